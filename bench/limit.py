@@ -134,7 +134,7 @@ class Limit:
     async def _check(self, query: Query) -> bytes:
         shown, local_part, domain = await self._current(), query["local_part"], query["domain"]
         async with self._pool.connection() as conn:
-            found = await catalog.check(conn, catalog=shown, local_part=local_part, domain=domain)
+            found = await catalog.check_availability(conn, catalog=shown, local_part=local_part, domain=domain)
         said = {
             "available": found.available,
             "reason": found.reason,

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from builders.catalog.service import Shelf
+from builders.catalog.service import CatalogCache
 from builders.kit.db.connections import Database
 from builders.kit.process.secret_keys import Keyring, keyring_of
 from builders.kit.process.settings import Settings
@@ -19,7 +19,7 @@ class Staff:
 
     database: Database
     keyring: Keyring
-    shelf: Shelf
+    shelf: CatalogCache
 
 
 @asynccontextmanager
@@ -32,7 +32,7 @@ async def staff(settings: Settings) -> AsyncIterator[Staff]:
         yield Staff(
             database=database,
             keyring=keyring_of(settings),
-            shelf=Shelf(database, assets=settings.data_dir / "assets"),
+            shelf=CatalogCache(database, assets=settings.data_dir / "assets"),
         )
     finally:
         await database.close()

@@ -26,11 +26,11 @@ from bench.staff import staff
 from bench.tables import Account, ApiKey, ApiKeyId, CatalogDomain
 from builders.aliases.records import LIVE, Reason, ReservedClass
 from builders.aliases.service import judge
-from builders.catalog import suggest as suggesting
 from builders.catalog.records import Check, Suggestion, Suggestions
 from builders.catalog.replies import CheckReply, SuggestReply
 from builders.catalog.snapshot import Snapshot
 from builders.catalog.store.domains import Row, record
+from builders.catalog.suggestions import candidates as suggesting
 from builders.catalog.words import tokenise
 from builders.identity import scopes
 from builders.identity.records import Preset
@@ -187,7 +187,7 @@ async def check(
     if verdict.is_ok and await registry.taken(session, [(domain, verdict.key, verdict.skeleton)]):
         reason = Reason.TAKEN
     if reason is not Reason.OK:
-        themes, near_name = shown.themes, verdict.normalized or local_part
+        themes, near_name = shown.suggestion_index, verdict.normalized or local_part
         near, far = suggesting.alternatives(themes, near_name, domain=domain, categories=known.categories)
         taken = await registry.taken(session, registry.wanted([*near, *far]))
         alternatives = suggesting.best_alternatives(registry.free(near, taken), registry.free(far, taken))
@@ -211,7 +211,7 @@ async def suggest(
     session: Session, shown: Shown, q: str = "", limit: Annotated[int, Query(ge=1, le=24)] = 12
 ) -> Any:
     """Suggest free names."""
-    candidates = suggesting.candidates(shown.themes, q, limit=limit)
+    candidates = suggesting.candidates(shown.suggestion_index, q, limit=limit)
     taken = await registry.taken(session, registry.wanted(candidates))
     return Suggestions(
         query=q,

@@ -198,7 +198,7 @@ async def lifespan(api: FastAPI) -> AsyncIterator[None]:
     api.state.cache = cache = _cache(settings)
     if api.state.limits is not None:
         api.state.limits.quota_source = None if cache is None else DistributedQuota(cache)
-    api.state.catalog = catalog.Shelf(database, assets=settings.data_dir / "assets")
+    api.state.catalog = catalog.CatalogCache(database, assets=settings.data_dir / "assets")
     api.state.funnel = funnel = catalog.Funnel(database)
     api.state.hits = hits = tracking.Recorder(database, keyring=keyring)
     api.state.write_check = write_check = probes.WriteCheck(database)

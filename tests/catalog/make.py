@@ -45,7 +45,7 @@ def csv_of(rows: Iterable[Mapping[str, object]]) -> bytes:
     return text.getvalue().encode()
 
 
-async def catch_up(shelf: catalog.Shelf) -> None:
+async def catch_up(shelf: catalog.CatalogCache) -> None:
     """Lets a process show what is in the database by now, as it does by itself within a second."""
     async with shelf._database.connection() as conn:
         version = await store.get_version(conn)

@@ -139,7 +139,7 @@ async def test_a_file_without_the_column_domain_is_refused(load: Loader) -> None
 
 
 async def test_a_file_that_is_too_large_is_refused(load: Loader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("builders.catalog.loading.MAX_BYTES", 100)
+    monkeypatch.setattr("builders.catalog.catalog_file.MAX_BYTES", 100)
     report = await load(raw=csv_of([{"domain": fresh()} for _ in range(10)]))
     assert [line.code for line in report.errors] == ["file_too_large"]
 

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 from hypothesis import given, strategies as st
 
-from builders.catalog.ranking import Place, Ranking, block_of, searched
+from builders.catalog.ranking import Place, Ranking, normalize_query, search_text
 from builders.catalog.records import CatalogDomain
 from tests.catalog.make import make_domain, make_snapshot
 
@@ -44,10 +44,10 @@ def test_a_walk_shows_every_domain_once_by_rank_and_name(domains: list[CatalogDo
 def test_a_searched_walk_shows_every_hit_once_and_beginnings_first(
     domains: list[CatalogDomain], text: str, limit: int
 ) -> None:
-    q = searched(text)
+    q = normalize_query(text)
     if not q:
         return
-    expected = [domain for domain in domains if q in block_of(domain)]
+    expected = [domain for domain in domains if q in search_text(domain)]
     found = walked(make_snapshot(*domains).ranking, q, limit)
     assert {each.domain for each in found} == {each.domain for each in expected}
     assert len(found) == len(expected)
@@ -75,11 +75,11 @@ def test_an_idn_is_found_by_either_form_from_its_beginning() -> None:
     book = make_domain("xn--bcher-kva.example")
     other = make_domain("a-bücher-b.example".replace("ü", "u"), rank=9, title="bücher")
     ranking = make_snapshot(book, other).ranking
-    assert [domain for _, domain in ranking.page(q=searched("BÜCH"), after=None, limit=9)] == [book, other]
+    assert [domain for _, domain in ranking.page(q=normalize_query("BÜCH"), after=None, limit=9)] == [book, other]
     assert [domain for _, domain in ranking.page(q="xn--bch", after=None, limit=9)] == [book]
 
 
 def test_what_is_searched_never_spans_two_domains() -> None:
     ranking = make_snapshot(make_domain("a.example", title="end"), make_domain("b.example")).ranking
-    assert searched("end\nb.example") == "end b.example"
+    assert normalize_query("end\nb.example") == "end b.example"
     assert ranking.page(q="end b", after=None, limit=9) == []

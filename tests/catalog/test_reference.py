@@ -13,7 +13,7 @@ from builders.demo.catalog import demo_csv
 from tests.catalog.make import Loader
 
 ROOT = Path(__file__).parents[2]
-ROOM = ("cells", "images", "loading", "rows")
+ROOM = ("catalog_file", "cells", "images", "rows")
 
 
 @pytest.fixture(scope="module")

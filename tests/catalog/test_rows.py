@@ -7,15 +7,15 @@ from hypothesis import given, strategies as st
 
 from builders.catalog.cells import Json
 from builders.catalog.records import ReportLine
-from builders.catalog.rows import COLUMNS, FileRefused, Row, Sheet
+from builders.catalog.rows import COLUMNS, CatalogSheet, FileRefused, Row
 from tests.catalog.make import csv_of
 
 CATEGORIES = ["music", "food", "short"]
 
 
-def sheet(raw: bytes) -> Sheet:
+def sheet(raw: bytes) -> CatalogSheet:
     file = io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8-sig", errors="surrogateescape", newline="")
-    return Sheet(file, categories=CATEGORIES)
+    return CatalogSheet(file, categories=CATEGORIES)
 
 
 def values_of(**cells: str) -> dict[str, Json]:

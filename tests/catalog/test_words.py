@@ -3,7 +3,7 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
-from builders.catalog.words import MAX_WORD, MAX_WORDS, hack, locals_of, tokenise, unsaid
+from builders.catalog.words import MAX_WORD, MAX_WORDS, domain_hack, local_parts_of, remaining_words, tokenise
 
 WORD = st.from_regex(r"[a-z0-9]{1,30}", fullmatch=True)
 
@@ -40,7 +40,7 @@ def test_any_text_gives_few_short_plain_words(text: str) -> None:
 
 
 def test_two_words_are_written_in_the_usual_ways() -> None:
-    made = {local.code: local.text for local in reversed(locals_of(["jane", "doe"]))}
+    made = {local.code: local.text for local in reversed(local_parts_of(["jane", "doe"]))}
     assert made == {
         "dot": "jane.doe",
         "joined": "janedoe",
@@ -58,17 +58,17 @@ def test_two_words_are_written_in_the_usual_ways() -> None:
 
 
 def test_one_word_is_itself_first() -> None:
-    texts = [local.text for local in locals_of(["jane"])]
+    texts = [local.text for local in local_parts_of(["jane"])]
     assert texts[0] == "jane"
     assert {"hijane", "janehq", "jane9"} <= set(texts)
 
 
 def test_a_name_that_loses_too_much_without_its_vowels_is_not_edited() -> None:
-    assert "edit" not in {local.code for local in locals_of(["eve"])}
+    assert "edit" not in {local.code for local in local_parts_of(["eve"])}
 
 
 def test_the_domain_says_the_word_that_a_hack_leaves_out() -> None:
-    assert hack(["ada", "may"]).text == "ada.may"
+    assert domain_hack(["ada", "may"]).text == "ada.may"
 
 
 @pytest.mark.parametrize(
@@ -85,12 +85,12 @@ def test_the_domain_says_the_word_that_a_hack_leaves_out() -> None:
     ],
 )
 def test_a_domain_says_a_word_or_the_end_of_the_last(words: list[str], label: str, left: list[str] | None) -> None:
-    assert unsaid(words, label) == left
+    assert remaining_words(words, label) == left
 
 
 @given(st.lists(WORD, max_size=MAX_WORDS, unique=True))
 def test_the_best_come_first_and_say_which_words_they_spell(words: list[str]) -> None:
-    made = locals_of(words)
+    made = local_parts_of(words)
     weights = [local.weight for local in made]
     assert weights == sorted(weights, reverse=True)
     for local in made:

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from builders.app import Service
-from builders.domains import resolving
+from builders.domains.dns import client
 from tests.catalog.make import Loader
 from tests.domains.make import INCLUDE, MX, SELECTOR, SIGNER, settings_of
 from tests.domains.nameserver import Nameserver, serving
@@ -13,8 +13,8 @@ from tests.domains.nameserver import Nameserver, serving
 @pytest.fixture
 async def dns(service: Service, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Nameserver]:
     """A name server on loopback that the service asks, without much patience."""
-    monkeypatch.setattr(resolving, "TRY_S", 0.6)
-    monkeypatch.setattr(resolving, "LIMIT_S", 1.5)
+    monkeypatch.setattr(client, "TRY_S", 0.6)
+    monkeypatch.setattr(client, "TIMEOUT_S", 1.5)
     before = settings_of(service)
     async with serving() as server:
         service.api.state.settings = before.model_copy(

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from builders.domains import adding
+from builders.domains import account_domains
 from builders.kit.db.connections import Conn
 from tests.cast import Client, Person
 from tests.catalog.make import Loader, fresh
@@ -109,7 +109,7 @@ async def test_a_domain_of_the_catalog_is_409(alice: Person, load: Loader) -> No
 
 
 async def test_an_account_has_so_many_domains(alice: Person, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adding, "MOST", 2)
+    monkeypatch.setattr(account_domains, "MAX_DOMAINS", 2)
 
     answers = await asyncio.gather(*(alice.post(PATH, json={"domain": fresh()}) for _ in range(4)))
 

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from builders.app import Service
-from builders.domains.health import judge_mx
+from builders.domains.dns.health import validate_mx
 from builders.domains.records import RecordHealth
 from tests.cast import Person
 from tests.catalog.make import fresh
@@ -36,7 +36,7 @@ async def health(person: Person, domain: dict[str, Any]) -> dict[str, Any]:
 def test_mail_has_to_come_to_us_alone(
     exchanges: list[tuple[int, str]], status: RecordHealth, said: str | None
 ) -> None:
-    found, next_action = judge_mx("ada.example", exchanges, wanted=OURS)
+    found, next_action = validate_mx("ada.example", exchanges, wanted=OURS)
 
     assert found is status
     assert (said or "") in (next_action or "")
@@ -44,7 +44,7 @@ def test_mail_has_to_come_to_us_alone(
 
 
 def test_where_nobody_said_which_hosts_mx_is_unchecked() -> None:
-    assert judge_mx("ada.example", [(10, "mx.other.example")], wanted=()) == (RecordHealth.UNCHECKED, None)
+    assert validate_mx("ada.example", [(10, "mx.other.example")], wanted=()) == (RecordHealth.UNCHECKED, None)
 
 
 async def test_a_new_domain_is_told_what_to_set(alice: Person, dns: Nameserver) -> None:

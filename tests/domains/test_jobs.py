@@ -12,8 +12,9 @@ from uuid import UUID
 import pytest
 
 from builders.app import Service
-from builders.domains import adding, health, proving, schedule
-from builders.domains.records import Checked, ProofSeen
+from builders.domains import account_domains, schedule, verification
+from builders.domains.dns import health
+from builders.domains.records import DnsCheck, ProofSeen
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
 from builders.mail import service as mail
@@ -50,7 +51,7 @@ async def test_a_pending_domain_is_found_without_being_asked(
 
     await check_due(service)
     assert await status(alice, added) == "pending"
-    clock.move(schedule.SOON)
+    clock.move(schedule.FIRST_CHECK)
     await check_due(service)
 
     assert await status(alice, added) == "live"
@@ -58,8 +59,8 @@ async def test_a_pending_domain_is_found_without_being_asked(
 
 async def test_it_is_asked_for_less_and_less_and_no_more_after_two_weeks(alice: Person, conn: Conn) -> None:
     added = await add(alice, fresh())
-    found = await adding.get(conn, account_id=alice.account.id, domain_id=UUID(added["id"]))
-    at: datetime | None = found.added_at + schedule.SOON
+    found = await account_domains.get(conn, account_id=alice.account.id, domain_id=UUID(added["id"]))
+    at: datetime | None = found.added_at + schedule.FIRST_CHECK
     times = []
     while at is not None:
         times.append(at - found.added_at)
@@ -68,8 +69,8 @@ async def test_it_is_asked_for_less_and_less_and_no_more_after_two_weeks(alice: 
 
     waits = [later - earlier for earlier, later in pairwise(times)]
     assert waits == sorted(waits)
-    assert (waits[0], waits[-1]) == (schedule.SOON, schedule.LONGEST)
-    assert timedelta(days=13) < times[-1] < schedule.WAITED_FOR
+    assert (waits[0], waits[-1]) == (schedule.FIRST_CHECK, schedule.MAX_PENDING_DELAY)
+    assert timedelta(days=13) < times[-1] < schedule.PENDING_PERIOD
 
 
 async def test_later_it_is_verified_by_hand(alice: Person, dns: Nameserver) -> None:
@@ -99,7 +100,7 @@ async def test_a_proof_that_is_gone_for_days_suspends_and_one_that_is_back_reviv
     assert event["reason"] == "proof_gone"
 
     prove(dns, live)
-    clock.move(schedule.LOST)
+    clock.move(schedule.WHILE_LOST)
     await check_due(service)
     back = (await alice.get(f"{PATH}/{live['id']}")).json()
     assert (back["status"], back["suspended_at"], back["verification"]["lost_at"]) == ("live", None, None)
@@ -215,7 +216,7 @@ async def test_a_sandbox_is_never_looked_at(alice: Person, service: Service, dns
 
 async def test_two_workers_ask_once(alice: Person, service: Service, dns: Nameserver) -> None:
     added = await add(alice, fresh())
-    clock.move(schedule.SOON)
+    clock.move(schedule.FIRST_CHECK)
 
     await asyncio.gather(*(check_due(service) for _ in range(3)))
 
@@ -227,9 +228,9 @@ async def test_what_a_killed_worker_held_is_asked_later(
 ) -> None:
     added = await add(alice, fresh())
     prove(dns, added)
-    clock.move(schedule.SOON)
+    clock.move(schedule.FIRST_CHECK)
     with monkeypatch.context() as broken:
-        broken.setattr(proving, "_check", _die)
+        broken.setattr(verification, "_check", _die)
         with pytest.raises(asyncio.CancelledError):
             await check_due(service)
     del database
@@ -252,12 +253,12 @@ async def test_one_that_was_released_meanwhile_stays_so(
     prove(dns, added)
     check = health.check
 
-    async def meanwhile(*args: Any, **options: Any) -> Checked:
+    async def meanwhile(*args: Any, **options: Any) -> DnsCheck:
         await alice.delete(f"{PATH}/{added['id']}")
         return await check(*args, **options)
 
     monkeypatch.setattr(health, "check", meanwhile)
-    clock.move(schedule.SOON)
+    clock.move(schedule.FIRST_CHECK)
     await check_due(service)
 
     assert await status(alice, added) == "released"

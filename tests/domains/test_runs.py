@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from builders.app import Service
-from builders.domains import health, proving, schedule
-from builders.domains.records import AccountDomain, Checked
+from builders.domains import schedule, verification
+from builders.domains.dns import health
+from builders.domains.records import AccountDomain, DnsCheck
 from builders.kit.values import clock
 from tests.cast import Person
 from tests.catalog.make import fresh
@@ -22,14 +23,14 @@ async def test_one_that_cannot_be_noted_holds_up_no_other(
     prove(dns, good)
     check = health.check
 
-    async def fail(dns: Any, domain: AccountDomain, **options: Any) -> Checked:
+    async def fail(dns: Any, domain: AccountDomain, **options: Any) -> DnsCheck:
         if domain.domain == bad["domain"]:
             raise ValueError("of this one")
         return await check(dns, domain, **options)
 
     monkeypatch.setattr(health, "check", fail)
-    monkeypatch.setattr(proving, "BATCH", 1)
-    clock.move(schedule.SOON)
+    monkeypatch.setattr(verification, "BATCH", 1)
+    clock.move(schedule.FIRST_CHECK)
     with pytest.raises(ValueError, match="of this one"):
         await check_due(service)
 
@@ -44,13 +45,13 @@ async def test_a_run_that_takes_long_takes_no_more(
         prove(dns, each)
     check = health.check
 
-    async def slow(*args: Any, **options: Any) -> Checked:
-        clock.move(proving.RUN)
+    async def slow(*args: Any, **options: Any) -> DnsCheck:
+        clock.move(verification.MAX_RUN)
         return await check(*args, **options)
 
     monkeypatch.setattr(health, "check", slow)
-    monkeypatch.setattr(proving, "BATCH", 1)
-    clock.move(schedule.SOON)
+    monkeypatch.setattr(verification, "BATCH", 1)
+    clock.move(schedule.FIRST_CHECK)
     await check_due(service)
     assert [await status(alice, each) for each in added].count("live") == 1
 
@@ -65,7 +66,7 @@ async def test_one_that_the_operator_assigns_meanwhile_has_lost_no_proof(
     dns.clear()
     check = health.check
 
-    async def meanwhile(*args: Any, **options: Any) -> Checked:
+    async def meanwhile(*args: Any, **options: Any) -> DnsCheck:
         await assign(service, alice, live["domain"])
         return await check(*args, **options)
 

@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from builders.domains import tags
+from builders.domains.dns import txt_records
 from builders.domains.records import RecordHealth
 
 KEY = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="
@@ -9,11 +9,11 @@ NAME, TARGET = "b1._domainkey.ada.example", "b1._domainkey.builders.example"
 
 
 def dmarc(*texts: str, inherited: bool = False) -> tuple[RecordHealth, str | None]:
-    return tags.judge("ada.example", texts, inherited=inherited)
+    return txt_records.validate_dmarc("ada.example", texts, inherited=inherited)
 
 
 def dkim(*texts: str, ours: str | None = KEY) -> tuple[RecordHealth, str | None]:
-    return tags.judge_key(NAME, texts, target=TARGET, ours=ours)
+    return txt_records.validate_dkim(NAME, texts, target=TARGET, ours=ours)
 
 
 @pytest.mark.parametrize(
@@ -104,4 +104,4 @@ NAMES = st.from_regex(r"[a-z][a-z0-9_]{0,9}", fullmatch=True)
 def test_what_was_written_is_read(wanted: dict[str, str], end: str) -> None:
     text = " ; ".join(f"{name} = {value}" for name, value in wanted.items()) + end
 
-    assert tags.read_tags(text) == wanted
+    assert txt_records.parse_tags(text) == wanted

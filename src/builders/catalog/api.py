@@ -45,8 +45,8 @@ _DOMAIN = TypeAdapter(replies.CatalogDomainReply)
 _DOMAINS = TypeAdapter(PageReply[replies.CatalogDomainReply])
 _CATEGORIES = TypeAdapter(replies.CategoriesReply)
 _SUGGESTED = TypeAdapter(replies.SuggestReply)
-_KNOWN: dict[int | str, dict[str, Any]] = {304: {"description": "What the client has is still current."}}
-_SHOWN = {**_KNOWN, **UNAVAILABLE}  # from memory, which follows the database
+_NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "What the client has is still current."}}
+_CACHED = {**_NOT_MODIFIED, **UNAVAILABLE}  # from memory, which follows the database
 # What sendBeacon sends without asking first (kit/http/compiled_routes.py).
 _PLAIN: dict[str, Any] = {ALSO_JSON: ["text/plain"]}
 _IMAGE: dict[int | str, dict[str, Any]] = {
@@ -59,13 +59,13 @@ _IMAGE: dict[int | str, dict[str, Any]] = {
 
 async def current(request: Request) -> Snapshot:
     """The public catalog, from memory."""
-    shelf: catalog.Shelf = request.app.state.catalog
+    shelf: catalog.CatalogCache = request.app.state.catalog
     return shelf.find_current() or await shelf.current()
 
 
 def assets(request: Request) -> Path:
     """The folder of the images."""
-    shelf: catalog.Shelf = request.app.state.catalog
+    shelf: catalog.CatalogCache = request.app.state.catalog
     return shelf.assets
 
 
@@ -77,7 +77,7 @@ def funnel(request: Request) -> catalog.Funnel:
 
 Current = Annotated[Snapshot, Depends(current)]
 Events = Annotated[catalog.Funnel, Depends(funnel)]
-Size = Annotated[int, Depends(landers.size)]
+Size = Annotated[int, Depends(landers.body_size)]
 Assets = Annotated[Path, Depends(assets)]
 
 
@@ -90,7 +90,7 @@ def _suggested(found: Suggestions) -> bytes:
     return _json(_SUGGESTED, found)
 
 
-@router.get("/domains", response_model=PageReply[replies.CatalogDomainReply], responses=_SHOWN)
+@router.get("/domains", response_model=PageReply[replies.CatalogDomainReply], responses=_CACHED)
 async def list_domains(
     request: Request,
     shown: Current,
@@ -112,7 +112,7 @@ async def list_domains(
 @router.get(
     "/domains/{domain}",
     response_model=replies.CatalogDomainReply,
-    responses={**_SHOWN, **problems(DomainNotFound)},
+    responses={**_CACHED, **problems(DomainNotFound)},
 )
 async def get_domain(request: Request, shown: Current, domain: DomainName) -> Response:
     """Read one domain of the catalog; its name is taken in either form, `bücher.example` or its A-label."""
@@ -120,7 +120,7 @@ async def get_domain(request: Request, shown: Current, domain: DomainName) -> Re
     return answers.of_version(request, found.serial, lambda: _json(_DOMAIN, found))
 
 
-@router.get("/categories", response_model=replies.CategoriesReply, responses=_SHOWN)
+@router.get("/categories", response_model=replies.CategoriesReply, responses=_CACHED)
 async def list_categories(request: Request, shown: Current) -> Response:
     """List the categories of the catalog in the order to show them."""
     return answers.of_version(request, shown.version, lambda: _json(_CATEGORIES, {"items": shown.categories}))
@@ -136,10 +136,12 @@ async def check(
     domain: Annotated[str, Query(min_length=1, description="In either form.", examples=["harbour.example"])],
 ) -> Check:
     """Check whether a name can be claimed: always 200, with the reason when it cannot, and names that can."""
-    return await catalog.check(conn, catalog=shown, local_part=local_part, domain=domain)
+    return await catalog.check_availability(conn, catalog=shown, local_part=local_part, domain=domain)
 
 
-@router.get("/suggest", response_model=replies.SuggestReply, responses=_KNOWN, dependencies=[rate_limit(SUGGEST)])
+@router.get(
+    "/suggest", response_model=replies.SuggestReply, responses=_NOT_MODIFIED, dependencies=[rate_limit(SUGGEST)]
+)
 async def suggest(
     request: Request,
     conn: Reads,
@@ -155,7 +157,7 @@ async def suggest(
 @router.get(
     "/assets/{filename}",
     response_class=Response,
-    responses={**_IMAGE, **_KNOWN, **problems(AssetNotFound, RangeNotSatisfiable)},
+    responses={**_IMAGE, **_NOT_MODIFIED, **problems(AssetNotFound, RangeNotSatisfiable)},
 )
 async def get_asset(request: Request, folder: Assets, filename: Filename) -> Response:
     """Read an image of the catalog. Its name is the hash of its content, so it can be kept for ever."""
@@ -167,7 +169,7 @@ async def get_asset(request: Request, folder: Assets, filename: Filename) -> Res
     response_model=replies.FunnelReply,
     responses=UNAVAILABLE,
     openapi_extra=_PLAIN,
-    dependencies=[rate_limit(FUNNEL, alone=True), body_limit(landers.LARGEST_BATCH)],
+    dependencies=[rate_limit(FUNNEL, alone=True), body_limit(landers.MAX_BATCH_BYTES)],
 )
 async def record_events(
     request: Request,
@@ -180,7 +182,7 @@ async def record_events(
 
     JSON may come as `text/plain`, as `sendBeacon` sends it. A body has up to 8 KB, a batch 64 KB.
     """
-    landers.judge(body.kind, size=size, is_batch=body.events is not None)
+    landers.check_form(body.kind, size=size, is_batch=body.events is not None)
     receipts = await events.take(shown, body.records(), visitor=visitors.visitor_of(request))
-    landers.refuse(receipts, is_batch=body.events is not None)
-    return replies.told(receipts, is_batch=body.events is not None)
+    landers.raise_event_error(receipts, is_batch=body.events is not None)
+    return replies.funnel_reply(receipts, is_batch=body.events is not None)

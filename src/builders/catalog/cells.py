@@ -22,7 +22,7 @@ _MAX_TAGS, _MAX_TAG = 20, 30
 _MAX_AMOUNT = 99_999_999
 _MAX_BANDS, _MAX_BAND = 10, 64
 _MAX_RANK = 1_000_000
-_SHOWN = 60  # characters of a cell that a report repeats
+_MAX_SHOWN = 60  # characters of a cell that a report repeats
 
 
 class CellRefused(Exception):
@@ -63,7 +63,7 @@ def one_of(values: type[StrEnum], blank: StrEnum) -> Callable[[str], str]:
         word = cell.strip().lower() or blank.value
         if word not in {each.value for each in values}:
             raise CellRefused(
-                "value_unknown", f"{shown(cell)} is none of {', '.join(values)}.{_meant(word, [*values])}"
+                "value_unknown", f"{shown(cell)} is none of {', '.join(values)}.{_did_you_mean(word, [*values])}"
             )
         return word
 
@@ -96,12 +96,14 @@ def categories(known: Collection[str]) -> Callable[[str], list[Json]]:
     """Slugs of categories that exist, the main one first."""
 
     def read(cell: str) -> list[Json]:
-        slugs = _listed(cell)
+        slugs = _split(cell)
         if len(slugs) > _MAX_CATEGORIES:
             raise CellRefused("too_many", f"{len(slugs)} categories; at most {_MAX_CATEGORIES} are taken.")
         for slug in slugs:
             if slug not in known:
-                raise CellRefused("category_unknown", f"There is no category {shown(slug)}.{_meant(slug, known)}")
+                raise CellRefused(
+                    "category_unknown", f"There is no category {shown(slug)}.{_did_you_mean(slug, known)}"
+                )
         return [*slugs]
 
     return read
@@ -109,7 +111,7 @@ def categories(known: Collection[str]) -> Callable[[str], list[Json]]:
 
 def tags(cell: str) -> list[Json]:
     """Words to find the domain by, in lower case."""
-    words = _listed(unicodedata.normalize("NFKC", cell))
+    words = _split(unicodedata.normalize("NFKC", cell))
     if len(words) > _MAX_TAGS:
         raise CellRefused("too_many", f"{len(words)} tags; at most {_MAX_TAGS} are taken.")
     return [*map(text(_MAX_TAG), words)]
@@ -138,7 +140,7 @@ def amount(cell: str, in_currency: str) -> str:
 def bands(cell: str, in_currency: str) -> list[Json]:
     """Prices of short names, `2:120.00|3:60.00`: up to 2 characters, up to 3."""
     found: dict[int, Json] = {}
-    for part in _listed(cell):
+    for part in _split(cell):
         length, colon, price = part.partition(":")
         most = whole(1, _MAX_BAND, 0)(length)
         if not colon or not most or most in found:
@@ -179,17 +181,17 @@ READERS: dict[str, Callable[[str], Json]] = {
 PRICED: dict[str, Callable[[str, str], Json]] = {"price_amount": amount, "short_name_prices": bands}
 
 
-def _listed(cell: str) -> list[str]:
+def _split(cell: str) -> list[str]:
     """The parts between bars, in lower case, blanks and repeats left out."""
     return list(dict.fromkeys(part.strip().lower() for part in cell.split("|") if part.strip()))
 
 
-def _meant(word: str, known: Collection[str]) -> str:
-    close = get_close_matches(word[:_SHOWN], known, n=1)
+def _did_you_mean(word: str, known: Collection[str]) -> str:
+    close = get_close_matches(word[:_MAX_SHOWN], known, n=1)
     return f" Did you mean {close[0]}?" if close else ""
 
 
 def shown(cell: str) -> str:
     """A cell as it can be repeated in a report: short and printable."""
-    short = cell if len(cell) <= _SHOWN else f"{cell[:_SHOWN]}..."
+    short = cell if len(cell) <= _MAX_SHOWN else f"{cell[:_MAX_SHOWN]}..."
     return repr(short) if short.isprintable() else ascii(short)

@@ -101,14 +101,14 @@ EVENT: JsonDict = {
 EVENTS: JsonDict = {
     "events": [{"kind": "view"}, {"kind": "claim", "domain": "harbour.example", "local_part": "jane.doe"}]
 }
-TOLD: JsonDict = {
+RECORDED: JsonDict = {
     "id": "0193a1b2-0000-7000-8000-0000000000b1",
     "accepted": True,
     "duplicate": False,
     "results": None,
     "warnings": [],
 }
-TOLD_OF_EACH: JsonDict = {
+RECORDED_BATCH: JsonDict = {
     "id": None,
     "accepted": False,
     "duplicate": False,

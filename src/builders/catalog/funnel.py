@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
-from builders.catalog.beacons import Beacon, EventKind, EventResult, Flaw, FunnelEvent, Receipt
+from builders.catalog.funnel_events import EventError, EventKind, EventResult, FunnelEvent, Receipt, StoredEvent
 from builders.catalog.snapshot import Snapshot
 from builders.catalog.store import events as store
 from builders.kit.db.connections import Conn, Database
@@ -16,9 +16,9 @@ from builders.kit.http.visitors import Visitor
 from builders.kit.values import clock, ids
 from builders.kit.values.domain_names import find_a_label
 
-LATE = timedelta(hours=24)  # that an event may be old when we hear of it
-EARLY = timedelta(minutes=5)  # that a page's clock may be fast
-_LONGEST_HOST = 253
+MAX_AGE = timedelta(hours=24)  # that an event may be old when we hear of it
+MAX_CLOCK_LEAD = timedelta(minutes=5)  # that a page's clock may be fast
+_MAX_HOST = 253
 _RESULTS = {
     EventKind.VIEW: (),
     EventKind.CHECK: (EventResult.AVAILABLE, EventResult.UNAVAILABLE),
@@ -43,29 +43,29 @@ class Funnel:
         await self._commits.close()
 
     async def take(
-        self, catalog: Snapshot, events: Sequence[FunnelEvent | Flaw], *, visitor: Visitor
+        self, catalog: Snapshot, events: Sequence[FunnelEvent | EventError], *, visitor: Visitor
     ) -> Sequence[Receipt]:
         """Return the receipts of the events once they are written. Raise DatabaseUnavailable, DatabaseBusy."""
         now = clock.now()
-        judged = [each if isinstance(each, Flaw) else judge(catalog, each) for each in events]
-        beacons = [_beacon(each, visitor, now) for each in judged if not isinstance(each, Flaw)]
+        judged = [each if isinstance(each, EventError) else validate_event(catalog, each) for each in events]
+        beacons = [_stored_event(each, visitor, now) for each in judged if not isinstance(each, EventError)]
         written = iter(await self._commits.add_many(beacons))
-        return [Receipt(error=each) if isinstance(each, Flaw) else next(written) for each in judged]
+        return [Receipt(error=each) if isinstance(each, EventError) else next(written) for each in judged]
 
 
-def judge(catalog: Snapshot, event: FunnelEvent) -> FunnelEvent | Flaw:
+def validate_event(catalog: Snapshot, event: FunnelEvent) -> FunnelEvent | EventError:
     """The event in normal form, or what is wrong with it."""
     if event.domain is None and event.kind is not EventKind.VIEW:
-        return Flaw(field="domain", code="domain_required", message=f"A {event.kind} is of a domain.")
+        return EventError(field="domain", code="domain_required", message=f"A {event.kind} is of a domain.")
     if event.local_part is None and event.kind is EventKind.CLAIM:
-        return Flaw(field="local_part", code="local_part_required", message="A claim is of a name.")
+        return EventError(field="local_part", code="local_part_required", message="A claim is of a name.")
     if event.result is not None and event.result not in _RESULTS[event.kind]:
-        return Flaw(field="result", code="result_mismatch", message=f"A {event.kind} does not end so.")
+        return EventError(field="result", code="result_mismatch", message=f"A {event.kind} does not end so.")
     domain = event.domain
     if domain is not None and domain not in catalog.by_domain:  # seldom: else it is in normal form
         domain = find_a_label(domain)
         if domain not in catalog.by_domain:
-            return Flaw(field="domain", code="domain_unknown", message="The catalog has no such domain.")
+            return EventError(field="domain", code="domain_unknown", message="The catalog has no such domain.")
     if domain == event.domain and event.referrer is None:
         return event  # as nearly all are
     return event._replace(domain=domain, referrer=_host(event.referrer))
@@ -77,13 +77,13 @@ def _host(address: str | None) -> str | None:
         host = urlsplit(address or "").hostname
     except ValueError:
         return None
-    return host if host and len(host) <= _LONGEST_HOST else None
+    return host if host and len(host) <= _MAX_HOST else None
 
 
-def _beacon(event: FunnelEvent, visitor: Visitor, now: datetime) -> Beacon:
+def _stored_event(event: FunnelEvent, visitor: Visitor, now: datetime) -> StoredEvent:
     told = event.occurred_at
-    occurred_at = now if told is None else min(max(told, now - LATE), now + EARLY)
-    return Beacon(
+    occurred_at = now if told is None else min(max(told, now - MAX_AGE), now + MAX_CLOCK_LEAD)
+    return StoredEvent(
         key=_key(event, occurred_at),
         at=now,
         occurred_at=occurred_at,
@@ -104,7 +104,7 @@ def _key(event: FunnelEvent, occurred_at: datetime) -> bytes | None:
     return hashlib.sha256("\0".join(parts).encode()).digest()[:16]
 
 
-async def _write(conn: Conn, beacons: Sequence[Beacon]) -> Sequence[Receipt]:
+async def _write(conn: Conn, beacons: Sequence[StoredEvent]) -> Sequence[Receipt]:
     event_ids = ids.new_many(len(beacons))
     if await store.insert(conn, beacons=beacons, event_ids=event_ids) == len(beacons):  # as mostly
         return [Receipt(id=each) for each in event_ids]

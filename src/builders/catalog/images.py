@@ -27,7 +27,7 @@ MEDIA_TYPES = {
     "ico": "image/vnd.microsoft.icon",
 }
 _FORMATS = {"jpg": "JPEG", "jpeg": "JPEG"}  # Pillow's name of a format, where it is not the extension
-_STORED = re.compile(rf"[0-9a-f]{{64}}\.(?:{'|'.join(MEDIA_TYPES)})")
+_STORED_NAME = re.compile(rf"[0-9a-f]{{64}}\.(?:{'|'.join(MEDIA_TYPES)})")
 
 
 class ImageMissing(Exception):
@@ -43,7 +43,7 @@ class ImageRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class ValidImage:
     """An image that was judged good, still where the operator has it."""
 
     source: Path
@@ -52,7 +52,7 @@ class Found:
     height: int
 
 
-def find(folder: Path, name: str) -> Found:
+def find(folder: Path, name: str) -> ValidImage:
     """The image of a path relative to the folder, from which it must not lead out.
 
     Raises ImageMissing and ImageRefused.
@@ -70,7 +70,7 @@ def find(folder: Path, name: str) -> Found:
         raise ImageMissing
     content = _read(source)
     width, height = _measure(content, _FORMATS.get(extension, extension.upper()))
-    return Found(
+    return ValidImage(
         source=source,
         filename=f"{hashlib.sha256(content).hexdigest()}.{extension}",
         width=width,
@@ -78,7 +78,7 @@ def find(folder: Path, name: str) -> Found:
     )
 
 
-def store(found: Found, assets: Path) -> None:
+def store(found: ValidImage, assets: Path) -> None:
     """Copy the image into the assets folder, whole or not at all; nothing is done when it is there.
 
     Raises ImageRefused when the file was changed since it was judged.
@@ -105,7 +105,7 @@ def store(found: Found, assets: Path) -> None:
 def stored(assets: Path, filename: str) -> Path | None:
     """The image of this name in the folder; None for any other text, so for a path that leads elsewhere."""
     path = assets / filename
-    return path if _STORED.fullmatch(filename) and path.is_file() and not path.is_symlink() else None
+    return path if _STORED_NAME.fullmatch(filename) and path.is_file() and not path.is_symlink() else None
 
 
 def _read(source: Path) -> bytes:

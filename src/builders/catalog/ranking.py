@@ -41,14 +41,14 @@ def place_of(domain: CatalogDomain, band: int = 0) -> Place:
     return Place(band, -domain.rank, domain.domain)
 
 
-def block_of(domain: CatalogDomain) -> str:
+def search_text(domain: CatalogDomain) -> str:
     """The searchable text: each form of the name at the start of a line, then title and tags."""
     words = "\t".join((domain.domain, domain.title, *domain.tags)).replace("\n", " ")
     shown = "" if domain.unicode_domain == domain.domain else f"\n{domain.unicode_domain}"
     return f"{shown}\n{words}".casefold()
 
 
-def searched(q: str) -> str:
+def normalize_query(q: str) -> str:
     """What is looked for: without case, spaces as one. It never holds the characters that part the text."""
     return " ".join(q.casefold().split())
 
@@ -97,7 +97,7 @@ class Ranking:
 
 def rank(domains: Sequence[CatalogDomain]) -> tuple[Ranking, dict[str, Ranking]]:
     """All domains in their order (they come in it), and those of each category that has any."""
-    blocks = [block_of(domain) for domain in domains]
+    blocks = [search_text(domain) for domain in domains]
     indexes: dict[str, list[int]] = {}
     for index, domain in enumerate(domains):
         for slug in domain.categories:

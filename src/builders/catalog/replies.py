@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 
 from builders.aliases.records import Detail, PriceInterval, Reason, SeparatorPolicy
 from builders.catalog import examples
-from builders.catalog.beacons import Receipt
+from builders.catalog.funnel_events import Receipt
 from builders.catalog.records import DomainStatus, MailMode, Popularity, PriceTier
 from builders.kit.http.bodies import Reply, WriteReply, by_example
 from builders.kit.http.fields import CreatedAt, Interval, SeparatorRule, UpdatedAt
@@ -208,7 +208,7 @@ class ReceiptReply(Reply):
 class FunnelReply(WriteReply):
     """What became of the event, or of all of a batch."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(examples.TOLD, examples.TOLD_OF_EACH))
+    model_config = ConfigDict(json_schema_extra=by_example(examples.RECORDED, examples.RECORDED_BATCH))
 
     id: Annotated[
         UUID | None, Field(description="Of the event, for a repeat that of the first; null for a batch.")
@@ -218,7 +218,7 @@ class FunnelReply(WriteReply):
     results: Annotated[list[ReceiptReply] | None, Field(description="Of a batch, in its order.")]
 
 
-def told(receipts: Sequence[Receipt], *, is_batch: bool) -> FunnelReply:
+def funnel_reply(receipts: Sequence[Receipt], *, is_batch: bool) -> FunnelReply:
     """The answer."""
     if not is_batch:
         [one] = receipts

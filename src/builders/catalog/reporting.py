@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
 
-from builders.catalog.funnel import EARLY, LATE
+from builders.catalog.funnel import MAX_AGE, MAX_CLOCK_LEAD
 from builders.catalog.records import FunnelLine
 from builders.catalog.store import domains as domain_store, events as store
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
 
-KEYS_KEPT = timedelta(days=7)
-MOST_DAYS = 90  # that are summed up when none was for long
+KEY_RETENTION = timedelta(days=7)
+MAX_DAYS = 90  # that are summed up when none was for long
 RANKED_DAYS = 30
 # At least so many points (a session's view 1, its check 3, its claim 10), and more than this part of all domains.
 HIGH, MEDIUM = (50, 0.9), (10, 0.6)
@@ -25,12 +25,12 @@ async def roll_up(database: Database) -> None:
     today = clock.now().astimezone(UTC).date()
     async with database.connection() as conn:
         last = await store.find_last_day(conn, today=today)
-    first = max(today - MOST_DAYS * _DAY, (last or today) - _DAY)
+    first = max(today - MAX_DAYS * _DAY, (last or today) - _DAY)
     for ahead in range((today - first).days + 1):
         day = first + ahead * _DAY
         start = datetime.combine(day, time(), UTC)
         async with database.transaction() as conn:
-            await store.roll_up(conn, day=day, start=start, end=start + _DAY, late=LATE, early=EARLY)
+            await store.roll_up(conn, day=day, start=start, end=start + _DAY, late=MAX_AGE, early=MAX_CLOCK_LEAD)
 
 
 async def rank_popularity(conn: Conn) -> int:
@@ -48,7 +48,7 @@ async def report_funnel(
 
 async def prune_event_keys(conn: Conn) -> int:
     """Forgets by what repeats of old events were known; how many."""
-    return await store.prune_keys(conn, before=clock.now() - KEYS_KEPT)
+    return await store.prune_keys(conn, before=clock.now() - KEY_RETENTION)
 
 
 def _since(days: int) -> date:

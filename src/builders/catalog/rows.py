@@ -39,7 +39,7 @@ class FileRefused(Exception):
         self.line = ReportLine(line, column, code, message)
 
 
-class Sheet:
+class CatalogSheet:
     """The file, its header read; iterating gives for each row what was read or what is wrong with it.
 
     The text is to be decoded with `surrogateescape` and read with `newline=""`. Raises FileRefused, on

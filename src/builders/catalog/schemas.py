@@ -5,26 +5,27 @@ from typing import Annotated, Any
 from pydantic import AwareDatetime, ConfigDict, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
 from builders.catalog import examples
-from builders.catalog.beacons import EventKind, EventResult, Flaw, FunnelEvent
+from builders.catalog.funnel_events import EventError, EventKind, EventResult, FunnelEvent
 from builders.kit.http.bodies import Body, by_example
 
-Named = Annotated[str, Field(min_length=8, max_length=64)]
-Short = Annotated[str, Field(max_length=100)]
+ClientId = Annotated[str, Field(min_length=8, max_length=64)]
+UtmValue = Annotated[str, Field(max_length=100)]
 
 
 class Utm(Body):
     """Where a visitor comes from, as campaigns mark their links."""
 
     source: Annotated[
-        Short | None, Field(description="`utm_source` of the page: the site or newsletter that sent the visitor.")
+        UtmValue | None,
+        Field(description="`utm_source` of the page: the site or newsletter that sent the visitor."),
     ] = None
     medium: Annotated[
-        Short | None, Field(description="`utm_medium`: the kind of channel, such as `email` or `cpc`.")
+        UtmValue | None, Field(description="`utm_medium`: the kind of channel, such as `email` or `cpc`.")
     ] = None
-    campaign: Annotated[Short | None, Field(description="`utm_campaign`: the campaign.")] = None
-    term: Annotated[Short | None, Field(description="`utm_term`: the search term that was paid for.")] = None
+    campaign: Annotated[UtmValue | None, Field(description="`utm_campaign`: the campaign.")] = None
+    term: Annotated[UtmValue | None, Field(description="`utm_term`: the search term that was paid for.")] = None
     content: Annotated[
-        Short | None, Field(description="`utm_content`: which link or advertisement was followed.")
+        UtmValue | None, Field(description="`utm_content`: which link or advertisement was followed.")
     ] = None
 
 
@@ -40,9 +41,9 @@ class FunnelEventBody(Body):
         str | None, Field(max_length=40, description="Slug of the category that the visitor was in.")
     ] = None
     event_id: Annotated[
-        Named | None, Field(description="Your own, random: the same again is known as a repeat for a week.")
+        ClientId | None, Field(description="Your own, random: the same again is known as a repeat for a week.")
     ] = None
-    session_id: Annotated[Named | None, Field(description="Random, of no user.")] = None
+    session_id: Annotated[ClientId | None, Field(description="Random, of no user.")] = None
     occurred_at: Annotated[
         AwareDatetime | None, Field(description="Taken as at most 24 hours old, and 5 minutes ahead.")
     ] = None
@@ -72,13 +73,15 @@ class FunnelEventBody(Body):
         )
 
 
-def _flawed(value: Any, handler: ValidatorFunctionWrapHandler) -> FunnelEventBody | Flaw:  # of any JSON
+def _event_or_error(
+    value: Any, handler: ValidatorFunctionWrapHandler
+) -> FunnelEventBody | EventError:  # of any JSON
     """An event of a batch; a bad one is said of by itself, and does not stop the others."""
     try:
         event: FunnelEventBody = handler(value)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        return Flaw(field=".".join(map(str, first["loc"])), code=first["type"], message=first["msg"])
+        return EventError(field=".".join(map(str, first["loc"])), code=first["type"], message=first["msg"])
     return event
 
 
@@ -91,7 +94,7 @@ class CatalogFunnelEventRequest(FunnelEventBody):
         None  # type: ignore[assignment] # absent with `events`
     )
     events: Annotated[
-        list[Annotated[FunnelEventBody, WrapValidator(_flawed)]] | None,
+        list[Annotated[FunnelEventBody, WrapValidator(_event_or_error)]] | None,
         Field(
             min_length=1,
             max_length=50,
@@ -100,8 +103,8 @@ class CatalogFunnelEventRequest(FunnelEventBody):
         ),
     ] = None
 
-    def records(self) -> list[FunnelEvent | Flaw]:
+    def records(self) -> list[FunnelEvent | EventError]:
         """The events, one when it is no batch."""
         if self.events is None:
             return [self.record()]
-        return [each if isinstance(each, Flaw) else each.record() for each in self.events]
+        return [each if isinstance(each, EventError) else each.record() for each in self.events]

@@ -5,7 +5,13 @@ from pathlib import Path
 
 from builders.aliases import service as aliases
 from builders.aliases.records import LIVE, Name, Reason, ReservedClass, Standing, Verdict, Wanted
-from builders.catalog import loading, ranking, refusals, suggest
+from builders.catalog import availability, catalog_file, ranking
+from builders.catalog.availability import (
+    NameDecision as NameDecision,
+    decide_name as decide_name,
+    describe_reason as describe_reason,
+)
+from builders.catalog.cache import CatalogCache as CatalogCache
 from builders.catalog.errors import DomainNotFound
 from builders.catalog.funnel import (
     Funnel as Funnel,
@@ -18,23 +24,18 @@ from builders.catalog.records import (
     Suggestion,
     Suggestions,
 )
-from builders.catalog.refusals import (
-    Ruling as Ruling,
-    rule as rule,
-    say as say,
-)
 from builders.catalog.reporting import (
     prune_event_keys as prune_event_keys,
     rank_popularity as rank_popularity,
     report_funnel as report_funnel,
     roll_up as roll_up,
 )
-from builders.catalog.scoring import Candidate
-from builders.catalog.shelf import (
-    Shelf as Shelf,
+from builders.catalog.snapshot import (
+    Snapshot as Snapshot,
 )
-from builders.catalog.snapshot import Snapshot
 from builders.catalog.store import domains as store
+from builders.catalog.suggestions import candidates
+from builders.catalog.suggestions.scoring import Candidate
 from builders.catalog.words import MAX_QUERY, tokenise
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.pagination import Page, PageRequest, SortKey
@@ -42,8 +43,6 @@ from builders.kit.values import clock
 from builders.kit.values.domain_names import (
     find_a_label as find_a_label,
 )
-
-Catalog = Snapshot  # as one process holds it, for rooms above
 
 
 async def load(
@@ -60,7 +59,7 @@ async def load(
     All of it or, with `partial`, the good rows. Paths of images are relative to `images`, when absent to the
     file's folder. Takes the database, since no transaction is open while the file is judged.
     """
-    return await loading.load(
+    return await catalog_file.load(
         database, path=path, folder=images or path.parent, assets=assets, partial=partial, dry_run=dry_run
     )
 
@@ -88,7 +87,7 @@ def list_domains(
     """Public domains by rank, then by name; with `q` those that begin with it before those that hold it."""
     after = None if page.after is None else Place.of(page.after)
     ranked = catalog.ranked(category)
-    found = ranked.page(q=ranking.searched(q or ""), after=after, limit=page.limit + 1)
+    found = ranked.page(q=ranking.normalize_query(q or ""), after=after, limit=page.limit + 1)
     cut = page.cut(found, key=lambda each: each[0].key)
     return Page(items=[domain for _, domain in cut.items], next_cursor=cut.next_cursor)
 
@@ -114,65 +113,65 @@ def list_claimable(
 async def suggest_names(conn: Conn, *, catalog: Snapshot, q: str, limit: int) -> Suggestions:
     """Free names for a query, the best first; featured domains for an empty one. One statement."""
     asked = q[:MAX_QUERY]
-    candidates = suggest.candidates(catalog.themes, asked, limit=limit)
-    standings = await _look_up(conn, catalog, (asked, limit), candidates)
-    return catalog.themes.once(
+    wanted = candidates.candidates(catalog.suggestion_index, asked, limit=limit)
+    standings = await _look_up(conn, catalog, (asked, limit), wanted)
+    return catalog.suggestion_index.once(
         ("best", asked, limit, frozenset(standings)),
         lambda: Suggestions(
             query=asked,
             tokens=tokenise(asked.partition("@")[0]),
-            items=tuple(suggest.best(_free(candidates, standings), limit=limit)),
+            items=tuple(candidates.best(_free(wanted, standings), limit=limit)),
             catalog_version=catalog.version,
         ),
     )
 
 
-async def check(conn: Conn, *, catalog: Snapshot, local_part: str, domain: str) -> Check:
+async def check_availability(conn: Conn, *, catalog: Snapshot, local_part: str, domain: str) -> Check:
     """Whether a name can be claimed now; one statement when it can.
 
     Of several reasons against it the first of `Reason` is given. Who has a name is never said.
     """
     asked = find_a_label(domain) or domain
-    ruling = refusals.rule(local_part, catalog.by_domain.get(asked))
-    known, verdict = ruling.domain, ruling.verdict
-    standing = Standing(reason=ruling.refusal) if ruling.refusal else await _registered(conn, asked, verdict)
-    named = verdict.normalized or None
-    is_premium = verdict.reserved_class is ReservedClass.PREMIUM
+    ruling = availability.decide_name(local_part, catalog.by_domain.get(asked))
+    known, validation = ruling.domain, ruling.validation
+    standing = Standing(reason=ruling.refusal) if ruling.refusal else await _registered(conn, asked, validation)
+    named = validation.normalized or None
+    is_premium = validation.reserved_class is ReservedClass.PREMIUM
     alternatives: tuple[Suggestion, ...] = ()
     if standing.reason is not Reason.OK:
-        nearest = verdict.suggestion or named or local_part
+        nearest = validation.suggestion or named or local_part
         alternatives = await _alternatives(conn, catalog, asked, known, nearest)
     return Check(
         reason=standing.reason,
-        detail=verdict.detail,
-        message=refusals.say(standing.reason, verdict),
+        detail=validation.detail,
+        message=availability.describe_reason(standing.reason, validation),
         local_part=local_part,
         normalized_local_part=named,
         domain=asked,
-        price=known.price_for(verdict.key, is_premium=is_premium) if known and named else None,
+        price=known.price_for(validation.key, is_premium=is_premium) if known and named else None,
         alternatives=alternatives,
         available_at=standing.until,
-        rules=known.rules if known else refusals.USUAL,
+        rules=known.rules if known else availability.DEFAULT_RULES,
         checked_at=clock.now(),
     )
 
 
-async def _registered(conn: Conn, domain: str, verdict: Verdict) -> Standing:
-    wanted = Wanted(domain=domain, key=verdict.key, skeleton=verdict.skeleton)
+async def _registered(conn: Conn, domain: str, validation: Verdict) -> Standing:
+    wanted = Wanted(domain=domain, key=validation.key, skeleton=validation.skeleton)
     standings = await aliases.look_up(conn, realm=LIVE, wanted=[wanted])
-    return standings.get(Name(domain, verdict.key), Standing(reason=Reason.OK))
+    return standings.get(Name(domain, validation.key), Standing(reason=Reason.OK))
 
 
 async def _alternatives(
     conn: Conn, catalog: Snapshot, domain: str, known: CatalogDomain | None, local_part: str
 ) -> tuple[Suggestion, ...]:
     categories = known.categories if known else ()
-    near, far = suggest.alternatives(catalog.themes, local_part, domain=domain, categories=categories)
+    near, far = candidates.alternatives(catalog.suggestion_index, local_part, domain=domain, categories=categories)
     question = (local_part[:MAX_QUERY], domain)
     standings = await _look_up(conn, catalog, question, (*near, *far))
-    return catalog.themes.once(
+    return catalog.suggestion_index.once(
         ("best alternatives", *question, frozenset(standings)),
-        lambda: tuple(suggest.best_alternatives(_free(near, standings), _free(far, standings))),
+        lambda: tuple(candidates.best_alternatives(_free(near, standings), _free(far, standings))),
     )
 
 
@@ -180,7 +179,7 @@ async def _look_up(
     conn: Conn, catalog: Snapshot, question: tuple[str | int, ...], candidates: Sequence[Candidate]
 ) -> Mapping[Name, Standing]:
     """Why those of a question that are not free are not, in one statement."""
-    wanted = catalog.themes.once(("wanted", *question), lambda: tuple(map(_wanted, candidates)))
+    wanted = catalog.suggestion_index.once(("wanted", *question), lambda: tuple(map(_wanted, candidates)))
     return await aliases.look_up(conn, realm=LIVE, wanted=wanted) if wanted else {}
 
 

@@ -9,9 +9,9 @@ from operator import attrgetter
 
 from builders.catalog.ranking import Ranking, rank
 from builders.catalog.records import CatalogDomain, Category
-from builders.catalog.themes import Themes
+from builders.catalog.suggestions.index import SuggestionIndex
 
-_NOTHING = Ranking((), ())
+_EMPTY_RANKING = Ranking((), ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,11 +23,11 @@ class Snapshot:
     categories: tuple[Category, ...]  # by position, with counts
     ranking: Ranking
     by_category: Mapping[str, Ranking]
-    themes: Themes
+    suggestion_index: SuggestionIndex
 
     def ranked(self, category: str | None) -> Ranking:
         """The domains of a category, or all."""
-        return self.ranking if category is None else self.by_category.get(category, _NOTHING)
+        return self.ranking if category is None else self.by_category.get(category, _EMPTY_RANKING)
 
     def changed(
         self, domains: Iterable[CatalogDomain], categories: Iterable[Category], version: int
@@ -57,7 +57,7 @@ def build(by_domain: Mapping[str, CatalogDomain], categories: Iterable[Category]
         ),
         ranking=ranking,
         by_category=by_category,
-        themes=Themes(ordered),
+        suggestion_index=SuggestionIndex(ordered),
     )
 
 

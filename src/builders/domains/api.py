@@ -42,9 +42,9 @@ VERIFY = declare(
 )
 
 
-async def current(request: Request) -> catalog.Catalog:
+async def current(request: Request) -> catalog.Snapshot:
     """The public catalog, from memory."""
-    shelf: catalog.Shelf = request.app.state.catalog
+    shelf: catalog.CatalogCache = request.app.state.catalog
     return await shelf.current()
 
 
@@ -53,7 +53,7 @@ def has_limit(request: Request) -> bool:
     return "limit" in request.query_params
 
 
-Current = Annotated[catalog.Catalog, Depends(current)]
+Current = Annotated[catalog.Snapshot, Depends(current)]
 HasLimit = Annotated[bool, Depends(has_limit)]
 
 
@@ -61,7 +61,7 @@ HasLimit = Annotated[bool, Depends(has_limit)]
 async def list_domains(caller: Reader, conn: Reads, page: PageQuery) -> Page[schemas.AccountDomainReply]:
     """List the account's domains by name, without those released."""
     found = await domains.list_domains(conn, account_id=caller.account_id, page=page)
-    return Page(items=[schemas.shown(each) for each in found.items], next_cursor=found.next_cursor)
+    return Page(items=[schemas.domain_reply(each) for each in found.items], next_cursor=found.next_cursor)
 
 
 @router.get("/claimable", response_model=PageReply[schemas.ClaimableReply])
@@ -97,7 +97,7 @@ async def add(
         catch_all=body.catch_all,
         default_destination=body.default_destination,
     )
-    return schemas.written(added)
+    return schemas.written_reply(added)
 
 
 @router.get(
@@ -109,7 +109,7 @@ async def add(
 async def get_domain(domain_id: Id, caller: Reader, conn: Reads) -> ReplyWithHeaders:
     """Read one domain of the account, also a released one."""
     found = await domains.get_domain(conn, account_id=caller.account_id, domain_id=domain_id)
-    return with_etag(schemas.shown(found), of=found.domain.id, version=found.domain.version)
+    return with_etag(schemas.domain_reply(found), of=found.domain.id, version=found.domain.version)
 
 
 @router.patch(
@@ -130,7 +130,7 @@ async def change(
         expected=if_match,
         patch=body.patch(),
     )
-    return with_etag(schemas.written(changed), of=changed.domain.id, version=changed.domain.version)
+    return with_etag(schemas.written_reply(changed), of=changed.domain.id, version=changed.domain.version)
 
 
 @router.delete(
@@ -148,7 +148,7 @@ async def release(domain_id: Id, caller: Holder, conn: Tx, if_match: IfMatch) ->
         actor=caller.actor,
         expected=if_match,
     )
-    return with_etag(schemas.shown(released), of=released.domain.id, version=released.domain.version)
+    return with_etag(schemas.domain_reply(released), of=released.domain.id, version=released.domain.version)
 
 
 @router.post(
@@ -166,4 +166,4 @@ async def verify(
     In a sandbox the domain is live at once, and DNS is not asked.
     """
     found = await domains.verify(database, settings=settings, account_id=caller.account_id, domain_id=domain_id)
-    return schemas.verified(found)
+    return schemas.verified_reply(found)

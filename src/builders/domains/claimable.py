@@ -4,7 +4,7 @@ from uuid import UUID
 
 from builders.catalog import service as catalog
 from builders.catalog.records import CatalogDomain, MailMode
-from builders.domains.applying import ruled
+from builders.domains.bulk import with_catalog_rules
 from builders.domains.records import AccountDomain, Claimable, ClaimableSource
 from builders.domains.store import domains as store
 from builders.kit.db.connections import Conn
@@ -15,7 +15,7 @@ _OWN, _CATALOG = "own", "catalog"
 
 
 async def list_claimable(
-    conn: Conn, *, shown: catalog.Catalog, account_id: UUID, page: PageRequest
+    conn: Conn, *, shown: catalog.Snapshot, account_id: UUID, page: PageRequest
 ) -> Page[Claimable]:
     """Own live domains by name, then live ones of the catalog by rank; no catch-all, and none twice.
 
@@ -23,12 +23,12 @@ async def list_claimable(
     """
     # In the order in which the cursor is compared: databases have orders of text of their own.
     listed = sorted(await store.list_claimable(conn, account_id=account_id), key=lambda each: each.domain)
-    own = await ruled(conn, listed)
+    own = await with_catalog_rules(conn, listed)
     begun, *after = page.after or (_OWN, "")
-    found = [_own(each) for each in own if begun == _OWN and each.domain > str(after[0])]
+    found = [_from_account(each) for each in own if begun == _OWN and each.domain > str(after[0])]
     if (room := page.limit + 1 - len(found)) > 0:
         found += (
-            _vendors(each)
+            _from_catalog(each)
             for each in catalog.list_claimable(
                 shown,
                 after=after if begun == _CATALOG else None,
@@ -43,7 +43,7 @@ def _key(item: Claimable) -> SortKey:
     return [_OWN, item.domain] if item.source == "account" else [_CATALOG, 0, -item.rank, item.domain]
 
 
-def _own(domain: AccountDomain) -> Claimable:
+def _from_account(domain: AccountDomain) -> Claimable:
     return Claimable(
         domain=domain.domain,
         source=ClaimableSource.ACCOUNT,
@@ -54,7 +54,7 @@ def _own(domain: AccountDomain) -> Claimable:
     )
 
 
-def _vendors(domain: CatalogDomain) -> Claimable:
+def _from_catalog(domain: CatalogDomain) -> Claimable:
     return Claimable(
         domain=domain.domain,
         source=ClaimableSource.CATALOG,

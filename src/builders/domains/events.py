@@ -108,7 +108,7 @@ DOMAIN_HEALTH_CHANGED = declare(
 )
 
 
-def news_of(domain: AccountDomain) -> DomainData:
+def event_data(domain: AccountDomain) -> DomainData:
     """What is told of a domain."""
     return DomainData(
         id=domain.id,
@@ -121,6 +121,6 @@ def news_of(domain: AccountDomain) -> DomainData:
     )
 
 
-def loss_of(domain: AccountDomain, reason: str) -> DomainGone:
+def loss_data(domain: AccountDomain, reason: str) -> DomainGone:
     """What is told of a domain that was lost."""
-    return DomainGone(**news_of(domain).model_dump(), reason=reason)
+    return DomainGone(**event_data(domain).model_dump(), reason=reason)

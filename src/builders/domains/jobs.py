@@ -4,7 +4,7 @@ from uuid import UUID
 
 from procrastinate import JobContext
 
-from builders.domains import adding, proving
+from builders.domains import account_domains, verification
 from builders.domains.records import AccountDomainStatus
 from builders.domains.schedule import GRACE
 from builders.identity import service as identity
@@ -21,24 +21,24 @@ from builders.mail.records import DomainUnproved
 async def check_due(context: JobContext, timestamp: int) -> None:
     """Looks for the proofs of domains, and at the records that mail needs, where it is due."""
     del timestamp
-    await proving.check_due(queue.database(context), settings=queue.settings(context))
+    await verification.check_due(queue.database(context), settings=queue.settings(context))
 
 
 @dispatcher.subscribe(
     "domain.suspended", name="domains.notify_suspended", alias="builders.domains.jobs.hear_of_suspended"
 )
-async def hear_of_suspended(conn: Conn, told: PublishedEvent) -> None:
+async def notify_suspended(conn: Conn, told: PublishedEvent) -> None:
     """Has the owner written to."""
     ids = {"account_id": str(told.account_id), "domain_id": str(told.read()["id"])}
-    await queue.defer(conn, notify, once=f"domains.notify {ids['domain_id']}", **ids)
+    await queue.defer(conn, mail_suspended, once=f"domains.notify {ids['domain_id']}", **ids)
 
 
 @queue.app.task(name="domains.notify", retry=queue.RETRY, pass_context=True)
-async def notify(context: JobContext, account_id: str, domain_id: str) -> None:
+async def mail_suspended(context: JobContext, account_id: str, domain_id: str) -> None:
     """Writes to the owner of a domain that was suspended; not when it is live again, or released."""
     owner = UUID(account_id)
     async with queue.database(context).transaction() as conn:
-        domain = await adding.get(conn, account_id=owner, domain_id=UUID(domain_id))
+        domain = await account_domains.get(conn, account_id=owner, domain_id=UUID(domain_id))
         if domain.status is not AccountDomainStatus.SUSPENDED or domain.is_sandbox:
             return
         account = await identity.get_account(conn, account_id=owner)

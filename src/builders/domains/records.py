@@ -11,10 +11,10 @@ from builders.catalog.records import MailMode, Price
 from builders.kit.values.domain_names import unicode_of
 from builders.kit.values.patches import UNSET, Patch
 
-MOST = 1000  # domains of one account that are not released
-CHALLENGE = "_builders-challenge"  # the label in front of the domain where its TXT record is
-SAYS = "builders-verification="  # what stands before the token in it
-USUAL = Rules()
+MAX_DOMAINS = 1000  # domains of one account that are not released
+CHALLENGE_LABEL = "_builders-challenge"  # the label in front of the domain where its TXT record is
+CHALLENGE_PREFIX = "builders-verification="  # what stands before the token in it
+DEFAULT_RULES = Rules()
 
 
 class DomainSource(StrEnum):
@@ -139,7 +139,7 @@ class AccountDomain:
     updated_at: datetime
     version: int
     # Of names on it: those of the catalog where it has the domain too, so that a name is one name for all.
-    rules: Rules = USUAL
+    rules: Rules = DEFAULT_RULES
 
     @property
     def unicode(self) -> str | None:
@@ -160,16 +160,16 @@ class AccountDomain:
     @property
     def challenge_name(self) -> str:
         """Where the TXT record of the proof is."""
-        return f"{CHALLENGE}.{self.domain}"
+        return f"{CHALLENGE_LABEL}.{self.domain}"
 
     @property
     def challenge_value(self) -> str:
         """What the TXT record says."""
-        return f"{SAYS}{self.token}"
+        return f"{CHALLENGE_PREFIX}{self.token}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class DomainDetails:
     """A domain in a list, with how many names of the account are on it."""
 
     domain: AccountDomain
@@ -177,7 +177,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verified:
+class VerificationResult:
     """A domain after DNS was asked."""
 
     domain: AccountDomain
@@ -235,7 +235,7 @@ class Claimable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class DnsCheck:
     """What DNS said of a domain."""
 
     proof: ProofFinding | None  # None where it needs none

@@ -12,13 +12,13 @@ from builders.domains import examples
 from builders.domains.records import (
     AccountDomain,
     AccountDomainStatus,
+    DomainDetails,
     DomainPatch,
     DomainProof,
     DomainSource,
-    Listed,
     ProofSeen,
     RecordHealth,
-    Verified,
+    VerificationResult,
 )
 from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
 from builders.kit.http.fields import Interval, ManifestKey, ManifestName, SeparatorRule, UpdatedAt
@@ -244,17 +244,17 @@ def _computed(domain: AccountDomain, alias_count: int) -> dict[str, Any]:
     }
 
 
-def shown(listed: Listed) -> AccountDomainReply:
+def domain_reply(listed: DomainDetails) -> AccountDomainReply:
     """The answer to a read."""
     return AccountDomainReply.from_record(listed.domain, **_computed(listed.domain, listed.alias_count))
 
 
-def written(listed: Listed) -> AccountDomainWritten:
+def written_reply(listed: DomainDetails) -> AccountDomainWritten:
     """The answer to a change, and to adding one."""
     return AccountDomainWritten.from_record(listed.domain, **_computed(listed.domain, listed.alias_count))
 
 
-def verified(found: Verified) -> AccountDomainVerified:
+def verified_reply(found: VerificationResult) -> AccountDomainVerified:
     """The answer to a question to DNS."""
     seen = found.proof
     missing = None if seen.seen is ProofSeen.FOUND else found.domain.challenge_value

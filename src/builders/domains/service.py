@@ -3,14 +3,15 @@
 from uuid import UUID
 
 from builders.aliases.records import LIVE
-from builders.domains.adding import (
+from builders.domains.account_domains import (
     add as add,
     change as change,
     get_domain as get_domain,
     list_domains as list_domains,
     release as release,
 )
-from builders.domains.applying import (
+from builders.domains.assignment import assign as assign, list_newest as list_newest, unassign as unassign
+from builders.domains.bulk import (
     find_domains as find_domains,
     list_managed as list_managed,
     update_many as update_many,
@@ -26,15 +27,7 @@ from builders.domains.errors import (
     DomainsChanged as DomainsChanged,
     KeysTaken as KeysTaken,
 )
-from builders.domains.operating import (
-    assign as assign,
-    list_newest as list_newest,
-    unassign as unassign,
-)
-from builders.domains.proving import (
-    check_due as check_due,
-    verify as verify,
-)
+from builders.domains.verification import check_due as check_due, verify as verify
 
 # In sets, for manifests.
 # The operator's.

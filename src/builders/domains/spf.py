@@ -5,17 +5,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from builders.domains.records import RecordHealth
-from builders.domains.wording import set_txt
+from builders.domains.wording import txt_instruction
 
-VERSION = "v=spf1"
-LONGEST = 450  # characters of a record that we write; a longer one may not fit into a packet (RFC 7208, 3.4)
-MOST_LOOKUPS = 10  # of terms that ask DNS (RFC 7208, 4.6.4); deeper ones are not counted here
+SPF_VERSION = "v=spf1"
+MAX_SPF_LENGTH = (
+    450  # characters of a record that we write; a longer one may not fit into a packet (RFC 7208, 3.4)
+)
+MAX_SPF_LOOKUPS = 10  # of terms that ask DNS (RFC 7208, 4.6.4); deeper ones are not counted here
 _TERM = re.compile(
     r"(?P<qualifier>[+?~-]?)(?P<name>all|include|a|mx|ptr|ip4|ip6|exists)(?P<value>[:/].*)?|"
     r"(?P<modifier>[a-z][a-z0-9_.-]*)=(?P<set>.*)",
     re.IGNORECASE | re.DOTALL,
 )
-_ASKING = {"include", "a", "mx", "ptr", "exists", "redirect"}
+_LOOKUP_TERMS = {"include", "a", "mx", "ptr", "exists", "redirect"}
 _NEEDS_VALUE = {"include", "exists", "ip4", "ip6"}
 
 
@@ -57,13 +59,13 @@ class Spf:
 
 def is_spf(text: str) -> bool:
     """Whether a TXT record means to be one."""
-    return text[: len(VERSION)].lower() == VERSION and text[len(VERSION) :][:1] in {"", " "}
+    return text[: len(SPF_VERSION)].lower() == SPF_VERSION and text[len(SPF_VERSION) :][:1] in {"", " "}
 
 
-def read(text: str) -> Spf:
+def parse_spf(text: str) -> Spf:
     """A record that `is_spf`."""
     terms: list[Term] = []
-    for word in text[len(VERSION) :].split(" "):
+    for word in text[len(SPF_VERSION) :].split(" "):
         # Terms are of visible ASCII (RFC 7208, 12); what a record holds besides is never written again.
         term = _read_term(word) if word.isascii() and word.isprintable() else None
         if term is not None:
@@ -71,8 +73,8 @@ def read(text: str) -> Spf:
         elif word:
             return Spf(tuple(terms), "it has a term that SPF does not know")
     spf = Spf(tuple(terms))
-    if sum(each.name in _ASKING for each in terms) > MOST_LOOKUPS:
-        return Spf(spf.terms, f"more than {MOST_LOOKUPS} of its terms ask DNS")
+    if sum(each.name in _LOOKUP_TERMS for each in terms) > MAX_SPF_LOOKUPS:
+        return Spf(spf.terms, f"more than {MAX_SPF_LOOKUPS} of its terms ask DNS")
     if any(each.name == "all" and each.qualifier in {"", "+"} for each in spf.heard):
         return Spf(spf.terms, "it lets everybody send")
     return spf
@@ -89,35 +91,38 @@ def _read_term(word: str) -> Term | None:
     return Term(match["qualifier"], name, value, word) if is_whole else None
 
 
-def judge(domain: str, texts: Sequence[str], *, include: str | None) -> tuple[RecordHealth, str | None]:
+def validate_spf(domain: str, texts: Sequence[str], *, include: str | None) -> tuple[RecordHealth, str | None]:
     """What is to be said of the TXT records of a domain, and what to do."""
-    found = [read(each) for each in texts if is_spf(each)]
-    wanted = f"{VERSION} include:{include} ~all"
+    found = [parse_spf(each) for each in texts if is_spf(each)]
+    wanted = f"{SPF_VERSION} include:{include} ~all"
     if len(found) > 1:
-        merged = wanted if include else f"{VERSION} ... ~all"
-        return RecordHealth.WRONG, f"Keep one SPF record: with several none counts. {set_txt(domain, merged)}"
+        merged = wanted if include else f"{SPF_VERSION} ... ~all"
+        return (
+            RecordHealth.WRONG,
+            f"Keep one SPF record: with several none counts. {txt_instruction(domain, merged)}",
+        )
     if include is None:
         flaw = found[0].flaw if found else None
         unflawed = RecordHealth.OK if found else RecordHealth.UNCHECKED
         return (RecordHealth.WRONG, f"Put the SPF record right: {flaw}.") if flaw else (unflawed, None)
     if not found:
-        return RecordHealth.MISSING, set_txt(domain, wanted)
+        return RecordHealth.MISSING, txt_instruction(domain, wanted)
     if found[0].flaw:
-        return RecordHealth.WRONG, f"Put the SPF record right: {found[0].flaw}. {set_txt(domain, wanted)}"
-    return _judge_include(domain, found[0], include=include)
+        return RecordHealth.WRONG, f"Put the SPF record right: {found[0].flaw}. {txt_instruction(domain, wanted)}"
+    return _validate_include(domain, found[0], include=include)
 
 
-def _judge_include(domain: str, found: Spf, *, include: str) -> tuple[RecordHealth, str | None]:
+def _validate_include(domain: str, found: Spf, *, include: str) -> tuple[RecordHealth, str | None]:
     if any(include in {term.includes, term.leads} for term in found.heard):
         return RecordHealth.OK, None
-    wanted = written(found, include=include)
-    if len(wanted) > LONGEST:
+    wanted = add_include(found, include=include)
+    if len(wanted) > MAX_SPF_LENGTH:
         return RecordHealth.WRONG, f"Put include:{include} in front of what ends the SPF record of {domain}."
-    return RecordHealth.WRONG, f"Change the SPF record. {set_txt(domain, wanted)}"
+    return RecordHealth.WRONG, f"Change the SPF record. {txt_instruction(domain, wanted)}"
 
 
-def written(spf: Spf, *, include: str) -> str:
+def add_include(spf: Spf, *, include: str) -> str:
     """The record with an include more, in front of what would end the search."""
     words = [term.text for term in spf.heard if term.name not in {"all", "redirect"}]
     ends = [term.text for term in spf.heard if term.name in {"all", "redirect"}]
-    return " ".join((VERSION, *words, f"include:{include}", *(ends or ["~all"])))
+    return " ".join((SPF_VERSION, *words, f"include:{include}", *(ends or ["~all"])))

@@ -80,33 +80,38 @@ async def check_names(conn: Conn, *, account_id: UUID, addresses: Sequence[str])
     labels = [catalog.find_a_label(domain) or domain for _, domain in parts]
     own = await domains.find_domains(conn, account_id=sandbox_id, domains=labels)
     known = index_domains(await catalog.find_domains(conn, domains=labels), own).domains
-    rulings = [
-        catalog.rule(local_part, known.get(label)) for (local_part, _), label in zip(parts, labels, strict=True)
+    decisions = [
+        catalog.decide_name(local_part, known.get(label))
+        for (local_part, _), label in zip(parts, labels, strict=True)
     ]
     wanted = {
-        Name(label, each.verdict.key): Wanted(domain=label, key=each.verdict.key, skeleton=each.verdict.skeleton)
-        for label, each in zip(labels, rulings, strict=True)
+        Name(label, each.validation.key): Wanted(
+            domain=label, key=each.validation.key, skeleton=each.validation.skeleton
+        )
+        for label, each in zip(labels, decisions, strict=True)
         if each.refusal is None
     }
     standings = await aliases.look_up(conn, realm=sandbox_id, wanted=list(wanted.values()), account_id=sandbox_id)
     taken = {name: standing.reason for name, standing in standings.items()}
     return [
-        _checked(address, ruling, taken.get(Name(label, ruling.verdict.key), Reason.OK))
-        for address, label, ruling in zip(addresses, labels, rulings, strict=True)
+        _checked(address, decision, taken.get(Name(label, decision.validation.key), Reason.OK))
+        for address, label, decision in zip(addresses, labels, decisions, strict=True)
     ]
 
 
-def _checked(address: str, ruling: catalog.Ruling, standing: Reason) -> Checked:
-    domain, verdict = ruling.domain, ruling.verdict
-    reason = ruling.refusal or standing
+def _checked(address: str, decision: catalog.NameDecision, standing: Reason) -> Checked:
+    domain, validation = decision.domain, decision.validation
+    reason = decision.refusal or standing
     price = None
-    if domain is not None and verdict.key:
-        found = domain.price_for(verdict.key, is_premium=verdict.reserved_class is ReservedClass.PREMIUM)
+    if domain is not None and validation.key:
+        found = domain.price_for(validation.key, is_premium=validation.reserved_class is ReservedClass.PREMIUM)
         price = Price(money=found.money, interval=found.interval)
     return Checked(
         address=address,
         reason=reason.value,
-        message=catalog.say(reason, verdict),
-        normalized=f"{verdict.normalized}@{domain.domain}" if domain is not None and verdict.normalized else None,
+        message=catalog.describe_reason(reason, validation),
+        normalized=f"{validation.normalized}@{domain.domain}"
+        if domain is not None and validation.normalized
+        else None,
         price=price,
     )

@@ -7,7 +7,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 from pydantic_core import to_json
 
-from builders.catalog.beacons import Beacon
+from builders.catalog.funnel_events import StoredEvent
 from builders.catalog.records import FunnelLine
 from builders.kit.db import partitions
 from builders.kit.db.connections import Conn
@@ -41,7 +41,7 @@ INSERT = """
 """
 FIND_KEYS = "SELECT key, event_id FROM catalog_event_keys WHERE key = ANY(%(keys)s)"
 PRUNE_KEYS = "DELETE FROM catalog_event_keys WHERE created_at < %(before)s"
-PATIENCE = "SELECT set_config('statement_timeout', '300s', true), set_config('lock_timeout', '300s', true)"
+SET_TIMEOUTS = "SELECT set_config('statement_timeout', '300s', true), set_config('lock_timeout', '300s', true)"
 # One at a time: of two, the one that looked first might write last, and put back what it did not see.
 LOCK_SUMS = "LOCK TABLE catalog_daily IN SHARE ROW EXCLUSIVE MODE"
 LAST_DAY = """
@@ -104,7 +104,7 @@ REPORT = """
 """
 
 
-async def insert(conn: Conn, *, beacons: Sequence[Beacon], event_ids: Sequence[UUID]) -> int:
+async def insert(conn: Conn, *, beacons: Sequence[StoredEvent], event_ids: Sequence[UUID]) -> int:
     """Writes those events that are no repeats; how many."""
     rows = [
         {
@@ -144,7 +144,7 @@ async def roll_up(
     conn: Conn, *, day: date, start: datetime, end: datetime, late: timedelta, early: timedelta
 ) -> None:
     """Sums up a day anew; events are heard of up to `late` after and `early` before they happened."""
-    await conn.execute(PATIENCE)
+    await conn.execute(SET_TIMEOUTS)
     await conn.execute(LOCK_SUMS)
     row = {"day": day, "start": start, "end": end, "heard_from": start - early, "heard_until": end + late}
     await conn.execute(ROLL_UP, row)

@@ -6,7 +6,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from builders.domains.records import AccountDomain, DnsHealth
-from builders.domains.store.rows import COLUMNS, Row, kept, record
+from builders.domains.store.rows import COLUMNS, Row, health_json, record
 from builders.kit.db.connections import Conn
 
 # A lease: what a killed worker had taken is due again when it ends.
@@ -18,7 +18,7 @@ CLAIM_DUE = f"""
     )
     RETURNING {COLUMNS}
 """  # noqa: S608 - of a constant
-NOTE = f"""
+RECORD_CHECK = f"""
     UPDATE domains_domains
     SET health = %(health)s::jsonb, asked_at = coalesce(%(asked_at)s, asked_at), lost_at = %(lost_at)s,
         checks = checks + 1, next_check_at = %(next_check_at)s
@@ -34,7 +34,7 @@ async def claim_due(conn: Conn, *, now: datetime, leased_until: datetime, limit:
         return [record(row) for row in await cursor.fetchall()]
 
 
-async def note(
+async def record_check(
     conn: Conn,
     *,
     account_id: UUID,
@@ -48,12 +48,12 @@ async def note(
     row = {
         "account_id": account_id,
         "id": domain_id,
-        "health": kept(health),
+        "health": health_json(health),
         "asked_at": asked_at,
         "lost_at": lost_at,
         "next_check_at": next_check_at,
     }
     async with conn.cursor(row_factory=class_row(Row)) as cursor:
-        await cursor.execute(NOTE, row)
+        await cursor.execute(RECORD_CHECK, row)
         [found] = await cursor.fetchall()
         return record(found)

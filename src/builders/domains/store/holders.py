@@ -5,7 +5,7 @@ from uuid import UUID
 from builders.kit.db.connections import Conn
 
 # Two who prove one domain at once meet here; the second waits for the first, and then finds it taken.
-HOLD = """
+RESERVE = """
     INSERT INTO domains_holders (realm, domain, account_id, domain_id)
     VALUES (%(realm)s, %(domain)s, %(account_id)s, %(id)s)
     ON CONFLICT (realm, domain) DO UPDATE SET domain_id = excluded.domain_id
@@ -16,24 +16,24 @@ FIND_HOLDER = """
     SELECT account_id, domain_id FROM domains_holders
     WHERE realm = %(realm)s AND domain = %(domain)s
 """
-LET_GO = """
+RELEASE = """
     DELETE FROM domains_holders
     WHERE realm = %(realm)s AND domain = %(domain)s AND account_id = %(account_id)s
 """
 
 
-async def hold(conn: Conn, *, realm: UUID, domain: str, account_id: UUID, domain_id: UUID) -> bool:
+async def reserve(conn: Conn, *, realm: UUID, domain: str, account_id: UUID, domain_id: UUID) -> bool:
     """Whether the domain is the account's now, or was; waits for another who takes it at the same time."""
     row = {"realm": realm, "domain": domain, "account_id": account_id, "id": domain_id}
-    return await (await conn.execute(HOLD, row)).fetchone() is not None
+    return await (await conn.execute(RESERVE, row)).fetchone() is not None
 
 
-async def find(conn: Conn, *, realm: UUID, domain: str) -> tuple[UUID, UUID] | None:
+async def find_holder(conn: Conn, *, realm: UUID, domain: str) -> tuple[UUID, UUID] | None:
     """Account and id of who holds the domain now."""
     found = await (await conn.execute(FIND_HOLDER, {"realm": realm, "domain": domain})).fetchone()
     return None if found is None else (found[0], found[1])
 
 
-async def let_go(conn: Conn, *, realm: UUID, domain: str, account_id: UUID) -> None:
+async def release(conn: Conn, *, realm: UUID, domain: str, account_id: UUID) -> None:
     """The domain is nobody's, if it was the account's."""
-    await conn.execute(LET_GO, {"realm": realm, "domain": domain, "account_id": account_id})
+    await conn.execute(RELEASE, {"realm": realm, "domain": domain, "account_id": account_id})

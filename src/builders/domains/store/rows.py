@@ -61,6 +61,6 @@ def record(row: Row) -> AccountDomain:
     )
 
 
-def kept(health: DnsHealth) -> str:
+def health_json(health: DnsHealth) -> str:
     """The health as JSON."""
     return _HEALTH.dump_json(health).decode()

@@ -58,9 +58,9 @@ def plan_claim(each: ResolvedAlias, old: Alias | None, live: LiveState) -> Actio
     if old is not None and old.is_blocked:
         message = f"The key stands for {old.address}, which the operator suspended: take a new key."
         return Finding(code="alias_suspended", address=each.address, message=message)
-    domain, verdict = each.ruling.domain, each.ruling.verdict
+    domain, validation = each.decision.domain, each.decision.validation
     assert domain is not None  # noqa: S101 - only what can be had is claimed
-    price, continues = releases.price(domain, verdict, live)
+    price, continues = releases.price(domain, validation, live)
     before, after = None if old is None else view(old), _wanted(each)
     return Action(
         address=each.address,
@@ -72,7 +72,7 @@ def plan_claim(each: ResolvedAlias, old: Alias | None, live: LiveState) -> Actio
         reason=" ".join(
             [
                 "The name is wanted and free." if old is None else f"The name replaces {old.address}.",
-                *releases.why_free(live.reclaims.get(Name(domain.domain, verdict.key)), continues),
+                *releases.why_free(live.reclaims.get(Name(domain.domain, validation.key)), continues),
             ]
         ),
         risk=Risk.LOW if old is None else Risk.HIGH,
@@ -81,9 +81,9 @@ def plan_claim(each: ResolvedAlias, old: Alias | None, live: LiveState) -> Actio
         version=None if old is None else old.version,
         place=Place(
             domain=domain.domain,
-            local_part=verdict.normalized,
-            key=verdict.key,
-            skeleton=verdict.skeleton,
+            local_part=validation.normalized,
+            key=validation.key,
+            skeleton=validation.skeleton,
             is_own=each.is_own,
         ),
         after_unknown=_unknown(each),

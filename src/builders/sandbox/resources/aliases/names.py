@@ -21,7 +21,7 @@ class ResolvedAlias:
     desired: DesiredAlias
     written: str  # the address in the manifest, in lower case, with the A-label of the domain
     own: Name | None  # by which the account can have the alias already, also on a domain that is not shown
-    ruling: catalog.Ruling  # for a new claim
+    decision: catalog.NameDecision  # for a new claim
     forwards: Sequence[Name]  # the destinations on domains of the catalog or the account
     mine: Alias | None = None  # the account's alias of this name
     project: TargetProject | None = None
@@ -44,15 +44,15 @@ class ResolvedAlias:
         """Return the mail address; an existing alias keeps the spelling of its claim."""
         if self.mine is not None:
             return self.mine.address
-        domain = self.ruling.domain
-        return f"{self.ruling.verdict.normalized}@{domain.domain}" if domain else self.written
+        domain = self.decision.domain
+        return f"{self.decision.validation.normalized}@{domain.domain}" if domain else self.written
 
     @property
     def name(self) -> Name | None:
         """Return by which name it is unique; None for an invalid one."""
         if self.mine is not None:
             return self.mine.name
-        domain, key = self.ruling.domain, self.ruling.verdict.key
+        domain, key = self.decision.domain, self.decision.validation.key
         return Name(domain.domain, key) if domain and key else None
 
 
@@ -73,7 +73,7 @@ def _resolve(
         desired=desired,
         written=f"{desired.local_part.strip().lower()}@{domain.domain if domain else ''}",
         own=Name(domain.domain, key) if domain and key else None,
-        ruling=catalog.rule(desired.local_part, domain),
+        decision=catalog.decide_name(desired.local_part, domain),
         forwards=tuple(domains.names(desired.destinations)),
         project=project,
         is_project_unknown=reference is not None and project is None,
@@ -84,7 +84,7 @@ def collect(resolved: Sequence[ResolvedAlias]) -> DesiredNames:
     """Return the names to read from the live state."""
     return DesiredNames(
         wanted=[
-            Wanted(domain=name.domain, key=name.key, skeleton=each.ruling.verdict.skeleton)
+            Wanted(domain=name.domain, key=name.key, skeleton=each.decision.validation.skeleton)
             for each in resolved
             if (name := each.name) is not None
         ],
@@ -118,7 +118,7 @@ def find_errors(
     endless = aliases.endless({**routes, **ahead})
     for each in resolved:
         if each.mine is None and (
-            found := find_refusal(each.ruling, standings.get(each.name) if each.name else None)
+            found := find_refusal(each.decision, standings.get(each.name) if each.name else None)
         ):
             yield Finding(code=found[0], address=each.address, message=found[1])
         if each.is_project_unknown:
@@ -137,9 +137,9 @@ def find_errors(
             yield Finding(code="destination_loop", address=each.address, message=message)
 
 
-def find_refusal(ruling: catalog.Ruling, standing: Standing | None) -> tuple[str, str] | None:
+def find_refusal(decision: catalog.NameDecision, standing: Standing | None) -> tuple[str, str] | None:
     """Return code and message of why a name cannot be claimed, as the catalog's check has them; None if it can."""
-    reason = ruling.refusal or (standing.reason if standing else None)
+    reason = decision.refusal or (standing.reason if standing else None)
     if reason is None:
         return None
-    return ruling.verdict.detail or reason, catalog.say(reason, ruling.verdict)
+    return decision.validation.detail or reason, catalog.describe_reason(reason, decision.validation)

@@ -16,14 +16,14 @@ from builders.sandbox.views import AliasView
 KEPT, UNDONE = "period_not_refunded", "claim_undone"
 
 
-def price(domain: CatalogDomain, verdict: Verdict, live: LiveState) -> tuple[Price, Continued | None]:
+def price(domain: CatalogDomain, validation: Verdict, live: LiveState) -> tuple[Price, Continued | None]:
     """Return the price of a claim, and the paid period that it continues at no charge.
 
     An account with an overdue invoice continues none: it claims no name that has a price.
     """
-    found = domain.price_for(verdict.key, is_premium=verdict.reserved_class is ReservedClass.PREMIUM)
+    found = domain.price_for(validation.key, is_premium=validation.reserved_class is ReservedClass.PREMIUM)
     normal = Price(money=found.money, interval=found.interval)
-    reclaim = live.reclaims.get(Name(domain.domain, verdict.key))
+    reclaim = live.reclaims.get(Name(domain.domain, validation.key))
     if reclaim is None or live.overdue or not normal.money.amount:
         return normal, None
     free = Price(money=Money.zero(reclaim.price.currency), interval=reclaim.interval)

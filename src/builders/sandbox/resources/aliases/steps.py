@@ -67,16 +67,16 @@ def _claim_drift(action: Action, live: LiveState, mine: set[Name]) -> Iterator[F
     if name in mine:
         yield Finding(code="alias_exists", address=action.address, message="The account has this name by now.")
         return
-    ruling = catalog.rule(place.local_part, live.domains.get(place.domain))
-    if found := find_refusal(ruling, live.standings.get(name)):
+    decision = catalog.decide_name(place.local_part, live.domains.get(place.domain))
+    if found := find_refusal(decision, live.standings.get(name)):
         yield Finding(code=found[0], address=action.address, message=found[1])
         return
-    domain, verdict = ruling.domain, ruling.verdict
-    assert domain is not None  # noqa: S101 - or the ruling would refuse
-    if verdict.key != place.key:
+    domain, validation = decision.domain, decision.validation
+    assert domain is not None  # noqa: S101 - or the decision would refuse
+    if validation.key != place.key:
         yield Finding(code="rules_changed", address=action.address, message="The domain has other rules by now.")
         return
-    if releases.price(domain, verdict, live) != (action.price, action.continues):
+    if releases.price(domain, validation, live) != (action.price, action.continues):
         yield Finding(code="price_changed", address=action.address, message=PRICE_CHANGED)
 
 
@@ -200,7 +200,7 @@ def fault(manifest: str, task: Task, refusal: Exception) -> StepError | None:
         case aliases.NamesRefused():
             standing = action.place and refusal.refused.get(Name(action.place.domain, action.place.key))
             if standing:
-                return StepError(code=standing.reason, message=catalog.say(standing.reason))
+                return StepError(code=standing.reason, message=catalog.describe_reason(standing.reason))
         case aliases.PricesChanged():
             if action.place and Name(action.place.domain, action.place.key) in refusal.names:
                 return StepError(code="price_changed", message=PRICE_CHANGED)

@@ -12,23 +12,23 @@ from itertools import islice, takewhile
 from typing import Any, TypeAlias, TypeVar
 
 from builders.catalog.records import CatalogDomain
-from builders.catalog.words import MIN_SAID
+from builders.catalog.words import MIN_SPELLED
 
 Positions: TypeAlias = "array[int]"  # a string, since array takes no [] before Python 3.12
 
 T = TypeVar("T")
 
 POOL = 200  # domains looked at for a query
-_EACH = 40  # domains taken from one list
-_THEMES = 5  # categories and tags that a word begins
-_NONE = array("I")
+_PER_LIST = 40  # domains taken from one list
+_LONGER_THEMES = 5  # categories and tags that a word begins
+_NO_POSITIONS = array("I")
 _MIN_PREFIX = 3  # letters a word needs to stand for a longer category or tag
 _POSTINGS = 2000  # entries read of the trigram lists of a word, the rarest trigrams first
 
-_REMEMBERED = 256  # questions, of some 50 KB each at most
-_ROOMY = 254 - len("@") - 64  # RFC 5321, 4.5.3.1: on a longer name not every local part fits
+_CACHED = 256  # questions, of some 50 KB each at most
+_MAX_DOMAIN_LENGTH = 254 - len("@") - 64  # RFC 5321, 4.5.3.1: on a longer name not every local part fits
 
-SAME_THEME, THEME_PREFIX, MOST_ALIKE = 20, 12, 10  # points
+SAME_THEME, THEME_PREFIX, MAX_SIMILARITY = 20, 12, 10  # points
 
 
 def trigrams(word: str) -> frozenset[str]:
@@ -37,10 +37,10 @@ def trigrams(word: str) -> frozenset[str]:
     return frozenset(edged[at : at + 3] for at in range(len(edged) - 2))
 
 
-def _alike(pieces: frozenset[str], others: frozenset[str]) -> int:
+def _similarity(pieces: frozenset[str], others: frozenset[str]) -> int:
     """Jaccard's index of two sets of trigrams, as 0..10."""
     both = len(pieces & others)
-    return MOST_ALIKE * both // (len(pieces) + len(others) - both)
+    return MAX_SIMILARITY * both // (len(pieces) + len(others) - both)
 
 
 class Fit:
@@ -63,14 +63,14 @@ class Fit:
         return points
 
 
-class Themes:
+class SuggestionIndex:
     """Claimable domains by name, by category and tag, and by the trigrams of the label.
 
     Immutable but for what was made of the last questions, which people repeat letter by letter.
     """
 
     def __init__(self, domains: Iterable[CatalogDomain]) -> None:
-        self.domains = [each for each in domains if each.claimable and len(each.domain) <= _ROOMY]
+        self.domains = [each for each in domains if each.claimable and len(each.domain) <= _MAX_DOMAIN_LENGTH]
         self._made: dict[Hashable, Any] = {}
         self._by_theme: dict[str, Positions] = {}
         self._by_trigram: dict[str, Positions] = {}
@@ -84,21 +84,23 @@ class Themes:
         self._names = [self.domains[position].domain for position in by_name]
         self._named = array("I", by_name)  # the position of each name
         featured = (position for position, domain in enumerate(self.domains) if domain.featured)
-        self._featured = tuple(islice(featured, _EACH))
-        self._highest = range(min(_EACH, len(self.domains)))
+        self._featured = tuple(islice(featured, _PER_LIST))
+        self._highest = range(min(_PER_LIST, len(self.domains)))
 
     def once(self, question: Hashable, make: Callable[[], T]) -> T:
         """What `make` gives for the question, remembered for a few hundred of them. It must be immutable."""
         made: T | None = self._made.get(question)
         if made is None:
-            if len(self._made) >= _REMEMBERED:
+            if len(self._made) >= _CACHED:
                 self._made.clear()
             made = self._made[question] = make()
         return made
 
     def sharing(self, categories: Iterable[str]) -> list[int]:
         """Domains with one of the categories, by rank within each."""
-        return list(dict.fromkeys(at for slug in categories for at in self._by_theme.get(slug, _NONE)[:_EACH]))
+        return list(
+            dict.fromkeys(at for slug in categories for at in self._by_theme.get(slug, _NO_POSITIONS)[:_PER_LIST])
+        )
 
     def find(self, domain: str) -> int | None:
         """The position of a domain (A-label); None when no name on it is claimable."""
@@ -113,7 +115,7 @@ class Themes:
     def pool(self, words: Sequence[str]) -> list[int]:
         """At most 200 domains worth looking at, the surest first; featured and high ranks fill up."""
         chosen: dict[int, None] = {}
-        ends = [words[-1][start:] for start in range(1, len(words[-1]) - MIN_SAID + 1)] if words else []
+        ends = [words[-1][start:] for start in range(1, len(words[-1]) - MIN_SPELLED + 1)] if words else []
         for label in (*words, *ends):
             chosen.update(dict.fromkeys(self._beginning(f"{label}.")))
         for word in words:
@@ -130,35 +132,35 @@ class Themes:
         domain = self.domains[position]
         themes, pieces = (*domain.categories, *domain.tags), trigrams(domain.label)
         theme = max((_theme_points(word, themes) for word, _ in words), default=0)
-        return Fit(position, theme, {word: _alike(own, pieces) for word, own in words})
+        return Fit(position, theme, {word: _similarity(own, pieces) for word, own in words})
 
     def _beginning(self, text: str) -> list[int]:
         """The first domains by alphabet whose name begins so, by rank."""
         if not text:
             return []
         at = bisect_left(self._names, text)
-        names = takewhile(lambda name: name.startswith(text), self._names[at : at + _EACH])
+        names = takewhile(lambda name: name.startswith(text), self._names[at : at + _PER_LIST])
         return sorted(self._named[at + n] for n, _ in enumerate(names))
 
     def _of_word(self, word: str) -> Iterator[int]:
-        yield from self._by_theme.get(word, _NONE)[:_EACH]
+        yield from self._by_theme.get(word, _NO_POSITIONS)[:_PER_LIST]
         if len(word) >= _MIN_PREFIX:
             at = bisect_left(self._sorted_themes, word)
-            for theme in self._sorted_themes[at : at + _THEMES]:
+            for theme in self._sorted_themes[at : at + _LONGER_THEMES]:
                 if theme.startswith(word):
-                    yield from self._by_theme[theme][:_EACH]
+                    yield from self._by_theme[theme][:_PER_LIST]
         yield from self._like(word)
 
     def _like(self, word: str) -> list[int]:
         """The domains whose label shares most trigrams with the word."""
-        lists = sorted((self._by_trigram.get(piece, _NONE) for piece in sorted(trigrams(word))), key=len)
+        lists = sorted((self._by_trigram.get(piece, _NO_POSITIONS) for piece in sorted(trigrams(word))), key=len)
         shared: Counter[int] = Counter()
         left = _POSTINGS
         for positions in lists:
             shared.update(positions[:left])
             left -= min(left, len(positions))
         # Of equals the first that was counted: those with the rarer trigrams, by rank.
-        return [position for position, _ in shared.most_common(_EACH)]
+        return [position for position, _ in shared.most_common(_PER_LIST)]
 
 
 def _append(lists: dict[str, Positions], name: str, position: int) -> None:

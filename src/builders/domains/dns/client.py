@@ -23,8 +23,8 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import hosts
 
 TRY_S = 2.0  # for one packet
-LIMIT_S = 5.0  # for one answer, all tries and servers together
-AT_ONCE = 16  # questions of one client
+TIMEOUT_S = 5.0  # for one answer, all tries and servers together
+MAX_CONCURRENT = 16  # questions of one client
 _PAYLOAD = 1232  # bytes of a UDP answer that no network breaks up
 R = TypeVar("R", bound=Rdata)
 
@@ -34,7 +34,7 @@ class Dns:
 
     def __init__(self, settings: Settings) -> None:
         self._servers = tuple(map(hosts.read_resolver, settings.dns_resolvers))
-        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._turns = asyncio.Semaphore(MAX_CONCURRENT)
 
     async def texts(self, name: str) -> tuple[str, ...] | None:
         """The TXT records at a name; parts of one are joined, and what is not ASCII is escaped."""
@@ -72,7 +72,7 @@ class Dns:
         if self._servers:
             resolver.nameservers = [dns.nameserver.Do53Nameserver(*each) for each in self._servers]
         resolver.use_edns(0, 0, _PAYLOAD)
-        resolver.timeout, resolver.lifetime = TRY_S, LIMIT_S
+        resolver.timeout, resolver.lifetime = TRY_S, TIMEOUT_S
         return resolver
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from builders.catalog import service as catalog
 from builders.domains.errors import DomainsChanged, KeysTaken
-from builders.domains.events import DOMAIN_UPDATED, news_of
+from builders.domains.events import DOMAIN_UPDATED, event_data
 from builders.domains.records import AccountDomain, DomainChange
 from builders.domains.store import domains as store, sets
 from builders.kit.db.connections import Conn
@@ -24,10 +24,10 @@ async def find_domains(
     """
     wanted = sorted(set(domains))
     found = await store.list_live(conn, account_id=account_id, domains=wanted, lock=lock) if wanted else []
-    return {each.domain: each for each in await ruled(conn, found)}
+    return {each.domain: each for each in await with_catalog_rules(conn, found)}
 
 
-async def ruled(conn: Conn, domains: Sequence[AccountDomain]) -> list[AccountDomain]:
+async def with_catalog_rules(conn: Conn, domains: Sequence[AccountDomain]) -> list[AccountDomain]:
     """The domains with the rules of the catalog where it has them too: a name must be one name for all."""
     shared = await catalog.find_domains(conn, domains=[each.domain for each in domains]) if domains else {}
     return [replace(each, rules=shared[each.domain].rules) if each.domain in shared else each for each in domains]
@@ -51,7 +51,7 @@ async def update_many(conn: Conn, *, account_id: UUID, changes: Sequence[DomainC
         raise KeysTaken(taken)
     await sets.update(conn, account_id=account_id, changes=changes, now=clock.now())
     changed = await sets.list_by_id(conn, account_id=account_id, domain_ids=[change.id for change in changes])
-    await outbox.publish_many(conn, DOMAIN_UPDATED, [(account_id, news_of(each)) for each in changed])
+    await outbox.publish_many(conn, DOMAIN_UPDATED, [(account_id, event_data(each)) for each in changed])
 
 
 async def _lock(conn: Conn, account_id: UUID, versions: Mapping[UUID, int]) -> None:

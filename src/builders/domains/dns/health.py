@@ -7,10 +7,12 @@ from datetime import datetime
 from email.utils import parseaddr
 from typing import Self
 
-from builders.domains import spf, tags
+from builders.domains import spf
+from builders.domains.dns import txt_records
+from builders.domains.dns.client import Dns
 from builders.domains.records import (
     AccountDomain,
-    Checked,
+    DnsCheck,
     DnsHealth,
     DomainProof,
     Finding,
@@ -18,12 +20,11 @@ from builders.domains.records import (
     ProofSeen,
     RecordHealth,
 )
-from builders.domains.resolving import Dns
-from builders.domains.wording import shown
+from builders.domains.wording import shorten
 from builders.kit.process.settings import Settings
 
-MOST_PARENTS = 3  # that are asked for a DMARC record: the highest, since an organization has its policy there
-_LABELS = 2  # that a domain has at least
+MAX_PARENTS = 3  # that are asked for a DMARC record: the highest, since an organization has its policy there
+_MIN_LABELS = 2  # that a domain has at least
 NO_MAIL = "."  # the host of an MX that says so (RFC 7505)
 
 
@@ -48,7 +49,7 @@ class Expected:
         )
 
 
-async def check(dns: Dns, domain: AccountDomain, *, expected: Expected, now: datetime) -> Checked:
+async def check(dns: Dns, domain: AccountDomain, *, expected: Expected, now: datetime) -> DnsCheck:
     """Asks all at once; of what is not answered the health says what it said before."""
     name, before = domain.domain, domain.health
     proof, mx, policy, key, report = await asyncio.gather(
@@ -58,7 +59,7 @@ async def check(dns: Dns, domain: AccountDomain, *, expected: Expected, now: dat
         _dkim(dns, name, expected, before.dkim, now),
         _dmarc(dns, name, before.dmarc, now),
     )
-    return Checked(proof=proof, health=DnsHealth(mx=mx, spf=policy, dkim=key, dmarc=report))
+    return DnsCheck(proof=proof, health=DnsHealth(mx=mx, spf=policy, dkim=key, dmarc=report))
 
 
 async def _proof(dns: Dns, domain: AccountDomain) -> ProofFinding | None:
@@ -70,29 +71,29 @@ async def _proof(dns: Dns, domain: AccountDomain) -> ProofFinding | None:
     # Some panels keep the quotes that people type.
     if domain.challenge_value in {each.strip().strip('"').strip() for each in texts}:
         return ProofFinding(seen=ProofSeen.FOUND, found=(domain.challenge_value,))
-    return ProofFinding(seen=ProofSeen.WRONG if texts else ProofSeen.MISSING, found=shown(texts))
+    return ProofFinding(seen=ProofSeen.WRONG if texts else ProofSeen.MISSING, found=shorten(texts))
 
 
 def _finding(status: RecordHealth, next_action: str | None, found: Sequence[str], now: datetime) -> Finding:
-    return Finding(status=status, next_action=next_action, found=shown(found), checked_at=now)
+    return Finding(status=status, next_action=next_action, found=shorten(found), checked_at=now)
 
 
 async def _mx(dns: Dns, name: str, expected: Expected, before: Finding, now: datetime) -> Finding:
     exchanges = await dns.exchanges(name)
     if exchanges is None:
         return before
-    status, next_action = judge_mx(name, exchanges, wanted=expected.mail_hosts)
+    status, next_action = validate_mx(name, exchanges, wanted=expected.mail_hosts)
     return _finding(status, next_action, [f"{preference} {host}" for preference, host in exchanges], now)
 
 
-def judge_mx(
+def validate_mx(
     domain: str, exchanges: Sequence[tuple[int, str]], *, wanted: Sequence[str]
 ) -> tuple[RecordHealth, str | None]:
     """What is to be said of the MX records of a domain, and what to do: mail must come to us alone."""
     if not wanted:
         return RecordHealth.UNCHECKED, None
     records = ", ".join(f"{10 * place} {host}" for place, host in enumerate(wanted, 1))
-    strangers = shown(host for _, host in exchanges if host not in wanted)
+    strangers = shorten(host for _, host in exchanges if host not in wanted)
     if not exchanges:
         return RecordHealth.MISSING, f"Set the MX records of {domain}: {records}."
     if strangers:
@@ -105,7 +106,7 @@ async def _spf(dns: Dns, name: str, expected: Expected, before: Finding, now: da
     texts = await dns.texts(name)
     if texts is None:
         return before
-    status, next_action = spf.judge(name, texts, include=expected.spf_include)
+    status, next_action = spf.validate_spf(name, texts, include=expected.spf_include)
     return _finding(status, next_action, [each for each in texts if spf.is_spf(each)], now)
 
 
@@ -117,8 +118,8 @@ async def _dkim(dns: Dns, name: str, expected: Expected, before: Finding, now: d
     texts, ours = await asyncio.gather(dns.texts(own), dns.texts(target))
     if texts is None:
         return before
-    key = tags.key_of(ours[0]) if ours and len(ours) == 1 else None
-    status, next_action = tags.judge_key(own, texts, target=target, ours=key)
+    key = txt_records.dkim_key(ours[0]) if ours and len(ours) == 1 else None
+    status, next_action = txt_records.validate_dkim(own, texts, target=target, ours=key)
     return _finding(status, next_action, texts, now)
 
 
@@ -127,18 +128,20 @@ async def _dmarc(dns: Dns, name: str, before: Finding, now: datetime) -> Finding
     texts = await dns.texts(f"_dmarc.{name}")
     if texts is None:
         return before
-    found = [each for each in texts if tags.is_dmarc(each)]
+    found = [each for each in texts if txt_records.is_dmarc(each)]
     above: Sequence[str] = ()
     if not found:
         asked = await asyncio.gather(*(dns.texts(f"_dmarc.{each}") for each in _parents(name)))
         if None in asked:
             return before
-        policies = ([each for each in texts or () if tags.is_dmarc(each)] for texts in asked)
-        above = next((each for each in policies if len(each) == 1 and not tags.find_flaw(each[0])), ())
-    status, next_action = tags.judge(name, texts, inherited=bool(above))
+        policies = ([each for each in texts or () if txt_records.is_dmarc(each)] for texts in asked)
+        above = next(
+            (each for each in policies if len(each) == 1 and not txt_records.find_dmarc_error(each[0])), ()
+        )
+    status, next_action = txt_records.validate_dmarc(name, texts, inherited=bool(above))
     return _finding(status, next_action, found or above, now)
 
 
 def _parents(name: str) -> list[str]:
     labels = name.split(".")
-    return [".".join(labels[at:]) for at in range(1, len(labels) - _LABELS + 1)][-MOST_PARENTS:]
+    return [".".join(labels[at:]) for at in range(1, len(labels) - _MIN_LABELS + 1)][-MAX_PARENTS:]

@@ -15,17 +15,19 @@ from psycopg import Rollback
 
 from builders.catalog import images
 from builders.catalog.cells import Json
-from builders.catalog.images import Found, ImageMissing, ImageRefused
+from builders.catalog.images import ImageMissing, ImageRefused, ValidImage
 from builders.catalog.records import LoadReport, ReportLine
-from builders.catalog.rows import FileRefused, Row, Sheet
+from builders.catalog.rows import CatalogSheet, FileRefused, Row
 from builders.catalog.store import domains as store
 from builders.kit.db.connections import Database
 from builders.kit.values import clock, ids
 
 MAX_BYTES = 50 * 1024 * 1024
 IMAGES = ("logo", "cover", "icon")
-_AT_ONCE = 1000  # rows written by one statement
-_FREE = ReportLine(1, "price_amount", "price_missing", "Without this column names on new domains cost nothing.")
+_BATCH = 1000  # rows written by one statement
+_PRICE_MISSING = ReportLine(
+    1, "price_amount", "price_missing", "Without this column names on new domains cost nothing."
+)
 
 
 async def load(
@@ -34,7 +36,7 @@ async def load(
     """Loads a file; paths of images are relative to the folder. With `partial` bad rows stop only themselves."""
     async with database.connection() as conn:
         categories = [category.slug for category in await store.list_categories(conn)]
-    judged = _Judged(path, folder, categories)
+    judged = _ValidatedFile(path, folder, categories)
     goes = await asyncio.to_thread(judged.read) and (partial or not judged.errors)
     if goes and not dry_run:
         goes = await asyncio.to_thread(judged.store_images, assets)
@@ -51,13 +53,13 @@ async def load(
     )
 
 
-async def _write(database: Database, judged: "_Judged", *, partial: bool, dry_run: bool) -> tuple[int, int]:
+async def _write(database: Database, judged: "_ValidatedFile", *, partial: bool, dry_run: bool) -> tuple[int, int]:
     now = clock.now()
     created = updated = 0
     async with database.connection() as conn, conn.transaction(force_rollback=dry_run) as writing:
         await store.lock(conn)
         rows = judged.read_good()
-        while batch := list(islice(rows, _AT_ONCE)):
+        while batch := list(islice(rows, _BATCH)):
             fixed = await store.list_fixed_policies(conn, rows=batch)
             judged.refuse_policies(fixed)
             batch = [row for row in batch if row["domain"] not in fixed]
@@ -70,7 +72,7 @@ async def _write(database: Database, judged: "_Judged", *, partial: bool, dry_ru
     return (created, updated) if partial or not judged.errors else (0, 0)
 
 
-class _Judged:
+class _ValidatedFile:
     """A file as it was judged: what is wrong with it, and which of its rows are good."""
 
     def __init__(self, path: Path, folder: Path, categories: Collection[str]) -> None:
@@ -80,16 +82,16 @@ class _Judged:
         self.warnings: list[ReportLine] = []
         self._path, self._folder, self._categories = path, folder, categories
         self._lines: dict[str, int] = {}  # of each domain, the first it stands on
-        self._images: dict[str, Found | None] = {}  # by path; None for one that is missing
+        self._images: dict[str, ValidImage | None] = {}  # by path; None for one that is missing
 
     def read(self) -> bool:
         """Judges every row; False when the file is refused as a whole."""
         try:
-            with _opened(self._path) as file:
-                sheet = Sheet(file, categories=self._categories)
+            with _open(self._path) as file:
+                sheet = CatalogSheet(file, categories=self._categories)
                 self.warnings += sheet.warnings
                 if not sheet.is_priced:
-                    self.warnings.append(_FREE)
+                    self.warnings.append(_PRICE_MISSING)
                 for row in sheet:
                     self._judge(row)
         except FileRefused as refusal:
@@ -110,7 +112,7 @@ class _Judged:
             yield ReportLine(row.line, "domain", "duplicate", f"{row.domain} is on line {first} already.")
 
     def _bad_images(self, row: Row) -> Iterator[ReportLine]:
-        for kind, name in _named(row):
+        for kind, name in _image_cells(row):
             try:
                 if name not in self._images:
                     self._images[name] = images.find(self._folder, name)
@@ -137,8 +139,8 @@ class _Judged:
 
         A missing image leaves what was there before; a blank cell takes it away.
         """
-        with _opened(self._path) as file:
-            for row in Sheet(file, categories=self._categories):
+        with _open(self._path) as file:
+            for row in CatalogSheet(file, categories=self._categories):
                 if isinstance(row, Row) and row.line in self.good:
                     yield {**row.values, **{kind: self._image(row, kind) for kind in IMAGES}}
 
@@ -162,7 +164,7 @@ class _Judged:
         return True
 
 
-def _named(row: Row) -> Iterator[tuple[str, str]]:
+def _image_cells(row: Row) -> Iterator[tuple[str, str]]:
     """The images that a row names."""
     for kind in IMAGES:
         name = row.values.get(kind)
@@ -170,7 +172,7 @@ def _named(row: Row) -> Iterator[tuple[str, str]]:
             yield kind, name
 
 
-def _opened(path: Path) -> IO[str]:
+def _open(path: Path) -> IO[str]:
     if path.stat().st_size > MAX_BYTES:
         raise FileRefused("file_too_large", f"More than {MAX_BYTES} bytes; load it in parts.")
     # What is not UTF-8 is kept as it is, so that its row can be named.

@@ -45,7 +45,7 @@ class FunnelEvent(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Flaw:
+class EventError:
     """Why an event cannot be taken."""
 
     field: str
@@ -53,7 +53,7 @@ class Flaw:
     message: str
 
 
-class Beacon(NamedTuple):
+class StoredEvent(NamedTuple):
     """An event as it is written."""
 
     key: bytes | None  # the same for repeats; None when nothing tells them apart
@@ -68,7 +68,7 @@ class Receipt(NamedTuple):
 
     id: UUID | None = None  # of the first, for a repeat
     duplicate: bool = False
-    error: Flaw | None = None
+    error: EventError | None = None
 
     @property
     def accepted(self) -> bool:

@@ -7,8 +7,8 @@ from builders.aliases import service as aliases
 from builders.aliases.records import Reason, Rules, Verdict
 from builders.catalog.records import CatalogDomain, DomainStatus
 
-USUAL = Rules()  # of a domain that the catalog does not have, or does not show
-_SAID: Mapping[Reason, str] = {
+DEFAULT_RULES = Rules()  # of a domain that the catalog does not have, or does not show
+_MESSAGES: Mapping[Reason, str] = {
     Reason.DOMAIN_UNKNOWN: "The catalog has no such domain.",
     Reason.DOMAIN_NOT_LIVE: "Names on this domain cannot be claimed yet.",
     Reason.CATCH_ALL: "All names on this domain belong to one owner.",
@@ -20,30 +20,30 @@ _SAID: Mapping[Reason, str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ruling:
+class NameDecision:
     """What the catalog and the rules say of a name, before the registry is asked."""
 
     domain: CatalogDomain | None  # None: unknown, or not shown, which nobody can tell apart
-    verdict: Verdict  # by the domain's rules, or the usual ones
+    validation: Verdict  # by the domain's rules, or the usual ones
     refusal: Reason | None  # None: nothing but the registry can be against it
 
 
-def rule(local_part: str, domain: CatalogDomain | None) -> Ruling:
+def decide_name(local_part: str, domain: CatalogDomain | None) -> NameDecision:
     """The ruling on a name; a domain that is not public counts as unknown, its rules too."""
     shown = domain if domain is not None and domain.public else None
-    rules, label = (shown.rules, shown.domain) if shown else (USUAL, "")
-    verdict = aliases.judge(local_part, domain=label, rules=rules)
-    return Ruling(domain=shown, verdict=verdict, refusal=_refusal(verdict, shown))
+    rules, label = (shown.rules, shown.domain) if shown else (DEFAULT_RULES, "")
+    validation = aliases.judge(local_part, domain=label, rules=rules)
+    return NameDecision(domain=shown, validation=validation, refusal=_refusal(validation, shown))
 
 
-def say(reason: Reason, verdict: Verdict | None = None) -> str:
-    """A reason in words, for people; what the rules refuse, their verdict says. Empty for `ok`."""
-    return _SAID.get(reason, verdict.message if verdict else "")
+def describe_reason(reason: Reason, validation: Verdict | None = None) -> str:
+    """A reason in words, for people; what the rules refuse, their validation says. Empty for `ok`."""
+    return _MESSAGES.get(reason, validation.message if validation else "")
 
 
-def _refusal(verdict: Verdict, domain: CatalogDomain | None) -> Reason | None:
+def _refusal(validation: Verdict, domain: CatalogDomain | None) -> Reason | None:
     """The first of `Reason` that holds, but for those of the registry, which come last."""
-    if verdict.reason is Reason.INVALID:
+    if validation.reason is Reason.INVALID:
         return Reason.INVALID
     if domain is None:
         return Reason.DOMAIN_UNKNOWN
@@ -51,4 +51,4 @@ def _refusal(verdict: Verdict, domain: CatalogDomain | None) -> Reason | None:
         return Reason.DOMAIN_NOT_LIVE
     if domain.catch_all:
         return Reason.CATCH_ALL
-    return None if verdict.is_ok else verdict.reason
+    return None if validation.is_ok else validation.reason

@@ -8,7 +8,7 @@ from builders.aliases import service as aliases
 from builders.aliases.records import LIVE, Filters
 from builders.catalog import service as catalog
 from builders.catalog.records import DomainStatus
-from builders.domains import adding
+from builders.domains import account_domains
 from builders.domains.errors import (
     DomainInCatalog,
     DomainLimit,
@@ -16,8 +16,8 @@ from builders.domains.errors import (
     DomainNotInCatalog,
     DomainTaken,
 )
-from builders.domains.events import DOMAIN_ADDED, DOMAIN_VERIFIED, news_of
-from builders.domains.records import MOST, AccountDomain, AccountDomainStatus, DomainProof, DomainSource
+from builders.domains.events import DOMAIN_ADDED, DOMAIN_VERIFIED, event_data
+from builders.domains.records import MAX_DOMAINS, AccountDomain, AccountDomainStatus, DomainProof, DomainSource
 from builders.domains.store import domains as store, holders
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
@@ -35,7 +35,7 @@ async def assign(
     One that the account has already goes by the new source from now on. Publishes domain.added, domain.verified.
     Raises Invalid, DomainTaken, DomainLimit, DomainInCatalog, DomainNotInCatalog.
     """
-    label = adding.read(domain)
+    label = account_domains.parse_domain(domain)
     shared = (await catalog.find_domains(conn, domains=[label])).get(label)
     if source is DomainSource.CATALOG and shared is None:
         raise DomainNotInCatalog(f"The catalog has no domain {label}.")
@@ -46,13 +46,13 @@ async def assign(
         )
     count = await store.lock_account(conn, account_id=account_id)
     present = await store.find_named(conn, account_id=account_id, domain=label)
-    if present is None and count >= MOST:
-        raise DomainLimit(f"An account has up to {MOST} domains.")
+    if present is None and count >= MAX_DOMAINS:
+        raise DomainLimit(f"An account has up to {MAX_DOMAINS} domains.")
     domain_id = ids.new() if present is None else present.id
-    if not await holders.hold(conn, realm=LIVE, domain=label, account_id=account_id, domain_id=domain_id):
+    if not await holders.reserve(conn, realm=LIVE, domain=label, account_id=account_id, domain_id=domain_id):
         raise DomainTaken(f"Another account has {label}.", next_action=f"builders domains unassign {label}")
     if present is None:
-        token = adding.token(keyring, account_id=account_id, domain=label)
+        token = account_domains.challenge_token(keyring, account_id=account_id, domain=label)
         is_catch_all = source is DomainSource.CATALOG and shared is not None and shared.catch_all
         return await _insert(conn, account_id, domain_id, label, source, token, catch_all=is_catch_all)
     return await _adopt(conn, present, source)
@@ -86,8 +86,8 @@ async def _insert(
     )
     if added is None:  # the account is locked, and has it not
         raise DomainTaken(f"Another account has {domain}.")
-    await outbox.publish(conn, DOMAIN_ADDED, account_id=account_id, data=news_of(added))
-    await outbox.publish(conn, DOMAIN_VERIFIED, account_id=account_id, data=news_of(added))
+    await outbox.publish(conn, DOMAIN_ADDED, account_id=account_id, data=event_data(added))
+    await outbox.publish(conn, DOMAIN_VERIFIED, account_id=account_id, data=event_data(added))
     return added
 
 
@@ -106,7 +106,7 @@ async def _adopt(conn: Conn, present: AccountDomain, source: DomainSource) -> Ac
         next_check_at=now,
         now=now,
     )
-    await outbox.publish(conn, DOMAIN_VERIFIED, account_id=present.account_id, data=news_of(live))
+    await outbox.publish(conn, DOMAIN_VERIFIED, account_id=present.account_id, data=event_data(live))
     return live
 
 
@@ -116,16 +116,16 @@ async def unassign(conn: Conn, *, domain: str, with_names: bool = False) -> Acco
     Raises DomainNotFound when nobody holds it, DomainInUse while the account has names on it; `with_names`
     releases them, and without a quarantine: whose the domain is, his the names are.
     """
-    label = adding.read(domain)
-    held = await holders.find(conn, realm=LIVE, domain=label)
+    label = account_domains.parse_domain(domain)
+    held = await holders.find_holder(conn, realm=LIVE, domain=label)
     if held is None:
         raise DomainNotFound(f"No account holds {label}.")
-    found = await adding.get(conn, account_id=held[0], domain_id=held[1], lock=True)
+    found = await account_domains.get(conn, account_id=held[0], domain_id=held[1], lock=True)
     if found.status is AccountDomainStatus.RELEASED:
         raise DomainNotFound(f"No account holds {label}.")
     if with_names:
         await _release_names(conn, found)
-    return await adding.give_up(conn, found, reason="unassigned")
+    return await account_domains.release_unused(conn, found, reason="unassigned")
 
 
 async def _release_names(conn: Conn, domain: AccountDomain) -> None:

@@ -8,7 +8,7 @@ from builders.aliases import service as aliases
 from builders.aliases.records import LIVE
 from builders.catalog import service as catalog
 from builders.domains import schedule
-from builders.domains.applying import ruled
+from builders.domains.bulk import with_catalog_rules
 from builders.domains.errors import (
     DomainExists,
     DomainInCatalog,
@@ -17,22 +17,16 @@ from builders.domains.errors import (
     DomainNotFound,
     DomainReleased,
 )
-from builders.domains.events import (
-    DOMAIN_ADDED,
-    DOMAIN_RELEASED,
-    DOMAIN_UPDATED,
-    loss_of,
-    news_of,
-)
+from builders.domains.events import DOMAIN_ADDED, DOMAIN_RELEASED, DOMAIN_UPDATED, event_data, loss_data
 from builders.domains.records import (
-    CHALLENGE,
-    MOST,
+    CHALLENGE_LABEL,
+    MAX_DOMAINS,
     AccountDomain,
     AccountDomainStatus,
+    DomainDetails,
     DomainPatch,
     DomainProof,
     DomainSource,
-    Listed,
 )
 from builders.domains.store import domains as store, holders
 from builders.kit.db.connections import Conn
@@ -47,8 +41,8 @@ from builders.kit.values.domain_names import MAX_OCTETS, find_a_label
 from builders.kit.values.patches import patched
 from builders.kit.values.special_names import is_special_use
 
-_LONGEST = MAX_OCTETS - len(CHALLENGE) - 1  # so that there is room for the proof's label
-_TOKEN = 20  # bytes
+_MAX_LENGTH = MAX_OCTETS - len(CHALLENGE_LABEL) - 1  # so that there is room for the proof's label
+_TOKEN_BYTES = 20  # bytes
 
 
 async def add(
@@ -61,18 +55,20 @@ async def add(
     domain: str,
     catch_all: bool = False,
     default_destination: str | None = None,
-) -> Listed:
+) -> DomainDetails:
     """A domain that waits for its proof; publishes domain.added. Whether others have it is not said.
 
     Raises Invalid, DomainExists, DomainInCatalog, DomainLimit, ImpersonationForbidden for support's destination.
     """
-    label = read(domain)
+    label = parse_domain(domain)
     check_destination(label, catch_all=catch_all, default_destination=default_destination)
-    await _refuse_catalogs(conn, label)
-    if await store.lock_account(conn, account_id=account_id) >= MOST:
-        raise DomainLimit(f"An account has up to {MOST} domains.", next_action="Release one that is not used.")
+    await _refuse_catalog_domain(conn, label)
+    if await store.lock_account(conn, account_id=account_id) >= MAX_DOMAINS:
+        raise DomainLimit(
+            f"An account has up to {MAX_DOMAINS} domains.", next_action="Release one that is not used."
+        )
     if default_destination is not None:
-        _may_redirect(actor)
+        _refuse_support(actor)
     is_real, now = realm == LIVE, clock.now()
     added = await store.insert(
         conn,
@@ -83,41 +79,43 @@ async def add(
         source=DomainSource.OWNED,
         status=AccountDomainStatus.PENDING,
         proof=DomainProof.DNS if is_real else DomainProof.SANDBOX,
-        token=token(keyring, account_id=account_id, domain=label),
+        token=challenge_token(keyring, account_id=account_id, domain=label),
         catch_all=catch_all,
         default_destination=default_destination,
-        next_check_at=now + schedule.SOON if is_real else None,
+        next_check_at=now + schedule.FIRST_CHECK if is_real else None,
         now=now,
     )
     if added is None:
         raise DomainExists(f"The account has {label} already.", next_action="Find it: GET /v1/domains")
-    await outbox.publish(conn, DOMAIN_ADDED, account_id=account_id, data=news_of(added))
-    return await listed(conn, added)
+    await outbox.publish(conn, DOMAIN_ADDED, account_id=account_id, data=event_data(added))
+    return await with_details(conn, added)
 
 
-async def _refuse_catalogs(conn: Conn, domain: str) -> None:
+async def _refuse_catalog_domain(conn: Conn, domain: str) -> None:
     if await catalog.find_domains(conn, domains=[domain]):
         raise DomainInCatalog(
             f"{domain} is a domain of the catalog.", next_action="Claim names on it: GET /v1/domains/claimable"
         )
 
 
-def read(text: str) -> str:
+def parse_domain(text: str) -> str:
     """The A-label of a domain that somebody wrote. Raises Invalid at the member `domain`."""
     label = find_a_label(text)
     if label is None:
         raise Invalid(("body", "domain"), "Not a domain; send one such as harbour.example.", "domain_name")
     if is_special_use(label):
         raise Invalid(("body", "domain"), "Nobody can have this domain in public.", "domain_name")
-    if len(label) > _LONGEST:
-        raise Invalid(("body", "domain"), f"A domain to be proved has up to {_LONGEST} characters.", "domain_name")
+    if len(label) > _MAX_LENGTH:
+        raise Invalid(
+            ("body", "domain"), f"A domain to be proved has up to {_MAX_LENGTH} characters.", "domain_name"
+        )
     return label
 
 
-def token(keyring: Keyring, *, account_id: UUID, domain: str) -> str:
+def challenge_token(keyring: Keyring, *, account_id: UUID, domain: str) -> str:
     """What the TXT record says for this account and domain; the same each time, and telling of neither."""
     digest = keyring.hash_token("domains", f"{account_id} {domain}")
-    return b32encode(digest[:_TOKEN]).decode("ascii").lower()
+    return b32encode(digest[:_TOKEN_BYTES]).decode("ascii").lower()
 
 
 def check_destination(domain: str, *, catch_all: bool, default_destination: str | None) -> None:
@@ -130,7 +128,7 @@ def check_destination(domain: str, *, catch_all: bool, default_destination: str 
         raise Invalid(("body", "default_destination"), said, "destination_loop")
 
 
-def _may_redirect(actor: Actor) -> None:
+def _refuse_support(actor: Actor) -> None:
     if actor.type == "support":  # who gets the mail of a domain can get at more than the domain
         raise ImpersonationForbidden(
             "A support session does not change where mail goes.", next_action="The account's holder can."
@@ -145,28 +143,31 @@ async def get(conn: Conn, *, account_id: UUID, domain_id: UUID, lock: bool = Fal
     return found
 
 
-async def get_domain(conn: Conn, *, account_id: UUID, domain_id: UUID) -> Listed:
+async def get_domain(conn: Conn, *, account_id: UUID, domain_id: UUID) -> DomainDetails:
     """As `get`, with what is on it."""
-    return await listed(conn, await get(conn, account_id=account_id, domain_id=domain_id))
+    return await with_details(conn, await get(conn, account_id=account_id, domain_id=domain_id))
 
 
-async def listed(conn: Conn, domain: AccountDomain) -> Listed:
+async def with_details(conn: Conn, domain: AccountDomain) -> DomainDetails:
     """The domain with its rules, and how many names are on it."""
-    [found] = await _listed(conn, domain.account_id, [domain])
+    [found] = await _with_details(conn, domain.account_id, [domain])
     return found
 
 
-async def _listed(conn: Conn, account_id: UUID, domains: Sequence[AccountDomain]) -> list[Listed]:
+async def _with_details(conn: Conn, account_id: UUID, domains: Sequence[AccountDomain]) -> list[DomainDetails]:
     counts = await aliases.count_by_domain(conn, account_id=account_id, domains=[each.domain for each in domains])
-    return [Listed(domain=each, alias_count=counts[each.domain]) for each in await ruled(conn, domains)]
+    return [
+        DomainDetails(domain=each, alias_count=counts[each.domain])
+        for each in await with_catalog_rules(conn, domains)
+    ]
 
 
-async def list_domains(conn: Conn, *, account_id: UUID, page: PageRequest) -> Page[Listed]:
+async def list_domains(conn: Conn, *, account_id: UUID, page: PageRequest) -> Page[DomainDetails]:
     """The account's domains by name, without those released. Three statements."""
     after = str(page.after[0]) if page.after else ""
     rows = await store.list_page(conn, account_id=account_id, after=after, limit=page.limit + 1)
     cut = page.cut(rows, lambda each: [each.domain])
-    return Page(items=await _listed(conn, account_id, cut.items), next_cursor=cut.next_cursor)
+    return Page(items=await _with_details(conn, account_id, cut.items), next_cursor=cut.next_cursor)
 
 
 async def change(
@@ -177,7 +178,7 @@ async def change(
     actor: Actor,
     expected: WriteCondition,
     patch: DomainPatch,
-) -> Listed:
+) -> DomainDetails:
     """Change a domain; publish domain.updated.
 
     Raises DomainNotFound, DomainReleased, VersionMismatch, Invalid at the members of the body, and
@@ -190,8 +191,8 @@ async def change(
     all_of_it = patched(patch.catch_all, before.catch_all)
     destination = patched(patch.default_destination, before.default_destination)
     if (all_of_it, destination) == (before.catch_all, before.default_destination):
-        return await listed(conn, before)
-    _may_redirect(actor)
+        return await with_details(conn, before)
+    _refuse_support(actor)
     check_destination(before.domain, catch_all=all_of_it, default_destination=destination)
     after = await store.change(
         conn,
@@ -201,13 +202,13 @@ async def change(
         default_destination=destination,
         now=clock.now(),
     )
-    await outbox.publish(conn, DOMAIN_UPDATED, account_id=account_id, data=news_of(after))
-    return await listed(conn, after)
+    await outbox.publish(conn, DOMAIN_UPDATED, account_id=account_id, data=event_data(after))
+    return await with_details(conn, after)
 
 
 async def release(
     conn: Conn, *, account_id: UUID, domain_id: UUID, actor: Actor, expected: WriteCondition
-) -> Listed:
+) -> DomainDetails:
     """Gives a domain up; a second time changes nothing. Publishes domain.released.
 
     Raises DomainNotFound, VersionMismatch, DomainInUse while the account has names on it, and
@@ -215,16 +216,16 @@ async def release(
     """
     before = await get(conn, account_id=account_id, domain_id=domain_id, lock=True)
     if before.status is AccountDomainStatus.RELEASED:
-        return await listed(conn, before)
+        return await with_details(conn, before)
     expected.check(of=before.id, version=before.version)
     if actor.type == "support":
         raise ImpersonationForbidden(
             "A support session does not release domains.", next_action="The account's holder can."
         )
-    return await listed(conn, await give_up(conn, before, reason="released"))
+    return await with_details(conn, await release_unused(conn, before, reason="released"))
 
 
-async def give_up(conn: Conn, domain: AccountDomain, *, reason: str) -> AccountDomain:
+async def release_unused(conn: Conn, domain: AccountDomain, *, reason: str) -> AccountDomain:
     """The locked domain, which is nobody's now. Raises DomainInUse."""
     counts = await aliases.count_by_domain(conn, account_id=domain.account_id, domains=[domain.domain])
     if count := counts[domain.domain]:
@@ -233,13 +234,13 @@ async def give_up(conn: Conn, domain: AccountDomain, *, reason: str) -> AccountD
             alias_count=count,
             next_action="Release the names first: by a manifest without them, or one by one.",
         )
-    return await let_go(conn, domain, reason=reason)
+    return await release_locked(conn, domain, reason=reason)
 
 
-async def let_go(conn: Conn, domain: AccountDomain, *, reason: str) -> AccountDomain:
+async def release_locked(conn: Conn, domain: AccountDomain, *, reason: str) -> AccountDomain:
     """The locked domain, released whatever is on it."""
     owner = domain.account_id
-    await holders.let_go(conn, realm=domain.realm, domain=domain.domain, account_id=owner)
+    await holders.release(conn, realm=domain.realm, domain=domain.domain, account_id=owner)
     if domain.source is not DomainSource.CATALOG:  # whose domain it is next, his its names are
         await aliases.end_kept(conn, realm=domain.realm, domain=domain.domain, account_id=owner)
     after = await store.set_status(
@@ -253,5 +254,5 @@ async def let_go(conn: Conn, domain: AccountDomain, *, reason: str) -> AccountDo
         next_check_at=None,
         now=clock.now(),
     )
-    await outbox.publish(conn, DOMAIN_RELEASED, account_id=domain.account_id, data=loss_of(after, reason))
+    await outbox.publish(conn, DOMAIN_RELEASED, account_id=domain.account_id, data=loss_data(after, reason))
     return after

@@ -19,13 +19,13 @@ from builders.kit.process import log
 from builders.kit.values import clock
 
 CHECKED_EVERY_S = 1.0
-_PATIENCE_S = 0.25  # that a request waits for a new snapshot when there is an old one
-_AT_ONCE = 500  # domains read by one statement
+_WAIT_S = 0.25  # that a request waits for a new snapshot when there is an old one
+_BATCH = 500  # domains read by one statement
 
 _log = log.get_logger()
 
 
-class Shelf:
+class CatalogCache:
     """What the requests of one process read the catalog from."""
 
     def __init__(self, database: Database, *, assets: Path) -> None:
@@ -55,7 +55,7 @@ class Shelf:
 
     async def _check(self) -> None:
         shown = self._snapshot
-        patience = None if shown is snapshot.EMPTY else _PATIENCE_S
+        patience = None if shown is snapshot.EMPTY else _WAIT_S
         async with self._database.connection() as conn:
             version = await store.get_version(conn)
         if patience is None and self._following is not None:
@@ -69,7 +69,7 @@ class Shelf:
         """Lets a newer snapshot be made, and waits for it as long as it is patient."""
         if self._following is None or self._following.done():
             self._following = asyncio.create_task(self._follow(version))
-            self._following.add_done_callback(_note)
+            self._following.add_done_callback(_log_failure)
         await asyncio.wait({self._following}, timeout=patience)
         if self._following.done():
             self._following.result()
@@ -81,7 +81,7 @@ class Shelf:
         async with self._database.connection() as conn:
             categories = await store.list_categories(conn)
             serial = old.version
-            while rows := await store.list_changes(conn, after=serial, limit=_AT_ONCE):
+            while rows := await store.list_changes(conn, after=serial, limit=_BATCH):
                 changed += await asyncio.to_thread(_records, rows)
                 serial = rows[-1].serial
         version = max([serial, *(category.serial for category in categories)])
@@ -93,7 +93,7 @@ def _records(rows: list[store.Row]) -> list[CatalogDomain]:
     return [store.record(row) for row in rows]
 
 
-def _note(following: asyncio.Task[None]) -> None:
+def _log_failure(following: asyncio.Task[None]) -> None:
     """A failure that no request waited for is in the log; the next check tries again."""
     if not following.cancelled() and (error := following.exception()) is not None:
         _log.warning("catalog_not_read", error=str(error))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.catalog.service import Shelf
+from builders.catalog.service import CatalogCache
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseUnavailable
 from builders.kit.process.settings import Settings
@@ -49,14 +49,14 @@ async def counted(conninfo: str, settings: Settings) -> AsyncIterator[Counted]:
 
 async def test_many_requests_share_one_reading(counted: Counted, load: Loader) -> None:
     await load({"domain": fresh()})
-    shelf = Shelf(counted, assets=Path())
+    shelf = CatalogCache(counted, assets=Path())
     found = await asyncio.gather(*(shelf.current() for _ in range(50)))
     assert len({id(snapshot) for snapshot in found}) == 1
     assert counted.asked == 2  # what version, and what is in it
 
 
 async def test_the_version_is_asked_for_once_a_second(counted: Counted) -> None:
-    shelf = Shelf(counted, assets=Path())
+    shelf = CatalogCache(counted, assets=Path())
     await shelf.current()
     before = counted.asked
     for _ in range(10):
@@ -70,7 +70,7 @@ async def test_the_version_is_asked_for_once_a_second(counted: Counted) -> None:
 async def test_a_change_is_followed_by_reading_only_it(counted: Counted, load: Loader) -> None:
     domain, other = fresh(), fresh()
     await load({"domain": domain, "title": "Old"}, {"domain": other, "title": "Other"})
-    shelf = Shelf(counted, assets=Path())
+    shelf = CatalogCache(counted, assets=Path())
     old = await shelf.current()
     await load({"domain": domain, "title": "New"})
     clock.move(A_SECOND)
@@ -81,7 +81,7 @@ async def test_a_change_is_followed_by_reading_only_it(counted: Counted, load: L
 
 
 async def test_a_client_that_goes_away_takes_nobody_with_it(counted: Counted) -> None:
-    shelf = Shelf(counted, assets=Path())
+    shelf = CatalogCache(counted, assets=Path())
     first, second = asyncio.create_task(shelf.current()), asyncio.create_task(shelf.current())
     await asyncio.sleep(0)
     first.cancel()
@@ -90,7 +90,7 @@ async def test_a_client_that_goes_away_takes_nobody_with_it(counted: Counted) ->
 
 
 async def test_without_the_database_nobody_is_told_what_may_be_stale(counted: Counted) -> None:
-    shelf = Shelf(counted, assets=Path())
+    shelf = CatalogCache(counted, assets=Path())
     await shelf.current()
     counted.is_away = True
     await shelf.current()  # checked less than a second ago
@@ -104,8 +104,8 @@ async def test_without_the_database_nobody_is_told_what_may_be_stale(counted: Co
 async def test_an_empty_catalog_is_never_shown_in_place_of_one_that_is_still_read(
     counted: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("builders.catalog.shelf._PATIENCE_S", 0)
-    shelf = Shelf(counted, assets=Path())
+    monkeypatch.setattr("builders.catalog.cache._WAIT_S", 0)
+    shelf = CatalogCache(counted, assets=Path())
     counted.is_away = True
     with pytest.raises(DatabaseUnavailable):
         await shelf.current()
@@ -119,7 +119,7 @@ async def test_an_empty_catalog_is_never_shown_in_place_of_one_that_is_still_rea
 async def test_an_older_database_is_read_from_the_start(counted: Counted, load: Loader) -> None:
     domain = fresh()
     await load({"domain": domain})
-    shelf = Shelf(counted, assets=Path())
+    shelf = CatalogCache(counted, assets=Path())
     snapshot = await shelf.current()
     shelf._snapshot = snapshot.changed([], [], snapshot.version + 1000)  # as before a backup was put back
     clock.move(A_SECOND)
@@ -130,8 +130,8 @@ async def test_an_older_database_is_read_from_the_start(counted: Counted, load: 
 async def test_a_large_change_is_read_aside_and_the_old_catalog_is_shown_meanwhile(
     counted: Counted, load: Loader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("builders.catalog.shelf._PATIENCE_S", 0.01)
-    shelf = Shelf(counted, assets=Path())
+    monkeypatch.setattr("builders.catalog.cache._WAIT_S", 0.01)
+    shelf = CatalogCache(counted, assets=Path())
     old = await shelf.current()
     domain = fresh()
     await load({"domain": domain})

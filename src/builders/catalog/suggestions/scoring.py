@@ -8,16 +8,16 @@ from typing import NamedTuple
 from builders.aliases.records import Reason, ReservedClass, Rules
 from builders.aliases.service import judge
 from builders.catalog.records import CatalogDomain, Points, PriceTier, Suggestion
-from builders.catalog.themes import Fit, Themes, trigrams
-from builders.catalog.words import Local, greetings, hack, unsaid
+from builders.catalog.suggestions.index import Fit, SuggestionIndex, trigrams
+from builders.catalog.words import LocalPart, domain_hack, greetings, remaining_words
 
-_CROSSED = 24  # domains whose names are made and scored
-_SPOKEN = 100  # ahead of every other domain: one that is a word of the query
-_LONG = 12  # characters of a local part before length counts against it
+_SCORED_DOMAINS = 24  # domains whose names are made and scored
+_SPELLED_BY_DOMAIN = 100  # ahead of every other domain: one that is a word of the query
+_FREE_LENGTH = 12  # characters of a local part before length counts against it
 _MAX_LENGTH_COST = 15
 _FEATURED = 5
 _TIER_COST = {PriceTier.STANDARD: 0, PriceTier.PLUS: 3, PriceTier.PREMIUM: 6}
-_DOMAIN_REPEAT, _GENERATOR_REPEAT = 8, 4
+_DOMAIN_REPEAT_COST, _GENERATOR_REPEAT_COST = 8, 4
 
 
 class Candidate(NamedTuple):
@@ -28,7 +28,7 @@ class Candidate(NamedTuple):
     key: str
     skeleton: str
     domain: CatalogDomain
-    local: Local
+    local: LocalPart
     affinity: int
     is_premium: bool
 
@@ -44,63 +44,63 @@ class Picked(NamedTuple):
     generator_cost: int
 
 
-class _Judged(NamedTuple):
+class _Accepted(NamedTuple):
     """A local part that the rules of a domain accept."""
 
-    local: Local
+    local: LocalPart
     key: str
     skeleton: str
     is_premium: bool
     points: int  # of the generator, less the cost of length
 
 
-def cross(
-    themes: Themes, positions: Sequence[int], words: Sequence[str], locals_: Sequence[Local]
+def score_names(
+    themes: SuggestionIndex, positions: Sequence[int], words: Sequence[str], locals_: Sequence[LocalPart]
 ) -> Iterator[Candidate]:
     """Every name of the local parts on the domains that fit the words best; each name once."""
     pieces = [(word, trigrams(word)) for word in words]
     fits = sorted(
         (themes.fit(position, pieces) for position in positions),
-        key=lambda fit: (-_standing(themes.domains[fit.position], fit, words), fit.position),
+        key=lambda fit: (-_domain_points(themes.domains[fit.position], fit, words), fit.position),
     )
-    tried: dict[Rules, list[_Judged]] = {}
-    for fit in fits[:_CROSSED]:
+    tried: dict[Rules, list[_Accepted]] = {}
+    for fit in fits[:_SCORED_DOMAINS]:
         domain = themes.domains[fit.position]
         judged = tried.get(domain.rules)
         if judged is None:
-            judged = tried[domain.rules] = list(_judged(locals_, domain))
-        yield from _on(domain, fit, [*_judged(_hacks(domain.label, words), domain), *judged])
+            judged = tried[domain.rules] = list(_accepted(locals_, domain))
+        yield from _names_on(domain, fit, [*_accepted(_domain_hacks(domain.label, words), domain), *judged])
 
 
-def _standing(domain: CatalogDomain, fit: Fit, words: Sequence[str]) -> int:
+def _domain_points(domain: CatalogDomain, fit: Fit, words: Sequence[str]) -> int:
     """What a domain is worth before any local part."""
-    spoken = 0 if unsaid(words, domain.label) is None else _SPOKEN
+    spoken = 0 if remaining_words(words, domain.label) is None else _SPELLED_BY_DOMAIN
     return spoken + fit.best + _FEATURED * domain.featured - _TIER_COST[domain.price.tier]
 
 
-def _hacks(label: str, words: Sequence[str]) -> tuple[Local, ...]:
+def _domain_hacks(label: str, words: Sequence[str]) -> tuple[LocalPart, ...]:
     """Names on a domain that itself says one of the words."""
-    rest = unsaid(words, label)
+    rest = remaining_words(words, label)
     if rest is None:
         return ()
-    return (hack(rest),) if rest else greetings()
+    return (domain_hack(rest),) if rest else greetings()
 
 
-def _judged(locals_: Iterable[Local], domain: CatalogDomain) -> Iterator[_Judged]:
+def _accepted(locals_: Iterable[LocalPart], domain: CatalogDomain) -> Iterator[_Accepted]:
     """Those that may be issued on domains of the same rules, since none in the index is too long."""
     for local in locals_:
-        verdict = judge(local.text, domain=domain.domain, rules=domain.rules)
-        if verdict.reason is Reason.OK:
-            is_premium = verdict.reserved_class is ReservedClass.PREMIUM
+        validation = judge(local.text, domain=domain.domain, rules=domain.rules)
+        if validation.reason is Reason.OK:
+            is_premium = validation.reserved_class is ReservedClass.PREMIUM
             points = local.weight - _length_cost(local.text)
-            yield _Judged(local, verdict.key, verdict.skeleton, is_premium, points)
+            yield _Accepted(local, validation.key, validation.skeleton, is_premium, points)
 
 
 def _length_cost(text: str) -> int:
-    return min(_MAX_LENGTH_COST, max(0, len(text) - _LONG))
+    return min(_MAX_LENGTH_COST, max(0, len(text) - _FREE_LENGTH))
 
 
-def _on(domain: CatalogDomain, fit: Fit, judged: Iterable[_Judged]) -> Iterator[Candidate]:
+def _names_on(domain: CatalogDomain, fit: Fit, judged: Iterable[_Accepted]) -> Iterator[Candidate]:
     """The names of one domain, each key once, but for one that repeats the domain: cool@cool.example."""
     seen = {domain.label}
     standing = _FEATURED * domain.featured - _TIER_COST[domain.price.tier]
@@ -114,7 +114,7 @@ def _on(domain: CatalogDomain, fit: Fit, judged: Iterable[_Judged]) -> Iterator[
             )
 
 
-def greedy(candidates: Iterable[Candidate], count: int) -> Iterator[Picked]:
+def pick_best(candidates: Iterable[Candidate], count: int) -> Iterator[Picked]:
     """The best name, then the best given what was picked, and so on; of equals the shorter, then by alphabet.
 
     A heap for each generator, whose repeats cost all in it the same, so only the heads are compared; a repeated
@@ -133,16 +133,16 @@ def greedy(candidates: Iterable[Candidate], count: int) -> Iterator[Picked]:
         domain = best.domain.domain
         yield Picked(best, on_domain[domain], of_code[code])
         count -= 1
-        on_domain[domain] += _DOMAIN_REPEAT
-        of_code[code] += _GENERATOR_REPEAT
+        on_domain[domain] += _DOMAIN_REPEAT_COST
+        of_code[code] += _GENERATOR_REPEAT_COST
         for heap in heaps.values():
             if heap is heaps[code] or heap[0][3].domain is best.domain:
-                _settle(heap, on_domain)
+                _restore_head(heap, on_domain)
         if not heaps[code]:
             del heaps[code]
 
 
-def _settle(heap: list[_Entry], on_domain: Counter[str]) -> None:
+def _restore_head(heap: list[_Entry], on_domain: Counter[str]) -> None:
     """Brings the entry to the head that is the best, given what repeats of its domain cost."""
     while heap:
         charged, length, address, candidate = heap[0]
@@ -152,7 +152,7 @@ def _settle(heap: list[_Entry], on_domain: Counter[str]) -> None:
         heapq.heapreplace(heap, (cost, length, address, candidate))
 
 
-def suggestion(picked: Picked) -> Suggestion:
+def suggestion_of(picked: Picked) -> Suggestion:
     """The name as it is shown; parts of the score that are nothing are left out."""
     candidate = picked.candidate
     domain, local = candidate.domain, candidate.local

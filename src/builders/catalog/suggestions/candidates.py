@@ -7,9 +7,9 @@ clock, no chance: the same words, catalog and registry give the same list.
 from collections.abc import Iterable, Sequence
 
 from builders.catalog.records import Suggestion
-from builders.catalog.scoring import Candidate, cross, greedy, suggestion
-from builders.catalog.themes import Themes
-from builders.catalog.words import MAX_QUERY, Local, greetings, locals_of, tokenise
+from builders.catalog.suggestions.index import SuggestionIndex
+from builders.catalog.suggestions.scoring import Candidate, pick_best, score_names, suggestion_of
+from builders.catalog.words import MAX_QUERY, LocalPart, greetings, local_parts_of, tokenise
 from builders.kit.values.domain_names import find_a_label
 
 ALTERNATIVES = 5
@@ -18,7 +18,7 @@ _PER_ITEM = 4  # names looked up for each one asked for, since some are taken
 _SAME_NAME = 95  # weight of the asked name on another domain
 
 
-def candidates(themes: Themes, q: str, *, limit: int) -> tuple[Candidate, ...]:
+def candidates(themes: SuggestionIndex, q: str, *, limit: int) -> tuple[Candidate, ...]:
     """The names to look up for a query, at most four times the limit, each once.
 
     What stands after an @ pins the domain, or those whose name begins so; a pin that fits nothing is passed
@@ -28,17 +28,19 @@ def candidates(themes: Themes, q: str, *, limit: int) -> tuple[Candidate, ...]:
     return themes.once(("candidates", asked, limit), lambda: _candidates(themes, asked, limit))
 
 
-def _candidates(themes: Themes, q: str, limit: int) -> tuple[Candidate, ...]:
+def _candidates(themes: SuggestionIndex, q: str, limit: int) -> tuple[Candidate, ...]:
     head, at, tail = q.partition("@")
     words = tokenise(head)
     positions = themes.pinned(find_a_label(tail) or tail.strip().lower()) if at else []
     if not positions:
         positions = themes.pool(words) if words else themes.window()
-    return _first(cross(themes, positions, words, locals_of(words) or greetings()), limit * _PER_ITEM)
+    return _best_candidates(
+        score_names(themes, positions, words, local_parts_of(words) or greetings()), limit * _PER_ITEM
+    )
 
 
 def alternatives(
-    themes: Themes, local_part: str, *, domain: str, categories: Sequence[str]
+    themes: SuggestionIndex, local_part: str, *, domain: str, categories: Sequence[str]
 ) -> tuple[tuple[Candidate, ...], tuple[Candidate, ...]]:
     """The names to look up in place of one that is not free: others on its domain, and the same elsewhere.
 
@@ -50,20 +52,20 @@ def alternatives(
 
 
 def _alternatives(
-    themes: Themes, local_part: str, domain: str, categories: Sequence[str]
+    themes: SuggestionIndex, local_part: str, domain: str, categories: Sequence[str]
 ) -> tuple[tuple[Candidate, ...], tuple[Candidate, ...]]:
     words, asked = tokenise(local_part), tokenise(domain.partition(".")[0])
     here = themes.find(domain)
-    near = [] if here is None else cross(themes, [here], words, locals_of(words))
-    same = Local(local_part, "same_name", _SAME_NAME, frozenset(words))
+    near = [] if here is None else score_names(themes, [here], words, local_parts_of(words))
+    same = LocalPart(local_part, "same_name", _SAME_NAME, frozenset(words))
     others = [at for at in themes.sharing(categories) or themes.pool(asked) if at != here]
-    far = (each for each in cross(themes, others, asked, [same]) if each.local.text == local_part)
-    return _first(near, ALTERNATIVES * _PER_ITEM), _first(far, ALTERNATIVES * _PER_ITEM)
+    far = (each for each in score_names(themes, others, asked, [same]) if each.local.text == local_part)
+    return _best_candidates(near, ALTERNATIVES * _PER_ITEM), _best_candidates(far, ALTERNATIVES * _PER_ITEM)
 
 
 def best(free: Iterable[Candidate], *, limit: int) -> list[Suggestion]:
     """The best of the candidates that are free, best first."""
-    return [suggestion(picked) for picked in greedy(free, limit)]
+    return [suggestion_of(picked) for picked in pick_best(free, limit)]
 
 
 def best_alternatives(near: Iterable[Candidate], far: Iterable[Candidate]) -> list[Suggestion]:
@@ -73,5 +75,5 @@ def best_alternatives(near: Iterable[Candidate], far: Iterable[Candidate]) -> li
     return [*here[:kept], *elsewhere][:ALTERNATIVES]
 
 
-def _first(made: Iterable[Candidate], count: int) -> tuple[Candidate, ...]:
-    return tuple(picked.candidate for picked in greedy(made, count))
+def _best_candidates(made: Iterable[Candidate], count: int) -> tuple[Candidate, ...]:
+    return tuple(picked.candidate for picked in pick_best(made, count))

@@ -5,17 +5,17 @@ from base64 import b64decode
 from collections.abc import Mapping, Sequence
 
 from builders.domains.records import RecordHealth
-from builders.domains.wording import set_txt
+from builders.domains.wording import txt_instruction
 
-VERSION = "DMARC1"
+DMARC_VERSION = "DMARC1"
 POLICIES = {"none", "quarantine", "reject"}
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _PERCENT = re.compile(r"[0-9]{1,3}")
 _BEGINS = re.compile(r"\s*v\s*=\s*DMARC1\s*(?:;|\Z)")
-_WANTED = f"v={VERSION}; p=none"
+_WANTED = f"v={DMARC_VERSION}; p=none"
 
 
-def read_tags(text: str) -> Mapping[str, str] | None:
+def parse_tags(text: str) -> Mapping[str, str] | None:
     """The tags in their order, names in lower case; None for what is no such list (RFC 6376, 3.2)."""
     tags: dict[str, str] = {}
     parts = text.split(";")
@@ -34,9 +34,9 @@ def is_dmarc(text: str) -> bool:
     return _BEGINS.match(text) is not None
 
 
-def find_flaw(text: str) -> str | None:
+def find_dmarc_error(text: str) -> str | None:
     """What keeps a record from counting, of one that `is_dmarc`."""
-    tags = read_tags(text)
+    tags = parse_tags(text)
     if tags is None:
         return "it is no list of tag=value"
     if tags.get("p", "").lower() not in POLICIES:
@@ -51,7 +51,7 @@ def find_flaw(text: str) -> str | None:
     return None
 
 
-def judge(domain: str, texts: Sequence[str], *, inherited: bool) -> tuple[RecordHealth, str | None]:
+def validate_dmarc(domain: str, texts: Sequence[str], *, inherited: bool) -> tuple[RecordHealth, str | None]:
     """What is to be said of the TXT records at `_dmarc` of a domain, and what to do.
 
     `inherited`: a domain above it has one, which holds for it too.
@@ -60,14 +60,14 @@ def judge(domain: str, texts: Sequence[str], *, inherited: bool) -> tuple[Record
     if len(found) > 1:
         return RecordHealth.WRONG, f"Keep one DMARC record at {name}: with several none counts."
     if not found:
-        return (RecordHealth.OK, None) if inherited else (RecordHealth.MISSING, set_txt(name, _WANTED))
-    flaw = find_flaw(found[0])
+        return (RecordHealth.OK, None) if inherited else (RecordHealth.MISSING, txt_instruction(name, _WANTED))
+    flaw = find_dmarc_error(found[0])
     if flaw is not None:
-        return RecordHealth.WRONG, f"Put the DMARC record right: {flaw}. {set_txt(name, _WANTED)}"
+        return RecordHealth.WRONG, f"Put the DMARC record right: {flaw}. {txt_instruction(name, _WANTED)}"
     return RecordHealth.OK, None
 
 
-def judge_key(
+def validate_dkim(
     name: str, texts: Sequence[str], *, target: str, ours: str | None
 ) -> tuple[RecordHealth, str | None]:
     """What is to be said of the DKIM key at a name that should lead to `target`, where the key `ours` is."""
@@ -76,7 +76,7 @@ def judge_key(
         return RecordHealth.MISSING, wanted
     if len(texts) > 1:
         return RecordHealth.WRONG, f"There are several TXT records at {name}. {wanted}"
-    key = key_of(texts[0])
+    key = dkim_key(texts[0])
     if key is None:
         return RecordHealth.WRONG, f"There is no key in the record at {name}. {wanted}"
     if ours is not None and key != ours:
@@ -84,9 +84,9 @@ def judge_key(
     return RecordHealth.OK, None
 
 
-def key_of(text: str) -> str | None:
+def dkim_key(text: str) -> str | None:
     """The public key in a DKIM record (RFC 6376, 3.6.1); None for none, and for one that was revoked."""
-    tags = read_tags(text)
+    tags = parse_tags(text)
     if tags is None or tags.get("v", "DKIM1") != "DKIM1" or tags.get("k", "rsa").lower() not in {"rsa", "ed25519"}:
         return None
     key = "".join(tags.get("p", "").split())

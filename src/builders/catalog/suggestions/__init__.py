@@ -1,0 +1,1 @@
+"""Suggestions of free names for a query, and alternatives to a name that is not available."""

@@ -1,0 +1,1 @@
+"""The DNS records of account domains: queries, validation of their text, and the health they amount to."""
