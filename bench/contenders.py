@@ -1,4 +1,4 @@
-"""The three that are measured, each a process of its own on the same core: `python -m bench.contenders NAME`."""
+"""Run one of the three contenders as a process: `python -m bench.contenders NAME`."""
 
 import argparse
 import logging
@@ -10,7 +10,7 @@ from typing import Any
 
 import uvicorn
 
-from bench import limit, usual
+from bench import bare_asgi, fastapi_orm
 from builders.app import Service, create_app, settle
 from builders.cli import protocol
 from builders.kit.process import log
@@ -18,23 +18,27 @@ from builders.kit.process.settings import Settings
 
 
 def make_service(data_dir: Path, conninfo: str) -> Service:
-    """The service as it is, with limits that count and never refuse."""
+    """Return the service, with rate limits that count and never refuse."""
     return create_app(Settings.model_validate({"data_dir": data_dir, "database_url": conninfo, "limits": 1e6}))
 
 
-BODY_LIMIT = 2 * 1024 * 1024  # bytes, as it is by default
+BODY_LIMIT = 2 * 1024 * 1024  # bytes, the default of the service
 Make = Callable[[Path, str], Any]  # an ASGI application
-CONTENDERS: dict[str, Make] = {"limit": limit.make, "ours": make_service, "usual": usual.make}
+CONTENDERS: dict[str, Make] = {
+    "bare_asgi": bare_asgi.make,
+    "service": make_service,
+    "fastapi_orm": fastapi_orm.make,
+}
 
 
 def pin(core: int | None) -> None:
-    """Keeps this process on a core, where the system can."""
+    """Pin this process to a core where the system supports it."""
     if core is not None and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})
 
 
 def main() -> None:
-    """Serves one of the three on the socket that was handed over."""
+    """Serve one contender on an inherited socket."""
     parser = argparse.ArgumentParser()
     parser.add_argument("name", choices=CONTENDERS)
     parser.add_argument("--fd", type=int, required=True)
@@ -43,28 +47,28 @@ def main() -> None:
     parser.add_argument("--conninfo", required=True)
     given = parser.parse_args()
     pin(given.core)
-    # Where it costs all but the disk; open for the life of the process.
-    nowhere = Path(os.devnull).open("w")  # noqa: SIM115
-    log.configure(stream=nowhere)
+    # Logging costs everything but the disk; the file stays open for the life of the process.
+    devnull = Path(os.devnull).open("w")  # noqa: SIM115
+    log.configure(stream=devnull)
     app = CONTENDERS[given.name](given.data_dir, given.conninfo)
-    if given.name == "usual":  # uvicorn's access line as it comes, to the same place
+    if given.name == "fastapi_orm":  # uvicorn's default access log, to the same file
         access = logging.getLogger("uvicorn.access")
         access.setLevel(logging.INFO)
         access.propagate = False
-        access.addHandler(logging.StreamHandler(nowhere))
+        access.addHandler(logging.StreamHandler(devnull))
     config = uvicorn.Config(
         app,
         loop="uvloop",
-        http=protocol.bounded(BODY_LIMIT) if given.name == "ours" else "httptools",
+        http=protocol.bounded(BODY_LIMIT) if given.name == "service" else "httptools",
         ws="none",
         log_config=None,
-        access_log=given.name == "usual",
-        proxy_headers=given.name == "usual",  # as uvicorn comes; ours is served without, and the limit is bare
+        access_log=given.name == "fastapi_orm",
+        proxy_headers=given.name == "fastapi_orm",  # uvicorn's default; the service disables it
         server_header=False,
-        timeout_keep_alive=600,  # while one is measured the others wait
+        timeout_keep_alive=600,  # connections to the others are idle while one is measured
     )
-    if given.name == "ours":
-        settle()  # as `builders serve` does
+    if given.name == "service":
+        settle()  # `builders serve` does this too
     uvicorn.Server(config).run(sockets=[socket.socket(fileno=given.fd)])
 
 

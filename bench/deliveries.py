@@ -1,8 +1,8 @@
-"""How fast webhooks are delivered: `python -m bench.deliveries [--events N] [--rounds N] [--json]`.
+"""Measure webhook deliveries: `python -m bench.deliveries [--events N] [--rounds N] [--json]`.
 
-Ours sends events that wait in the outbox: fan-out, claims, signatures, the guard, attempts written down. The
-limit is aiohttp that posts bodies of the same size to the same receivers, with as many requests at once and a
-connection for each, and does nothing else. Both run on one core in turn; receivers and PostgreSQL on the other.
+The service delivers events from the outbox: fan-out, claims, signatures, address checks, the log of attempts. Bare
+aiohttp posts bodies of the same size to the same receivers, with as many concurrent requests and one connection
+per request. Both run on one core in turn; receivers and PostgreSQL run on the other.
 """
 
 import argparse
@@ -23,7 +23,7 @@ import aiohttp
 import psycopg
 from pydantic import SecretStr
 
-from bench import stage
+from bench import fixtures
 from bench.contenders import pin
 from bench.run import cores
 from builders.aliases.events import ALIAS_CREATED
@@ -38,12 +38,12 @@ from builders.webhooks import jobs as webhooks_jobs, signing
 from builders.webhooks.records import DestinationSpec
 from builders.webhooks.store import destinations
 
-AIM = 0.4
-DESTINATIONS = 32  # of as many accounts
-AT_ONCE = 128  # requests of the limit, as many as the sender has
+TARGET = 0.4
+DESTINATIONS = 32  # one per account
+CONCURRENCY = 128  # requests of aiohttp, as many as the sender has
 HOST = "127.0.0.1"
 ANSWER = b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"
-CONTENDERS = ("limit", "ours")
+CONTENDERS = ("aiohttp", "service")
 DELIVERED = "SELECT count(*) FROM webhooks_deliveries WHERE status = 'succeeded'"
 EMPTY = "TRUNCATE webhooks_due, webhooks_deliveries, webhooks_payloads, webhooks_attempts, kit_outbox"
 DELAYS = """
@@ -55,23 +55,23 @@ DELAYS = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """What was measured."""
+    """The measured figures."""
 
-    of_limit: float
-    rates: dict[str, float]  # deliveries a second
-    steady_p50_s: float  # from event to first attempt, a fifth of our rate
+    aiohttp_ratio: float
+    rates: dict[str, float]  # deliveries per second
+    steady_p50_s: float  # from event to first attempt, at a fifth of the rate of the service
     steady_p99_s: float
 
 
 class Receiver(asyncio.Protocol):
-    """Answers each request as soon as its body is there, and closes."""
+    """A receiver that responds when the body is complete, and closes the connection."""
 
     def connection_made(self, transport: Any) -> None:
-        self.transport, self.got = transport, b""
+        self.transport, self.received = transport, b""
 
     def data_received(self, data: bytes) -> None:
-        self.got += data
-        head, found, body = self.got.partition(b"\r\n\r\n")
+        self.received += data
+        head, found, body = self.received.partition(b"\r\n\r\n")
         if found:
             length = next(each for each in head.lower().split(b"\r\n") if each.startswith(b"content-length:"))
             if len(body) >= int(length.split(b":")[1]):
@@ -80,20 +80,22 @@ class Receiver(asyncio.Protocol):
 
 
 async def receive(port: int) -> None:
-    """Serves for ever."""
+    """Serve until the process ends."""
     server = await asyncio.get_running_loop().create_server(Receiver, HOST, port, backlog=1024)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 
 
 async def post(port: int, *, body: bytes, count: int) -> float:
-    """Posts the body so often; the seconds it took."""
+    """Post the body `count` times; return the seconds."""
     headers = {
         "content-type": "application/json",
         "webhook-id": str(ids.new()),
         "webhook-signature": "v1," + "x" * 44,
     }
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True, limit=AT_ONCE)) as session:
+    async with aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(force_close=True, limit=CONCURRENCY)
+    ) as session:
         left = iter(range(count))
 
         async def work() -> None:
@@ -103,12 +105,12 @@ async def post(port: int, *, body: bytes, count: int) -> float:
                     await answer.read()
 
         began = time.perf_counter()
-        await asyncio.gather(*(work() for _ in range(AT_ONCE)))
+        await asyncio.gather(*(work() for _ in range(CONCURRENCY)))
         return time.perf_counter() - began
 
 
 async def deliver(settings: Settings, *, count: int) -> float:
-    """Sends what waits in the outbox as a worker does; the seconds until all of it has arrived and is written."""
+    """Deliver the outbox as a worker does; return the seconds until `count` deliveries are recorded."""
     database = Database(conninfo_of(settings), settings)
     await database.open()
     began = time.perf_counter()
@@ -129,7 +131,7 @@ async def deliver(settings: Settings, *, count: int) -> float:
 
 
 async def prepare(settings: Settings, port: int) -> list[UUID]:
-    """Accounts with a destination each."""
+    """Create accounts with a destination each; return their ids."""
     keyring, accounts = keyring_of(settings), []
     database = Database(conninfo_of(settings), settings)
     await database.open()
@@ -150,7 +152,7 @@ async def prepare(settings: Settings, port: int) -> list[UUID]:
 
 
 async def publish(settings: Settings, accounts: Sequence[UUID], count: int) -> None:
-    """So many events, each account's in its turn."""
+    """Replace all events by `count` new ones, which the accounts share evenly."""
     database = Database(conninfo_of(settings), settings)
     await database.open()
     async with database.transaction() as conn:
@@ -164,8 +166,8 @@ async def publish(settings: Settings, accounts: Sequence[UUID], count: int) -> N
     await database.close()
 
 
-async def steadily(settings: Settings, accounts: Sequence[UUID], *, rate: float, seconds: float) -> None:
-    """Events at a steady rate while a worker runs beside."""
+async def publish_steadily(settings: Settings, accounts: Sequence[UUID], *, rate: float, seconds: float) -> None:
+    """Publish events at a steady rate."""
     database = Database(conninfo_of(settings), settings)
     await database.open()
     began, sent = time.perf_counter(), 0
@@ -173,15 +175,15 @@ async def steadily(settings: Settings, accounts: Sequence[UUID], *, rate: float,
         due = int((time.perf_counter() - began) * rate) - sent
         for _ in range(due):
             async with database.transaction() as conn:
-                whose = accounts[sent % len(accounts)]
-                await outbox.publish(conn, ALIAS_CREATED, account_id=whose, data=ALIAS_CREATED.example)
+                account_id = accounts[sent % len(accounts)]
+                await outbox.publish(conn, ALIAS_CREATED, account_id=account_id, data=ALIAS_CREATED.example)
             sent += 1
         await asyncio.sleep(0.01)
     await database.close()
 
 
-class Stage:
-    """A database with destinations, their receiver, and contenders that are started on a core of their own."""
+class Fixtures:
+    """A database with destinations, and their receiver; starts contenders on a core of their own."""
 
     def __init__(self, settings: Settings, port: int, accounts: Sequence[UUID], core: int | None) -> None:
         self.settings = settings
@@ -190,27 +192,27 @@ class Stage:
         self.core = core
 
     def start(self, name: str, count: int) -> subprocess.Popen[str]:
-        """A contender, which prints the seconds it took."""
+        """Start a contender; it prints how many seconds it takes."""
         command = [sys.executable, "-m", "bench.deliveries", "--as", name, "--port", str(self.port)]
         command += ["--conninfo", conninfo_of(self.settings), "--data-dir", str(self.settings.data_dir)]
         command += ["--events", str(count), *([] if self.core is None else ["--core", str(self.core)])]
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
     def rate(self, name: str, count: int) -> float:
-        """Deliveries a second."""
-        if name == "ours":
+        """Return deliveries per second."""
+        if name == "service":
             asyncio.run(publish(self.settings, self.accounts, count))
         return count / seconds_of(self.start(name, count))
 
     def delays(self, *, rate: float, seconds: float) -> tuple[float, float]:
-        """Median and 99th percentile from event to first attempt, at a steady rate."""
+        """Return the median and 99th percentile from event to first attempt, at a steady rate."""
         asyncio.run(publish(self.settings, self.accounts, 1))
-        process = self.start("ours", 10**9)  # more than there will be: it works until it is ended
+        process = self.start("service", 10**9)  # more than are published: it runs until it is terminated
         with psycopg.connect(conninfo_of(self.settings), autocommit=True) as conn:
             while conn.execute(DELIVERED).fetchone() != (1,):
                 time.sleep(0.1)
         asyncio.run(publish(self.settings, self.accounts, 0))
-        asyncio.run(steadily(self.settings, self.accounts, rate=rate, seconds=seconds))
+        asyncio.run(publish_steadily(self.settings, self.accounts, rate=rate, seconds=seconds))
         time.sleep(2)
         process.terminate()
         process.wait()
@@ -221,22 +223,22 @@ class Stage:
 
 
 def seconds_of(process: subprocess.Popen[str]) -> float:
-    said, _ = process.communicate()
-    assert process.returncode == 0, said
-    return float(said)
+    output, _ = process.communicate()
+    assert process.returncode == 0, output
+    return float(output)
 
 
 @contextmanager
-def built(core: int | None) -> Iterator[Stage]:
-    """The stage; the receiver shares the core of this process."""
+def built(core: int | None) -> Iterator[Fixtures]:
+    """Yield the fixtures; the receiver shares the core of this process."""
     command = [sys.executable, "-m", "bench.deliveries", "--as", "receiver"]
-    with stage.database() as (data_dir, conninfo):
+    with fixtures.temporary_database() as (data_dir, conninfo):
         receiver = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         try:
             assert receiver.stdout is not None
             port = int(receiver.stdout.readline())
             settings = settings_of(conninfo, data_dir, port)
-            yield Stage(settings, port, asyncio.run(prepare(settings, port)), core)
+            yield Fixtures(settings, port, asyncio.run(prepare(settings, port)), core)
         finally:
             receiver.terminate()
             receiver.wait()
@@ -247,18 +249,18 @@ def settings_of(conninfo: str, data_dir: Path, port: int) -> Settings:
     return Settings(**values, outbound_allow=(f"{HOST}:{port}",))
 
 
-def measure(stage: Stage, *, events: int, rounds: int) -> Line:
-    """In turn, and the median of the rounds' ratios; the first round fills caches."""
-    found = [{name: stage.rate(name, events) for name in CONTENDERS} for _ in range(rounds + 1)][1:]
+def measure(running: Fixtures, *, events: int, rounds: int) -> Line:
+    """Measure both in turn; the first round fills caches."""
+    found = [{name: running.rate(name, events) for name in CONTENDERS} for _ in range(rounds + 1)][1:]
     rates = {name: median(each[name] for each in found) for name in CONTENDERS}
-    p50, p99 = stage.delays(rate=rates["ours"] / 5, seconds=6)
-    of_limit = median(each["ours"] / each["limit"] for each in found)
-    return Line(of_limit=of_limit, rates=rates, steady_p50_s=p50, steady_p99_s=p99)
+    p50, p99 = running.delays(rate=rates["service"] / 5, seconds=6)
+    aiohttp_ratio = median(each["service"] / each["aiohttp"] for each in found)
+    return Line(aiohttp_ratio=aiohttp_ratio, rates=rates, steady_p50_s=p50, steady_p99_s=p99)
 
 
 def main() -> None:
-    """Measures, and prints a line."""
-    parser = argparse.ArgumentParser(description="Webhooks delivered, as a ratio to bare aiohttp in the same run.")
+    """Measure and print a line."""
+    parser = argparse.ArgumentParser(description="Webhook deliveries, as a ratio to bare aiohttp in the same run.")
     parser.add_argument("--events", type=int, default=4000, help="of each contender and round")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true", dest="as_json", help="print JSON, for programs")
@@ -273,20 +275,23 @@ def main() -> None:
         pin(given.core)
         settings = settings_of(given.conninfo, given.data_dir, given.port)
         body = b"x" * 420
-        limit = given.name == "limit"
-        took = post(given.port, body=body, count=given.events) if limit else deliver(settings, count=given.events)
-        print(asyncio.run(took))
+        if given.name == "aiohttp":
+            print(asyncio.run(post(given.port, body=body, count=given.events)))
+        else:
+            print(asyncio.run(deliver(settings, count=given.events)))
         return
     worker_core, other_core = cores()
     pin(other_core)
-    with built(worker_core) as stand:
-        line = measure(stand, events=given.events, rounds=given.rounds)
+    with built(worker_core) as running:
+        line = measure(running, events=given.events, rounds=given.rounds)
     if given.as_json:
         print(json.dumps(asdict(line), indent=2))
         return
-    met = "" if line.of_limit >= AIM else " (below the aim)"
+    met = "" if line.aiohttp_ratio >= TARGET else " (below the target)"
     rates = ", ".join(f"{name} {rate:,.0f}" for name, rate in line.rates.items())
-    print(f"| deliveries{met} | {line.of_limit:.2f} of bare aiohttp (aim {AIM}) | a second: {rates} |")
+    print(
+        f"| deliveries{met} | {line.aiohttp_ratio:.2f} of bare aiohttp (target {TARGET}) | per second: {rates} |"
+    )
     delays = f"p50 {line.steady_p50_s:.2f} s, p99 {line.steady_p99_s:.2f} s"
     print(f"from event to first attempt, at a fifth of that rate: {delays}")
 

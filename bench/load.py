@@ -1,6 +1,6 @@
-"""A load of HTTP requests: some keep-alive connections, each with one request under way at any time.
+"""An HTTP load generator: keep-alive connections, each with one request in flight.
 
-Raw sockets, since a client library would cost more than the server that is measured.
+It uses raw sockets, because a client library would cost more than the server under test.
 """
 
 import asyncio
@@ -12,38 +12,38 @@ from typing import cast
 _END_OF_HEAD = b"\r\n\r\n"
 _LENGTH = b"\r\ncontent-length:"
 HOST = "127.0.0.1"
-STALLED_S = 30  # without the last answers: then the server hangs
+STALLED_S = 30  # after the end of the load, until the server counts as hanging
 
 
 class LoadFailed(Exception):
-    """The server answered something else than it should, or not at all; a figure from such a run means nothing."""
+    """The server sent an unexpected response or none, so the run has no valid figure."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
-    """What a load did."""
+class LoadResult:
+    """The outcome of a load."""
 
     answers: int
     seconds: float
-    took: Sequence[float] = ()  # seconds of each answer
+    took: Sequence[float] = ()  # seconds of each response
 
     @property
     def rate(self) -> float:
-        """Answers a second."""
+        """Return responses per second."""
         return self.answers / self.seconds
 
 
 @dataclass(slots=True)
 class _Load:
-    """What the connections of one load share."""
+    """State that the connections of one load share."""
 
     requests: Iterator[bytes]
     finished: asyncio.Future[None]
-    running: int  # connections that have a request under way
-    statuses: tuple[bytes, ...]  # that are good answers
+    running: int  # connections with a request in flight
+    statuses: tuple[bytes, ...]  # beginnings of valid responses
     answers: int = 0
     over: bool = False
-    took: list[float] = field(default_factory=list)  # seconds of each answer
+    took: list[float] = field(default_factory=list)  # seconds of each response
 
 
 @dataclass(slots=True, eq=False)
@@ -51,14 +51,14 @@ class _Connection(asyncio.Protocol):
     load: _Load
     buffer: bytes = b""
     sent_at: float = 0.0
-    ends_at: int = 0  # where the answer in the buffer ends; 0 while its head is not complete
+    ends_at: int = 0  # end of the response in the buffer; 0 while its head is incomplete
     transport: asyncio.Transport = field(init=False)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast(asyncio.Transport, transport)  # uvloop's is one without saying so
+        self.transport = cast(asyncio.Transport, transport)  # that of uvloop does not inherit from it
 
     def send(self) -> None:
-        """Sends the next request, or nothing more when the load is over."""
+        """Send the next request, or none when the load is over."""
         if not self.load.over:
             self.sent_at = time.perf_counter()
             self.transport.write(next(self.load.requests))
@@ -104,10 +104,10 @@ async def run(
     seconds: float,
     connections: int = 16,
     statuses: Sequence[int] = (200,),
-) -> Ran:
-    """Sends the requests in turn for about so many seconds; there must be no end of them. Raises LoadFailed.
+) -> LoadResult:
+    """Send requests from an endless iterator for about `seconds`. Raises LoadFailed.
 
-    The time is that of all answers, the last ones too, so nothing is left under way for whoever is next.
+    The measured time includes the last responses, so no request is in flight afterwards.
     """
     loop = asyncio.get_running_loop()
     good = tuple(b"http/1.1 %d " % each for each in statuses)
@@ -120,7 +120,7 @@ async def run(
         loop.call_later(seconds, setattr, load, "over", True)
         async with asyncio.timeout(seconds + STALLED_S):
             await load.finished
-        return Ran(load.answers, time.perf_counter() - began, load.took)
+        return LoadResult(load.answers, time.perf_counter() - began, load.took)
     except TimeoutError:
         raise LoadFailed("the server hangs") from None
     finally:

@@ -1,9 +1,8 @@
-"""Speed of a large portfolio: `python -m bench.portfolio [--domains N] [--seconds N]`.
+"""Measure a large portfolio: `python -m bench.portfolio [--domains N] [--seconds N]`.
 
-A page of 50 domains, measured against a bare ASGI function that runs the same statements on the same pool and
-writes the same JSON, in short slices in turn on one core. What counts is the processor time of an answer in each
-process: PostgreSQL and whatever else runs on the machine share the core, and the rates with them. And how long the
-reports take over the whole portfolio, as medians in milliseconds.
+A page of 50 domains is compared with a bare ASGI function that runs the same statements on the same pool and
+writes the same JSON, in short slices in turn on one core. The ratio is of processor time per response, because
+PostgreSQL and other programs share the core. Reports over the whole portfolio are medians in milliseconds.
 """
 
 import argparse
@@ -26,9 +25,9 @@ from uuid import UUID
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
-from bench import load, run, stage
+from bench import fixtures, load, run
 from bench.contenders import pin
-from bench.staff import staff
+from bench.fixtures import open_dependencies
 from builders.app import settle
 from builders.identity import service as identity
 from builders.identity.records import KeyKind, Preset
@@ -45,7 +44,7 @@ from builders.portfolio.ledger import service as ledger
 from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry
 
 PAGE, BATCH, YEARS = 50, 5_000, 10
-AIM = 0.8
+TARGET = 0.8
 TLDS, TAGS, REGISTRARS = (
     ("com", "net", "org", "io", "co.uk"),
     ("brand", "geo", "short", "sell"),
@@ -70,7 +69,7 @@ class BarePage:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await receive()
-            async with staff(self._settings) as shared:
+            async with open_dependencies(self._settings) as shared:
                 self._database = shared.database
                 await send({"type": "lifespan.startup.complete"})
                 await receive()
@@ -149,7 +148,7 @@ def _domain(n: int) -> NewDomain:
 
 def _entry(domain_id: UUID, year: int) -> NewEntry:
     kind = EntryKind.RENEWAL if year else EntryKind.ACQUISITION
-    # One entry of each domain in each of the last years, on any day of it.
+    # One entry per domain and year, on a random day.
     day = clock.now().date() - timedelta(days=365 * (YEARS - 1 - year) + domain_id.int % 365)
     return NewEntry(
         domain_id=domain_id,
@@ -177,7 +176,7 @@ def _report_ms(port: int, key: str, path: str) -> float:
 
 @contextmanager
 def serving(command: Sequence[str], name: str) -> Iterator[run.Server]:
-    """Run a server on a socket of its own; `command` takes the number of the socket at its end."""
+    """Run a server on a new socket; the descriptor of the socket is appended to `command`."""
     with socket.create_server((load.HOST, 0), backlog=256) as listener:
         process = subprocess.Popen(
             [sys.executable, *command, str(listener.fileno())], pass_fds=[listener.fileno()]
@@ -190,30 +189,36 @@ def serving(command: Sequence[str], name: str) -> Iterator[run.Server]:
 
 
 def serve_bare(data_dir: Path, conninfo: str, *, account_id: UUID, fd: int) -> None:
-    """Serve the bare page on a socket that was handed over."""
+    """Serve the bare page on an inherited socket."""
     pin(run.cores()[0])
     settings = Settings.model_validate({"data_dir": data_dir, "database_url": conninfo})
     config = uvicorn.Config(
         BarePage(settings, account_id), loop="uvloop", http="httptools", ws="none", log_config=None
     )
     config.access_log = False
-    settle()  # as the service does: the garbage collector would stop this one alone
+    settle()  # the service does this too, so garbage collection affects both alike
     uvicorn.Server(config).run(sockets=[socket.socket(fileno=fd)])
 
 
-def _page_line(bare: run.Server, ours: run.Server, asked: Iterator[bytes], *, seconds: float) -> str:
-    """Measure the page in turn, each contender first as often, after slices that prepare statements."""
-    for each in (bare, ours):
-        run.sliced(each, asked, 2 * run.SLICE_S)
-    orders = itertools.islice(itertools.cycle(((bare, ours), (ours, bare))), max(2, round(seconds / run.SLICE_S)))
-    rounds = [{each.name: run.sliced(each, asked, run.SLICE_S) for each in order} for order in orders]
+def _page_line(bare: run.Server, service: run.Server, requests: Iterator[bytes], *, seconds: float) -> str:
+    """Measure the page in turn, in alternating order, after slices that prepare statements."""
+    for each in (bare, service):
+        run.measure_slice(each, requests, 2 * run.SLICE_S)
+    orders = itertools.islice(
+        itertools.cycle(((bare, service), (service, bare))), max(2, round(seconds / run.SLICE_S))
+    )
+    rounds = [{each.name: run.measure_slice(each, requests, run.SLICE_S) for each in order} for order in orders]
     cpu_us = {name: median((each[name].cpu_s or 0) * 1e6 for each in rounds) for name in rounds[0]}
     rates = {name: median(each[name].rate for each in rounds) for name in rounds[0]}
-    ratios = [(each["bare"].cpu_s or 0) / each["ours"].cpu_s for each in rounds if each["ours"].cpu_s]
-    shown = f"{median(ratios):.2f} of bare ASGI (aim {AIM})" if ratios else "the system does not tell"
+    ratios = [(each["bare"].cpu_s or 0) / each["service"].cpu_s for each in rounds if each["service"].cpu_s]
+    shown = (
+        f"{median(ratios):.2f} of bare ASGI (target {TARGET})"
+        if ratios
+        else "the system does not report processor time"
+    )
     return (
-        f"| a page of {PAGE} | {shown}; processor time of an answer {cpu_us['ours']:,.0f} and "
-        f"{cpu_us['bare']:,.0f} us; answers a second {rates['ours']:,.0f} and {rates['bare']:,.0f} |"
+        f"| a page of {PAGE} | {shown}; processor time of a response {cpu_us['service']:,.0f} and "
+        f"{cpu_us['bare']:,.0f} us; responses/s {rates['service']:,.0f} and {rates['bare']:,.0f} |"
     )
 
 
@@ -230,18 +235,18 @@ def main() -> None:
         return
     server_core, client_core = run.cores()
     pin(client_core)
-    with stage.database() as (folder, conninfo):
+    with fixtures.temporary_database() as (folder, conninfo):
         key, account_id = asyncio.run(fill(folder, conninfo, count=given.domains))
         core = [] if server_core is None else ["--core", str(server_core)]
         where = ["--data-dir", str(folder), "--conninfo", conninfo]
         bare_command = ["-m", "bench.portfolio", "--bare", str(folder), conninfo, str(account_id)]
-        our_command = ["-m", "bench.contenders", "ours", *where, *core, "--fd"]
-        with serving(bare_command, "bare") as bare, serving(our_command, "ours") as ours:
+        service_command = ["-m", "bench.contenders", "service", *where, *core, "--fd"]
+        with serving(bare_command, "bare") as bare, serving(service_command, "service") as service:
             request = f"GET /v1/portfolio/domains?limit={PAGE} HTTP/1.1\r\nhost: bench\r\nx-api-key: {key}\r\n\r\n"
-            asked = itertools.cycle([request.encode()])
-            print(_page_line(bare, ours, asked, seconds=given.seconds))
+            requests = itertools.cycle([request.encode()])
+            print(_page_line(bare, service, requests, seconds=given.seconds))
             for path in REPORTS:
-                print(f"| {path} | {_report_ms(ours.port, key, path):.0f} ms |")
+                print(f"| {path} | {_report_ms(service.port, key, path):.0f} ms |")
 
 
 if __name__ == "__main__":

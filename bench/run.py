@@ -1,8 +1,8 @@
-"""How fast the service is, as ratios from one run: `python -m bench.run [--seconds N] [--json] [NAME...]`.
+"""Measure the service as ratios within one run: `python -m bench.run [--seconds N] [--json] [NAME...]`.
 
-Three processes serve the same data (bench/contenders.py): the limit, the service and the usual stack. They are
-measured in turn in short slices, each slice's three figures are compared with each other, and the median of the
-ratios is told: what the machine does meanwhile happens to all three. docs/explanation/speed.md explains the aims.
+Three processes serve the same data (bench/contenders.py): a bare ASGI function, the service, and a FastAPI + ORM
+stack. They are measured in turn in short slices. Each ratio compares slices of one round, so other load on the
+machine affects all three; the table has the medians. docs/explanation/speed.md explains the targets.
 """
 
 import argparse
@@ -23,29 +23,29 @@ from typing import Any
 
 import uvloop
 
-from bench import load, stage
+from bench import fixtures, load
 from bench.contenders import CONTENDERS, pin
 from bench.scenarios import Scenario, scenarios, target
 
-AIM_OF_LIMIT, AIM_OF_USUAL = 0.7, 4.0
+BARE_ASGI_TARGET, FASTAPI_ORM_TARGET = 0.7, 4.0
 SLICE_S = 0.5
-ACTS = 3  # each with new processes: where one's memory happens to lie makes it some percent faster or slower
-COMPARED = 64  # requests of a scenario
+RESTARTS = 3  # of the processes: the memory layout of a process changes its speed by some percent
+COMPARED = 64  # requests of a scenario whose responses are compared
 READY_WITHIN_S = 30.0
-UNLIKE = {"checked_at", "next_cursor"}  # members that differ between honest answers; both are there, or neither
+VARYING = {"checked_at", "next_cursor"}  # members whose values may differ; only their presence is compared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """A contender that runs."""
+    """A running contender."""
 
     name: str
     port: int
     pid: int
 
     def cpu_s(self) -> float | None:
-        """Processor time used so far; None where the system does not tell."""
-        # The clock of another process (clock_getcpuclockid(3)), which Python has no function for.
+        """Return the processor time used so far, or None where the system does not report it."""
+        # The id of the CPU clock of another process, as clock_getcpuclockid(3) computes it.
         with contextlib.suppress(OSError, OverflowError):
             return time.clock_gettime(~self.pid << 3 | 2)
         return None
@@ -53,10 +53,10 @@ class Server:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
-    """What a contender did in a slice."""
+    """The figures of a contender in one slice."""
 
-    rate: float  # answers a second
-    cpu_s: float | None  # processor time for one
+    rate: float  # responses per second
+    cpu_s: float | None  # processor time of a response
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,17 +64,17 @@ class Line:
     """A line of the table."""
 
     scenario: str
-    has_aim: bool
-    of_limit: float
-    of_usual: float
-    rates: Mapping[str, float]  # answers a second, by contender
-    cpu_us: Mapping[str, float | None]  # processor time of an answer, by contender
-    cpu_of_limit: float | None
-    cpu_of_usual: float | None
+    has_target: bool
+    bare_asgi_ratio: float
+    fastapi_orm_ratio: float
+    rates: Mapping[str, float]  # responses per second, by contender
+    cpu_us: Mapping[str, float | None]  # processor time of a response, by contender
+    bare_asgi_cpu_ratio: float | None
+    fastapi_orm_cpu_ratio: float | None
 
 
 def cores() -> tuple[int | None, int | None]:
-    """The core of the servers and the one of the client and the database; None where they cannot be chosen."""
+    """Return the core of the servers, and that of the client and database; None where pinning is impossible."""
     if not hasattr(os, "sched_getaffinity"):
         return None, None
     usable = sorted(os.sched_getaffinity(0))
@@ -82,15 +82,15 @@ def cores() -> tuple[int | None, int | None]:
 
 
 @contextmanager
-def serving(built: stage.Built, core: int | None) -> Iterator[list[Server]]:
-    """All contenders, each on a port of its own."""
+def serving(prepared: fixtures.Fixtures, core: int | None) -> Iterator[list[Server]]:
+    """Run all contenders, each on its own port."""
     processes: list[subprocess.Popen[bytes]] = []
     servers: list[Server] = []
     try:
         for name in CONTENDERS:
             with socket.create_server((load.HOST, 0), backlog=256) as listener:
                 command = [sys.executable, "-m", "bench.contenders", name, "--fd", str(listener.fileno())]
-                command += ["--data-dir", str(built.data_dir), "--conninfo", built.conninfo]
+                command += ["--data-dir", str(prepared.data_dir), "--conninfo", prepared.conninfo]
                 command += [] if core is None else ["--core", str(core)]
                 process = subprocess.Popen(command, pass_fds=[listener.fileno()])
                 processes.append(process)
@@ -103,8 +103,8 @@ def serving(built: stage.Built, core: int | None) -> Iterator[list[Server]]:
             process.wait()
 
 
-def answer(server: Server, request: bytes) -> Any:
-    """The body of an answer, without what differs of itself. Raises LoadFailed for another status than 200."""
+def fetch(server: Server, request: bytes) -> Any:
+    """Return the body of a response without varying values. Raises LoadFailed for a status other than 200."""
     connection = HTTPConnection(load.HOST, server.port, timeout=READY_WITHIN_S)
     headers = dict(line.split(": ", 1) for line in request.decode().splitlines()[1:] if line)
     connection.request("GET", target(request), headers=headers)
@@ -114,55 +114,54 @@ def answer(server: Server, request: bytes) -> Any:
     if got.status != 200:
         raise load.LoadFailed(f"{server.name}: {got.status} {body!r}")
     members = json.loads(body)
-    return {name: value if name not in UNLIKE else value is None for name, value in members.items()}
+    return {name: value if name not in VARYING else value is None for name, value in members.items()}
 
 
 def compare(servers: Sequence[Server], scenario: Scenario) -> None:
-    """Raises LoadFailed unless all give the same answers, or measuring them would say nothing."""
+    """Raise LoadFailed unless all contenders send the same responses."""
     for request in scenario.requests[:COMPARED]:
-        answers = {server.name: answer(server, request) for server in servers}
-        first = answers.popitem()
-        for name, other in answers.items():
+        responses = {server.name: fetch(server, request) for server in servers}
+        first = responses.popitem()
+        for name, other in responses.items():
             if other != first[1]:
-                said = f"{target(request)}: {name} and {first[0]} differ\n{other}\n{first[1]}"
-                raise load.LoadFailed(said)
+                raise load.LoadFailed(f"{target(request)}: {name} and {first[0]} differ\n{other}\n{first[1]}")
 
 
-def sliced(server: Server, requests: Iterator[bytes], seconds: float) -> Slice:
-    """Measures one contender for a slice."""
+def measure_slice(server: Server, requests: Iterator[bytes], seconds: float) -> Slice:
+    """Measure one contender for a slice."""
     before = server.cpu_s()
-    ran = uvloop.run(load.run(server.port, requests, seconds=seconds))
+    result = uvloop.run(load.run(server.port, requests, seconds=seconds))
     after = server.cpu_s()
-    cpu_s = None if before is None or after is None else (after - before) / ran.answers
-    return Slice(rate=ran.rate, cpu_s=cpu_s)
+    cpu_s = None if before is None or after is None else (after - before) / result.answers
+    return Slice(rate=result.rate, cpu_s=cpu_s)
 
 
 Round = Mapping[str, Slice]  # of each contender, one right after the other
 
 
 def measure(servers: Sequence[Server], scenario: Scenario, seconds: float) -> list[Round]:
-    """Measures all contenders for so many seconds each, in turn."""
+    """Measure all contenders in turn, each for `seconds`."""
     compare(servers, scenario)
-    # Each goes on where it stopped, so that what is asked once in a while is not asked in every slice.
-    asked = {server.name: itertools.cycle(scenario.requests) for server in servers}
+    # An iterator continues in the next slice, so that no slice repeats only the first requests.
+    requests = {server.name: itertools.cycle(scenario.requests) for server in servers}
     slices: list[Round] = [
-        {server.name: sliced(server, asked[server.name], min(SLICE_S, seconds)) for server in servers}
+        {server.name: measure_slice(server, requests[server.name], min(SLICE_S, seconds)) for server in servers}
         for _ in range(1 + max(1, round(seconds / SLICE_S)))
     ]
     return slices[1:]  # the first prepares statements and fills caches
 
 
-def summed_up(scenario: Scenario, rounds: Sequence[Round]) -> Line:
-    """What the rounds say of a scenario."""
+def summarize(scenario: Scenario, rounds: Sequence[Round]) -> Line:
+    """Return the line of a scenario."""
     return Line(
-        scenario=scenario.says,
-        has_aim=scenario.has_aim,
-        of_limit=median(each["ours"].rate / each["limit"].rate for each in rounds),
-        of_usual=median(each["ours"].rate / each["usual"].rate for each in rounds),
+        scenario=scenario.description,
+        has_target=scenario.has_target,
+        bare_asgi_ratio=median(each["service"].rate / each["bare_asgi"].rate for each in rounds),
+        fastapi_orm_ratio=median(each["service"].rate / each["fastapi_orm"].rate for each in rounds),
         rates={name: median(each[name].rate for each in rounds) for name in CONTENDERS},
         cpu_us={name: _cpu_us(each[name] for each in rounds) for name in CONTENDERS},
-        cpu_of_limit=_cpu_ratio(rounds, "limit"),
-        cpu_of_usual=_cpu_ratio(rounds, "usual"),
+        bare_asgi_cpu_ratio=_cpu_ratio(rounds, "bare_asgi"),
+        fastapi_orm_cpu_ratio=_cpu_ratio(rounds, "fastapi_orm"),
     )
 
 
@@ -172,46 +171,51 @@ def _cpu_us(slices: Iterator[Slice]) -> float | None:
 
 
 def _cpu_ratio(rounds: Sequence[Round], name: str) -> float | None:
-    pairs = [(each[name].cpu_s, each["ours"].cpu_s) for each in rounds]
+    pairs = [(each[name].cpu_s, each["service"].cpu_s) for each in rounds]
     ratios = [other / ours for other, ours in pairs if other is not None and ours is not None]
     return median(ratios) if ratios else None
 
 
 def table(lines: Sequence[Line]) -> str:
-    """The lines for people."""
+    """Return the lines as a Markdown table."""
     rows = [
-        "| scenario | of the limit (aim 0.7) | times the usual (aim 4) | by processor time | answers a second |",
+        "| scenario | to bare ASGI (target 0.7) | to FastAPI + ORM (target 4) | by processor time | responses/s |",
         "|---|---|---|---|---|",
     ]
     for line in lines:
-        met = line.of_limit >= AIM_OF_LIMIT and line.of_usual >= AIM_OF_USUAL
-        note = "" if met else " (below the aim)" if line.has_aim else " (no aim)"
-        cpu = "" if line.cpu_of_limit is None else f"{line.cpu_of_limit:.2f}, {line.cpu_of_usual:.1f}"
+        met = line.bare_asgi_ratio >= BARE_ASGI_TARGET and line.fastapi_orm_ratio >= FASTAPI_ORM_TARGET
+        note = "" if met else " (below the target)" if line.has_target else " (no target)"
+        cpu = (
+            ""
+            if line.bare_asgi_cpu_ratio is None
+            else f"{line.bare_asgi_cpu_ratio:.2f}, {line.fastapi_orm_cpu_ratio:.1f}"
+        )
         rates = ", ".join(f"{name} {rate:,.0f}" for name, rate in line.rates.items())
-        rows.append(f"| {line.scenario}{note} | {line.of_limit:.2f} | {line.of_usual:.1f} | {cpu} | {rates} |")
+        ratios = f"{line.bare_asgi_ratio:.2f} | {line.fastapi_orm_ratio:.1f}"
+        rows.append(f"| {line.scenario}{note} | {ratios} | {cpu} | {rates} |")
     return "\n".join(rows)
 
 
 def main() -> None:
-    """Measures the named scenarios, or all, and prints the table."""
-    parser = argparse.ArgumentParser(description="Speed of the service, as ratios from one run.")
+    """Measure the named scenarios, or all, and print the table."""
+    parser = argparse.ArgumentParser(description="Speed of the service, as ratios within one run.")
     parser.add_argument("names", nargs="*", help="scenarios: list read check-free check-taken suggest")
     parser.add_argument("--seconds", type=float, default=6.0, help="measured for each contender and scenario")
     parser.add_argument("--json", action="store_true", dest="as_json", help="print JSON, for programs")
     given = parser.parse_args()
     server_core, client_core = cores()
-    pin(client_core)  # the database is our child, and stays on this core too
-    with stage.built() as built:
-        known = scenarios(built.stage)
+    pin(client_core)  # the database is a child process and inherits the core
+    with fixtures.temporary() as prepared:
+        known = scenarios(prepared.keys)
         if unknown := set(given.names) - known.keys():
             parser.error(f"no such scenario: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
         rounds: dict[str, list[Round]] = {name: [] for name in given.names or known}
-        for act in range(1, ACTS + 1):
-            with serving(built, server_core) as servers:
+        for attempt in range(1, RESTARTS + 1):
+            with serving(prepared, server_core) as servers:
                 for name in rounds:
-                    print(f"bench: {known[name].says}, {act} of {ACTS}", file=sys.stderr)
-                    rounds[name] += measure(servers, known[name], given.seconds / ACTS)
-    lines = [summed_up(known[name], each) for name, each in rounds.items()]
+                    print(f"bench: {known[name].description}, {attempt} of {RESTARTS}", file=sys.stderr)
+                    rounds[name] += measure(servers, known[name], given.seconds / RESTARTS)
+    lines = [summarize(known[name], each) for name, each in rounds.items()]
     print(json.dumps([asdict(line) for line in lines], indent=2) if given.as_json else table(lines))
 
 

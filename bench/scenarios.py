@@ -1,4 +1,4 @@
-"""What is asked of the three, each as a handful of requests that are sent in turn."""
+"""The scenarios of `python -m bench.run`: each is a set of requests that a client repeats."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -65,31 +65,31 @@ QUERIES = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
-    """What the prepared database holds, as far as requests need to know."""
+class SampleKeys:
+    """API keys of one account in the prepared database."""
 
-    key: str  # an API key
-    key_ids: Sequence[str]
+    secret: str  # of one key
+    ids: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """One line of the table."""
+    """A line of the table."""
 
     name: str
-    says: str
+    description: str
     requests: Sequence[bytes]
-    has_aim: bool = True
+    has_target: bool = True
 
 
 def get(target: str, key: str | None = None) -> bytes:
-    """A GET request as it goes over the wire."""
+    """Return a GET request as bytes."""
     credentials = f"x-api-key: {key}\r\n" if key else ""
     return f"GET {target} HTTP/1.1\r\nhost: bench.example\r\naccept: */*\r\n{credentials}\r\n".encode()
 
 
 def target(request: bytes) -> str:
-    """The address that a request asks for."""
+    """Return the path and query of a request."""
     return request.split(b" ", 2)[1].decode()
 
 
@@ -102,27 +102,31 @@ def _check(names: Sequence[str]) -> list[bytes]:
     return [get(f"/v1/catalog/check?local_part={name}&domain={domain}") for name, domain in pairs]
 
 
-def scenarios(stage: Stage) -> dict[str, Scenario]:
-    """All scenarios by name."""
+def scenarios(keys: SampleKeys) -> dict[str, Scenario]:
+    """Return all scenarios by name."""
     made = (
-        Scenario(name="list", says="a list of 50 with a key", requests=[get("/v1/api-keys?limit=50", stage.key)]),
+        Scenario(
+            name="list",
+            description="a list of 50 with a key",
+            requests=[get("/v1/api-keys?limit=50", keys.secret)],
+        ),
         Scenario(
             name="read",
-            says="read of one with a key",
-            requests=[get(f"/v1/api-keys/{each}", stage.key) for each in stage.key_ids],
+            description="read of one with a key",
+            requests=[get(f"/v1/api-keys/{each}", keys.secret) for each in keys.ids],
         ),
-        Scenario(name="check-free", says="name check, free", requests=_check(FREE_NAMES)),
-        Scenario(name="check-taken", says="name check, taken", requests=_check(TAKEN_NAMES)),
+        Scenario(name="check-free", description="name check, free", requests=_check(FREE_NAMES)),
+        Scenario(name="check-taken", description="name check, taken", requests=_check(TAKEN_NAMES)),
         Scenario(
             name="suggest",
-            says="suggest",
+            description="suggest",
             requests=[_suggest(each) for each in QUERIES],
         ),
         Scenario(
             name="suggest-new",
-            says="suggest, each query new",
+            description="suggest, each query new",
             requests=[_suggest(f"{a} {b} {c}") for c in TRADES for b in FAMILY for a in GIVEN],
-            has_aim=False,
+            has_target=False,
         ),
     )
     return {each.name: each for each in made}

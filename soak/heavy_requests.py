@@ -1,4 +1,4 @@
-"""Accounts whose requests cost much: test sends to endless receivers, and large plans in a loop."""
+"""Expensive requests: test sends to endless receivers, and large plans in a loop."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -9,12 +9,12 @@ from typing import Any
 import httpx
 
 from bench.scenarios import DOMAINS
-from soak import hostile
 from soak.scenario import Scenario, Target
+from tests.webhooks import endless_receivers
 
 SENDERS, PLANNERS, SIMULATORS = 20, 3, 3
 NAMES = 2_000  # of one manifest
-REFUSED_S = 1.0  # until a refused client asks again, as Retry-After says
+REFUSED_S = 1.0  # until a refused client retries, as Retry-After says
 TIMEOUT_S = 60
 WEBHOOKS = "/v1/notifications/webhooks"
 Json = dict[str, Any]
@@ -22,25 +22,25 @@ Json = dict[str, Any]
 
 @asynccontextmanager
 async def endless_responses(target: Target) -> AsyncIterator[None]:
-    """20 clients test-send to receivers that answer with endless `HTTP/1.1 100`, each again and again."""
+    """Run 20 clients that test-send in a loop to receivers with endless `HTTP/1.1 100` responses."""
     async with _test_sends(target, "informational"):
         yield
 
 
 @asynccontextmanager
 async def ordinary_responses(target: Target) -> AsyncIterator[None]:
-    """The control of `endless_responses`: as many test sends, to receivers that answer `ok`."""
+    """Run the control of `endless_responses`: as many test sends, to receivers that respond `ok`."""
     async with _test_sends(target, "ordinary"):
         yield
 
 
 @asynccontextmanager
 async def _test_sends(target: Target, kind: str) -> AsyncIterator[None]:
-    with hostile.serving(target.receiver_port) as port:
+    with endless_receivers.serving(target.receiver_port) as port:
         async with _client(target, target.hostile_key) as client:
             made = []
             for _ in range(SENDERS):
-                url = f"http://{hostile.HOST}:{port}/{kind}"
+                url = f"http://{endless_receivers.HOST}:{port}/{kind}"
                 body = {"label": kind, "url": url, "enabled": True, "events": ["alias.*"]}
                 answer = (await client.post(WEBHOOKS, json=body)).raise_for_status()
                 made.append(answer.json()["id"])
@@ -50,7 +50,7 @@ async def _test_sends(target: Target, kind: str) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def plan_loops(target: Target) -> AsyncIterator[None]:
-    """3 clients plan and 3 simulate a manifest of 2,000 names with one test key, each again and again."""
+    """Run 3 clients that plan and 3 that simulate a manifest of 2,000 names in a loop, with one test key."""
     manifest = _manifest()
     simulation = {"type": "manifest", "manifest": manifest}
     async with _client(target, target.hostile_test_key) as client:
@@ -109,7 +109,7 @@ SCENARIOS = [
     ),
     Scenario(
         name="ordinary-sends",
-        description=f"{SENDERS} test sends at a time to receivers that answer at once (control)",
+        description=f"{SENDERS} test sends at a time to receivers that respond immediately (control)",
         attack=ordinary_responses,
     ),
     Scenario(

@@ -1,10 +1,10 @@
-"""How long others wait, and how much memory the service takes, while somebody attacks it.
+"""Measure the latency of other accounts and the memory of the service during an attack.
 
     script/soak isolation [--seconds 15] [NAME...]
 
-Each scenario attacks one HTTP process while another account asks GET /v1/me at a fixed rate. The time of an answer
-counts from the moment its request was due, so a stall counts for every request that it delayed. To add a scenario,
-write a module with SCENARIOS as in soak/slow_clients.py and list it in MODULES.
+Each scenario attacks one HTTP process while another account requests GET /v1/me at a fixed rate. The latency of a
+response counts from the moment its request was due, so a stall counts for every request that it delayed. To add a
+scenario, write a module with SCENARIOS as in soak/slow_clients.py and list it in MODULES.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from statistics import quantiles
 import httpx
 import psutil
 
-from bench import stage
+from bench import fixtures
 from builders.identity import service as identity
 from builders.identity.records import KeyKind, Preset
 from builders.kit.db.connections import Database
@@ -38,8 +38,8 @@ from soak.scenario import Scenario, Target
 
 MODULES = [slow_clients, heavy_requests]
 SCENARIOS = {each.name: each for module in MODULES for each in module.SCENARIOS}
-RATE = 50  # requests of the others in a second
-CONNECTIONS = 16  # of the others
+RATE = 50  # requests per second of the other account
+CONNECTIONS = 16  # of the other account
 READY_WITHIN_S, SETTLE_S, ATTACK_WITHIN_S = 60, 5, 120
 TIMEOUT_S = 60
 SAMPLE_S = 0.05
@@ -78,7 +78,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """How long the others waited, in milliseconds, and how many got no good answer."""
+    """The latency of the other account in milliseconds, and its failed requests."""
 
     p50: float
     p99: float
@@ -91,12 +91,14 @@ class Latency:
 
 
 @contextmanager
-def running(built: stage.Built, receiver_port: int, log_path: Path) -> Iterator[tuple[int, psutil.Process]]:
+def running(
+    prepared: fixtures.Fixtures, receiver_port: int, log_path: Path
+) -> Iterator[tuple[int, psutil.Process]]:
     """Run `builders http` as `builders serve` does; yield its port and its process."""
     environment = {
         **os.environ,
-        "BUILDERS_DATABASE_URL": built.conninfo,
-        "BUILDERS_DATA_DIR": str(built.data_dir),
+        "BUILDERS_DATABASE_URL": prepared.conninfo,
+        "BUILDERS_DATA_DIR": str(prepared.data_dir),
         "BUILDERS_LIMITS": "off",
         "BUILDERS_LOG_LEVEL": "error",
         "BUILDERS_OUTBOUND_ALLOW": f"127.0.0.1:{receiver_port}",
@@ -127,12 +129,12 @@ def _wait_until_ready(port: int) -> None:
 
 
 async def probe(port: int, key: str, seconds: float) -> Latency:
-    """Ask GET /v1/me at a fixed rate, as an account that does nothing else."""
+    """Request GET /v1/me at a fixed rate."""
     due: asyncio.Queue[float] = asyncio.Queue()
     took: list[float] = []
     failures = 0
 
-    async def ask(client: httpx.AsyncClient) -> None:
+    async def send_requests(client: httpx.AsyncClient) -> None:
         nonlocal failures
         while True:
             at = await due.get()
@@ -146,7 +148,7 @@ async def probe(port: int, key: str, seconds: float) -> Latency:
 
     limits = httpx.Limits(max_connections=CONNECTIONS)
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=TIMEOUT_S, limits=limits) as client:
-        clients = [asyncio.create_task(ask(client)) for _ in range(CONNECTIONS)]
+        clients = [asyncio.create_task(send_requests(client)) for _ in range(CONNECTIONS)]
         began = time.perf_counter()
         for n in range(int(seconds * RATE)):
             await asyncio.sleep(began + n / RATE - time.perf_counter())
@@ -159,7 +161,7 @@ async def probe(port: int, key: str, seconds: float) -> Latency:
 
 
 def _attack(name: str, target: Target, attacking: Event, over: Event, niceness: int) -> None:
-    """The other process: attack until it is over, at the priority that leaves the processor to the service."""
+    """Attack until `over` is set, at a priority that leaves the processor to the service."""
     os.nice(niceness)
 
     async def attack() -> None:
@@ -170,22 +172,24 @@ def _attack(name: str, target: Target, attacking: Event, over: Event, niceness: 
     asyncio.run(attack())
 
 
-def measure(scenario: Scenario, built: stage.Built, keys: tuple[str, str], seconds: float, niceness: int) -> None:
+def measure(
+    scenario: Scenario, prepared: fixtures.Fixtures, keys: tuple[str, str], seconds: float, niceness: int
+) -> None:
     """Run one scenario against a process of its own and print its lines."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         receiver_port = int(free.getsockname()[1])
-    log = built.data_dir / "service.log"
-    with running(built, receiver_port, log) as (port, process):
+    log = prepared.data_dir / "service.log"
+    with running(prepared, receiver_port, log) as (port, process):
         target = Target(
             port=port,
             receiver_port=receiver_port,
             hostile_key=keys[0],
             hostile_test_key=keys[1],
-            conninfo=built.conninfo,
-            data_dir=built.data_dir,
+            conninfo=prepared.conninfo,
+            data_dir=prepared.data_dir,
         )
-        asyncio.run(probe(port, built.stage.key, 2))  # imports, pools and caches
-        quiet = asyncio.run(probe(port, built.stage.key, seconds))
+        asyncio.run(probe(port, prepared.keys.secret, 2))  # imports, pools and caches
+        quiet = asyncio.run(probe(port, prepared.keys.secret, seconds))
         memory = Memory(process)
         before = memory.now()
         context = get_context("spawn")
@@ -196,15 +200,15 @@ def measure(scenario: Scenario, built: stage.Built, keys: tuple[str, str], secon
             try:
                 if not attacking.wait(ATTACK_WITHIN_S):
                     raise RuntimeError(f"{scenario.name}: the attack does not start.")
-                attacked = asyncio.run(probe(port, built.stage.key, seconds))
+                attacked = asyncio.run(probe(port, prepared.keys.secret, seconds))
             finally:
                 over.set()
                 attacker.join(SETTLE_S)
                 attacker.kill()
         time.sleep(SETTLE_S)
-        after = asyncio.run(probe(port, built.stage.key, seconds / 3))
+        after = asyncio.run(probe(port, prepared.keys.secret, seconds / 3))
         print(f"{scenario.description}")
-        print(f"  {'GET /v1/me of others, ms':26} {'p50':>8} {'p99':>9} {'longest':>9} {'failed':>6}")
+        print(f"  {'GET /v1/me of another, ms':26} {'p50':>8} {'p99':>9} {'longest':>9} {'failed':>6}")
         for label, latency in (("before", quiet), ("during", attacked), ("after", after)):
             print(f"  {label:26} {latency}")
         sizes = f"{before // MB} before, {memory.peak // MB} at the peak, {memory.now() // MB} after"
@@ -212,10 +216,11 @@ def measure(scenario: Scenario, built: stage.Built, keys: tuple[str, str], secon
         print(f"  errors in the log: {log.read_bytes().count(ERROR)}", flush=True)
 
 
-async def make_hostile_keys(built: stage.Built) -> tuple[str, str]:
+async def make_hostile_keys(prepared: fixtures.Fixtures) -> tuple[str, str]:
     """Create the hostile account; return its live and its test key."""
     database = Database(
-        built.conninfo, Settings.model_validate({"data_dir": built.data_dir, "database_url": built.conninfo})
+        prepared.conninfo,
+        Settings.model_validate({"data_dir": prepared.data_dir, "database_url": prepared.conninfo}),
     )
     await database.open()
     try:
@@ -240,18 +245,20 @@ async def make_hostile_keys(built: stage.Built) -> tuple[str, str]:
 
 def run(names: Sequence[str], seconds: float, niceness: int) -> None:
     """Run the scenarios one after another on one database."""
-    with stage.built() as built:
-        keys = asyncio.run(make_hostile_keys(built))
+    with fixtures.temporary() as prepared:
+        keys = asyncio.run(make_hostile_keys(prepared))
         for name in names:
-            measure(SCENARIOS[name], built, keys, seconds, niceness)
+            measure(SCENARIOS[name], prepared, keys, seconds, niceness)
 
 
 def main() -> None:
-    """Run the scenarios that are named, or all."""
-    parser = argparse.ArgumentParser(description="Latency of others and memory under attack.")
+    """Run the named scenarios, or all."""
+    parser = argparse.ArgumentParser(description="Latency of other accounts and memory under attack.")
     parser.add_argument("names", nargs="*", choices=[*SCENARIOS, []], metavar="NAME", help=", ".join(SCENARIOS))
     parser.add_argument("--seconds", type=float, default=15)
-    parser.add_argument("--nice", type=int, default=0, help="priority of the attackers, to tell load from stalls")
+    parser.add_argument(
+        "--nice", type=int, default=0, help="priority of the attackers, to separate load from stalls"
+    )
     given = parser.parse_args()
     run(given.names or list(SCENARIOS), given.seconds, given.nice)
 

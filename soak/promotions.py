@@ -1,10 +1,10 @@
-"""Kill -9 of the server, its children and its database while promotions run; then everything must add up.
+"""Kill the server, its children and its database while promotions run; then verify every promotion.
 
     script/soak [--seconds N] [--seed N] [--clients N]
 
-Clients plan and promote without end, and repeat what got no answer. Meanwhile something is killed every second or
-so. At the end each promotion that was begun is finished by one more call, and the database is counted: every
-wanted name claimed once, told of once, no step done twice.
+Clients plan and promote in a loop, and repeat requests without a response. A process is killed about every second.
+At the end one more request completes each promotion. Then the database must hold each name once, with one event,
+and no unfinished step.
 """
 
 import argparse
@@ -42,16 +42,16 @@ ENDED = "SELECT name, count(*) FROM kit_outbox WHERE name LIKE 'promotion.%' GRO
 
 @dataclass
 class Tally:
-    """What the clients saw."""
+    """What the clients have sent and received."""
 
     promoted: set[str] = field(default_factory=set)
-    begun: dict[str, Json] = field(default_factory=dict)  # plan id -> what to send again
+    started: dict[str, Json] = field(default_factory=dict)  # plan id -> body of the request
     wanted: set[str] = field(default_factory=set)
-    answers: Counter[str] = field(default_factory=Counter)
+    responses: Counter[str] = field(default_factory=Counter)
 
 
 class Server:
-    """`builders serve` in a folder of its own, killed and started again."""
+    """`builders serve` in a temporary folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -67,18 +67,18 @@ class Server:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Starts it, if it does not run."""
+        """Start it if it is not running."""
         if self.process is None or self.process.poll() is not None:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "builders", "serve", "--demo"], env=self.environment
             )
 
-    def kill(self, dice: random.Random) -> str:
-        """Kills one part, or all of it; says what."""
+    def kill(self, random_source: random.Random) -> str:
+        """Kill one part or all of it; return which."""
         assert self.process is not None
         children = _children(self.process.pid)
         database = self._postmaster()
-        what = dice.choice(["http", "database", "all", "parent"])
+        what = random_source.choice(["http", "database", "all", "parent"])
         victims = {
             "http": children[:1],
             "database": database,
@@ -89,19 +89,19 @@ class Server:
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
-                what = f"{what} (gone already)"
+                what = f"{what} (not running)"
         if what in {"all", "parent"}:
             self.process.wait()
         return what
 
     def stop(self) -> None:
-        """Ends it as an operator would."""
+        """Terminate it and wait for its end."""
         if self.process is not None:
             self.process.terminate()
             self.process.wait(60)
 
     def _postmaster(self) -> list[int]:
-        """The oldest PostgreSQL process whose command names our folder."""
+        """Return the oldest PostgreSQL process whose command names the folder."""
         ours = [
             process
             for process in psutil.process_iter(["name", "cmdline", "create_time"])
@@ -111,7 +111,7 @@ class Server:
 
 
 def _children(pid: int) -> list[int]:
-    """The HTTP processes of a running service."""
+    """Return the HTTP processes of a running service."""
     try:
         return [each.pid for each in psutil.Process(pid).children() if "http" in each.cmdline()]
     except psutil.Error:
@@ -119,7 +119,7 @@ def _children(pid: int) -> list[int]:
 
 
 async def client(server: Server, keys: dict[str, str], tally: Tally, name: str, until: float) -> None:
-    """Plans new names and promotes them until the time is over; repeats what got no answer."""
+    """Plan new names and promote them until the time is over; repeat requests without a response."""
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", timeout=15) as http:
         n = 0
         while time.monotonic() < until:
@@ -128,10 +128,10 @@ async def client(server: Server, keys: dict[str, str], tally: Tally, name: str, 
             plan = await _post(http, "/v1/sandbox/plan", manifest, keys["test"], tally, until)
             if plan is None:
                 continue
-            order = {"plan_id": plan["id"], "digest": plan["digest"]}
-            tally.begun[plan["id"]] = order
+            request = {"plan_id": plan["id"], "digest": plan["digest"]}
+            tally.started[plan["id"]] = request
             tally.wanted |= {action["after"]["address"] for action in plan["actions"]}
-            done = await _post(http, "/v1/sandbox/promote", order, keys["live"], tally, until)
+            done = await _post(http, "/v1/sandbox/promote", request, keys["live"], tally, until)
             if done is not None and done["status"] == "succeeded":
                 tally.promoted.add(plan["id"])
 
@@ -143,15 +143,15 @@ async def _post(
         try:
             answer = await http.post(path, json=body, headers={"X-API-Key": key})
         except httpx.TransportError as error:
-            tally.answers[type(error).__name__] += 1
+            tally.responses[type(error).__name__] += 1
             await asyncio.sleep(0.1)
             continue
-        tally.answers[str(answer.status_code)] += 1
+        tally.responses[str(answer.status_code)] += 1
         if answer.status_code == httpx.codes.OK:
             found: Json = answer.json()
             return found
         if answer.status_code not in {500, 503}:
-            raise AssertionError(f"{path} answered {answer.status_code}: {answer.text[:500]}")
+            raise AssertionError(f"{path} responded {answer.status_code}: {answer.text[:500]}")
         await asyncio.sleep(0.1)
     return None
 
@@ -173,25 +173,27 @@ def _manifest(name: str) -> Json:
     }
 
 
-async def soak(server: Server, *, seconds: float, clients: int, dice: random.Random) -> Tally:
-    """Lets the clients work while parts are killed, then lets them finish."""
+async def soak(server: Server, *, seconds: float, clients: int, random_source: random.Random) -> Tally:
+    """Run the clients while processes are killed, then complete all promotions."""
     tally = Tally()
     keys = await _keys(server)
     until = time.monotonic() + seconds
     work = [
-        asyncio.create_task(client(server, keys, tally, f"{dice.choice('abcdefgh')}q{n}", until))
+        asyncio.create_task(client(server, keys, tally, f"{random_source.choice('abcdefgh')}q{n}", until))
         for n in range(clients)
     ]
     while time.monotonic() < until and not any(task.done() for task in work):
-        await asyncio.sleep(dice.uniform(0.7, 2.5))
-        print(f"killed {server.kill(dice)}", flush=True)
+        await asyncio.sleep(random_source.uniform(0.7, 2.5))
+        print(f"killed {server.kill(random_source)}", flush=True)
         server.start()
     await asyncio.gather(*work)
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", timeout=30) as http:
-        for order in tally.begun.values():
-            ended = await _post(http, "/v1/sandbox/promote", order, keys["live"], tally, time.monotonic() + 120)
-            assert ended is not None, "the service did not come back"
-            assert ended["status"] == "succeeded", ended
+        for request in tally.started.values():
+            completed = await _post(
+                http, "/v1/sandbox/promote", request, keys["live"], tally, time.monotonic() + 120
+            )
+            assert completed is not None, "the service did not recover"
+            assert completed["status"] == "succeeded", completed
     return tally
 
 
@@ -206,29 +208,30 @@ async def _keys(server: Server) -> dict[str, str]:
 
 
 def count(server: Server, tally: Tally) -> list[str]:
-    """What does not add up; nothing when all is well."""
+    """Return the differences from the expected state of the database."""
     wrong = []
     with EmbeddedServer(server.folder) as embedded, psycopg.connect(embedded.conninfo) as conn:
         twice = conn.execute(ALIASES_TWICE).fetchall()
         claimed = {row[0] for row in conn.execute(ALIASES).fetchall()}
-        told: dict[str, int] = dict(conn.execute(EVENTS).fetchall())
+        published: dict[str, int] = dict(conn.execute(EVENTS).fetchall())
         open_steps = conn.execute(STEPS_OPEN).fetchone()
         ended: dict[str, int] = dict(conn.execute(ENDED).fetchall())
     if twice:
         wrong.append(f"claimed twice: {twice}")
     if claimed != tally.wanted:
-        wrong.append(f"{len(tally.wanted - claimed)} missing, {len(claimed - tally.wanted)} not asked for")
-    if told != dict.fromkeys(claimed, 1):
-        wrong.append(f"told otherwise than once: {[each for each in told.items() if each[1] != 1][:5]}")
+        wrong.append(f"{len(tally.wanted - claimed)} missing, {len(claimed - tally.wanted)} unexpected")
+    if published != dict.fromkeys(claimed, 1):
+        twice = [each for each in published.items() if each[1] != 1][:5]
+        wrong.append(f"names without exactly one event: {twice}")
     if open_steps != (0,):
-        wrong.append(f"steps not done: {open_steps}")
-    if ended != {"promotion.completed": len(tally.begun)}:
-        wrong.append(f"promotions {len(tally.begun)}, told {ended}")
+        wrong.append(f"unfinished steps: {open_steps}")
+    if ended != {"promotion.completed": len(tally.started)}:
+        wrong.append(f"{len(tally.started)} promotions, events {ended}")
     return wrong
 
 
 def main() -> int:
-    """Runs the soak; exit status 1 when something does not add up."""
+    """Run the soak; the exit status is 1 on a difference."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=None)
@@ -240,13 +243,15 @@ def main() -> int:
         server = Server(Path(folder))
         server.start()
         try:
-            dice = random.Random(seed)  # noqa: S311
-            tally = asyncio.run(soak(server, seconds=options.seconds, clients=options.clients, dice=dice))
+            random_source = random.Random(seed)  # noqa: S311
+            tally = asyncio.run(
+                soak(server, seconds=options.seconds, clients=options.clients, random_source=random_source)
+            )
         finally:
             server.stop()
         wrong = count(server, tally)
-    print(f"{len(tally.begun)} promotions of {NAMES_IN_A_PLAN} names; answers {dict(tally.answers)}")
-    print("\n".join(wrong) or "everything adds up")
+    print(f"{len(tally.started)} promotions of {NAMES_IN_A_PLAN} names; responses {dict(tally.responses)}")
+    print("\n".join(wrong) or "no difference")
     return 1 if wrong else 0
 
 

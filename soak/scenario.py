@@ -1,4 +1,4 @@
-"""What an isolation scenario is: a named attack on a running service, and what it needs to know of its target."""
+"""Isolation scenarios: a named attack on a running service, and its target."""
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -23,7 +23,7 @@ Attack = Callable[[Target], AbstractAsyncContextManager[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """One line of the table.
+    """A line of the table.
 
     `attack` starts the hostile clients and yields once they are connected; its exit disconnects them. It runs in a
     process of its own, so that its own work does not delay the measuring client.

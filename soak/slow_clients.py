@@ -1,4 +1,4 @@
-"""Hostile clients that send or read slowly: half-sent bodies and unread answers."""
+"""Hostile clients that send or read slowly: half-sent bodies and unread responses."""
 
 import asyncio
 import socket
@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager, suppress
 from soak.scenario import Scenario, Target
 
 HALF_SENT, SLOW_READERS = 600, 1_000
-BODY_BYTES = 2_000_000  # that each request announces; all but the last byte is sent
+BODY_BYTES = 2_000_000  # announced by each request; all but the last byte is sent
 PIECE = b"x" * 65_536
 RECEIVE_BUFFER = 4_096  # bytes; the smallest that Linux grants
-# The largest answer without credentials, several times on a connection: the kernel's buffers take the first.
+# The largest public response, several times per connection: the buffers of the kernel hold the first.
 READ_SLOWLY = b"GET /openapi.json HTTP/1.1\r\nHost: soak.example\r\n\r\n" * 8
 UPLOAD = (
     b"POST /v1/invoices/stripe HTTP/1.1\r\nHost: soak.example\r\nContent-Type: application/json\r\n"
@@ -21,14 +21,14 @@ UPLOAD = (
 
 @asynccontextmanager
 async def half_sent_bodies(target: Target) -> AsyncIterator[None]:
-    """600 clients announce a body of 2 MB, send all but its last byte and stay; each that is refused returns."""
-    clients = [asyncio.create_task(_upload_for_ever(target.port)) for _ in range(HALF_SENT)]
+    """Run 600 clients that send all but the last byte of a body of 2 MB; one that is refused reconnects."""
+    clients = [asyncio.create_task(_upload_repeatedly(target.port)) for _ in range(HALF_SENT)]
     await asyncio.sleep(1)
     yield
     await _end(clients)
 
 
-async def _upload_for_ever(port: int) -> None:
+async def _upload_repeatedly(port: int) -> None:
     while True:
         with suppress(OSError):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -47,7 +47,7 @@ async def _upload_for_ever(port: int) -> None:
 
 @asynccontextmanager
 async def slow_readers(target: Target) -> AsyncIterator[None]:
-    """1,000 clients ask for large answers and read a few bytes in a second; each that is cut off returns."""
+    """Run 1,000 clients that read large responses slowly; one whose connection is closed reconnects."""
     clients = [asyncio.create_task(_read_slowly(target.port)) for _ in range(SLOW_READERS)]
     await asyncio.sleep(2)
     yield

@@ -1,9 +1,9 @@
-"""Syncs of many domains: time and memory by size, and kill -9 of the worker during a sync.
+"""Syncs of many domains: time and memory by size, and SIGKILL of the worker during a sync.
 
     script/soak syncs [--domains 50000] [--kills 10] [--seed N]
 
-Four fake registrars hold the domains. First a quarter, a half and all of them are synced by one worker. Then a
-portfolio is synced by workers that are killed, and must look as one that was synced without.
+Four fake registrars hold the domains. One worker first syncs a quarter, then a half, then all of them. Then
+workers that are killed sync a portfolio; the result must equal that of a portfolio synced without kills.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from uuid import UUID
 
 import psutil
 
-from bench import stage
+from bench import fixtures
 from builders.demo.registrars.account import FakeAccount, FakeDomain
 from builders.demo.registrars.fake import FakeServer
 from builders.demo.registrars.fakes import FAKES
@@ -53,8 +53,8 @@ STATE = """
 EVENTS = "SELECT count(*) FROM kit_outbox WHERE account_id = %s AND name = 'portfolio.sync.completed'"
 
 
-class Stage:
-    """A database, fakes of registrars, and workers."""
+class Setup:
+    """A database, fake registrars and workers."""
 
     def __init__(self, folder: Path, conninfo: str, fakes: FakeServer) -> None:
         self.fakes = fakes
@@ -82,7 +82,7 @@ class Stage:
             process.wait()
 
     async def portfolio(self, count: int) -> UUID:
-        """Make a portfolio of domains at four registrars; one of ten domains is only at the registrar."""
+        """Create a portfolio of domains at four registrars; a tenth of them is only at the registrar."""
         names = [f"soak-{at:06d}.com" for at in range(count)]
         async with self.database.transaction() as conn:
             account = await identity.create_account(conn, email=f"{ids.new()}@soak.example", verified=True)
@@ -115,7 +115,7 @@ class Stage:
             next_allowed_at=None,
         )
         await store.insert(conn, written=written, now=clock.now())
-        # As if synced, or the schedule would start a sync of its own.
+        # Recorded as synced, or the schedule would start another sync.
         await registrars.record_outcome(
             conn, account_id=account_id, connection_id=connection_id, failure=None, synced_at=clock.now()
         )
@@ -126,29 +126,29 @@ class Stage:
             return await registrars.refresh_inventory(conn, account_id=account_id)
 
     async def wait(self, run: registrars.Run, timeout_s: float) -> registrars.Run:
-        """Return the run when it has ended, or after a time."""
+        """Return the run when it has ended, or after `timeout_s`."""
         return await registrars.wait_for_run(
             self.database, account_id=run.account_id, run_id=run.id, timeout_s=timeout_s
         )
 
     async def state(self, account_id: UUID) -> Sequence[Any]:
-        """Return what syncs have written."""
+        """Return the rows that syncs have written."""
         async with self.database.connection() as conn:
             rows = await (await conn.execute(STATE, [account_id])).fetchall()
             return [*rows, *await (await conn.execute(EVENTS, [account_id])).fetchall()]
 
 
-async def measure(stage: Stage, count: int) -> bool:
-    """Sync a portfolio twice; print how long it took and how much memory the worker had."""
-    none = await stage.portfolio(0)
-    with stage.worker() as worker:
-        await stage.wait(await stage.start(none), 300)  # until the worker has started
-        account_id = await stage.portfolio(count)
+async def measure(setup: Setup, count: int) -> bool:
+    """Sync a portfolio twice; print the time and the memory of the worker."""
+    none = await setup.portfolio(0)
+    with setup.worker() as worker:
+        await setup.wait(await setup.start(none), 300)  # until the worker has started
+        account_id = await setup.portfolio(count)
         for name in ("first", "again"):
             peak, began = 0, time.perf_counter()
-            run = await stage.start(account_id)
+            run = await setup.start(account_id)
             while run.finished_at is None:
-                run = await stage.wait(run, 0.2)
+                run = await setup.wait(run, 0.2)
                 peak = max(peak, worker.memory_info().rss)
             took = time.perf_counter() - began
             seen = sum(each.counts["seen"] for each in run.parts)
@@ -163,44 +163,44 @@ async def measure(stage: Stage, count: int) -> bool:
     return True
 
 
-async def kill(stage: Stage, kills: int, dice: random.Random) -> bool:
-    """Sync a portfolio with workers that are killed; return whether it looks like one that was not."""
-    undisturbed, disturbed = await stage.portfolio(KILLED_DOMAINS), await stage.portfolio(KILLED_DOMAINS)
-    with stage.worker():
-        await stage.wait(await stage.start(undisturbed), 300)
-    run, done = await stage.start(disturbed), 0
+async def kill(setup: Setup, kills: int, random_source: random.Random) -> bool:
+    """Sync a portfolio with workers that are killed; return whether it equals an undisturbed one."""
+    undisturbed, disturbed = await setup.portfolio(KILLED_DOMAINS), await setup.portfolio(KILLED_DOMAINS)
+    with setup.worker():
+        await setup.wait(await setup.start(undisturbed), 300)
+    run, done = await setup.start(disturbed), 0
     while run.finished_at is None:
-        with stage.worker():
+        with setup.worker():
             before = run
             while run.finished_at is None and [each.claim for each in run.parts] == [
                 each.claim for each in before.parts
             ]:
-                run = await stage.wait(run, 0.05)
-            run = await stage.wait(run, dice.uniform(0, 1) if done < kills else 300)
+                run = await setup.wait(run, 0.05)
+            run = await setup.wait(run, random_source.uniform(0, 1) if done < kills else 300)
         seen = sum(each.counts.get("seen", 0) for each in run.parts)
         print(f"killed at {seen:,} of {KILLED_DOMAINS:,}", flush=True)
         done += 1
-        async with stage.database.connection() as conn:
-            await conn.execute(FAR_PAST)  # or the next worker would wait for its heartbeat
+        async with setup.database.connection() as conn:
+            await conn.execute(FAR_PAST)  # else the next worker would wait for the heartbeat to expire
     print(f"{run.state} after {done} workers", *[each.error for each in run.parts if each.error], flush=True)
-    return list(await stage.state(undisturbed)) == list(await stage.state(disturbed))
+    return list(await setup.state(undisturbed)) == list(await setup.state(disturbed))
 
 
-async def soak(stage: Stage, *, count: int, kills: int, dice: random.Random) -> bool:
-    """Measure, then kill; return whether all is right."""
-    await stage.database.open()
+async def soak(setup: Setup, *, count: int, kills: int, random_source: random.Random) -> bool:
+    """Measure, then kill; return whether both succeeded."""
+    await setup.database.open()
     try:
         sizes = (count // 4, count // 2, count) if count else ()
-        measured = [await measure(stage, size) for size in sizes]
-        is_same = await kill(stage, kills, dice) if kills else True
+        measured = [await measure(setup, size) for size in sizes]
+        is_same = await kill(setup, kills, random_source) if kills else True
     finally:
-        await stage.database.close()
+        await setup.database.close()
     print("the same as without kills" if is_same else "not the same as without kills")
     return all(measured) and is_same
 
 
 def main() -> int:
-    """Run the soak; exit status 1 when something is not right."""
+    """Run the soak; the exit status is 1 on failure."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--domains", type=int, default=50_000)
     parser.add_argument("--kills", type=int, default=10)
@@ -208,10 +208,15 @@ def main() -> int:
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else random.randrange(10**6)  # noqa: S311
     print(f"seed {seed}", flush=True)
-    with stage.database() as (folder, conninfo), FakeServer() as fakes:
-        dice = random.Random(seed)  # noqa: S311
+    with fixtures.temporary_database() as (folder, conninfo), FakeServer() as fakes:
+        random_source = random.Random(seed)  # noqa: S311
         is_right = asyncio.run(
-            soak(Stage(folder, conninfo, fakes), count=options.domains, kills=options.kills, dice=dice)
+            soak(
+                Setup(folder, conninfo, fakes),
+                count=options.domains,
+                kills=options.kills,
+                random_source=random_source,
+            )
         )
     return 0 if is_right else 1
 

@@ -1,4 +1,4 @@
-"""The bench of deliveries runs: both contenders come to an end. Nothing here is timed."""
+"""The benchmark of deliveries runs: both contenders deliver every event. No test is timed."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The load counts every answer once, and takes no figure from a server that does not answer well."""
+"""The load generator counts each response once, and fails on invalid responses."""
 
 import asyncio
 import itertools
@@ -10,12 +10,12 @@ import pytest
 from bench import load
 
 REQUEST = b"GET / HTTP/1.1\r\nhost: here\r\n\r\n"
-Answer = Callable[[int], bytes]  # to the nth request
+Respond = Callable[[int], bytes]  # to the nth request
 
 
 @asynccontextmanager
-async def serving(answer: Answer) -> AsyncIterator[tuple[int, list[int]]]:
-    """A server that writes raw answers; its port, and how many requests it has seen."""
+async def serving(answer: Respond) -> AsyncIterator[tuple[int, list[int]]]:
+    """Serve raw responses; yield the port and the number of requests."""
     seen = [0]
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -36,16 +36,16 @@ async def serving(answer: Answer) -> AsyncIterator[tuple[int, list[int]]]:
         server.close()
 
 
-def said(status: str = "200 OK", body: bytes = b"hello") -> bytes:
+def response(status: str = "200 OK", body: bytes = b"hello") -> bytes:
     return b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n%s" % (status.encode(), len(body), body)
 
 
 @pytest.mark.parametrize("pause", [b"", b"HTTP", b"\r\nCont", b"\r\n\r\n", b"hel"])
-async def test_each_answer_counts_once_in_however_many_parts_it_comes(pause: bytes) -> None:
-    async with serving(lambda _: said().replace(pause, pause + b"|") if pause else said()) as (port, seen):
-        ran = await load.run(port, itertools.repeat(REQUEST), seconds=0.05, connections=3)
-    assert ran.answers == seen[0] > 3
-    assert ran.rate == pytest.approx(ran.answers / ran.seconds)
+async def test_a_response_in_parts_counts_once(pause: bytes) -> None:
+    async with serving(lambda _: response().replace(pause, pause + b"|") if pause else response()) as (port, seen):
+        result = await load.run(port, itertools.repeat(REQUEST), seconds=0.05, connections=3)
+    assert result.answers == seen[0] > 3
+    assert result.rate == pytest.approx(result.answers / result.seconds)
 
 
 async def test_requests_are_sent_in_turn() -> None:
@@ -56,7 +56,7 @@ async def test_requests_are_sent_in_turn() -> None:
             asked.append(line.split()[1])
             while await reader.readline() not in {b"", b"\r\n"}:
                 pass
-            writer.write(said())
+            writer.write(response())
         writer.close()
 
     server = await asyncio.start_server(talk, load.HOST, 0)
@@ -68,15 +68,15 @@ async def test_requests_are_sent_in_turn() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [said("500 Oops"), said("404 Not Found"), b"HTTP/1.1 200 OK\r\n\r\n", b"SSH-2.0\r\n\r\n"]
+    "answer", [response("500 Oops"), response("404 Not Found"), b"HTTP/1.1 200 OK\r\n\r\n", b"SSH-2.0\r\n\r\n"]
 )
-async def test_a_bad_answer_ends_the_load(answer: bytes) -> None:
-    async with serving(lambda n: answer if n == 5 else said()) as (port, _):
+async def test_an_invalid_response_fails_the_load(answer: bytes) -> None:
+    async with serving(lambda n: answer if n == 5 else response()) as (port, _):
         with pytest.raises(load.LoadFailed, match="answered"):
             await load.run(port, itertools.repeat(REQUEST), seconds=5, connections=2)
 
 
-async def test_a_server_that_hangs_up_ends_the_load() -> None:
+async def test_a_closed_connection_fails_the_load() -> None:
     async def leave(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.close()
 

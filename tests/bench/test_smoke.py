@@ -1,4 +1,4 @@
-"""The bench runs: the three give the same answers, and a table comes out. Nothing here is timed."""
+"""The benchmarks run: the contenders send the same responses, and a table is printed. No test is timed."""
 
 import asyncio
 import json
@@ -9,9 +9,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from bench import doors, load, run, stage
+from bench import fixtures, load, public_endpoints, run
 from bench.contenders import CONTENDERS
-from bench.scenarios import Stage, get, scenarios, target
+from bench.scenarios import SampleKeys, get, scenarios, target
 from builders.kit.db.embedded.errors import EmbeddedServerError
 from builders.kit.process.settings import Settings
 from tests.demo.drawn import stocked
@@ -19,88 +19,88 @@ from tests.demo.drawn import stocked
 
 @pytest.fixture
 async def own(server: str, settings: Settings, tmp_path: Path, drawn: Path) -> AsyncIterator[str]:
-    """A database of the bench's own, with the catalog."""
+    """A database with the catalog for this test alone."""
     async with stocked(server, settings, drawn=drawn, data_dir=tmp_path) as conninfo:
         yield conninfo
 
 
 def measured(
-    built: stage.Built, known: Mapping[str, doors.Requests]
-) -> tuple[Sequence[run.Line], Sequence[doors.Line]]:
-    """A line of each scenario and of each public door, after a look at the answers."""
-    with run.serving(built, core=None) as servers:
+    prepared: fixtures.Fixtures, known: Mapping[str, public_endpoints.Requests]
+) -> tuple[Sequence[run.Line], Sequence[public_endpoints.Line]]:
+    """Measure each scenario and public endpoint once; return the lines."""
+    with run.serving(prepared, core=None) as servers:
         lines = [
-            run.summed_up(scenario, run.measure(servers, scenario, seconds=0.05))
-            for scenario in scenarios(built.stage).values()
+            run.summarize(scenario, run.measure(servers, scenario, seconds=0.05))
+            for scenario in scenarios(prepared.keys).values()
         ]
         with pytest.raises(load.LoadFailed, match="404"):
-            run.answer(servers[1], get("/v1/nothing"))
-        return lines, [doors.measure(each, servers, known[each], 0.05) for each in known]
+            run.fetch(servers[1], get("/v1/nothing"))
+        return lines, [public_endpoints.measure(each, servers, known[each], 0.05) for each in known]
 
 
-async def test_the_three_give_the_same_answers_and_are_measured(
+async def test_all_contenders_send_the_same_responses_and_are_measured(
     own: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "COMPARED", 16)  # of each scenario; whoever measures compares more
-    built, known = await doors.prepared(tmp_path, own)
+    monkeypatch.setattr(run, "COMPARED", 16)
+    prepared, known = await public_endpoints.prepare(tmp_path, own)
 
-    lines, public = await asyncio.to_thread(measured, built, known)
+    lines, public = await asyncio.to_thread(measured, prepared, known)
     with psycopg.connect(own) as conn:
-        hits = conn.execute("SELECT DISTINCT kind, machine FROM tracking_hits").fetchall()
+        recorded = conn.execute("SELECT DISTINCT kind, machine FROM tracking_hits").fetchall()
 
-    assert [line.scenario for line in lines] == [each.says for each in scenarios(built.stage).values()]
+    assert [line.scenario for line in lines] == [each.description for each in scenarios(prepared.keys).values()]
     assert [line.scenario for line in public] == ["open", "click", "beacon"]
-    every: list[run.Line | doors.Line] = [*lines, *public]
+    every: list[run.Line | public_endpoints.Line] = [*lines, *public]
     for line in every:
         assert line.rates.keys() == CONTENDERS.keys()
-        assert min(line.of_limit, line.of_usual, *line.rates.values()) > 0
+        assert min(line.bare_asgi_ratio, line.fastapi_orm_ratio, *line.rates.values()) > 0
     assert min(each for line in public for each in line.p99_ms.values()) > 0
-    assert set(hits) == {("open", None), ("click", None)}
-    for rows in (run.table(lines).splitlines(), doors.table(public).splitlines()):
+    assert set(recorded) == {("open", None), ("click", None)}
+    for rows in (run.table(lines).splitlines(), public_endpoints.table(public).splitlines()):
         assert len({row.count("|") for row in rows}) == 1
     assert len(run.table(lines).splitlines()) == 2 + len(lines)
 
 
-def test_different_answers_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_different_responses_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     servers = [run.Server(name=name, port=0, pid=0) for name in CONTENDERS]
-    [scenario] = [each for name, each in scenarios(Stage(key="k", key_ids=["1"])).items() if name == "read"]
+    [scenario] = [each for name, each in scenarios(SampleKeys(secret="k", ids=["1"])).items() if name == "read"]
 
-    monkeypatch.setattr(run, "answer", lambda server, _: {"same": True, "other": server.name == "usual"})
+    monkeypatch.setattr(run, "fetch", lambda server, _: {"same": True, "other": server.name == "fastapi_orm"})
     with pytest.raises(load.LoadFailed, match=r"/v1/api-keys/1: \w+ and \w+ differ"):
         run.compare(servers, scenario)
 
-    monkeypatch.setattr(run, "answer", lambda *_: {"same": True})
+    monkeypatch.setattr(run, "fetch", lambda *_: {"same": True})
     run.compare(servers, scenario)
 
 
-def test_a_request_knows_its_target() -> None:
+def test_the_target_of_a_request() -> None:
     assert target(get("/v1/catalog/suggest?q=jane%20doe")) == "/v1/catalog/suggest?q=jane%20doe"
     assert b"x-api-key: secret\r\n" in get("/", "secret")
 
 
-def test_ratios_are_of_slices_that_were_measured_together() -> None:
-    scenario = scenarios(Stage(key="k", key_ids=["1"]))["list"]
-    slices = [(100.0, 50.0, 10.0), (10.0, 5.0, 1.0), (400.0, 200.0, 40.0)]  # the machine was busy meanwhile
+def test_ratios_compare_slices_of_one_round() -> None:
+    scenario = scenarios(SampleKeys(secret="k", ids=["1"]))["list"]
+    slices = [(100.0, 50.0, 10.0), (10.0, 5.0, 1.0), (400.0, 200.0, 40.0)]  # of a machine under changing load
     rounds = [
         {
-            name: run.Slice(rate=rate, cpu_s=None if name == "usual" else 1 / rate)
+            name: run.Slice(rate=rate, cpu_s=None if name == "fastapi_orm" else 1 / rate)
             for name, rate in zip(CONTENDERS, each, strict=True)
         }
         for each in slices
     ]
-    line = run.summed_up(scenario, rounds)
-    assert (line.of_limit, line.of_usual) == (0.5, 5.0)
-    assert (line.cpu_of_limit, line.cpu_of_usual) == (0.5, None)
-    assert json.loads(json.dumps(line.rates)) == {"limit": 100.0, "ours": 50.0, "usual": 10.0}
+    line = run.summarize(scenario, rounds)
+    assert (line.bare_asgi_ratio, line.fastapi_orm_ratio) == (0.5, 5.0)
+    assert (line.bare_asgi_cpu_ratio, line.fastapi_orm_cpu_ratio) == (0.5, None)
+    assert json.loads(json.dumps(line.rates)) == {"bare_asgi": 100.0, "service": 50.0, "fastapi_orm": 10.0}
 
 
-def test_the_folder_of_the_stage_is_gone_afterwards(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_temporary_folder_is_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
     def fail(*_: object, **__: object) -> None:
-        raise EmbeddedServerError("no room")
+        raise EmbeddedServerError("no space")
 
-    monkeypatch.setattr(stage, "EmbeddedServer", fail)
-    with pytest.raises(EmbeddedServerError), stage.built():
+    monkeypatch.setattr(fixtures, "EmbeddedServer", fail)
+    with pytest.raises(EmbeddedServerError), fixtures.temporary():
         pass
     assert list(tmp_path.iterdir()) == []

@@ -22,7 +22,7 @@ from tests.catalog.crowd import fill
 from tests.catalog.make import Loader, catch_up, fresh
 from tests.catalog.test_events import BROWSER, PATH, own_id
 
-MANY = 100_000  # a million in soak/doors.py
+MANY = 100_000  # a million in soak/public_endpoints.py
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""The service is killed under load: what was answered is there (soak/doors.py does so for long)."""
+"""The service is killed under load: what was answered is there (soak/public_endpoints.py is the long form)."""
 
 import asyncio
 import os

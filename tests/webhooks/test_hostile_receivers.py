@@ -11,8 +11,8 @@ from aiohttp.client_proto import ResponseHandler
 from builders.app import Service
 from builders.kit.outbound.client import open_client
 from builders.kit.process.settings import Settings
-from soak import hostile
 from tests.cast import Person
+from tests.webhooks import endless_receivers
 from tests.webhooks.make import PATH, create
 from tests.webhooks.reaching import calling_by
 
@@ -23,7 +23,7 @@ FREE_MS = 50  # beside ten times the idle latency: no measure, but far below the
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
     """The port of endless receivers in a separate process."""
-    with hostile.serving() as port:
+    with endless_receivers.serving() as port:
         yield port
 
 
@@ -57,15 +57,15 @@ async def _test_send(person: Person, url: str) -> str:
     return str(answer.json()["attempt"]["error"])
 
 
-@pytest.mark.parametrize("kind", hostile.KINDS)
+@pytest.mark.parametrize("kind", endless_receivers.KINDS)
 async def test_a_test_send_ends_at_the_byte_limit_and_delays_no_other_account(
     kind: str, alice: Person, bob: Person, service: Service, port: int, parsed: list[int]
 ) -> None:
-    allow = f"{hostile.HOST}:{port}"
+    allow = f"{endless_receivers.HOST}:{port}"
     settings = Settings(outbound_allow=(allow,), base_url="https://builders.test")
     async with open_client(settings) as outbound, calling_by(service, outbound, allow=allow):
         idle = await _median_ms(bob, times=5)
-        sending = asyncio.create_task(_test_send(alice, f"http://{hostile.HOST}:{port}/{kind}"))
+        sending = asyncio.create_task(_test_send(alice, f"http://{endless_receivers.HOST}:{port}/{kind}"))
         busy = await _median_ms(bob, times=15)
         error = await sending
     assert error != "timeout"

@@ -13,9 +13,9 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.webhooks import attempts, sender
 from builders.webhooks.store import claims
-from soak import hostile
 from tests.kit.outbound.receivers import OK, calling, receiving, saying
 from tests.kit.scratch import until
+from tests.webhooks import endless_receivers
 from tests.webhooks.engine.harness import Harness, ids_in, later
 
 TRIES = "CREATE SEQUENCE IF NOT EXISTS tries; ALTER SEQUENCE tries RESTART"
@@ -124,14 +124,14 @@ async def test_a_late_result_does_not_overwrite_a_new_claim(harness: Harness) ->
 
 async def test_endless_responses_do_not_delay_other_deliveries(harness: Harness) -> None:
     account = await harness.account()
-    with hostile.serving() as port:
+    with endless_receivers.serving() as port:
         async with receiving(saying(OK)) as receiver:
-            allow = (f"{hostile.HOST}:{port}", f"{hostile.HOST}:{receiver.port}")
+            allow = (f"{endless_receivers.HOST}:{port}", f"{endless_receivers.HOST}:{receiver.port}")
             async with open_client(
                 Settings(outbound_allow=allow, base_url="https://builders.test")
             ) as harness.outbound:
-                for kind in hostile.KINDS:
-                    await harness.destination(account.id, f"http://{hostile.HOST}:{port}/{kind}")
+                for kind in endless_receivers.KINDS:
+                    await harness.destination(account.id, f"http://{endless_receivers.HOST}:{port}/{kind}")
                 await harness.destination(account.id, receiver.url)
                 await harness.happen(account.id, count=2)
                 await harness.rounds()

@@ -10,7 +10,6 @@ from builders.kit.values import clock
 from builders.webhooks import attempts, deliveries, simulation
 from builders.webhooks.errors import DeliveryInFlight, WebhookDisabled
 from builders.webhooks.records import DeliveryStatus
-from soak.receivers import dripping, flooding, hanging, resetting
 from tests.kit.outbound.receivers import OK, Answer, Receiver, calling, receiving, saying
 from tests.webhooks.engine.harness import (
     Harness,
@@ -20,6 +19,7 @@ from tests.webhooks.engine.harness import (
     later,
     status,
 )
+from tests.webhooks.engine.receivers import dripping, flooding, hanging, resetting
 
 
 async def test_an_event_is_delivered_once_and_signed(harness: Harness) -> None:

@@ -1,11 +1,11 @@
-"""The registry of names as the usual stack asks it."""
+"""Look-ups of claimed names in the FastAPI + ORM stack."""
 
 from collections.abc import Sequence, Set as AbstractSet
 
 from sqlalchemy import ARRAY, DateTime, Text, and_, bindparam, column, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from bench.tables import AliasLook, AliasName
+from bench.fastapi_orm_tables import AliasName, AliasSkeleton
 from builders.aliases.records import LIVE
 from builders.catalog.suggestions.scoring import Candidate
 from builders.kit.values import clock
@@ -34,30 +34,30 @@ _LOOK_UP = (
         ),
     )
     .outerjoin(
-        AliasLook,
+        AliasSkeleton,
         and_(
-            AliasLook.realm == LIVE,
-            AliasLook.domain == _wanted_rows.c.domain,
-            AliasLook.skeleton == _wanted_rows.c.skeleton,
-            AliasLook.names > 0,
+            AliasSkeleton.realm == LIVE,
+            AliasSkeleton.domain == _wanted_rows.c.domain,
+            AliasSkeleton.skeleton == _wanted_rows.c.skeleton,
+            AliasSkeleton.names > 0,
         ),
     )
-    .where(or_(AliasName.realm.is_not(None), AliasLook.realm.is_not(None)))
+    .where(or_(AliasName.realm.is_not(None), AliasSkeleton.realm.is_not(None)))
 )
 
 
-async def taken(session: AsyncSession, names: Sequence[tuple[str, str, str]]) -> set[Name]:
-    """Those of the (domain, key, skeleton) that are not free, in one statement."""
+async def find_taken(session: AsyncSession, names: Sequence[tuple[str, str, str]]) -> set[Name]:
+    """Return those of the (domain, key, skeleton) that cannot be claimed, in one statement."""
     domains, keys, skeletons = (list(each) for each in zip(*names, strict=True))
     row = {"domains": domains, "keys": keys, "skeletons": skeletons, "now": clock.now()}
     return {(each[0], each[1]) for each in await session.execute(_LOOK_UP, row)}
 
 
-def wanted(candidates: Sequence[Candidate]) -> list[tuple[str, str, str]]:
-    """What to ask for."""
+def keys_of(candidates: Sequence[Candidate]) -> list[tuple[str, str, str]]:
+    """Return the parameters of `find_taken` for these candidates."""
     return [(each.domain.domain, each.key, each.skeleton) for each in candidates]
 
 
-def free(candidates: Sequence[Candidate], taken: AbstractSet[Name]) -> list[Candidate]:
-    """Those that are not taken."""
+def without_taken(candidates: Sequence[Candidate], taken: AbstractSet[Name]) -> list[Candidate]:
+    """Return the candidates that are not taken."""
     return [each for each in candidates if (each.domain.domain, each.key) not in taken]

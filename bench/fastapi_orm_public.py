@@ -1,4 +1,4 @@
-"""The public doors of the usual stack: a row through the ORM and a commit for each request."""
+"""The public endpoints of the FastAPI + ORM stack: each request writes a row through the ORM and commits."""
 
 import hashlib
 from collections.abc import AsyncIterator
@@ -15,17 +15,17 @@ from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
-from bench.limit_doors import GIF
-from bench.staff import Staff
-from bench.tables import Table
+from bench.bare_asgi import GIF
+from bench.fastapi_orm_tables import Table
+from bench.fixtures import Dependencies
 from builders.kit.values import clock, ids
 from builders.mail import service as mail
 
-router = APIRouter(tags=["doors"])
+router = APIRouter(tags=["public"])
 
 
 class Message(Table):
-    """A message that was sent."""
+    """A sent message."""
 
     __tablename__ = "mail_messages"
 
@@ -34,7 +34,7 @@ class Message(Table):
     created_at: Mapped[datetime] = mapped_column(primary_key=True)
 
 
-class Hit(Table):
+class TrackingEvent(Table):
     """An open or a click."""
 
     __tablename__ = "tracking_hits"
@@ -49,7 +49,7 @@ class Hit(Table):
 
 
 class EventKey(Table):
-    """What makes a repeat one."""
+    """The key that detects a repeated event."""
 
     __tablename__ = "catalog_event_keys"
 
@@ -59,7 +59,7 @@ class EventKey(Table):
 
 
 class Event(Table):
-    """An event of the funnel."""
+    """A funnel event."""
 
     __tablename__ = "catalog_events"
 
@@ -70,7 +70,7 @@ class Event(Table):
     domain: Mapped[str | None]
     session_id: Mapped[str | None]
     utm: Mapped[dict[str, Any]] = mapped_column(JSONB)
-    # The attribute cannot be called as the column is: the ORM has the name.
+    # The ORM reserves the name of the column.
     more: Mapped[dict[str, Any]] = mapped_column("metadata", JSONB)
     is_machine: Mapped[bool]
     agent: Mapped[str]
@@ -85,7 +85,7 @@ class Kind(StrEnum):
 
 
 class EventBody(BaseModel):
-    """What a page tells."""
+    """The body of a beacon."""
 
     kind: Kind
     domain: Annotated[str | None, Field(max_length=253)] = None
@@ -94,8 +94,8 @@ class EventBody(BaseModel):
     session_id: Annotated[str | None, Field(min_length=8, max_length=64)] = None
 
 
-class Told(BaseModel):
-    """What became of it."""
+class EventReply(BaseModel):
+    """The response to a beacon."""
 
     id: UUID
     accepted: bool
@@ -105,7 +105,7 @@ class Told(BaseModel):
 
 
 async def open_session(request: Request) -> AsyncIterator[AsyncSession]:
-    """One session for the request."""
+    """Yield a session for the request."""
     async with request.app.state.sessions() as session:
         yield session
 
@@ -113,16 +113,16 @@ async def open_session(request: Request) -> AsyncIterator[AsyncSession]:
 Session = Annotated[AsyncSession, Depends(open_session)]
 
 
-async def _hit(request: Request, session: AsyncSession, token: str, kind: str, url: str | None) -> None:
-    staff: Staff = request.app.state.staff
-    message_id = mail.read_token(staff.keyring, token)
+async def _track(request: Request, session: AsyncSession, token: str, kind: str, url: str | None) -> None:
+    shared: Dependencies = request.app.state.shared
+    message_id = mail.read_token(shared.keyring, token)
     if message_id is None:
         return
     found = select(Message).where(Message.id == message_id, Message.created_at == ids.time_of(message_id))
     message = await session.scalar(found)
     if message is not None:
         session.add(
-            Hit(
+            TrackingEvent(
                 account_id=message.account_id,
                 id=ids.new(),
                 created_at=clock.now(),
@@ -137,24 +137,24 @@ async def _hit(request: Request, session: AsyncSession, token: str, kind: str, u
 
 @router.get("/v1/t/o/{token}")
 async def open_mail(request: Request, session: Session, token: str) -> Response:
-    """Take down an opening."""
-    await _hit(request, session, token, "open", None)
+    """Record an open."""
+    await _track(request, session, token, "open", None)
     return Response(GIF, media_type="image/gif", headers={"Cache-Control": "no-store"})
 
 
 @router.get("/v1/t/c/{token}")
 async def follow(request: Request, session: Session, token: str, u: str, m: str) -> Response:
-    """Take down a click, and send on."""
-    staff: Staff = request.app.state.staff
-    if not mail.is_target(staff.keyring, token, target=u, mac=m):
+    """Record a click and redirect."""
+    shared: Dependencies = request.app.state.shared
+    if not mail.is_target(shared.keyring, token, target=u, mac=m):
         raise HTTPException(400, "The link was changed.")
-    await _hit(request, session, token, "click", u)
+    await _track(request, session, token, "click", u)
     return RedirectResponse(u, 302, headers={"Cache-Control": "no-store"})
 
 
-@router.post("/v1/catalog/events", response_model=Told)
+@router.post("/v1/catalog/events", response_model=EventReply)
 async def record(session: Session, body: EventBody) -> Any:
-    """Take down an event."""
+    """Record an event."""
     event_id, now = ids.new(), clock.now()
     key = hashlib.sha256(body.event_id.encode()).digest()[:16]
     keys = insert(EventKey).values(key=key, event_id=event_id, created_at=now)

@@ -1,4 +1,4 @@
-"""The tables as the usual stack maps them."""
+"""The tables of the FastAPI + ORM stack."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -23,7 +23,7 @@ class Table(DeclarativeBase):
 
 
 class Account(Table):
-    """A customer, or the sandbox twin of one."""
+    """A customer, or the sandbox account of one."""
 
     __tablename__ = "identity_accounts"
 
@@ -51,7 +51,7 @@ class ApiKey(Table):
 
 
 class ApiKeyId(Table):
-    """Where a key leads."""
+    """The account and key of a public key id."""
 
     __tablename__ = "identity_key_ids"
 
@@ -95,7 +95,7 @@ class CatalogDomain(Table):
 
 
 class AliasName(Table):
-    """A name that somebody has."""
+    """A claimed name."""
 
     __tablename__ = "aliases_names"
 
@@ -106,8 +106,8 @@ class AliasName(Table):
     until: Mapped[datetime | None]
 
 
-class AliasLook(Table):
-    """A look that somebody has."""
+class AliasSkeleton(Table):
+    """The confusable skeleton of claimed names."""
 
     __tablename__ = "aliases_skeletons"
 

@@ -1,8 +1,9 @@
-"""The limit: what an ASGI function can do that is written for these requests and nothing else.
+"""The bare ASGI function: only what the measured requests need, as the upper limit of what is possible.
 
-The same statements over the same pool, the same doors of the catalog (judging a name, ranking suggestions), the
-same answers. What is missing is the machinery: routes, validated parameters, models of answers, time limits,
-request ids, headers for safety, a log. Authentication is the hash of the key and a look into a dictionary.
+It runs the same statements on the same connection pool, calls the same functions of the catalog and sends the same
+responses. It has no routes, validation, response models, timeouts, request ids, security headers or log. Opens,
+clicks and beacons write and commit one row each; visitors are not classified, and one key detects a repeated
+event.
 """
 
 import hashlib
@@ -16,8 +17,7 @@ from uuid import UUID
 
 from starlette.types import Receive, Scope, Send
 
-from bench import limit_doors
-from bench.staff import staff
+from bench.fixtures import Dependencies, open_dependencies
 from builders.aliases.records import Rules
 from builders.catalog import service as catalog
 from builders.catalog.records import Price, Suggestion
@@ -27,36 +27,56 @@ from builders.identity.store import keys as key_store
 from builders.kit.http import cursors
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
+from builders.mail import service as mail
 
 Query = Mapping[str, str]
+
+INSERT_TRACKING_EVENT = """
+    INSERT INTO tracking_hits (account_id, id, created_at, message_id, kind, url, agent, network)
+    SELECT account_id, %(id)s, %(now)s, id, %(kind)s, %(url)s, 'browser', '127.0.0.0/24'
+    FROM mail_messages WHERE id = %(message_id)s AND created_at = %(sent)s
+"""
+INSERT_FUNNEL_EVENT = """
+    WITH fresh AS (
+        INSERT INTO catalog_event_keys (key, event_id, created_at) VALUES (%(key)s, %(id)s, %(now)s)
+        ON CONFLICT (key) DO NOTHING RETURNING event_id
+    )
+    INSERT INTO catalog_events (id, created_at, occurred_at, kind, domain, session_id, utm, metadata,
+                                is_machine, agent)
+    SELECT event_id, %(now)s, %(now)s, %(kind)s, %(domain)s, %(session_id)s, '{}', '{}', false, 'browser'
+    FROM fresh
+"""
+GIF = bytes.fromhex("47494638396101000100800000ffffff00000021f90401000000002c00000000010001000002024401003b")
+_NO_STORE = (b"cache-control", b"no-store")
+_PIXEL = [(b"content-type", b"image/gif"), (b"content-length", b"%d" % len(GIF)), _NO_STORE]
 
 _dumps = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 _JSON = (b"content-type", b"application/json")
 _SCOPES = {preset.value: scopes.preset_scopes(preset) for preset in Preset}
 
 
-class Limit:
-    """The application."""
+class BareApp:
+    """The ASGI application."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._stack = AsyncExitStack()
-        self._known: dict[bytes, UUID] = {}
-        self._plain: dict[str, Callable[[Query], Awaitable[bytes]]] = {
+        self._accounts: dict[bytes, UUID] = {}
+        self._public: dict[str, Callable[[Query], Awaitable[bytes]]] = {
             "/v1/catalog/check": self._check,
             "/v1/catalog/suggest": self._suggest,
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await self._live(receive, send)
+            await self._lifespan(receive, send)
             return
         path = scope["path"]
         if path.startswith(("/v1/t/", "/v1/catalog/events")):
-            await limit_doors.answer(self._staff, scope, receive, send)
+            await serve_public(self._shared, scope, receive, send)
             return
         query = dict(parse_qsl(scope["query_string"].decode()))
-        answer = self._plain.get(path)
+        answer = self._public.get(path)
         if answer is not None:
             body = await answer(query)
         else:
@@ -69,10 +89,10 @@ class Limit:
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
-    async def _live(self, receive: Receive, send: Send) -> None:
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
-        self._staff = await self._stack.enter_async_context(staff(self._settings))
-        self._pool, self._current = self._staff.database.pool, self._staff.shelf.current
+        self._shared = await self._stack.enter_async_context(open_dependencies(self._settings))
+        self._pool, self._current = self._shared.database.pool, self._shared.catalog.current
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await self._stack.aclose()
@@ -85,12 +105,12 @@ class Limit:
     async def _authenticate(self, scope: Scope) -> UUID:
         key = next(value for name, value in scope["headers"] if name == b"x-api-key")
         digest = hashlib.sha256(key).digest()
-        account_id = self._known.get(digest)
+        account_id = self._accounts.get(digest)
         if account_id is None:
             row = {"public_id": key.decode().split("_")[2], "now": clock.now()}
             [holder] = await self._fetch(key_store.FIND_HOLDER, row)
             assert holder[0] == digest
-            account_id = self._known[digest] = holder[1]
+            account_id = self._accounts[digest] = holder[1]
         return account_id
 
     async def _list(self, account_id: UUID, query: Query) -> bytes:
@@ -98,7 +118,7 @@ class Limit:
         [(items, last, more)] = await self._fetch(key_store.LIST_KEYS, row)
         cursor = "null"
         if more:
-            cursor = f'"{cursors.encode(self._staff.keyring, scope="/v1/api-keys []", values=[last])}"'
+            cursor = f'"{cursors.encode(self._shared.keyring, scope="/v1/api-keys []", values=[last])}"'
         return f'{{"items":{items},"next_cursor":{cursor}}}'.encode()
 
     async def _read(self, account_id: UUID, key_id: str) -> bytes:
@@ -123,19 +143,19 @@ class Limit:
         shown, limit = await self._current(), int(query.get("limit", 12))
         async with self._pool.connection() as conn:
             found = await catalog.suggest_names(conn, catalog=shown, q=query["q"], limit=limit)
-        said = {
+        reply = {
             "query": found.query,
             "tokens": found.tokens,
             "items": [_suggestion(each) for each in found.items],
             "catalog_version": found.catalog_version,
         }
-        return _dumps(said).encode()
+        return _dumps(reply).encode()
 
     async def _check(self, query: Query) -> bytes:
         shown, local_part, domain = await self._current(), query["local_part"], query["domain"]
         async with self._pool.connection() as conn:
             found = await catalog.check_availability(conn, catalog=shown, local_part=local_part, domain=domain)
-        said = {
+        reply = {
             "available": found.available,
             "reason": found.reason,
             "detail": found.detail,
@@ -151,7 +171,7 @@ class Limit:
             "definitive": True,
             "checked_at": _time(found.checked_at),
         }
-        return _dumps(said).encode()
+        return _dumps(reply).encode()
 
 
 def _time(moment: Any) -> str | None:
@@ -184,6 +204,46 @@ def _suggestion(each: Suggestion) -> dict[str, object]:
     }
 
 
-def make(data_dir: Path, conninfo: str) -> Limit:
-    """The application on a prepared database."""
-    return Limit(Settings.model_validate({"data_dir": data_dir, "database_url": conninfo}))
+async def serve_public(shared: Dependencies, scope: Scope, receive: Receive, send: Send) -> None:
+    """Respond to an open, a click or a beacon."""
+    path: str = scope["path"]
+    if path == "/v1/catalog/events":
+        body = await _event(shared, receive)
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+        await _respond(send, 200, headers, body)
+    elif path.startswith("/v1/t/o/"):
+        await _track(shared, mail.read_token(shared.keyring, path[8:]), "open", None)
+        await _respond(send, 200, _PIXEL, GIF)
+    else:
+        query = dict(parse_qsl(scope["query_string"].decode()))
+        assert mail.is_target(shared.keyring, path[8:], target=query["u"], mac=query["m"])
+        await _track(shared, mail.message_of(path[8:]), "click", query["u"])
+        await _respond(send, 302, [(b"location", query["u"].encode()), (b"content-length", b"0"), _NO_STORE], b"")
+
+
+async def _track(shared: Dependencies, message_id: UUID | None, kind: str, url: str | None) -> None:
+    assert message_id is not None
+    row: dict[str, Any] = {"id": ids.new(), "now": clock.now(), "message_id": message_id, "kind": kind, "url": url}
+    async with shared.database.pool.connection() as conn:
+        await conn.execute(INSERT_TRACKING_EVENT, {**row, "sent": ids.time_of(message_id)})
+
+
+async def _event(shared: Dependencies, receive: Receive) -> bytes:
+    event = json.loads((await receive())["body"])
+    event_id = ids.new()
+    row = {name: event.get(name) for name in ("kind", "domain", "session_id")}
+    key = hashlib.sha256(event["event_id"].encode()).digest()[:16]
+    async with shared.database.pool.connection() as conn:
+        written = await conn.execute(INSERT_FUNNEL_EVENT, {**row, "id": event_id, "key": key, "now": clock.now()})
+    reply = {"id": str(event_id), "accepted": True, "duplicate": written.rowcount == 0}
+    return json.dumps({**reply, "results": None, "warnings": []}).encode()
+
+
+async def _respond(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def make(data_dir: Path, conninfo: str) -> BareApp:
+    """Return the application on a prepared database."""
+    return BareApp(Settings.model_validate({"data_dir": data_dir, "database_url": conninfo}))

@@ -1,9 +1,8 @@
-"""The usual stack: FastAPI with routers, dependencies for credentials and session, an async ORM, response models.
+"""The FastAPI + ORM stack: routers, dependencies for credentials and session, an async ORM, response models.
 
-Written as a competent team would: keys are cached as the service caches them, a look-up of many names is one
-statement, answers are serialised by pydantic's own JSON writer, headers are added by the cheapest kind of
-middleware, uvicorn writes its access line. Rows are read through the ORM, as usual; only the index that
-suggestions are ranked with is in memory, since nobody would build it for each request.
+It follows good practice: it caches keys as the service does, looks up many names in one statement, writes JSON
+with pydantic, adds headers in plain ASGI middleware and writes the access log of uvicorn. It reads rows through
+the ORM; only the index that ranks suggestions is in memory, because no team would build it for each request.
 """
 
 import hashlib
@@ -21,9 +20,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker
 from sqlalchemy.orm import aliased
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bench import registry, usual_doors
-from bench.staff import staff
-from bench.tables import Account, ApiKey, ApiKeyId, CatalogDomain
+from bench import fastapi_orm_names as names, fastapi_orm_public
+from bench.fastapi_orm_tables import Account, ApiKey, ApiKeyId, CatalogDomain
+from bench.fixtures import open_dependencies
 from builders.aliases.records import LIVE, Reason, ReservedClass
 from builders.aliases.service import judge
 from builders.catalog.records import Check, Suggestion, Suggestions
@@ -49,7 +48,7 @@ HEADERS = [
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
     (b"cache-control", b"private, no-store"),
 ]
-AREAS = {  # prefix -> stand-ins for the other operations of the specification, in its order
+AREAS = {  # prefix -> number of placeholders for the other operations of the specification
     "/v1/t": 0,
     "/v1/leads": 4,
     "/v1/builders/projects": 5,
@@ -65,7 +64,7 @@ AREAS = {  # prefix -> stand-ins for the other operations of the specification, 
 
 
 async def open_session(request: Request) -> AsyncIterator[AsyncSession]:
-    """One session for the request."""
+    """Yield a session for the request."""
     async with request.app.state.sessions() as session:
         yield session
 
@@ -74,7 +73,7 @@ Session = Annotated[AsyncSession, Depends(open_session)]
 
 
 class Headers:
-    """The headers that the service adds, by a plain ASGI middleware, the cheapest way there is."""
+    """ASGI middleware that adds the headers of the service."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -95,7 +94,7 @@ async def current_account(
     x_api_key: Annotated[str | None, Header()] = None,
     svc_access_token: Annotated[str | None, Cookie()] = None,
 ) -> UUID:
-    """The account of the credentials; a key that was good is believed for some seconds."""
+    """Return the account of the credentials; a verified key is cached for some seconds."""
     text = x_api_key or (authorization or "").removeprefix("Bearer ") or svc_access_token
     if not text:
         raise HTTPException(401, "This operation needs credentials.")
@@ -109,11 +108,11 @@ async def current_account(
 
 
 async def _find_account(session: AsyncSession, text: str, digest: bytes) -> UUID:
-    twin = aliased(Account)
+    sandbox_account = aliased(Account)
     found = await session.execute(
         select(ApiKeyId, ApiKey)
         .join(ApiKey, and_(ApiKey.account_id == ApiKeyId.account_id, ApiKey.id == ApiKeyId.key_id))
-        .join(twin, twin.sandbox_of == ApiKey.account_id)
+        .join(sandbox_account, sandbox_account.sandbox_of == ApiKey.account_id)
         .where(
             ApiKeyId.public_id == text.split("_")[2],
             ApiKey.revoked_at.is_(None),
@@ -130,8 +129,8 @@ AccountId = Annotated[UUID, Depends(current_account)]
 
 
 async def current_catalog(request: Request) -> Snapshot:
-    """The catalog."""
-    shown: Snapshot = await request.app.state.staff.shelf.current()
+    """Return the catalog."""
+    shown: Snapshot = await request.app.state.shared.catalog.current()
     return shown
 
 
@@ -150,7 +149,7 @@ async def list_keys(
     cursor: str | None = None,
 ) -> Any:
     """List the account's API keys, newest first."""
-    keyring, scope, after = request.app.state.staff.keyring, f"{request.url.path} []", ids.LAST
+    keyring, scope, after = request.app.state.shared.keyring, f"{request.url.path} []", ids.LAST
     if cursor is not None:
         after = UUID(str(cursors.decode(keyring, scope=scope, text=cursor)[0]))
     wanted = select(ApiKey).where(ApiKey.account_id == account_id, ApiKey.id < after)
@@ -181,24 +180,26 @@ async def check(
     row = await session.scalar(select(CatalogDomain).where(CatalogDomain.domain == domain))
     if row is None:
         raise HTTPException(404, "The catalog has no such domain.")
-    known = record(cast(Row, row))  # it has the same attributes
-    verdict = judge(local_part, domain=domain, rules=known.rules)
-    reason, alternatives = verdict.reason, list[Suggestion]()
-    if verdict.is_ok and await registry.taken(session, [(domain, verdict.key, verdict.skeleton)]):
+    known = record(cast(Row, row))  # the ORM row has the same attributes
+    result = judge(local_part, domain=domain, rules=known.rules)
+    reason, alternatives = result.reason, list[Suggestion]()
+    if result.is_ok and await names.find_taken(session, [(domain, result.key, result.skeleton)]):
         reason = Reason.TAKEN
     if reason is not Reason.OK:
-        themes, near_name = shown.suggestion_index, verdict.normalized or local_part
+        themes, near_name = shown.suggestion_index, result.normalized or local_part
         near, far = suggesting.alternatives(themes, near_name, domain=domain, categories=known.categories)
-        taken = await registry.taken(session, registry.wanted([*near, *far]))
-        alternatives = suggesting.best_alternatives(registry.free(near, taken), registry.free(far, taken))
+        taken = await names.find_taken(session, names.keys_of([*near, *far]))
+        alternatives = suggesting.best_alternatives(
+            names.without_taken(near, taken), names.without_taken(far, taken)
+        )
     return Check(
         reason=reason,
-        detail=verdict.detail,
-        message="The name is taken." if reason is Reason.TAKEN else verdict.message,
+        detail=result.detail,
+        message="The name is taken." if reason is Reason.TAKEN else result.message,
         local_part=local_part,
-        normalized_local_part=verdict.normalized or None,
+        normalized_local_part=result.normalized or None,
         domain=domain,
-        price=known.price_for(verdict.key, is_premium=verdict.reserved_class is ReservedClass.PREMIUM),
+        price=known.price_for(result.key, is_premium=result.reserved_class is ReservedClass.PREMIUM),
         alternatives=tuple(alternatives),
         available_at=None,
         rules=known.rules,
@@ -212,32 +213,32 @@ async def suggest(
 ) -> Any:
     """Suggest free names."""
     candidates = suggesting.candidates(shown.suggestion_index, q, limit=limit)
-    taken = await registry.taken(session, registry.wanted(candidates))
+    taken = await names.find_taken(session, names.keys_of(candidates))
     return Suggestions(
         query=q,
         tokens=tokenise(q.partition("@")[0]),
-        items=tuple(suggesting.best(registry.free(candidates, taken), limit=limit)),
+        items=tuple(suggesting.best(names.without_taken(candidates, taken), limit=limit)),
         catalog_version=shown.version,
     )
 
 
-def _stand_in(prefix: str, count: int) -> APIRouter:
-    """An area of the service that is not measured; its routes are only walked past."""
+def _placeholders(prefix: str, count: int) -> APIRouter:
+    """Return routes of a part of the service that is not measured, which the router must pass."""
     router = APIRouter(prefix=prefix)
 
-    async def nothing(account_id: AccountId, session: Session, item_id: str) -> dict[str, str]:
+    async def placeholder(account_id: AccountId, session: Session, item_id: str) -> dict[str, str]:
         del account_id, session
         return {"id": item_id}
 
     for n in range(count):
-        router.add_api_route(f"/operation-{n}/{{item_id}}", nothing)
+        router.add_api_route(f"/operation-{n}/{{item_id}}", placeholder)
     return router
 
 
 def _engine(conninfo: str) -> AsyncEngine:
     given = conninfo_to_dict(conninfo)
     place = {name: given[name] for name in ("host", "port", "user", "password") if name in given}
-    if given.get("passfile"):  # asyncpg cannot read ours, whose first line is the bare password for initdb
+    if given.get("passfile"):  # asyncpg cannot read this file: its first line is the password for initdb
         place["password"] = Path(str(given["passfile"])).read_text().splitlines()[0]
     return create_async_engine(
         "postgresql+asyncpg://",
@@ -248,7 +249,7 @@ def _engine(conninfo: str) -> AsyncEngine:
 
 
 def make(data_dir: Path, conninfo: str) -> FastAPI:
-    """The application on a prepared database."""
+    """Return the application on a prepared database."""
     settings = Settings.model_validate({"data_dir": data_dir, "database_url": conninfo})
 
     @asynccontextmanager
@@ -256,16 +257,16 @@ def make(data_dir: Path, conninfo: str) -> FastAPI:
         engine = _engine(conninfo)
         app.state.sessions = async_sessionmaker(engine, expire_on_commit=False)
         app.state.known = {}
-        async with staff(settings) as app.state.staff:
+        async with open_dependencies(settings) as app.state.shared:
             yield
         await engine.dispose()
 
     app = FastAPI(lifespan=lifespan)
     app.add_middleware(Headers)
     for prefix, count in AREAS.items():
-        app.include_router(_stand_in(prefix, count))
+        app.include_router(_placeholders(prefix, count))
         if prefix == "/v1/t":
-            app.include_router(usual_doors.router)
+            app.include_router(fastapi_orm_public.router)
             app.include_router(catalog)
     app.include_router(keys)
     return app

@@ -1,8 +1,8 @@
-"""How fast the public doors are, 64 requests at once: `python -m bench.doors [--seconds N] [--json] [NAME...]`.
+"""Measure opens, clicks and beacons: `python -m bench.public_endpoints [--seconds N] [--json] [NAME...]`.
 
-Three processes on one core write to one durable PostgreSQL (its commits reach the disk): a bare ASGI function that
-commits each write (bench/limit_doors.py), the service, and the usual stack (bench/usual_doors.py). They take turns
-in slices; the medians of the ratios of slices are told, and how long answers took.
+Three processes on one core write to one durable PostgreSQL, whose commits reach the disk: a bare ASGI function and
+a FastAPI + ORM stack that commit each write, and the service. They serve 64 concurrent requests in turn, in short
+slices. The table has the medians of the ratios within a round, and the latency.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 import uvloop
 
-from bench import load, run, stage
+from bench import fixtures, load, run
 from bench.contenders import CONTENDERS, pin
 from bench.scenarios import DOMAINS
 from builders.identity import service as identity
@@ -32,21 +32,21 @@ from builders.mail import service as mail
 from builders.mail.records import WebhookDisabled
 
 CONNECTIONS = 64
-AIM_OF_LIMIT, AIM_OF_USUAL = 2.0, 4.0
+BARE_ASGI_TARGET, FASTAPI_ORM_TARGET = 2.0, 4.0
 SLICE_S = 1.0
 MESSAGES = 300
 TARGET = "https://builders.example/renewals?month=12"
 BROWSER = "user-agent: Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0\r\n"
-SENT = "UPDATE mail_messages SET status = 'sent', sent_at = %s"
+SET_SENT = "UPDATE mail_messages SET status = 'sent', sent_at = %s"
 _POST = f"POST /v1/catalog/events HTTP/1.1\r\nhost: bench.example\r\n{BROWSER}content-type: application/json\r\n"
 Requests = Callable[[], Iterator[bytes]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
-    """What a contender did in a slice."""
+    """The figures of a contender in one slice."""
 
-    rate: float  # answers a second
+    rate: float  # responses per second
     p50_ms: float
     p99_ms: float
 
@@ -56,33 +56,35 @@ class Line:
     """A line of the table."""
 
     scenario: str
-    of_limit: float
-    of_usual: float
+    bare_asgi_ratio: float
+    fastapi_orm_ratio: float
     rates: Mapping[str, float]
     p50_ms: Mapping[str, float]
     p99_ms: Mapping[str, float]
 
 
-async def prepared(data_dir: Path, conninfo: str) -> tuple[stage.Built, Mapping[str, Requests]]:
-    """The stage with mail that was sent an hour ago; what is asked of it, by scenario."""
-    built = await stage.prepared(data_dir, conninfo)
+async def prepare(data_dir: Path, conninfo: str) -> tuple[fixtures.Fixtures, Mapping[str, Requests]]:
+    """Return fixtures with mail sent an hour ago, and the requests of each scenario."""
+    prepared = await fixtures.prepare(data_dir, conninfo)
     settings = Settings.model_validate({"data_dir": data_dir, "database_url": conninfo})
     keyring = keyring_of(settings)
     database = Database(conninfo, settings)
     await database.open()
-    letter = WebhookDisabled(label="main", url="https://hooks.example/in", reason="It answered 410 Gone.")
+    template = WebhookDisabled(label="main", url="https://hooks.example/in", reason="It answered 410 Gone.")
     async with database.transaction() as conn:
         account = await identity.create_account(conn, email=f"{ids.new()}@bench.example", verified=True)
         sent = [
-            await mail.send(conn, keyring=keyring, account_id=account.id, to="reader@bench.example", letter=letter)
+            await mail.send(
+                conn, keyring=keyring, account_id=account.id, to="recipient@bench.example", letter=template
+            )
             for _ in range(MESSAGES)
         ]
-        await conn.execute(SENT, [clock.now() - timedelta(hours=1)])
+        await conn.execute(SET_SENT, [clock.now() - timedelta(hours=1)])
     await database.close()
     links = [mail.mint_links(keyring, base_url="http://bench.example", message_id=each) for each in sent]
     opens = [_get(each.pixel) for each in links]
     clicks = [_get(each.click(TARGET)) for each in links]
-    return built, {
+    return prepared, {
         "open": lambda: itertools.cycle(opens),
         "click": lambda: itertools.cycle(clicks),
         "beacon": _beacons,
@@ -96,7 +98,7 @@ def _get(address: str) -> bytes:
 
 
 def _beacons() -> Iterator[bytes]:
-    """Events without end, each one new."""
+    """Yield requests with new events, endlessly."""
     run_id = ids.new().hex
     for n in itertools.count():
         event = {
@@ -109,8 +111,8 @@ def _beacons() -> Iterator[bytes]:
         yield f"{_POST}content-length: {len(body)}\r\n\r\n{body}".encode()
 
 
-def said(server: run.Server, request: bytes) -> tuple[int, str | None, object]:
-    """What matters of an answer: status, where it leads, and the body without its id."""
+def fetch(server: run.Server, request: bytes) -> tuple[int, str | None, object]:
+    """Return the status, the Location header and the body without its id."""
     head, _, body = request.partition(b"\r\n\r\n")
     lines = head.decode().splitlines()
     method, place, _ = lines[0].split(" ")
@@ -125,34 +127,34 @@ def said(server: run.Server, request: bytes) -> tuple[int, str | None, object]:
 
 
 def compare(servers: Sequence[run.Server], requests: Requests) -> None:
-    """Raises LoadFailed unless all say the same."""
-    answers = {server.name: said(server, next(requests())) for server in servers}
-    if len({repr(each) for each in answers.values()}) > 1:
-        raise load.LoadFailed(f"the answers differ: {answers}")
+    """Raise LoadFailed unless all contenders send the same response."""
+    responses = {server.name: fetch(server, next(requests())) for server in servers}
+    if len({repr(each) for each in responses.values()}) > 1:
+        raise load.LoadFailed(f"the responses differ: {responses}")
 
 
-def sliced(server: run.Server, requests: Iterator[bytes], seconds: float) -> Slice:
-    """Measures one contender for a slice."""
-    ran = uvloop.run(
+def measure_slice(server: run.Server, requests: Iterator[bytes], seconds: float) -> Slice:
+    """Measure one contender for a slice."""
+    result = uvloop.run(
         load.run(server.port, requests, seconds=seconds, connections=CONNECTIONS, statuses=(200, 302))
     )
-    took = sorted(ran.took)
-    return Slice(rate=ran.rate, p50_ms=took[len(took) // 2] * 1e3, p99_ms=took[len(took) * 99 // 100] * 1e3)
+    took = sorted(result.took)
+    return Slice(rate=result.rate, p50_ms=took[len(took) // 2] * 1e3, p99_ms=took[len(took) * 99 // 100] * 1e3)
 
 
 def measure(name: str, servers: Sequence[run.Server], requests: Requests, seconds: float) -> Line:
-    """Measures all contenders for so many seconds each, in turn."""
+    """Measure all contenders in turn, each for `seconds`."""
     compare(servers, requests)
     asked = {server.name: requests() for server in servers}
     length = min(SLICE_S, seconds)
     rounds = [
-        {server.name: sliced(server, asked[server.name], length) for server in servers}
+        {server.name: measure_slice(server, asked[server.name], length) for server in servers}
         for _ in range(1 + max(1, round(seconds / length)))
     ][1:]  # the first fills caches
     return Line(
         scenario=name,
-        of_limit=median(each["ours"].rate / each["limit"].rate for each in rounds),
-        of_usual=median(each["ours"].rate / each["usual"].rate for each in rounds),
+        bare_asgi_ratio=median(each["service"].rate / each["bare_asgi"].rate for each in rounds),
+        fastapi_orm_ratio=median(each["service"].rate / each["fastapi_orm"].rate for each in rounds),
         rates={one: median(each[one].rate for each in rounds) for one in CONTENDERS},
         p50_ms={one: median(each[one].p50_ms for each in rounds) for one in CONTENDERS},
         p99_ms={one: median(each[one].p99_ms for each in rounds) for one in CONTENDERS},
@@ -160,37 +162,38 @@ def measure(name: str, servers: Sequence[run.Server], requests: Requests, second
 
 
 def table(lines: Sequence[Line]) -> str:
-    """The lines for people."""
+    """Return the lines as a Markdown table."""
     rows = [
-        "| scenario | times one commit each (aim 2) | times the usual (aim 4) | a second | p50 / p99, ms |",
+        "| scenario | ratio to bare ASGI (target 2) | to FastAPI + ORM (target 4) | responses/s | p50 / p99, ms |",
         "|---|---|---|---|---|",
     ]
     for line in lines:
-        met = line.of_limit >= AIM_OF_LIMIT and line.of_usual >= AIM_OF_USUAL
+        met = line.bare_asgi_ratio >= BARE_ASGI_TARGET and line.fastapi_orm_ratio >= FASTAPI_ORM_TARGET
         rates = ", ".join(f"{name} {rate:,.0f}" for name, rate in line.rates.items())
         took = ", ".join(f"{name} {line.p50_ms[name]:.1f} / {line.p99_ms[name]:.1f}" for name in line.rates)
-        note = "" if met else " (below the aim)"
-        rows.append(f"| {line.scenario}{note} | {line.of_limit:.2f} | {line.of_usual:.1f} | {rates} | {took} |")
+        note = "" if met else " (below the target)"
+        ratios = f"{line.bare_asgi_ratio:.2f} | {line.fastapi_orm_ratio:.1f}"
+        rows.append(f"| {line.scenario}{note} | {ratios} | {rates} | {took} |")
     return "\n".join(rows)
 
 
 def main() -> None:
-    """Measures the named scenarios, or all, and prints the table."""
-    parser = argparse.ArgumentParser(description="Speed of the public doors, as ratios from one run.")
+    """Measure the named scenarios, or all, and print the table."""
+    parser = argparse.ArgumentParser(description="Speed of opens, clicks and beacons, as ratios within one run.")
     parser.add_argument("names", nargs="*", help="open click beacon")
     parser.add_argument("--seconds", type=float, default=8.0, help="measured for each contender and scenario")
     parser.add_argument("--json", action="store_true", dest="as_json", help="print JSON, for programs")
     given = parser.parse_args()
     server_core, client_core = run.cores()
-    pin(client_core)  # the database is our child, and stays on this core too
-    with stage.database(durable=True) as (folder, conninfo):
-        built, known = asyncio.run(prepared(folder, conninfo))
+    pin(client_core)  # the database is a child process and inherits the core
+    with fixtures.temporary_database(durable=True) as (folder, conninfo):
+        prepared, known = asyncio.run(prepare(folder, conninfo))
         if unknown := set(given.names) - known.keys():
             parser.error(f"no such scenario: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
         lines: list[Line] = []
-        with run.serving(built, server_core) as servers:
+        with run.serving(prepared, server_core) as servers:
             for name in given.names or known:
-                print(f"bench: {name}, {CONNECTIONS} at once", file=sys.stderr)
+                print(f"bench: {name}, {CONNECTIONS} connections", file=sys.stderr)
                 lines.append(measure(name, servers, known[name], given.seconds))
     print(json.dumps([asdict(line) for line in lines], indent=2) if given.as_json else table(lines))
 

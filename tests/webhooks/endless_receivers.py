@@ -1,9 +1,9 @@
-"""Receivers of webhooks that never end a response, in a process of their own so that they slow no event loop.
+"""Receivers of webhooks with endless responses, in a separate process that blocks no event loop.
 
-    python -m soak.hostile [PORT]
+    python -m tests.webhooks.endless_receivers [PORT]
 
-Prints its port. The path says the kind: `/informational`, `/zeros`... Each connection has a thread, which sends at
-line rate until the peer closes.
+Prints its port. The path selects the kind: `/informational`, `/zeros`... Each connection has a thread, which sends
+at line rate until the peer closes.
 """
 
 import socket
@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 HOST = "127.0.0.1"
 HEAD = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
-# What is sent once, and what is sent again and again.
+# Bytes that are sent once, and bytes that are repeated.
 KINDS = {
     "informational": (b"", b"HTTP/1.1 100 \r\n\r\n" * 4_000),
     "hints": (b"", b"HTTP/1.1 103 \r\nLink: <a>\r\n\r\n" * 2_000),
@@ -29,14 +29,14 @@ KINDS = {
     "trailers": (CHUNKED + b"0\r\n", b"A: b\r\n" * 10_000),
     "body": (HEAD + b"\r\n", b"a" * 65_536),
 }
-ORDINARY = {"ordinary": (HEAD + b"Content-Length: 2\r\nConnection: close\r\n\r\nok", b"")}  # a control: it ends
+ORDINARY = {"ordinary": (HEAD + b"Content-Length: 2\r\nConnection: close\r\n\r\nok", b"")}  # a control
 _HEAD_LIMIT = 65_536  # bytes of a request that are read
 
 
 def serve(port: int) -> None:
-    """Serve until the process is ended."""
+    """Serve until the process ends."""
     server = socket.create_server((HOST, port), backlog=256)
-    print(server.getsockname()[1], flush=True)
+    print(server.getsockname()[1], flush=True)  # noqa: T201 - the parent process reads it
     while True:
         peer, _ = server.accept()
         threading.Thread(target=_flood, args=(peer,), daemon=True).start()
@@ -52,8 +52,8 @@ def _flood(peer: socket.socket) -> None:
 
 @contextmanager
 def serving(port: int = 0) -> Iterator[int]:
-    """Run the receivers in a process of their own; give their port."""
-    command = [sys.executable, "-m", "soak.hostile", str(port)]
+    """Run the receivers in a separate process; yield their port."""
+    command = [sys.executable, "-m", "tests.webhooks.endless_receivers", str(port)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         try:
             if process.stdout is None:

@@ -1,4 +1,4 @@
-"""Receivers of webhooks, of which some behave badly, each in its way."""
+"""Receivers of webhooks, healthy and faulty."""
 
 import asyncio
 import re
@@ -15,19 +15,19 @@ _LENGTH = re.compile(rb"\r\ncontent-length: (\d+)", re.IGNORECASE)
 
 
 async def hanging(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Says nothing."""
+    """Never respond."""
     del writer
     await reader.read()
 
 
 async def resetting(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Breaks the connection."""
+    """Reset the connection."""
     del reader
     writer.transport.abort()
 
 
 async def dripping(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Sends a byte now and then, for ever."""
+    """Send a byte every 50 ms, endlessly."""
     del reader
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
     while True:
@@ -37,7 +37,7 @@ async def dripping(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
 
 
 async def flooding(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Sends 100 MB."""
+    """Send a body of 100 MB."""
     del reader
     piece = b"x" * 65536
     writer.write(f"HTTP/1.1 200 OK\r\nContent-Length: {FLOOD}\r\n\r\n".encode())
@@ -47,39 +47,39 @@ async def flooding(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
 
 
 async def failing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Says 500."""
+    """Respond with 500."""
     del reader
     writer.write(b"HTTP/1.1 500 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 
 
-BAD = (hanging, failing, resetting, dripping, flooding)
+FAULTY = (hanging, failing, resetting, dripping, flooding)
 
 
 class Receivers:
-    """One server for all; the path says which destination, and so how to behave."""
+    """A server for all destinations; the path selects the destination and so its behavior."""
 
-    def __init__(self, bad: Mapping[int, int]) -> None:
-        self.bad = bad  # destination: its kind in BAD
-        self.came: defaultdict[int, Counter[str]] = defaultdict(Counter)
-        self._heard = asyncio.Event()  # something came
+    def __init__(self, faulty: Mapping[int, int]) -> None:
+        self.faulty = faulty  # destination: its kind in FAULTY
+        self.received: defaultdict[int, Counter[str]] = defaultdict(Counter)
+        self._changed = asyncio.Event()
         self.port = 0
         self.server: asyncio.Server | None = None
 
     async def start(self) -> None:
-        self.server = await asyncio.start_server(self._meet, HOST, 0, backlog=1024)
+        self.server = await asyncio.start_server(self._serve, HOST, 0, backlog=1024)
         self.port = self.server.sockets[0].getsockname()[1]
 
     def arrived(self) -> int:
-        """How many events came to those that behave, each counted once for each of them."""
-        return sum(map(len, self.came.values()))
+        """Return how many events the healthy destinations have received, repetitions not counted."""
+        return sum(map(len, self.received.values()))
 
     async def wait_for(self, count: int) -> None:
-        """Until so many have arrived."""
+        """Wait until `count` events have arrived."""
         while self.arrived() < count:
-            self._heard.clear()
-            await self._heard.wait()
+            self._changed.clear()
+            await self._changed.wait()
 
-    async def _meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -88,12 +88,12 @@ class Receivers:
                 assert length is not None
                 await reader.readexactly(int(length[1]))
                 n = int(head.split(b" ")[1].strip(b"/"))
-                if n in self.bad:
-                    await BAD[self.bad[n]](reader, writer)
+                if n in self.faulty:
+                    await FAULTY[self.faulty[n]](reader, writer)
                 else:
                     writer.write(OK)
-                    self.came[n][found[1].decode()] += 1
-                    self._heard.set()
+                    self.received[n][found[1].decode()] += 1
+                    self._changed.set()
                 await writer.drain()
         finally:
             writer.transport.close()
