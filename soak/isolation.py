@@ -27,6 +27,7 @@ import httpx
 import psutil
 
 from bench import fixtures
+from bench.fixtures import Fixtures
 from builders.identity import service as identity
 from builders.identity.records import KeyKind, Preset
 from builders.kit.db.connections import Database
@@ -91,9 +92,7 @@ class Latency:
 
 
 @contextmanager
-def running(
-    prepared: fixtures.Fixtures, receiver_port: int, log_path: Path
-) -> Iterator[tuple[int, psutil.Process]]:
+def running(prepared: Fixtures, receiver_port: int, log_path: Path) -> Iterator[tuple[int, psutil.Process]]:
     """Run `builders http` as `builders serve` does; yield its port and its process."""
     environment = {
         **os.environ,
@@ -172,9 +171,7 @@ def _attack(name: str, target: Target, attacking: Event, over: Event, niceness: 
     asyncio.run(attack())
 
 
-def measure(
-    scenario: Scenario, prepared: fixtures.Fixtures, keys: tuple[str, str], seconds: float, niceness: int
-) -> None:
+def measure(scenario: Scenario, prepared: Fixtures, keys: tuple[str, str], seconds: float, niceness: int) -> None:
     """Run one scenario against a process of its own and print its lines."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         receiver_port = int(free.getsockname()[1])
@@ -216,7 +213,7 @@ def measure(
         print(f"  errors in the log: {log.read_bytes().count(ERROR)}", flush=True)
 
 
-async def make_hostile_keys(prepared: fixtures.Fixtures) -> tuple[str, str]:
+async def make_hostile_keys(prepared: Fixtures) -> tuple[str, str]:
     """Create the hostile account; return its live and its test key."""
     database = Database(
         prepared.conninfo,
