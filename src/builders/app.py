@@ -16,7 +16,7 @@ from builders.domains import api as domains_api
 from builders.home import api as home_api
 from builders.identity import service as identity
 from builders.identity.api import account as account_api, keys as keys_api, login as login_api
-from builders.invoices.api import billing as billing_api, invoices as invoices_api, stripe as stripe_api
+from builders.invoices import api as invoices_api
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.http import application, openapi
@@ -72,7 +72,7 @@ ROUTERS = [
     *(keys_api.router, account_api.router, account_api.jwks_router, account_api.audit_router, login_api.router),
     *(profile_api.router, mail_api.router, projects_api.router),
     *(alias_destinations_api.router, aliases_api.router),  # in this order: a literal path before a parameter
-    *(billing_api.router, stripe_api.router, invoices_api.router),  # in this order, as above
+    invoices_api.router,
     *(tracking_api.router, tracking_api.messages_router),
     *(leads_api.router, leads_api.waitlist_router),
     domains_api.router,

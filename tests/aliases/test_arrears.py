@@ -9,7 +9,7 @@ import pytest
 
 from builders.aliases import service as aliases
 from builders.invoices import service as invoices
-from builders.invoices.records import GIVEN_UP, GRACE, Invoice
+from builders.invoices.records import GRACE, UNCOLLECTIBLE_AFTER, Invoice
 from builders.kit.db.connections import Conn, Database
 from tests.aliases.make import ALIASES, QUARANTINE, Json, Office, Owner, change, spec, told, wish
 from tests.cast import Person
@@ -93,7 +93,7 @@ async def test_names_of_an_invoice_that_is_given_up_are_released(
     alias_id = await owner.claim_one("ada", domain)
     await invoice_for(database, owner, alias_id)
     await advance(database, office, GRACE_AND_DUE)
-    await advance(database, office, GIVEN_UP - GRACE)
+    await advance(database, office, UNCOLLECTIBLE_AFTER - GRACE)
     gone = (await alice.get(f"{ALIASES}/{alias_id}")).json()
     assert (gone["status"], gone["quarantined_until"] is None) == ("deleted", False)
     assert await Owner.of(database, bob).sees(wish("ada", domain)) == {"ada": "quarantined"}

@@ -34,7 +34,7 @@ async def renew(database: Database, owner: Owner) -> int:
 async def billed(database: Database, owner: Owner) -> Sequence[Invoice]:
     """The account's invoices with their lines, oldest first."""
     async with database.connection() as conn:
-        found = await invoices.list_of_all(conn, account_id=owner.account_id, limit=100)
+        found = await invoices.list_all_invoices(conn, account_id=owner.account_id, limit=100)
         return [
             await invoices.get_invoice(conn, account_id=owner.account_id, invoice_id=each.id)
             for each in reversed(found)

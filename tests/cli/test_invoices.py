@@ -57,7 +57,7 @@ def test_a_transfer_is_booked_once(builders: Cli, number: str) -> None:
     assert again.stdout.startswith("Booked before: 4.00 USD")
     other = builders("invoices", "pay", number, "--reference", "R-1", "--amount", "5.00")
     assert other.exit_code != 0
-    assert "was booked with 4.00 USD before" in other.output
+    assert "was already booked with 4.00 USD" in other.output
     rest = json.loads(builders("invoices", "pay", number, "--reference", "R-2", "--json").stdout)
     assert (rest["invoice"]["status"], rest["payment"]["amount"]["amount"]) == ("paid", "6.00")
     assert [each["reference"] for each in show(builders, number)["payments"]] == ["R-1", "R-2"]
@@ -123,7 +123,7 @@ def test_what_is_no_reference_is_refused_in_words(
 @pytest.mark.parametrize(
     ("reason", "why"),
     [
-        ("x" * 501, "at most 500 characters, and not 501"),
+        ("x" * 501, "at most 500 characters, not 501"),
         (" ", "must be a reason"),
         ("a\nb", "control characters"),
     ],

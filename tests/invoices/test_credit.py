@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from builders.invoices import service as invoices
-from builders.invoices.records import CreditKind, Granted, InvoiceStatus
+from builders.invoices.records import CreditGrant, CreditKind, InvoiceStatus
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values.money import Money
 from tests.cast import Person
@@ -16,7 +16,7 @@ from tests.invoices.make import line, make_invoice, told, usd
 BLOCKED = "SELECT FROM pg_stat_activity WHERE %s = ANY(pg_blocking_pids(pid))"
 
 
-async def grant(database: Database, person: Person, amount: Money, reference: str | None = None) -> Granted:
+async def grant(database: Database, person: Person, amount: Money, reference: str | None = None) -> CreditGrant:
     """Gives somebody credit."""
     async with database.transaction() as conn:
         return await invoices.grant_credit(
@@ -62,9 +62,9 @@ async def test_the_same_reference_is_one_grant(database: Database, alice: Person
     assert len({each.entry.id for each in grants}) == 1
     assert await balances(database, alice) == [usd("5.00")]
 
-    with pytest.raises(ValueError, match=r"5\.00 USD was granted with the reference outage before, and not 6\.00"):
+    with pytest.raises(ValueError, match=r"outage was already used for a grant of 5\.00 USD, not 6\.00"):
         await grant(database, alice, usd("6.00"), "outage")
-    with pytest.raises(ValueError, match="was granted"):
+    with pytest.raises(ValueError, match="already used for a grant"):
         await grant(database, alice, Money.of("5.00", "EUR"), "outage")
     assert not (await grant(database, bob, usd("5.00"), "outage")).repeated
 
@@ -79,9 +79,7 @@ async def test_the_same_reference_in_two_currencies_at_once_is_one_grant(
         second = asyncio.create_task(grant(database, alice, Money.of("5.00", "EUR"), "outage"))
         while not await is_blocking(database, conn):
             assert not second.done()
-    with pytest.raises(
-        ValueError, match=r"5\.00 USD was granted with the reference outage before, and not 5\.00 EUR"
-    ):
+    with pytest.raises(ValueError, match=r"outage was already used for a grant of 5\.00 USD, not 5\.00 EUR"):
         await second
     assert not first.repeated
     assert await balances(database, alice) == [usd("5.00")]

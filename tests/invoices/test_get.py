@@ -95,17 +95,17 @@ async def test_what_is_asked_for_most_is_answered(alice: Person, invoice: Invoic
     assert answer.headers["content-type"].partition(";")[0] == kind
 
 
-async def test_the_page_says_how_it_stands(database: Database, alice: Person, invoice: Invoice) -> None:
-    async def standing() -> str:
+async def test_the_page_shows_the_status(database: Database, alice: Person, invoice: Invoice) -> None:
+    async def status() -> str:
         page = (await alice.get(f"{PATH}/{invoice.id}", headers={"Accept": BROWSER})).text
-        return page.partition('class="standing')[2].partition(">")[2].partition("<")[0]
+        return page.partition('class="status')[2].partition(">")[2].partition("<")[0]
 
-    assert await standing() == "Open"
+    assert await status() == "Open"
     clock.move(DUE)
-    assert await standing() == "Overdue"
+    assert await status() == "Overdue"
     async with database.transaction() as conn:
         await invoices.void(conn, account_id=alice.account.id, invoice_id=invoice.id)
-    assert await standing() == "Void"
+    assert await status() == "Void"
 
 
 async def test_others_find_nothing(

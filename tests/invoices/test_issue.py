@@ -50,7 +50,7 @@ async def test_a_sandbox_takes_no_real_number_and_gives_none(
     series = [f"{each}-{clock.now().year}" for each in ("INV", "TEST")]
     before = [await counted(conn, each) for each in series]
     for account_id, is_test in ((alice.account.id, True), (alice.account.sandbox_id, False)):
-        with pytest.raises(ValueError, match="sandbox"):
+        with pytest.raises(ValueError, match="Sandbox"):
             await make_invoice(database, account_id=account_id, is_test=is_test)
     assert [await counted(conn, each) for each in series] == before
 
@@ -86,12 +86,12 @@ async def test_numbers_are_everyones(database: Database, alice: Person, bob: Per
     assert len({each.number for each in made}) == 2
     async with database.connection() as conn:
         for each in made:
-            assert await invoices.get_number(conn, number=(each.number or "").lower()) == (
+            assert await invoices.get_ids_by_number(conn, number=(each.number or "").lower()) == (
                 each.account_id,
                 each.id,
             )
         with pytest.raises(InvoiceNotFound):
-            await invoices.get_number(conn, number="INV-1999-000001")
+            await invoices.get_ids_by_number(conn, number="INV-1999-000001")
 
 
 async def test_tax_stands_on_lines_and_total(database: Database, alice: Person) -> None:
@@ -159,7 +159,7 @@ async def test_without_billing_details_the_account_is_the_buyer(database: Databa
 async def test_a_draft_has_no_number_and_can_be_deleted(database: Database, alice: Person) -> None:
     whose: dict[str, Any] = {"account_id": alice.account.id}
     async with database.transaction() as conn:
-        draft = await invoices.draft(
+        draft = await invoices.create_draft(
             conn,
             **whose,
             is_test=False,
@@ -175,13 +175,13 @@ async def test_a_draft_has_no_number_and_can_be_deleted(database: Database, alic
             await invoices.void(conn, **whose, invoice_id=draft)
         await invoices.delete_draft(conn, **whose, invoice_id=draft)
         with pytest.raises(InvoiceNotFound):
-            await invoices.open_draft(conn, **whose, invoice_id=draft)
+            await invoices.issue_draft(conn, **whose, invoice_id=draft)
 
 
 async def test_what_was_issued_is_no_draft_any_more(database: Database, alice: Person) -> None:
     invoice = await make_invoice(database, account_id=alice.account.id)
     async with database.transaction() as conn:
-        for move in (invoices.delete_draft, invoices.open_draft):
+        for move in (invoices.delete_draft, invoices.issue_draft):
             with pytest.raises(InvalidTransition) as refused:
                 await move(conn, account_id=alice.account.id, invoice_id=invoice.id)
             assert refused.value.members["from"] == "open"

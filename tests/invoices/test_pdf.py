@@ -11,12 +11,12 @@ from fontTools.pens.ttGlyphPen import TTGlyphPen  # type: ignore[import-untyped]
 from hypothesis import given, settings as limits, strategies as st
 from pypdf import PdfReader
 
-from builders.invoices import latin, pdf
-from builders.invoices.sheet import Row, Sheet
+from builders.invoices import pdf
+from builders.invoices.document import Document, Row
 
-SHEET = Sheet(
+DOCUMENT = Document(
     number="INV-2026-000001",
-    standing="Open",
+    status="Open",
     settled=False,
     is_test=False,
     seller=["Harbour Names Ltd", "1 Quay Street"],
@@ -30,23 +30,25 @@ SHEET = Sheet(
 ANY = st.text(st.characters(), max_size=200)
 
 
-def text_of(sheet: Sheet, *, font: Path | None = None) -> str:
+def text_of(document: Document, *, font: Path | None = None) -> str:
     """What a reader finds in it."""
-    return "\n".join(page.extract_text() for page in PdfReader(io.BytesIO(pdf.write(sheet, font=font))).pages)
+    return "\n".join(
+        page.extract_text() for page in PdfReader(io.BytesIO(pdf.write_pdf(document, font=font))).pages
+    )
 
 
 @limits(max_examples=60, deadline=None)
 @given(ANY, ANY, ANY)
 def test_no_name_stops_it(name: str, address: str, description: str) -> None:
-    row = replace(SHEET.rows[0], description=description)
-    sheet = replace(SHEET, buyer=[name, address], rows=[row], facts=[("Payment", name)], note=address)
-    assert "INV-2026-000001" in text_of(sheet)
+    row = replace(DOCUMENT.rows[0], description=description)
+    document = replace(DOCUMENT, buyer=[name, address], rows=[row], facts=[("Payment", name)], note=address)
+    assert "INV-2026-000001" in text_of(document)
 
 
 @given(ANY)
 def test_every_text_has_latin_letters(text: str) -> None:
-    spelled = latin.spell(text)
-    spelled.encode(latin.ENCODING)
+    spelled = pdf.transliterate(text)
+    spelled.encode(pdf.ENCODING)
     assert "\n" not in spelled
 
 
@@ -65,12 +67,12 @@ def test_every_text_has_latin_letters(text: str) -> None:
     ],
 )
 def test_letters_are_spelled(text: str, spelled: str) -> None:
-    assert latin.spell(text) == spelled
+    assert pdf.transliterate(text) == spelled
 
 
 def test_a_long_description_goes_over_lines_and_pages() -> None:
-    row = replace(SHEET.rows[0], description="word " * 80)
-    text = text_of(replace(SHEET, rows=[row] * 60))
+    row = replace(DOCUMENT.rows[0], description="word " * 80)
+    text = text_of(replace(DOCUMENT, rows=[row] * 60))
     assert text.count("word") == 80 * 60
     assert text.count("Description") > 5  # the head is on each page
 
@@ -99,7 +101,7 @@ def font(tmp_path: Path) -> Path:
 
 
 def test_a_font_of_ones_own_shows_every_letter_that_it_has(font: Path) -> None:
-    text = text_of(replace(SHEET, buyer=["株式会社 Żółć 😀"]), font=font)
+    text = text_of(replace(DOCUMENT, buyer=["株式会社 Żółć 😀"]), font=font)
     assert "株式会社 Żółć" in text
     assert "INV-2026-000001" in text
 
@@ -107,14 +109,14 @@ def test_a_font_of_ones_own_shows_every_letter_that_it_has(font: Path) -> None:
 @pytest.mark.parametrize("name", ["missing.ttf", "broken.ttf"])
 def test_a_font_that_is_none_stops_nothing(tmp_path: Path, name: str) -> None:
     (tmp_path / "broken.ttf").write_bytes(b"no font")
-    assert "INV-2026-000001" in text_of(SHEET, font=tmp_path / name)
+    assert "INV-2026-000001" in text_of(DOCUMENT, font=tmp_path / name)
 
 
 def test_what_stands_for_the_count_of_pages_is_no_name() -> None:
-    text = text_of(replace(SHEET, buyer=["{nb}", " {nb} of  {nb}"], number="INV-2026-000001"))
+    text = text_of(replace(DOCUMENT, buyer=["{nb}", " {nb} of  {nb}"], number="INV-2026-000001"))
     assert "{nb} of {nb}" in text
     assert "1 / 1" in " ".join(text.split())
 
 
 def test_a_sandboxs_says_so() -> None:
-    assert "not a real invoice" in text_of(replace(SHEET, is_test=True))
+    assert "not a real invoice" in text_of(replace(DOCUMENT, is_test=True))

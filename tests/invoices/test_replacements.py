@@ -14,7 +14,7 @@ from tests.invoices.make import line, make_invoice, told, usd
 from tests.invoices.stripe_server import StripeServer, event
 from tests.invoices.test_checkout import link
 from tests.invoices.test_credit import balances
-from tests.invoices.test_letters import text
+from tests.invoices.test_emails import text
 from tests.invoices.test_stripe import SUCCEEDED, tell
 
 Json = dict[str, Any]
@@ -29,7 +29,7 @@ async def release(database: Database, invoice: Invoice, *lines: NewLine) -> None
     """Release the names of the lines before their periods begin."""
     async with database.transaction() as conn:
         alias_ids = [each.alias_id for each in lines if each.alias_id]
-        await invoices.withdraw(conn, account_id=invoice.account_id, alias_ids=alias_ids, at=clock.now())
+        await invoices.withdraw_charges(conn, account_id=invoice.account_id, alias_ids=alias_ids, at=clock.now())
 
 
 async def transfer(database: Database, invoice: Invoice, amount: str, reference: str = "R") -> None:
@@ -82,7 +82,7 @@ async def test_money_that_is_booked_on_both_pays_once(database: Database, alice:
     first = await make_invoice(database, account_id=alice.account.id, lines=lines)
     await release(database, first, lines[0])
     async with database.connection() as conn:
-        second = (await invoices.list_of_all(conn, account_id=alice.account.id, limit=1))[0]
+        second = (await invoices.list_all_invoices(conn, account_id=alice.account.id, limit=1))[0]
 
     await transfer(database, second, "4.00")
     await transfer(database, first, "4.00")
@@ -118,7 +118,7 @@ async def test_a_mail_says_why_an_invoice_is_void_and_what_replaces_it(
 
     (letter,) = [each for each in letters if each["Subject"] == f"Invoice {first.number} is void"]
     async with database.connection() as conn:
-        second = (await invoices.list_of_all(conn, account_id=alice.account.id, limit=1))[0]
+        second = (await invoices.list_all_invoices(conn, account_id=alice.account.id, limit=1))[0]
     said = text(letter)
     assert "names on it were released" in said
     assert "4.00 USD that paid a part of it became credit" in said

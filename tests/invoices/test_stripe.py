@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from builders.app import Service
-from builders.invoices import receiving, service as invoices
+from builders.invoices import service as invoices, stripe_events
 from builders.invoices.records import Invoice, InvoiceStatus
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
@@ -49,7 +49,7 @@ async def tell(client: Client, payload: bytes) -> str:
 async def state(database: Database, invoice: Invoice) -> Invoice:
     """The invoice as it is now."""
     async with database.connection() as conn:
-        return await invoices.get(conn, account_id=invoice.account_id, invoice_id=invoice.id)
+        return await invoices.get_invoice(conn, account_id=invoice.account_id, invoice_id=invoice.id)
 
 
 async def test_a_payment_pays_it(
@@ -123,7 +123,7 @@ async def test_money_is_kept_whatever_became_of_the_invoice(
         if before == "part":
             await invoices.pay(conn, **whose, method="bank", reference="R", amount=usd("4.00"))
         else:
-            await {"void": invoices.void, "give_up": invoices.give_up}[before](conn, **whose)
+            await {"void": invoices.void, "give_up": invoices.mark_uncollectible}[before](conn, **whose)
     assert await tell(anyone, event(stripe.sessions[0])) == "applied"
     after = await state(database, invoice)
     credit = {"void": [usd("10.00")], "give_up": [], "part": [usd("4.00")]}[before]
@@ -239,9 +239,9 @@ async def test_old_events_that_are_none_of_ours_are_forgotten(
     foreign = f"evt_{ids.new().hex}"
     await tell(anyone, event({"id": "cs_1"}, event_id=foreign))
     await tell(anyone, event(stripe.sessions[0]))
-    await receiving.prune(conn)
+    await stripe_events.prune(conn)
     query = "SELECT count(*) FROM invoices_stripe_events WHERE id = %s OR invoice_id = %s"
     assert await (await conn.execute(query, [foreign, invoice.id])).fetchone() == (2,)
-    with clock.moved(receiving.KEPT + timedelta(days=1)):
-        await receiving.prune(conn)
+    with clock.moved(stripe_events.RETENTION + timedelta(days=1)):
+        await stripe_events.prune(conn)
     assert await (await conn.execute(query, [foreign, invoice.id])).fetchone() == (1,)

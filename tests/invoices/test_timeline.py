@@ -46,7 +46,7 @@ async def test_each_step_has_its_day(conn: Conn, database: Database, alice: Pers
         assert await invoices.advance(database) == 1
         assert await invoices.advance(database) == 0
         assert await names(conn, alice) == STEPS[: at + 1]
-    found = await invoices.get(conn, account_id=alice.account.id, invoice_id=invoice.id)
+    found = await invoices.get_invoice(conn, account_id=alice.account.id, invoice_id=invoice.id)
     assert (found.status, found.stage) == (InvoiceStatus.UNCOLLECTIBLE, Stage.GRACE_ENDED)
     assert found.uncollectible_at is not None
     for _, data in await told(conn, alice.account.id, *STEPS):
@@ -73,7 +73,7 @@ async def test_what_comes_late_leaves_the_days_between(conn: Conn, database: Dat
     invoice = await make_invoice(database, account_id=alice.account.id)
     clock.move(DUE + timedelta(days=60))  # without a worker
     assert await invoices.advance(database) == 1
-    shown = await invoices.get(conn, account_id=alice.account.id, invoice_id=invoice.id)
+    shown = await invoices.get_invoice(conn, account_id=alice.account.id, invoice_id=invoice.id)
     assert shown.due_at == invoice.due_at
     assert shown.suspends_at - clock.now() > timedelta(days=14, seconds=-60)
 

@@ -21,13 +21,15 @@ def ahead(alias_id: UUID, amount: str = "10.00") -> NewLine:
 
 async def withdraw(database: Database, person: Person, *alias_ids: UUID) -> Sequence[Invoice]:
     async with database.transaction() as conn:
-        return await invoices.withdraw(conn, account_id=person.account.id, alias_ids=alias_ids, at=clock.now())
+        return await invoices.withdraw_charges(
+            conn, account_id=person.account.id, alias_ids=alias_ids, at=clock.now()
+        )
 
 
 async def statuses(database: Database, person: Person) -> list[tuple[str, str]]:
     """State and total of the account's invoices, oldest first."""
     async with database.connection() as conn:
-        found = await invoices.list_of_all(conn, account_id=person.account.id, limit=100)
+        found = await invoices.list_all_invoices(conn, account_id=person.account.id, limit=100)
     return [(each.status.value, str(each.total.amount)) for each in reversed(found)]
 
 
@@ -105,7 +107,7 @@ async def test_money_that_comes_at_the_same_moment_is_kept(alice: Person, databa
     refused = [each for each in results if isinstance(each, BaseException)]
     async with database.connection() as conn:
         credit = await invoices.get_credit(conn, account_id=account_id)
-        found = await invoices.list_of_all(conn, account_id=account_id, limit=100)
+        found = await invoices.list_all_invoices(conn, account_id=account_id, limit=100)
     came = usd("15.00") * (3 - len(refused))
     assert {type(each).__name__ for each in refused} <= {"InvalidTransition"}  # it was voided before
     spent = sum(

@@ -15,7 +15,7 @@ YEAR = timedelta(days=366)
 async def issued(database: Database, person: Person) -> list[Invoice]:
     """The account's invoices with their lines, oldest first."""
     async with database.connection() as conn:
-        found = await invoices.list_of_all(conn, account_id=person.account.id, limit=100)
+        found = await invoices.list_all_invoices(conn, account_id=person.account.id, limit=100)
         return [
             await invoices.get_invoice(conn, account_id=person.account.id, invoice_id=each.id)
             for each in reversed(found)

@@ -24,14 +24,14 @@ async def owe(database: Database, person: Person, *, after: timedelta = UNPAID) 
     """Time passes, and nobody pays; the number of the invoice."""
     await pass_by(database, after)
     async with database.connection() as conn:
-        [invoice] = await invoices.list_of_all(conn, account_id=person.account.id, limit=2)
+        [invoice] = await invoices.list_all_invoices(conn, account_id=person.account.id, limit=2)
     assert invoice.number is not None
     return invoice.number
 
 
 async def pay(database: Database, person: Person) -> None:
     async with database.transaction() as conn:
-        [invoice] = await invoices.list_of_all(conn, account_id=person.account.id, limit=2)
+        [invoice] = await invoices.list_all_invoices(conn, account_id=person.account.id, limit=2)
         await invoices.pay(
             conn, account_id=person.account.id, invoice_id=invoice.id, method="transfer", reference="1"
         )

@@ -111,7 +111,7 @@ async def test_what_nobody_pays_for_is_not_free(alice: Person, database: Databas
         await pass_by(database, timedelta(days=30))
     else:
         async with database.transaction() as conn:
-            await (invoices.void if how == "void" else invoices.give_up)(conn, **whose)
+            await (invoices.void if how == "void" else invoices.mark_uncollectible)(conn, **whose)
     planned = await plan(alice, alias(f"ada@{domain}"))
     if how == "void":
         assert planned["actions"][0]["price"]["amount"] == "12.00"

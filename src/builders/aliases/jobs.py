@@ -77,7 +77,9 @@ async def withdraw(context: JobContext, account_id: str, alias_ids: list[str], a
     owner, named = UUID(account_id), {UUID(each) for each in alias_ids}
     async with queue.database(context).transaction() as conn:
         back = {each.id for each in await aliases.list_aliases(conn, account_id=owner, alias_ids=list(named))}
-        await invoices.withdraw(conn, account_id=owner, alias_ids=named - back, at=datetime.fromisoformat(at))
+        await invoices.withdraw_charges(
+            conn, account_id=owner, alias_ids=named - back, at=datetime.fromisoformat(at)
+        )
 
 
 @dispatcher.subscribe(

@@ -84,7 +84,7 @@ def _period(charges: Sequence[Charge], name: Alias | ReleasedName, now: datetime
 
     One that is on no invoice yet does so too: its promotion could not be billed, and bills it when it is resumed.
     """
-    period, begun = invoices.paid_period(charges, now=now), name.claimed_at
+    period, begun = invoices.find_paid_period(charges, now=now), name.claimed_at
     if period is not None or any(each.period_start <= begun for each in charges):
         return period
     until = next_renewal(claimed_at=begun, renews_at=begun, interval=name.interval) if name.renews_at else None
@@ -151,13 +151,13 @@ async def withdraw_charges(
     """Withdraw what is not owed for names that were released in this transaction; call it last there.
 
     That is what was billed ahead, and all that was charged for the `undone` claims. Publishes what
-    `invoices.withdraw` does.
+    `invoices.withdraw_charges` does.
     """
     now = clock.now()
     if undone:
         undone = await store.mark_undone(conn, account_id=account_id, alias_ids=undone, now=now)
     if alias_ids:
-        await invoices.withdraw(conn, account_id=account_id, alias_ids=alias_ids, at=now, undone=undone)
+        await invoices.withdraw_charges(conn, account_id=account_id, alias_ids=alias_ids, at=now, undone=undone)
 
 
 async def lock_claims(conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID]) -> Mapping[UUID, Claim]:

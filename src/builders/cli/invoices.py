@@ -13,11 +13,11 @@ from builders.identity.records import Account
 from builders.invoices import service as invoices
 from builders.invoices.records import (
     Credit,
-    Granted,
+    CreditGrant,
     History,
     Invoice,
     InvoiceStatus,
-    Paid,
+    PaymentResult,
     StripeEvent,
 )
 from builders.kit.db.connections import Conn, Database
@@ -74,7 +74,7 @@ def list_command(email: str | None, status: str | None, limit: int, *, sandbox: 
                 account = await identity.get_account_by_email(conn, email=email)
                 account_id = _id(account, sandbox=sandbox)
             wanted = None if status is None else InvoiceStatus(status)
-            return await invoices.list_of_all(conn, account_id=account_id, status=wanted, limit=limit)
+            return await invoices.list_all_invoices(conn, account_id=account_id, status=wanted, limit=limit)
 
     found = run(work)
     show(list(map(_shown, found)), as_json=as_json, text=table(_HEAD, map(_cells, found), empty="No invoices."))
@@ -110,7 +110,7 @@ def show_command(number: str, *, as_json: bool) -> None:
 
     async def work(database: Database, _: Settings) -> History:
         async with database.connection() as conn:
-            account_id, invoice_id = await invoices.get_number(conn, number=number)
+            account_id, invoice_id = await invoices.get_ids_by_number(conn, number=number)
             return await invoices.get_history(conn, account_id=account_id, invoice_id=invoice_id)
 
     found = run(work)
@@ -142,9 +142,9 @@ def _event(event: StripeEvent) -> str:
 def pay(number: str, reference: str, amount: str | None, method: str, *, as_json: bool) -> None:
     """Book money that came for an invoice; what is over becomes credit. Can be repeated."""
 
-    async def work(database: Database, _: Settings) -> Paid:
+    async def work(database: Database, _: Settings) -> PaymentResult:
         async with database.transaction() as conn:
-            account_id, invoice_id = await invoices.get_number(conn, number=number)
+            account_id, invoice_id = await invoices.get_ids_by_number(conn, number=number)
             invoice = await invoices.get_invoice(conn, account_id=account_id, invoice_id=invoice_id)
             return await invoices.pay(
                 conn,
@@ -160,7 +160,7 @@ def pay(number: str, reference: str, amount: str | None, method: str, *, as_json
     show(shown, as_json=as_json, text=_paid(paid))
 
 
-def _paid(paid: Paid) -> str:
+def _paid(paid: PaymentResult) -> str:
     invoice, payment = paid.invoice, paid.payment
     begin = "Booked before: " if paid.repeated else ""
     over = f"; {payment.overpaid} became credit" if payment.overpaid.amount else ""
@@ -174,7 +174,7 @@ def _moved(number: str, move: Callable[..., Any]) -> Invoice:
 
     async def work(database: Database, _: Settings) -> Invoice:
         async with database.transaction() as conn:
-            account_id, invoice_id = await invoices.get_number(conn, number=number)
+            account_id, invoice_id = await invoices.get_ids_by_number(conn, number=number)
             invoice: Invoice = await move(conn, account_id=account_id, invoice_id=invoice_id)
             return invoice
 
@@ -194,7 +194,7 @@ def void(number: str, *, as_json: bool) -> None:
 @json_option
 def give_up(number: str, *, as_json: bool) -> None:
     """Give an open invoice up before its time: its names are released into quarantine."""
-    show(_shown(_moved(number, invoices.give_up)), as_json=as_json, text=f"{number} is uncollectible.")
+    show(_shown(_moved(number, invoices.mark_uncollectible)), as_json=as_json, text=f"{number} is uncollectible.")
 
 
 @commands.command()
@@ -222,14 +222,14 @@ def credit(
     if given is not None and not given.amount:
         raise click.BadParameter("that is nothing", param_hint="--amount")
 
-    async def booked(conn: Conn, account_id: UUID) -> Granted | None:
+    async def booked(conn: Conn, account_id: UUID) -> CreditGrant | None:
         if given is None or reason is None or reference is None:
             return None
         return await invoices.grant_credit(
             conn, account_id=account_id, amount=given, reason=reason, reference=reference
         )
 
-    async def work(database: Database, _: Settings) -> tuple[Granted | None, Credit]:
+    async def work(database: Database, _: Settings) -> tuple[CreditGrant | None, Credit]:
         async with database.transaction() as conn:
             account = await identity.get_account_by_email(conn, email=email)
             account_id = _id(account, sandbox=sandbox)

@@ -1,105 +1,127 @@
-"""Links to pay an invoice by: asked of Stripe between two transactions, and asked for again without a second link.
+"""Payment links: Stripe Checkout sessions, which are requested from Stripe between two transactions.
 
-The row is written first, and its id is Stripe's idempotency key: whoever dies in between, or hears no answer,
-finds it the next time and asks with the same key.
+The row is inserted first, and its id is the idempotency key at Stripe. If the process stops or Stripe does not
+answer, the next request finds the row and repeats the request with the same key, so that there is no second
+session.
 """
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from builders.invoices import issuing, paying, stripes
-from builders.invoices.errors import NothingDue, StripeNotConfigured, StripeRefused
+import stripe
+from stripe.checkout import Session
+
+from builders.invoices import invoices, payments
+from builders.invoices.errors import NothingDue, StripeAway, StripeNotConfigured, StripeRefused
 from builders.invoices.records import Checkout, Invoice, InvoiceStatus
-from builders.invoices.store import checkouts as store
-from builders.invoices.store.checkouts import Stored
+from builders.invoices.store import payments as store
+from builders.invoices.store.payments import StoredCheckout
 from builders.kit.db.connections import Conn, Database
+from builders.kit.errors import Problem
 from builders.kit.http.callers import LiveKeyRequired
-from builders.kit.outbound.client import Outbound
+from builders.kit.outbound.client import Outbound, OutboundFailed
+from builders.kit.process import log
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.kit.values.money import Money
+from builders.kit.values.money import Money, decimals_of
 
-LIFE = timedelta(hours=23)  # Stripe allows 24, by its own clock
-LEAST = timedelta(hours=1)  # that a link is good for when it is given out
+LIFETIME = timedelta(hours=23)  # Stripe allows 24, by its own clock
+MIN_VALIDITY = timedelta(hours=1)  # of an existing link that is returned again
+TOTAL_S = 20.0
+MAX_RESPONSE = 512 * 1024  # bytes
+RETRY_AFTER_S = 5
+# Only these headers are sent: the package also describes the machine it runs on.
+_HEADERS = frozenset({"authorization", "content-type", "stripe-version", "idempotency-key"})
+# Currencies for which Stripe uses other decimals than ISO 4217 (docs.stripe.com/currencies).
+_DECIMALS = {"ISK": 2, "UGX": 2, "MGA": 0}
+_RETRYABLE = {409, 429}  # a concurrent request with the same key, or too many requests
+_log = log.get_logger()
+
+stripe.enable_telemetry = False
 
 
 async def create_checkout(
     database: Database, *, outbound: Outbound, settings: Settings, account_id: UUID, invoice_id: UUID
 ) -> Checkout:
-    """A link to pay what is due of an invoice; the one of before while it is good.
+    """Return a link to pay the amount due of an invoice; the existing one while it is valid.
 
-    Raises InvoiceNotFound, InvalidTransition, NothingDue, LiveKeyRequired for a sandbox's, StripeNotConfigured,
-    StripeAway, StripeRefused.
+    Raises InvoiceNotFound, InvalidTransition, NothingDue, LiveKeyRequired for an invoice of a sandbox account,
+    StripeNotConfigured, StripeAway, StripeRefused.
     """
     async with database.transaction() as conn:
-        invoice = await _payable(conn, account_id=account_id, invoice_id=invoice_id)
-        if not stripes.is_configured(settings):
-            raise StripeNotConfigured("This service takes no payments by link; pay by bank transfer.")
-        stored = await _asked(conn, invoice, now=clock.now())
+        invoice = await _lock_payable(conn, account_id=account_id, invoice_id=invoice_id)
+        if not is_configured(settings):
+            raise StripeNotConfigured("This service has no payment links. Pay by bank transfer.")
+        stored = await _find_or_insert(conn, invoice, now=clock.now())
     if stored.url is not None:
-        return _checkout(stored, invoice, stored.url)
-    whose = {"account_id": account_id, "checkout_id": stored.id}
+        return _checkout_of(stored, invoice, stored.url)
+    key = {"account_id": account_id, "checkout_id": stored.id}
     try:
-        session = await stripes.create_session(
+        session = await _create_session(
             outbound,
             settings=settings,
-            params=params_of(stored, invoice, base_url=settings.url),
+            params=_session_params(stored, invoice, base_url=settings.url),
             idempotency_key=f"builders-{stored.id}",
         )
     except StripeRefused:
         async with database.transaction() as conn:
-            await store.refuse(conn, **whose)
+            await store.refuse_checkout(conn, **key)
         raise
     if session.url is None or not session.url.startswith("https://"):
-        raise StripeRefused("Stripe has answered without a link; nothing was charged.")
+        raise StripeRefused("Stripe returned no usable link; nothing was charged.")
     async with database.transaction() as conn:
-        await store.open_link(conn, **whose, session_id=session.id, url=session.url)
-    return _checkout(stored, invoice, session.url)
+        await store.open_checkout(conn, **key, session_id=session.id, url=session.url)
+    return _checkout_of(stored, invoice, session.url)
 
 
 def can_pay(settings: Settings, invoice: Invoice) -> bool:
-    """Whether a link to pay the invoice by can be had."""
-    is_open = invoice.status in paying.PAYABLE and not invoice.is_test
-    return is_open and stripes.is_configured(settings) and bool(stripes.minor_units(invoice.amount_due))
+    """Return whether the invoice can have a payment link."""
+    is_open = invoice.status in payments.PAYABLE and not invoice.is_test
+    return is_open and is_configured(settings) and bool(minor_units(invoice.amount_due))
 
 
-async def _payable(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
-    found = await issuing.get(conn, account_id=account_id, invoice_id=invoice_id)
+async def _lock_payable(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
+    """Return the locked invoice. Raises as `create_checkout`."""
+    found = await invoices.get_without_lines(conn, account_id=account_id, invoice_id=invoice_id)
     if found.is_test:
-        raise LiveKeyRequired("Invoices of a sandbox are not paid with money.", next_action="Ask with a live key.")
-    invoice = await issuing.locked(conn, account_id=account_id, invoice_id=found.id)
+        raise LiveKeyRequired("Invoices of a sandbox cannot be paid.", next_action="Send a live key.")
+    invoice = await invoices.lock_invoice(conn, account_id=account_id, invoice_id=found.id)
     if invoice.status is InvoiceStatus.PAID:
         raise NothingDue(f"The invoice {invoice.number} is paid.")
-    if invoice.status not in paying.PAYABLE:
-        raise issuing.refused(invoice, InvoiceStatus.PAID)
-    if stripes.minor_units(invoice.amount_due) is None:
-        raise StripeRefused(f"Stripe has no coin as small as {invoice.amount_due} needs; pay by bank transfer.")
+    if invoice.status not in payments.PAYABLE:
+        raise invoices.invalid_transition(invoice, InvoiceStatus.PAID)
+    if minor_units(invoice.amount_due) is None:
+        raise StripeRefused(
+            f"Stripe cannot charge {invoice.amount_due}, which has too many decimals. Pay by bank transfer."
+        )
     return invoice
 
 
-async def _asked(conn: Conn, invoice: Invoice, *, now: datetime) -> Stored:
-    """The link that there is, or the row of one that is to be asked for; the invoice is locked."""
-    whose = {"account_id": invoice.account_id, "invoice_id": invoice.id}
+async def _find_or_insert(conn: Conn, invoice: Invoice, *, now: datetime) -> StoredCheckout:
+    """Return the usable checkout of a locked invoice, or insert one without a session."""
     due = invoice.amount_due.amount
-    usable = await store.find_usable(conn, **whose, amount=due, after=now + LEAST)
+    usable = await store.find_usable_checkout(
+        conn, account_id=invoice.account_id, invoice_id=invoice.id, amount=due, after=now + MIN_VALIDITY
+    )
     if usable is not None:
         return usable
-    checkout_id, expires_at = ids.new(), now + LIFE
-    await store.insert(conn, **whose, checkout_id=checkout_id, amount=due, expires_at=expires_at, now=now)
-    return Stored(
-        id=checkout_id,
+    checkout = StoredCheckout(
+        id=ids.new(),
         invoice_id=invoice.id,
         amount=due,
         status="asked",
         session_id=None,
         url=None,
         created_at=now,
-        expires_at=expires_at,
+        expires_at=now + LIFETIME,
     )
+    await store.insert_checkout(conn, account_id=invoice.account_id, checkout=checkout)
+    return checkout
 
 
-def _checkout(stored: Stored, invoice: Invoice, url: str) -> Checkout:
+def _checkout_of(stored: StoredCheckout, invoice: Invoice, url: str) -> Checkout:
     return Checkout(
         id=stored.id,
         invoice_id=invoice.id,
@@ -109,14 +131,14 @@ def _checkout(stored: Stored, invoice: Invoice, url: str) -> Checkout:
     )
 
 
-def _amount(stored: Stored, invoice: Invoice) -> Money:
+def _amount(stored: StoredCheckout, invoice: Invoice) -> Money:
     return Money(stored.amount, invoice.currency).quantized()
 
 
-def params_of(stored: Stored, invoice: Invoice, *, base_url: str) -> dict[str, Any]:
-    """What Stripe is asked for: of the row alone, so that it is the same each time."""
+def _session_params(stored: StoredCheckout, invoice: Invoice, *, base_url: str) -> dict[str, Any]:
+    """Return the parameters of a session; the same for each request, as its idempotency key requires."""
     page = f"{base_url}/v1/invoices/{invoice.id}"
-    about = {
+    metadata = {
         "builders_account": str(invoice.account_id),
         "builders_invoice": str(invoice.id),
         "builders_checkout": str(stored.id),
@@ -124,7 +146,7 @@ def params_of(stored: Stored, invoice: Invoice, *, base_url: str) -> dict[str, A
     name = f"Invoice {invoice.number}"
     price = {
         "currency": invoice.currency.lower(),
-        "unit_amount": stripes.minor_units(_amount(stored, invoice)),
+        "unit_amount": minor_units(_amount(stored, invoice)),
         "product_data": {"name": name},
     }
     buyer = {"customer_email": invoice.buyer.email} if invoice.buyer and invoice.buyer.email else {}
@@ -132,10 +154,99 @@ def params_of(stored: Stored, invoice: Invoice, *, base_url: str) -> dict[str, A
         "mode": "payment",
         "client_reference_id": str(invoice.id),
         "line_items": [{"price_data": price, "quantity": 1}],
-        "metadata": about,
-        "payment_intent_data": {"description": name, "metadata": about},
+        "metadata": metadata,
+        "payment_intent_data": {"description": name, "metadata": metadata},
         "success_url": page,
         "cancel_url": page,
         "expires_at": int(stored.expires_at.timestamp()),
         **buyer,
     }
+
+
+class _Transport(stripe.HTTPClient):
+    """Send the requests of the `stripe` package through the HTTP client of the service."""
+
+    name = "builders"
+
+    def __init__(self, outbound: Outbound) -> None:
+        super().__init__()
+        self._outbound = outbound
+
+    async def request_async(
+        self, method: str, url: str, headers: Mapping[str, str], post_data: Any = None
+    ) -> tuple[bytes, int, Mapping[str, str]]:
+        """Send one request. Raises APIConnectionError."""
+        try:
+            answer = await self._outbound.request(
+                method.upper(),
+                url,
+                headers={name: value for name, value in headers.items() if name.lower() in _HEADERS},
+                body=post_data.encode() if isinstance(post_data, str) else post_data,
+                total_s=TOTAL_S,
+                max_bytes=MAX_RESPONSE,
+            )
+        except OutboundFailed as error:
+            raise stripe.APIConnectionError(str(error)) from error  # type: ignore[no-untyped-call] # it has no types
+        return answer.body, answer.status, answer.headers
+
+    async def close_async(self) -> None:
+        """Do nothing: the client is shared by the process."""
+
+
+def is_configured(settings: Settings) -> bool:
+    """Return whether payment links are set up."""
+    return settings.stripe_key is not None
+
+
+async def _create_session(
+    outbound: Outbound, *, settings: Settings, params: Mapping[str, Any], idempotency_key: str
+) -> Session:
+    """Create a Checkout session at Stripe, or return the one of this idempotency key.
+
+    Raises StripeNotConfigured; StripeAway if it is unknown whether the session exists; StripeRefused.
+    """
+    if settings.stripe_key is None:
+        raise StripeNotConfigured("This service has no payment links. Pay by bank transfer.")
+    client = stripe.StripeClient(
+        settings.stripe_key.get_secret_value(),
+        http_client=_Transport(outbound),
+        base_addresses={"api": settings.stripe_api_base},
+        max_network_retries=0,
+    )
+    try:
+        return await client.v1.checkout.sessions.create_async(
+            params,  # type: ignore[arg-type] # a mapping with the members of its TypedDict
+            {"idempotency_key": idempotency_key},
+        )
+    except stripe.StripeError as error:
+        raise _problem_of(error) from error
+
+
+def _problem_of(error: stripe.StripeError) -> Problem:
+    """Return the problem for an error of Stripe; log its message, which is for the operator."""
+    _log.warning(
+        "stripe_failed",
+        error=type(error).__name__,
+        status=error.http_status,
+        code=error.code,
+        message=str(error),
+    )
+    if isinstance(error, stripe.APIConnectionError) or error.http_status in _RETRYABLE:
+        return StripeAway(
+            "Stripe did not answer; nothing was charged. Try again, or pay by bank transfer.",
+            retry_after=RETRY_AFTER_S,
+        )
+    return StripeRefused(
+        "Stripe refused to create a payment link; nothing was charged. Pay by bank transfer, or ask the vendor.",
+        stripe_status=error.http_status,
+        stripe_code=error.code,
+        stripe_request_id=error.request_id,
+    )
+
+
+def minor_units(amount: Money) -> int | None:
+    """Return the amount in Stripe's smallest unit of the currency, or None if it is not a whole number."""
+    places = _DECIMALS.get(amount.currency, decimals_of(amount.currency))
+    units = amount.quantized().amount.scaleb(places)
+    count = int(units)
+    return count if count == units else None

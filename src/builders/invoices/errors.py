@@ -1,4 +1,4 @@
-"""Refusals of the invoices."""
+"""Errors of the invoices."""
 
 from builders.kit.errors import Problem
 
@@ -13,42 +13,42 @@ class InvoiceNotFound(Problem):
 
 
 class InvalidTransition(Problem):
-    """The invoice cannot become that."""
+    """The status of the invoice does not allow this transition."""
 
     status, code = 409, "invalid_transition"
 
 
 class NothingDue(Problem):
-    """Nothing of the invoice is left to be paid."""
+    """No amount of the invoice is due."""
 
     status, code = 409, "nothing_due"
 
 
 class StripeNotConfigured(Problem):
-    """Payment by link is not set up here."""
+    """This service has no payment links."""
 
     status, code = 503, "stripe_not_configured"
 
 
 class StripeAway(Problem):
-    """Stripe cannot be reached."""
+    """Stripe did not answer."""
 
     status, code = 503, "stripe_away"
 
 
 class StripeRefused(Problem):
-    """Stripe refused."""
+    """Stripe refused the request."""
 
     status, code = 502, "stripe_refused"
 
 
 class EventMalformed(Problem):
-    """The signed body is no event of Stripe."""
+    """The signed body is not a Stripe event."""
 
     status, code = 400, "event_malformed"
 
 
 class SignatureInvalid(Problem):
-    """The signature is not Stripe's."""
+    """The signature is not valid."""
 
     status, code = 400, "signature_invalid"

@@ -1,4 +1,4 @@
-"""What invoices tell."""
+"""Events of the invoices."""
 
 from datetime import datetime
 from typing import Annotated, Self
@@ -17,26 +17,26 @@ class InvoiceData(BaseModel):
 
     id: Annotated[UUID, Field(description="Identifier of the invoice.")]
     number: Annotated[str, Field(description="Number of the invoice, unique and without gaps.")]
-    status: Annotated[InvoiceStatus, Field(description="InvoiceStatus after the event.")]
+    status: Annotated[InvoiceStatus, Field(description="Status after the event.")]
     currency: Annotated[str, Field(description="ISO 4217 code of all amounts.")]
     subtotal: Annotated[Money, Field(description="Sum of the lines, before tax.")]
     tax_total: Annotated[Money, Field(description="Sum of the tax of the lines.")]
     total: Annotated[Money, Field(description="Subtotal and tax.")]
-    credit_applied: Annotated[Money, Field(description="Part that the account's credit paid at issue.")]
-    amount_paid: Annotated[Money, Field(description="What payments have paid.")]
-    amount_due: Annotated[Money, Field(description="What is still to be paid.")]
+    credit_applied: Annotated[Money, Field(description="Credit of the account that was used at issue.")]
+    amount_paid: Annotated[Money, Field(description="Sum of the payments.")]
+    amount_due: Annotated[Money, Field(description="Amount that is still owed.")]
     issued_at: Annotated[datetime, Field(description="When the invoice was issued.")]
-    due_at: Annotated[datetime, Field(description="When it is to be paid.")]
+    due_at: Annotated[datetime, Field(description="When payment is due.")]
     paid_at: Annotated[datetime | None, Field(description="When it was paid in full; null before.")]
-    suspends_at: Annotated[datetime, Field(description="When the names are suspended unless it is paid.")]
+    suspends_at: Annotated[datetime, Field(description="When the names are suspended unless the invoice is paid.")]
     promotion_id: InvoicePromotionId
     alias_ids: Annotated[list[UUID], Field(description="The names that its lines charge for.")]
 
     @classmethod
     def of(cls, invoice: Invoice) -> Self:
-        """The invoice as news."""
+        """Return the data of an issued invoice."""
         if invoice.number is None or invoice.issued_at is None:
-            raise ValueError("A draft is no news.")
+            raise ValueError("Drafts have no events.")
         return cls(
             id=invoice.id,
             number=invoice.number,
@@ -84,7 +84,7 @@ INVOICE_CREATED = declare(
     Event(
         name="invoice.created",
         version=1,
-        description="An invoice was issued; it has its number.",
+        description="An invoice was issued.",
         example=_example(InvoiceStatus.OPEN),
     )
 )
@@ -92,7 +92,7 @@ INVOICE_PAID = declare(
     Event(
         name="invoice.paid",
         version=1,
-        description="An invoice is paid in full; told once.",
+        description="An invoice is paid in full; published once.",
         example=_example(InvoiceStatus.PAID, paid="24.00"),
     )
 )
@@ -108,7 +108,7 @@ INVOICE_REMINDED = declare(
     Event(
         name="invoice.reminded",
         version=1,
-        description="An invoice is overdue for a week, and its account is reminded again.",
+        description="An invoice is overdue for a week. The account gets a second reminder.",
         example=_example(InvoiceStatus.OPEN),
         internal=True,
     )
@@ -117,7 +117,7 @@ INVOICE_GRACE_ENDED = declare(
     Event(
         name="invoice.grace_ended",
         version=1,
-        description="The time to pay an overdue invoice is over: its names are to be suspended.",
+        description="The grace period of an overdue invoice has ended. Its names are suspended.",
         example=_example(InvoiceStatus.OPEN),
         internal=True,
     )
@@ -126,7 +126,7 @@ INVOICE_UNCOLLECTIBLE = declare(
     Event(
         name="invoice.uncollectible",
         version=1,
-        description="An invoice is given up; its names are released into quarantine.",
+        description="An invoice is uncollectible. Its names are released into quarantine.",
         example=_example(InvoiceStatus.UNCOLLECTIBLE),
     )
 )
@@ -134,7 +134,7 @@ INVOICE_VOIDED = declare(
     Event(
         name="invoice.voided",
         version=1,
-        description="An invoice was voided: nothing is owed, and what was paid is credit.",
+        description="An invoice was voided. Nothing is owed, and its payments became credit.",
         example=_example(InvoiceStatus.VOID),
     )
 )

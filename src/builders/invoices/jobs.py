@@ -1,11 +1,11 @@
-"""What invoices do by themselves: letters about what happened, and what happens when nobody pays."""
+"""Jobs of the invoices: emails about events, the overdue timeline, and pruning."""
 
 from uuid import UUID
 
 from procrastinate import JobContext
 
-from builders.invoices import mailing, receiving, timeline
-from builders.invoices.mailing import Occasion
+from builders.invoices import emails, stripe_events, timeline
+from builders.invoices.emails import Occasion
 from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
@@ -16,7 +16,7 @@ from builders.kit.jobs import queue
 async def send_mail(context: JobContext, account_id: str, invoice_id: str, occasion: str) -> None:
     """Send one email about one invoice."""
     async with queue.database(context).transaction() as conn:
-        await mailing.send(
+        await emails.send(
             conn,
             keyring=queue.keyring(context),
             settings=queue.settings(context),
@@ -34,57 +34,57 @@ async def _enqueue_mail(conn: Conn, event: PublishedEvent, occasion: Occasion) -
 
 
 @dispatcher.subscribe("invoice.created", name="invoices.mail_issued", alias="builders.invoices.jobs.mail_issued")
-async def mail_issued(conn: Conn, told: PublishedEvent) -> None:
-    """Has the invoice mailed."""
-    await _enqueue_mail(conn, told, Occasion.ISSUED)
+async def mail_issued(conn: Conn, event: PublishedEvent) -> None:
+    """Enqueue the email with the invoice."""
+    await _enqueue_mail(conn, event, Occasion.ISSUED)
 
 
 @dispatcher.subscribe("invoice.paid", name="invoices.mail_paid", alias="builders.invoices.jobs.mail_paid")
-async def mail_paid(conn: Conn, told: PublishedEvent) -> None:
-    """Has thanks mailed for what was paid."""
-    await _enqueue_mail(conn, told, Occasion.PAID)
+async def mail_paid(conn: Conn, event: PublishedEvent) -> None:
+    """Enqueue the email that confirms the payment."""
+    await _enqueue_mail(conn, event, Occasion.PAID)
 
 
 @dispatcher.subscribe("invoice.voided", name="invoices.mail_voided")
-async def mail_voided(conn: Conn, told: PublishedEvent) -> None:
-    """Enqueue the mail that says why an invoice is void, and what replaces it."""
-    await _enqueue_mail(conn, told, Occasion.VOIDED)
+async def mail_voided(conn: Conn, event: PublishedEvent) -> None:
+    """Enqueue the email that says why the invoice is void and which invoice replaces it."""
+    await _enqueue_mail(conn, event, Occasion.VOIDED)
 
 
 @dispatcher.subscribe("invoice.overdue", name="invoices.mail_overdue", alias="builders.invoices.jobs.mail_overdue")
-async def mail_overdue(conn: Conn, told: PublishedEvent) -> None:
-    """Has the first reminder mailed."""
-    await _enqueue_mail(conn, told, Occasion.OVERDUE)
+async def mail_overdue(conn: Conn, event: PublishedEvent) -> None:
+    """Enqueue the first reminder."""
+    await _enqueue_mail(conn, event, Occasion.OVERDUE)
 
 
 @dispatcher.subscribe(
     "invoice.reminded", name="invoices.mail_reminded", alias="builders.invoices.jobs.mail_reminded"
 )
-async def mail_reminded(conn: Conn, told: PublishedEvent) -> None:
-    """Has the second reminder mailed."""
-    await _enqueue_mail(conn, told, Occasion.REMINDED)
+async def mail_reminded(conn: Conn, event: PublishedEvent) -> None:
+    """Enqueue the second reminder."""
+    await _enqueue_mail(conn, event, Occasion.REMINDED)
 
 
 @dispatcher.subscribe(
     "invoice.grace_ended", name="invoices.mail_grace_ended", alias="builders.invoices.jobs.mail_grace_ended"
 )
-async def mail_grace_ended(conn: Conn, told: PublishedEvent) -> None:
-    """Says by mail that the names are suspended."""
-    await _enqueue_mail(conn, told, Occasion.GRACE_ENDED)
+async def mail_grace_ended(conn: Conn, event: PublishedEvent) -> None:
+    """Enqueue the email about the suspension of the names."""
+    await _enqueue_mail(conn, event, Occasion.GRACE_ENDED)
 
 
 @dispatcher.subscribe(
     "invoice.uncollectible", name="invoices.mail_uncollectible", alias="builders.invoices.jobs.mail_uncollectible"
 )
-async def mail_uncollectible(conn: Conn, told: PublishedEvent) -> None:
-    """Says by mail that the names are released."""
-    await _enqueue_mail(conn, told, Occasion.UNCOLLECTIBLE)
+async def mail_uncollectible(conn: Conn, event: PublishedEvent) -> None:
+    """Enqueue the email about the release of the names."""
+    await _enqueue_mail(conn, event, Occasion.UNCOLLECTIBLE)
 
 
 @queue.app.periodic(cron="*/10 * * * *")
 @queue.app.task(name="invoices.advance", queueing_lock="invoices.advance", pass_context=True)
 async def advance(context: JobContext, timestamp: int) -> None:
-    """Reminds of overdue invoices, ends their grace, and gives up those that nobody paid."""
+    """Remind of overdue invoices, end their grace period, and mark those uncollectible that stay unpaid."""
     del timestamp
     await timeline.advance(queue.database(context))
 
@@ -92,7 +92,7 @@ async def advance(context: JobContext, timestamp: int) -> None:
 @queue.app.periodic(cron="47 3 * * *")
 @queue.app.task(name="invoices.prune", queueing_lock="invoices.prune", pass_context=True)
 async def prune(context: JobContext, timestamp: int) -> None:
-    """Forgets old events of Stripe that were none of ours."""
+    """Delete old Stripe events that were ignored."""
     del timestamp
     async with queue.database(context).connection() as conn:
-        await receiving.prune(conn)
+        await stripe_events.prune(conn)

@@ -1,182 +1,258 @@
-"""An invoice as a PDF: A4, as many pages as its lines need, the head of the table on each."""
+"""Write an invoice as a PDF in A4, with the head of the table on each page.
 
+Without a font, the text is limited to Windows-1252, which every PDF reader has: accents that it lacks are dropped,
+Greek and Cyrillic are transliterated, and other characters become question marks. The HTML page shows all text.
+"""
+
+import asyncio
 import logging
+import unicodedata
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from fontTools.ttLib import TTLibError  # type: ignore[import-untyped] # it has no types
 from fpdf import FPDF
 from fpdf.enums import MethodReturnValue, XPos, YPos
 
-from builders.invoices import latin
-from builders.invoices.sheet import Row, Sheet
+from builders.invoices import document
+from builders.invoices.document import Document, Row
+from builders.invoices.records import Invoice
 from builders.kit.process import log
 from builders.kit.values import clock
 
 MARGIN = 18.0  # mm
 LINE = 4.6  # mm
-BOTTOM = 24.0  # mm that are kept free for the foot
-WIDTHS = (86.0, 16.0, 34.0, 38.0)  # mm; of what is left of A4
-PAGES = "  {nb}"  # stands for their count: no text that is written has two spaces in a row, or it would too
+BOTTOM = 24.0  # mm, free for the footer
+WIDTHS = (86.0, 16.0, 34.0, 38.0)  # mm of the columns
+PAGES = "  {nb}"  # placeholder for the page count; other text never has two spaces in a row
 HEADS = ("Description", "Quantity", "Unit price", "Amount")
-INK, SOFT, RULE = (17, 24, 39), (91, 100, 114), (209, 213, 219)
-_FONTS = {b"\0\1\0\0", b"OTTO", b"true", b"ttcf"}  # how such files begin
+TEXT_COLOR, MUTED_COLOR, RULE_COLOR = (17, 24, 39), (91, 100, 114), (209, 213, 219)
+_FONT_SIGNATURES = {b"\0\1\0\0", b"OTTO", b"true", b"ttcf"}
+# A separate executor with one thread: many PDFs at once would block the default executor, which resolves host
+# names.
+_executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="invoice-pdf")
 _log = log.get_logger()
 
-# What a font lacks it says for each letter of each line; the reader sees it.
+ENCODING = "cp1252"
+_UNKNOWN = "?"
+# Pairs: a lower-case letter, and its transliteration.
+_TABLE = """
+α a β v γ g δ d ε e ζ z η i θ th ι i κ k λ l μ m ν n ξ x ο o π p ρ r σ s ς s τ t υ y φ f χ ch ψ ps ω o
+а a б b в v г g д d е e ж zh з z и i й y к k л l м m н n о o п p р r с s т t у u ф f х kh ц ts ч ch ш sh щ shch
+ы y э e ю yu я ya і i ї yi є ye ґ g ў u ђ dj ј j љ lj њ nj ћ c џ dz ѓ g ќ k ѕ dz
+ł l đ d ħ h ŧ t ŋ ng ı i ə e ɓ b ɗ d \u2010 - \u2011 - \u2012 - \u2212 - \u2192 -> \u2044 /
+"""  # noqa: RUF001 - confusable characters are the purpose of the table
+_WORDS = _TABLE.split()
+_TRANSLITERATED = {**dict(zip(_WORDS[::2], _WORDS[1::2], strict=True)), "ъ": "", "ь": "", "ß": "ss"}
+
+# These packages log each character that a font lacks.
 logging.getLogger("fpdf").setLevel(logging.ERROR)
 logging.getLogger("fontTools").setLevel(logging.ERROR)
 
 
-class _Paper(FPDF):
-    """The paper: fonts, and what stands on each page."""
+class _Writer(FPDF):
+    """The PDF of one invoice: fonts, colors and the footer of each page."""
 
-    def __init__(self, sheet: Sheet, font: Path | None) -> None:
+    def __init__(self, source: Document, font: Path | None) -> None:
         super().__init__(format="A4")
-        self.sheet = sheet
-        self.said: Callable[[str], str] = latin.spell
+        self.source = source
+        self.clean: Callable[[str], str] = transliterate
         self.face = "helvetica"
-        self.core_fonts_encoding = latin.ENCODING
-        if font is not None and self._has(font):
-            self.face, self.said = "given", latin.visible
+        self.core_fonts_encoding = ENCODING
+        if font is not None and self._load_font(font):
+            self.face, self.clean = "custom", _visible_line
         self.set_margins(MARGIN, MARGIN)
         self.set_auto_page_break(auto=True, margin=BOTTOM)
-        self.set_title(self.said(f"Invoice {sheet.number}"))
+        self.set_title(self.clean(f"Invoice {source.number}"))
         self.set_creator("Builders")
         self.set_creation_date(clock.now())
         self.alias_nb_pages(PAGES)
 
-    def _has(self, font: Path) -> bool:
-        """Whether the font can be had: an invoice is written without it rather than not at all."""
+    def _load_font(self, font: Path) -> bool:
+        """Load the font; log and return False if it is not usable."""
         try:
-            with font.open("rb") as file:  # asked first: the package leaves open what is none
-                is_one = file.read(4) in _FONTS
-            for style in ("", "B") if is_one else ():
-                self.add_font("given", style, font)
+            with font.open("rb") as file:  # fpdf2 does not close a file that is not a font
+                is_font = file.read(4) in _FONT_SIGNATURES
+            for style in ("", "B") if is_font else ():
+                self.add_font("custom", style, font)
         except (OSError, TTLibError):
-            is_one = False
-        if not is_one:
+            is_font = False
+        if not is_font:
             _log.error("invoice_font_unusable", font=font.name)
-        return is_one
+        return is_font
 
-    def ink(self, size: float, *, bold: bool = False, color: tuple[int, int, int] = INK) -> None:
-        """How what follows is written."""
+    def set_style(self, size: float, *, bold: bool = False, color: tuple[int, int, int] = TEXT_COLOR) -> None:
+        """Set the size, weight and color of the following text."""
         self.set_font(self.face, "B" if bold else "", size)
         self.set_text_color(*color)
 
-    def line_of(self, text: str, *, width: float = 0, align: str = "L", last: bool = True) -> None:
-        """One line of text; `last` begins the next line."""
+    def write_line(self, text: str, *, width: float = 0, align: str = "L", last: bool = True) -> None:
+        """Write one line of text; with `last`, continue on the next line."""
         after = (XPos.LMARGIN, YPos.NEXT) if last else (XPos.RIGHT, YPos.TOP)
-        self.cell(width, LINE, self.said(text), align=align, new_x=after[0], new_y=after[1])
+        self.cell(width, LINE, self.clean(text), align=align, new_x=after[0], new_y=after[1])
 
-    def rule(self) -> None:
-        """A thin line across."""
-        self.set_draw_color(*RULE)
+    def draw_rule(self) -> None:
+        """Draw a thin line across the page."""
+        self.set_draw_color(*RULE_COLOR)
         self.line(self.l_margin, self.y, self.w - self.r_margin, self.y)
 
     def footer(self) -> None:
-        """The number on each page, as fpdf2 asks for it."""
+        """Write the invoice number and the page number; fpdf2 calls this for each page."""
         self.set_y(-16)
-        self.ink(8, color=SOFT)
+        self.set_style(8, color=MUTED_COLOR)
         page = f"{self.page_no()} / {PAGES}"
-        self.cell(0, LINE, f"{self.said(self.sheet.number)}   {page}", align="C")
+        self.cell(0, LINE, f"{self.clean(self.source.number)}   {page}", align="C")
 
 
-def write(sheet: Sheet, *, font: Path | None = None) -> bytes:
-    """The file; whatever a name holds, it is written."""
-    paper = _Paper(sheet, font)
-    paper.add_page()
-    _head(paper)
-    _table(paper)
-    _totals(paper)
-    return bytes(paper.output())
+async def render_pdf(invoice: Invoice, *, font: Path | None) -> bytes:
+    """Return the invoice as a PDF. A thread writes it, because 2,000 lines take a second."""
+    source = document.describe(invoice)
+    return await asyncio.get_running_loop().run_in_executor(_executor, lambda: write_pdf(source, font=font))
 
 
-def _head(paper: _Paper) -> None:
-    sheet = paper.sheet
-    paper.ink(20, bold=True)
-    paper.cell(0, 10, paper.said(f"Invoice {sheet.number}"), new_x=XPos.LMARGIN, new_y=YPos.NEXT)
-    paper.ink(10, color=SOFT)
-    test = " (sandbox: not a real invoice)" if sheet.is_test else ""
-    paper.line_of(f"{sheet.standing}{test}")
-    paper.ln(4)
-    top, middle = paper.y, paper.l_margin + (paper.w - 2 * MARGIN) / 2
-    _party(paper, "From", sheet.seller)
-    below = paper.y
-    paper.set_left_margin(middle)
-    paper.set_y(top)
-    _party(paper, "To", sheet.buyer)
-    paper.set_left_margin(MARGIN)
-    paper.set_xy(MARGIN, max(below, paper.y) + 3)
-    for name, value in sheet.facts:
-        paper.ink(9, color=SOFT)
-        paper.line_of(name, width=24, last=False)
-        paper.ink(9)
-        paper.multi_cell(0, LINE, paper.said(value), align="L", new_x=XPos.LMARGIN, new_y=YPos.NEXT)
-    paper.ln(5)
+def write_pdf(source: Document, *, font: Path | None = None) -> bytes:
+    """Return the PDF of an invoice with any text."""
+    pdf = _Writer(source, font)
+    pdf.add_page()
+    _head(pdf)
+    _table(pdf)
+    _totals(pdf)
+    return bytes(pdf.output())
 
 
-def _party(paper: _Paper, name: str, lines: Sequence[str]) -> None:
-    paper.ink(8, color=SOFT)
-    paper.line_of(name)
-    width = (paper.w - 2 * MARGIN) / 2 - 4
+def _head(pdf: _Writer) -> None:
+    source = pdf.source
+    pdf.set_style(20, bold=True)
+    pdf.cell(0, 10, pdf.clean(f"Invoice {source.number}"), new_x=XPos.LMARGIN, new_y=YPos.NEXT)
+    pdf.set_style(10, color=MUTED_COLOR)
+    test = " (sandbox: not a real invoice)" if source.is_test else ""
+    pdf.write_line(f"{source.status}{test}")
+    pdf.ln(4)
+    top, middle = pdf.y, pdf.l_margin + (pdf.w - 2 * MARGIN) / 2
+    _party(pdf, "From", source.seller)
+    below = pdf.y
+    pdf.set_left_margin(middle)
+    pdf.set_y(top)
+    _party(pdf, "To", source.buyer)
+    pdf.set_left_margin(MARGIN)
+    pdf.set_xy(MARGIN, max(below, pdf.y) + 3)
+    for name, value in source.facts:
+        pdf.set_style(9, color=MUTED_COLOR)
+        pdf.write_line(name, width=24, last=False)
+        pdf.set_style(9)
+        pdf.multi_cell(0, LINE, pdf.clean(value), align="L", new_x=XPos.LMARGIN, new_y=YPos.NEXT)
+    pdf.ln(5)
+
+
+def _party(pdf: _Writer, name: str, lines: Sequence[str]) -> None:
+    pdf.set_style(8, color=MUTED_COLOR)
+    pdf.write_line(name)
+    width = (pdf.w - 2 * MARGIN) / 2 - 4
     for at, text in enumerate(lines):
-        paper.ink(10, bold=at == 0)
-        paper.multi_cell(width, LINE, paper.said(text), align="L", new_x=XPos.LMARGIN, new_y=YPos.NEXT)
+        pdf.set_style(10, bold=at == 0)
+        pdf.multi_cell(width, LINE, pdf.clean(text), align="L", new_x=XPos.LMARGIN, new_y=YPos.NEXT)
 
 
-def _table(paper: _Paper) -> None:
-    _table_head(paper)
-    for row in paper.sheet.rows:
-        _row(paper, row)
-    paper.ln(3)
+def _table(pdf: _Writer) -> None:
+    _table_head(pdf)
+    for row in pdf.source.rows:
+        _row(pdf, row)
+    pdf.ln(3)
 
 
-def _table_head(paper: _Paper) -> None:
-    paper.ink(8, bold=True, color=SOFT)
+def _table_head(pdf: _Writer) -> None:
+    pdf.set_style(8, bold=True, color=MUTED_COLOR)
     for at, (head, width) in enumerate(zip(HEADS, WIDTHS, strict=True)):
-        paper.line_of(head, width=width, align="R" if at else "L", last=at == len(HEADS) - 1)
-    paper.rule()
-    paper.ln(1)
+        pdf.write_line(head, width=width, align="R" if at else "L", last=at == len(HEADS) - 1)
+    pdf.draw_rule()
+    pdf.ln(1)
 
 
-def _row(paper: _Paper, row: Row) -> None:
-    paper.ink(9)
-    wrapped = _wrapped(paper, paper.said(row.description), width=WIDTHS[0] - 4)
-    if paper.y + LINE * (len(wrapped) + 1) + 1 > paper.h - BOTTOM:
-        paper.add_page()
-        _table_head(paper)
-        paper.ink(9)
+def _row(pdf: _Writer, row: Row) -> None:
+    pdf.set_style(9)
+    wrapped = _wrapped(pdf, pdf.clean(row.description), width=WIDTHS[0] - 4)
+    if pdf.y + LINE * (len(wrapped) + 1) + 1 > pdf.h - BOTTOM:
+        pdf.add_page()
+        _table_head(pdf)
+        pdf.set_style(9)
     for at, text in enumerate(wrapped):
-        paper.cell(WIDTHS[0], LINE, text, new_x=XPos.RIGHT, new_y=YPos.TOP)
+        pdf.cell(WIDTHS[0], LINE, text, new_x=XPos.RIGHT, new_y=YPos.TOP)
         if at == 0:
             for value, width in zip((row.quantity, row.unit, row.amount), WIDTHS[1:], strict=True):
-                paper.line_of(value, width=width, align="R", last=False)
-        paper.ln(LINE)
-    paper.ink(8, color=SOFT)
-    paper.line_of(row.period)
-    paper.rule()
-    paper.ln(1)
+                pdf.write_line(value, width=width, align="R", last=False)
+        pdf.ln(LINE)
+    pdf.set_style(8, color=MUTED_COLOR)
+    pdf.write_line(row.period)
+    pdf.draw_rule()
+    pdf.ln(1)
 
 
-def _wrapped(paper: _Paper, text: str, *, width: float) -> list[str]:
-    """The text in lines of this width; most have one, and to find that out costs little."""
-    if paper.get_string_width(text) <= width:
+def _wrapped(pdf: _Writer, text: str, *, width: float) -> list[str]:
+    """Return the text in lines of this width; measure first, because most texts have one line."""
+    if pdf.get_string_width(text) <= width:
         return [text]
-    lines = paper.multi_cell(width + 2, LINE, text, dry_run=True, output=MethodReturnValue.LINES, align="L")
+    lines = pdf.multi_cell(width + 2, LINE, text, dry_run=True, output=MethodReturnValue.LINES, align="L")
     return [str(each) for each in lines] if isinstance(lines, list) else [text]
 
 
-def _totals(paper: _Paper) -> None:
-    needed = LINE * (len(paper.sheet.totals) + 5)
-    if paper.y + needed > paper.h - BOTTOM:
-        paper.add_page()
+def _totals(pdf: _Writer) -> None:
+    needed = LINE * (len(pdf.source.totals) + 5)
+    if pdf.y + needed > pdf.h - BOTTOM:
+        pdf.add_page()
     left = sum(WIDTHS) - 80
-    for name, value in (*paper.sheet.totals, ("Amount due", paper.sheet.due)):
-        paper.set_x(MARGIN + left)
-        paper.ink(10, bold=name in {"Total", "Amount due"})
-        paper.line_of(name, width=38, last=False)
-        paper.line_of(value, width=42, align="R")
-    paper.ln(5)
-    paper.ink(10)
-    paper.multi_cell(0, LINE + 0.6, paper.said(paper.sheet.note), align="L")
+    for name, value in (*pdf.source.totals, ("Amount due", pdf.source.due)):
+        pdf.set_x(MARGIN + left)
+        pdf.set_style(10, bold=name in {"Total", "Amount due"})
+        pdf.write_line(name, width=38, last=False)
+        pdf.write_line(value, width=42, align="R")
+    pdf.ln(5)
+    pdf.set_style(10)
+    pdf.multi_cell(0, LINE + 0.6, pdf.clean(pdf.source.note), align="L")
+
+
+def transliterate(text: str) -> str:
+    """Return the text on one line, in characters of Windows-1252 only."""
+    return "".join(map(_transliterate, _visible_line(text)))
+
+
+def _visible_line(text: str) -> str:
+    """Return the text on one line, without control characters; lone surrogates become question marks."""
+    visible = "".join(map(_visible_character, unicodedata.normalize("NFC", text)))
+    return " ".join(visible.split())
+
+
+def _visible_character(char: str) -> str:
+    match unicodedata.category(char):
+        case "Cc" | "Zl" | "Zp" | "Zs":
+            return " "
+        case "Cf":
+            return ""
+        case "Cs":
+            return _UNKNOWN
+        case _:
+            return char
+
+
+def _transliterate(char: str) -> str:
+    if _is_encodable(char):
+        return char
+    lower = char.lower()
+    if lower in _TRANSLITERATED:
+        found = _TRANSLITERATED[lower]
+        return found if char == lower else found.capitalize()
+    decomposed = unicodedata.normalize("NFKD", char)
+    bare = "".join(each for each in decomposed if not unicodedata.combining(each))
+    if not bare:
+        return ""  # a combining accent alone
+    if bare == char:
+        return _UNKNOWN
+    return "".join(map(_transliterate, bare))
+
+
+def _is_encodable(char: str) -> bool:
+    try:
+        char.encode(ENCODING)
+    except UnicodeEncodeError:
+        return False
+    return True

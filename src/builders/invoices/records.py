@@ -1,6 +1,6 @@
-"""What crosses the door of the invoices."""
+"""Records of the invoices."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -11,14 +11,14 @@ from uuid import UUID
 from builders.kit.process.settings import Settings
 from builders.kit.values.money import Money
 
-# From the due date on: first reminder at once, then these.
+# Steps of the overdue timeline, counted from the due date; the first reminder is sent on the due date.
 SECOND_REMINDER = timedelta(days=7)
-GRACE = timedelta(days=14)  # then names are suspended
-GIVEN_UP = timedelta(days=44)  # then names are released
+GRACE = timedelta(days=14)  # then the names are suspended
+UNCOLLECTIBLE_AFTER = timedelta(days=44)  # then the names are released
 
 
 class InvoiceStatus(StrEnum):
-    """Where an invoice stands; paid and void are final. Overdue is an open one past its due date."""
+    """The status of an invoice; paid and void are final. An open invoice past its due date is overdue."""
 
     DRAFT = "draft"
     OPEN = "open"
@@ -27,18 +27,8 @@ class InvoiceStatus(StrEnum):
     UNCOLLECTIBLE = "uncollectible"
 
 
-# What an invoice may become (a draft may be deleted too).
-MOVES: Mapping[InvoiceStatus, frozenset[InvoiceStatus]] = {
-    InvoiceStatus.DRAFT: frozenset({InvoiceStatus.OPEN}),
-    InvoiceStatus.OPEN: frozenset({InvoiceStatus.PAID, InvoiceStatus.VOID, InvoiceStatus.UNCOLLECTIBLE}),
-    InvoiceStatus.UNCOLLECTIBLE: frozenset({InvoiceStatus.PAID, InvoiceStatus.VOID}),
-    InvoiceStatus.PAID: frozenset(),
-    InvoiceStatus.VOID: frozenset(),
-}
-
-
 class Stage(IntEnum):
-    """How far the overdue timeline of an open invoice has come."""
+    """The last step of the overdue timeline that an open invoice has passed."""
 
     NONE = 0
     REMINDED = 1
@@ -47,36 +37,36 @@ class Stage(IntEnum):
 
 
 class CreditKind(StrEnum):
-    """Why credit was booked."""
+    """Why a credit entry was booked."""
 
     GRANTED = "granted"  # by the operator
     APPLIED = "applied"  # used for an invoice
-    OVERPAID = "overpaid"  # more came than was due
-    RETURNED = "returned"  # of an invoice that was voided, or of a claim that was undone
+    OVERPAID = "overpaid"  # the part of a payment that exceeds the amount due
+    RETURNED = "returned"  # from a voided invoice, or from an undone claim
 
 
 class Outcome(StrEnum):
-    """What became of an event of Stripe."""
+    """The result of a Stripe event."""
 
-    APPLIED = "applied"  # money was booked
-    NOTED = "noted"  # a checkout has ended without money
-    IGNORED = "ignored"  # of nothing that is ours
-    DISCREPANCY = "discrepancy"  # an operator has to look
+    APPLIED = "applied"  # a payment was booked
+    NOTED = "noted"  # recorded; there was no payment to book
+    IGNORED = "ignored"  # not about a checkout session of this service
+    DISCREPANCY = "discrepancy"  # does not match the stored data; for the operator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seller:
-    """Who sells, and the tax that is due on it, as the settings are at issue."""
+    """The seller and the tax rate, copied from the settings when an invoice is issued."""
 
     name: str
     address: Sequence[str] = ()  # its lines
     tax_id: str | None = None
-    bank: str | None = None  # where a transfer goes
+    bank: str | None = None  # account for bank transfers
     tax_rate: Decimal = Decimal(0)  # percent, exact
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
-        """The seller of these settings."""
+        """Return the seller that the settings describe."""
         return cls(
             name=settings.seller_name,
             address=settings.seller_address,
@@ -88,7 +78,7 @@ class Seller:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Buyer:
-    """Whom an invoice is for."""
+    """The buyer on an invoice."""
 
     name: str
     address: Sequence[str] = ()  # its lines
@@ -99,7 +89,7 @@ class Buyer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BillingDetails:
-    """Whom the account wants its invoices made out to; None where it has said nothing."""
+    """The buyer that an account has set for its invoices; None and empty where not set."""
 
     name: str | None
     address: Sequence[str] = ()
@@ -110,29 +100,43 @@ class BillingDetails:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewLine:
-    """What is to be charged, before tax."""
+    """A line to invoice, before amounts and tax are calculated."""
 
     description: str
     alias_id: UUID | None
     quantity: int
     unit_amount: Money
     period_start: datetime
-    period_end: datetime | None  # None for what is paid once and kept
+    period_end: datetime | None  # None: paid once, without an end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line(NewLine):
-    """A line of an invoice; its tax is rounded by itself, and the invoice's is their sum."""
+    """A line of an invoice. Its tax is rounded per line; the tax of the invoice is the sum."""
 
     id: UUID
     amount: Money  # before tax
     tax_amount: Money
-    credited_at: datetime | None = None  # when what was paid for it became credit
+    credited_at: datetime | None = None  # when the paid amount became credit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """The lines of an invoice with their amounts, and the sums."""
+
+    lines: Sequence[Line]
+    subtotal: Money
+    tax_total: Money
+
+    @property
+    def total(self) -> Money:
+        """The sum with tax."""
+        return self.subtotal + self.tax_total
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charge:
-    """A line that charges for a name, with the state of its invoice."""
+    """An invoice line for a name, with the status of its invoice."""
 
     alias_id: UUID
     line_id: UUID
@@ -148,30 +152,30 @@ class Charge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Payment:
-    """Money that came for an invoice."""
+    """A payment received for an invoice."""
 
     id: UUID
     method: str
     reference: str
     amount: Money
-    overpaid: Money  # the part of it that became credit
+    overpaid: Money  # the part that became credit
     created_at: datetime
 
 
 class VoidReason(StrEnum):
     """Why an invoice is void."""
 
-    RELEASED = "released"  # names on it were released, and nothing is owed for them
+    RELEASED = "released"  # names on it were released, and their periods are not owed
     CANCELLED = "cancelled"  # by the operator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invoice:
-    """An invoice; of a list it comes without its lines."""
+    """An invoice; in a list, without its lines."""
 
     id: UUID
     account_id: UUID
-    number: str | None  # None while it is a draft
+    number: str | None  # None for a draft; assigned by `assign_number` at issue
     is_test: bool
     status: InvoiceStatus
     currency: str
@@ -182,7 +186,7 @@ class Invoice:
     credit_applied: Money
     amount_paid: Money
     seller: Seller
-    buyer: Buyer | None  # None while it is a draft
+    buyer: Buyer | None  # None for a draft
     promotion_id: UUID | None
     stage: Stage
     payment_method: str | None  # of the newest payment
@@ -190,7 +194,7 @@ class Invoice:
     created_at: datetime
     issued_at: datetime | None
     due_at: datetime
-    counted_from: datetime  # the steps of being overdue: the due date, or later where a worker was late
+    counted_from: datetime  # start of the overdue timeline: the due date, or later if a step was late
     paid_at: datetime | None
     voided_at: datetime | None
     uncollectible_at: datetime | None
@@ -200,60 +204,60 @@ class Invoice:
 
     @property
     def amount_due(self) -> Money:
-        """What is still to be paid; nothing of a void one."""
+        """The amount that is still owed; zero for a void invoice."""
         if self.status is InvoiceStatus.VOID:
             return Money.zero(self.currency)
         return self.total - self.credit_applied - self.amount_paid
 
     def is_overdue(self, now: datetime) -> bool:
-        """Whether it is open past its due date."""
+        """Return whether the invoice is open past its due date."""
         return self.status is InvoiceStatus.OPEN and self.due_at <= now
 
     @property
     def suspends_at(self) -> datetime:
-        """When the names are suspended unless it is paid."""
+        """When the names are suspended unless the invoice is paid."""
         return self.counted_from + GRACE
 
     @property
     def releases_at(self) -> datetime:
-        """When the names are released unless it is paid."""
-        return self.counted_from + GIVEN_UP
+        """When the names are released unless the invoice is paid."""
+        return self.counted_from + UNCOLLECTIBLE_AFTER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Paid:
-    """What a payment did."""
+class PaymentResult:
+    """The result of booking a payment."""
 
     invoice: Invoice
     payment: Payment
-    repeated: bool  # the same was booked before, and nothing happened now
-    replacement: Invoice | None = None  # the invoice that the payment counts for, since it replaces this one
+    repeated: bool  # the payment was already booked; nothing changed
+    replacement: Invoice | None = None  # the invoice that replaces this one, if the payment paid it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreditEntry:
-    """A line of an account's credit; negative where credit was used."""
+    """An entry of an account's credit ledger; negative if it used credit."""
 
     id: UUID
     kind: CreditKind
     amount: Money
     reason: str
-    reference: str | None  # the operator's, of what was granted
+    reference: str | None  # of a grant, from the operator
     invoice_id: UUID | None
     created_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Granted:
-    """What a grant of credit did."""
+class CreditGrant:
+    """The result of granting credit."""
 
     entry: CreditEntry
-    repeated: bool  # the same was granted before, and nothing happened now
+    repeated: bool  # the credit was already granted; nothing changed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkout:
-    """A link to pay an invoice by."""
+    """A payment link for an invoice: a Stripe Checkout session."""
 
     id: UUID
     invoice_id: UUID
@@ -264,7 +268,7 @@ class Checkout:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StripeEvent:
-    """An event of Stripe, and what became of it."""
+    """A Stripe event and its result."""
 
     id: str
     type: str
@@ -277,7 +281,7 @@ class StripeEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """All that came for an invoice, for the operator."""
+    """An invoice with its payments and Stripe events, for the operator."""
 
     invoice: Invoice
     payments: Sequence[Payment]
@@ -286,7 +290,7 @@ class History:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credit:
-    """What an account has with us, and how it came about, newest first."""
+    """The credit of an account: a balance per currency, and the newest ledger entries."""
 
     balances: Sequence[Money]
     entries: Sequence[CreditEntry]

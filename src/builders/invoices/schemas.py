@@ -1,22 +1,13 @@
-"""What goes over the wire at the invoices."""
+"""Requests and responses of the invoices."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal, cast
 from uuid import UUID
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from builders.invoices import examples, sheet
-from builders.invoices.records import (
-    BillingDetails,
-    Buyer,
-    Invoice,
-    Line,
-    Outcome,
-    Seller,
-    StripeEvent,
-)
+from builders.invoices import document
+from builders.invoices.records import BillingDetails, Invoice, Outcome
 from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
 from builders.kit.http.fields import InvoicePromotionId, Livemode
 from builders.kit.http.pagination import Page, PageReply
@@ -25,26 +16,85 @@ from builders.kit.values.money import Money
 from builders.kit.values.texts import checked
 
 Plain = checked(texts.plain, "text_form")
-# Those of which there are no more: a draft is nobody's to see.
+# Without drafts, which the account cannot see.
 Issued = Literal["open", "paid", "void", "uncollectible"]
+_AT, _DUE = "2026-11-20T06:20:00Z", "2026-12-04T06:20:00Z"
+_ID, _ALIAS = "0193a1b2-0000-7000-8000-000000000009", "0193a1b2-0000-7000-8000-000000000002"
+_ADDRESS = ["1 Harbour Row", "Port Town"]
+
+
+def _usd(amount: str) -> dict[str, str]:
+    return {"amount": amount, "currency": "USD"}
+
+
+_ITEM: dict[str, Any] = {
+    "id": _ID,
+    "number": "INV-2026-000123",
+    "status": "open",
+    "overdue": False,
+    "currency": "USD",
+    "subtotal": _usd("24.00"),
+    "tax_rate": "20",
+    "tax_total": _usd("4.80"),
+    "total": _usd("28.80"),
+    "credit_applied": _usd("0.00"),
+    "amount_paid": _usd("0.00"),
+    "amount_due": _usd("28.80"),
+    "issued_at": _AT,
+    "due_at": _DUE,
+    "paid_at": None,
+    "voided_at": None,
+    "uncollectible_at": None,
+    "payment": None,
+    "promotion_id": None,
+    "livemode": True,
+}
+_DETAIL: dict[str, Any] = {
+    **_ITEM,
+    "seller": {
+        "name": "Harbour Names Ltd",
+        "address": ["1 Quay Street", "Port Town"],
+        "tax_id": "GB123456789",
+        "bank": "Bank of Quay, GB00 QUAY 0000 0000",
+    },
+    "buyer": {
+        "name": "Analytical Engines",
+        "address": _ADDRESS,
+        "country": "GB",
+        "tax_id": None,
+        "email": "ada@example.net",
+    },
+    "lines": [
+        {
+            "id": "0193a1b2-0000-7000-8000-00000000000a",
+            "description": "ada@harbour.example, 1 year",
+            "alias_id": _ALIAS,
+            "quantity": 1,
+            "unit_amount": _usd("24.00"),
+            "amount": _usd("24.00"),
+            "tax_amount": _usd("4.80"),
+            "period": {"start": _AT, "end": "2027-11-20T06:20:00Z"},
+        }
+    ],
+}
 
 
 class Party(Reply):
-    """Seller or buyer, as they were when the invoice was issued."""
+    """Seller or buyer at the time of issue."""
 
     name: Annotated[str, Field(description="Name of the person or company.")]
-    address: Annotated[list[str], Field(description="Its lines.")]
+    address: Annotated[list[str], Field(description="Lines of the postal address.")]
     tax_id: Annotated[str | None, Field(description="Tax number; null without one.")]
 
 
 class SellerReply(Party):
-    """Who sells."""
+    """The seller."""
 
-    bank: Annotated[str | None, Field(description="Where a transfer goes.")]
+    bank: Annotated[str | None, Field(description="Account for bank transfers; null without one.")]
 
 
 class BuyerReply(Party):
-    """Whom the invoice is for."""
+    """The buyer."""
 
     country: Annotated[str | None, Field(description="ISO 3166-1 alpha-2.")]
     email: Annotated[
@@ -54,25 +104,25 @@ class BuyerReply(Party):
 
 
 class PeriodReply(Reply):
-    """What time a line is for."""
+    """The period of a line."""
 
-    start: Annotated[datetime, Field(description="Beginning of the period.")]
-    end: Annotated[datetime | None, Field(description="null for what is paid once and kept.")]
+    start: Annotated[datetime, Field(description="Start of the period.")]
+    end: Annotated[datetime | None, Field(description="End of the period; null for a line that is paid once.")]
 
 
 class LineReply(Reply):
-    """A line; its tax is rounded half-even by itself, and the invoice's tax is the sum."""
+    """A line. Its tax is rounded half-even; the tax of the invoice is the sum."""
 
     id: Annotated[UUID, Field(description="Identifier of the line.")]
     description: Annotated[str, Field(description="What is charged, such as `ada@harbour.example, 1 year`.")]
-    alias_id: Annotated[UUID | None, Field(description="The name that is charged; null for another kind of line.")]
-    quantity: Annotated[int, Field(description="Number of units, mostly 1.")]
+    alias_id: Annotated[UUID | None, Field(description="The alias that is charged; null for other lines.")]
+    quantity: Annotated[int, Field(description="Number of units, usually 1.")]
     unit_amount: Annotated[Money, Field(description="Price of one unit, before tax.")]
-    amount: Annotated[Money, Field(description="Before tax.")]
+    amount: Annotated[Money, Field(description="Amount before tax.")]
     tax_amount: Annotated[Money, Field(description="Tax on the line.")]
-    period: Annotated[PeriodReply, Field(description="Time that the line pays for.")]
+    period: Annotated[PeriodReply, Field(description="Period that the line pays for.")]
     credited_at: Annotated[
-        datetime | None, Field(description="When what was paid for it became credit: its claim was undone.")
+        datetime | None, Field(description="When the paid amount became credit because the claim was undone.")
     ] = None
 
 
@@ -86,26 +136,26 @@ class PaymentReply(Reply):
 class InvoiceItem(Reply):
     """An invoice without its lines."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(examples.ITEM))
+    model_config = ConfigDict(json_schema_extra=by_example(_ITEM))
 
     id: Annotated[UUID, Field(description="Identifier of the invoice.")]
     number: Annotated[str, Field(description="Number of the invoice, unique and without gaps.")]
-    status: Annotated[Issued, Field(description="`open` until it is paid, void or given up as uncollectible.")]
+    status: Annotated[Issued, Field(description="`open` until it is paid, void or uncollectible.")]
     overdue: Annotated[bool, Field(description="Open past its due date.")]
     currency: Annotated[str, Field(description="ISO 4217 code of all amounts.")]
     subtotal: Annotated[Money, Field(description="Sum of the lines, before tax.")]
-    tax_rate: Annotated[str, Field(description="Percent, exact.")]
+    tax_rate: Annotated[str, Field(description="Tax rate in percent, exact.")]
     tax_total: Annotated[Money, Field(description="Sum of the tax of the lines.")]
     total: Annotated[Money, Field(description="Subtotal and tax.")]
-    credit_applied: Annotated[Money, Field(description="Of the account's credit, used at issue.")]
-    amount_paid: Annotated[Money, Field(description="What payments have paid.")]
-    amount_due: Annotated[Money, Field(description="What is still to be paid.")]
+    credit_applied: Annotated[Money, Field(description="Credit of the account that was used at issue.")]
+    amount_paid: Annotated[Money, Field(description="Sum of the payments.")]
+    amount_due: Annotated[Money, Field(description="Amount that is still owed.")]
     issued_at: Annotated[datetime, Field(description="When the invoice was issued.")]
-    due_at: Annotated[datetime, Field(description="When it is to be paid.")]
+    due_at: Annotated[datetime, Field(description="When payment is due.")]
     paid_at: Annotated[datetime | None, Field(description="When it was paid in full; null before.")]
     voided_at: Annotated[datetime | None, Field(description="When it was voided; null otherwise.")]
     uncollectible_at: Annotated[
-        datetime | None, Field(description="When it was given up as uncollectible; null otherwise.")
+        datetime | None, Field(description="When it became uncollectible; null otherwise.")
     ]
     payment: Annotated[PaymentReply | None, Field(description="The newest payment; null without one.")]
     promotion_id: InvoicePromotionId
@@ -113,24 +163,24 @@ class InvoiceItem(Reply):
 
 
 class InvoiceDetail(InvoiceItem):
-    """An invoice with its lines, its seller and its buyer; nothing but its state changes once it is issued."""
+    """An invoice with its lines, seller and buyer. After issue, only its status and payments change."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(examples.WHOLE))
+    model_config = ConfigDict(json_schema_extra=by_example(_DETAIL))
 
-    seller: Annotated[SellerReply, Field(description="Who issued the invoice.")]
-    buyer: Annotated[BuyerReply, Field(description="Whom the invoice is made out to.")]
-    lines: Annotated[list[LineReply], Field(description="What is charged.")]
+    seller: Annotated[SellerReply, Field(description="Who sells.")]
+    buyer: Annotated[BuyerReply, Field(description="Who buys.")]
+    lines: Annotated[list[LineReply], Field(description="What the invoice charges.")]
 
 
 class BillingDetailsUpdate(Body):
-    """Whom invoices are made out to; takes the place of what was said before."""
+    """The buyer on future invoices. Replaces the present billing details."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example(
             {"name": "Analytical Engines"},
             {
                 "name": "Analytical Engines",
-                "address": cast("Any", examples.ADDRESS),
+                "address": cast("Any", _ADDRESS),
                 "country": "GB",
                 "tax_id": "GB987654321",
             },
@@ -141,11 +191,11 @@ class BillingDetailsUpdate(Body):
         str,
         StringConstraints(strip_whitespace=True, min_length=1, max_length=120),
         Plain,
-        Field(description="Name of the person or company that invoices are made out to."),
+        Field(description="Name of the person or company that buys."),
     ]
     address: Annotated[
         list[Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120), Plain]],
-        Field(default_factory=list, max_length=6, description="Its lines."),
+        Field(default_factory=list, max_length=6, description="Lines of the postal address."),
     ]
     country: Annotated[
         Annotated[str, StringConstraints(strip_whitespace=True, to_upper=True, pattern=r"^[A-Za-z]{2}$")] | None,
@@ -157,23 +207,23 @@ class BillingDetailsUpdate(Body):
     ] = None
 
     def details(self) -> BillingDetails:
-        """As the door takes it."""
+        """Return the billing details of the request."""
         return BillingDetails(
             name=self.name, address=tuple(self.address), country=self.country, tax_id=self.tax_id
         )
 
 
 class BillingDetailsReply(WriteReply):
-    """Whom invoices are made out to; null where the account's own name stands."""
+    """The buyer on invoices."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example(
             {
                 "name": "Analytical Engines",
-                "address": cast("Any", examples.ADDRESS),
+                "address": cast("Any", _ADDRESS),
                 "country": "GB",
                 "tax_id": None,
-                "updated_at": examples.AT,
+                "updated_at": _AT,
                 "warnings": [],
             }
         )
@@ -187,15 +237,15 @@ class BillingDetailsReply(WriteReply):
 
 
 class CheckoutReply(Reply):
-    """A link to pay by; whoever opens it can pay, and nobody else's account is shown there."""
+    """A payment link. Anyone who opens it can pay; the page shows nothing of the account."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example(
             {
                 "id": "0193a1b2-0000-7000-8000-00000000000b",
-                "invoice_id": examples.ID,
+                "invoice_id": _ID,
                 "url": "https://checkout.stripe.com/c/pay/cs_live_a1b2",
-                "amount": cast("Any", examples.usd("28.80")),
+                "amount": cast("Any", _usd("28.80")),
                 "expires_at": "2026-11-21T05:20:00Z",
             }
         )
@@ -203,35 +253,38 @@ class CheckoutReply(Reply):
 
     id: Annotated[UUID, Field(description="Identifier of the checkout session here.")]
     invoice_id: Annotated[UUID, Field(description="The invoice that is paid.")]
-    url: Annotated[str, Field(description="Page of Stripe where anybody who opens it can pay.")]
-    amount: Annotated[Money, Field(description="What is to be paid there.")]
-    expires_at: Annotated[datetime, Field(description="When the page stops working; ask for another then.")]
+    url: Annotated[str, Field(description="Payment page of Stripe. Anyone who opens it can pay.")]
+    amount: Annotated[Money, Field(description="Amount to pay.")]
+    expires_at: Annotated[datetime, Field(description="When the link expires. Request a new one then.")]
 
 
 class StripeReceived(Reply):
-    """What became of an event."""
+    """The result of an event."""
 
     model_config = ConfigDict(json_schema_extra=by_example({"id": "evt_1QxYzAbCdEfGhIjK", "outcome": "applied"}))
 
-    id: Annotated[str, Field(description="Identifier of the event, of Stripe.")]
-    outcome: Annotated[Outcome, Field(description="What was done with the event.")]
-
-
-def received(event: StripeEvent) -> StripeReceived:
-    """What Stripe is told: it knows the rest."""
-    return StripeReceived(id=event.id, outcome=event.outcome)
+    id: Annotated[str, Field(description="Identifier of the event at Stripe.")]
+    outcome: Annotated[Outcome, Field(description="What the service did with the event.")]
 
 
 def page(found: Page[Invoice]) -> PageReply[InvoiceItem]:
-    """A page as it is answered."""
+    """Return the response with a page of invoices."""
     items = [InvoiceItem.from_record(each, **_computed(each)) for each in found.items]
     return PageReply[InvoiceItem](items=items, next_cursor=found.next_cursor)
 
 
-def whole(invoice: Invoice) -> InvoiceDetail:
-    """An invoice as it is answered."""
-    lines: Sequence[LineReply] = [_line(each) for each in invoice.lines]
-    parties = {"seller": _seller(invoice.seller), "buyer": _buyer(invoice.buyer)}
+def detail(invoice: Invoice) -> InvoiceDetail:
+    """Return the response with an invoice and its lines."""
+    lines = [
+        LineReply.from_record(
+            each, period={"start": each.period_start, "end": each.period_end}, credited_at=each.credited_at
+        )
+        for each in invoice.lines
+    ]
+    parties = {
+        "seller": SellerReply.model_validate(invoice.seller),
+        "buyer": BuyerReply.model_validate(invoice.buyer),
+    }
     return InvoiceDetail.from_record(invoice, **_computed(invoice), **parties, lines=lines)
 
 
@@ -239,20 +292,7 @@ def _computed(invoice: Invoice) -> dict[str, Any]:
     paid = invoice.payment_method is not None
     return {
         "overdue": invoice.is_overdue(clock.now()),
-        "tax_rate": sheet.percent(invoice.tax_rate),
+        "tax_rate": document.percent(invoice.tax_rate),
         "payment": {"method": invoice.payment_method, "reference": invoice.payment_reference} if paid else None,
         "livemode": not invoice.is_test,
     }
-
-
-def _line(line: Line) -> LineReply:
-    period = {"start": line.period_start, "end": line.period_end}
-    return LineReply.from_record(line, period=period, credited_at=line.credited_at)
-
-
-def _seller(seller: Seller) -> SellerReply:
-    return SellerReply.model_validate(seller)
-
-
-def _buyer(buyer: Buyer | None) -> BuyerReply:
-    return BuyerReply.model_validate(buyer)

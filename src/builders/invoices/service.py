@@ -1,55 +1,52 @@
-"""The door of the invoices."""
+"""The public interface of the invoices."""
 
-from builders.invoices.buyers import (
-    get_billing_details as get_billing_details,
-    put_billing_details as put_billing_details,
-)
 from builders.invoices.charges import (
     PaidPeriod as PaidPeriod,
+    find_paid_period as find_paid_period,
     list_charges as list_charges,
     list_open as list_open,
-    paid_period as paid_period,
+    withdraw_charges as withdraw_charges,
 )
 from builders.invoices.checkout import (
     can_pay as can_pay,
     create_checkout as create_checkout,
 )
-from builders.invoices.clearing import (
-    clear as clear,
-)
-from builders.invoices.issuing import (
-    delete_draft as delete_draft,
-    draft as draft,
-    get as get,
-    issue as issue,
-    open_draft as open_draft,
-)
-from builders.invoices.pages import (
-    render_pdf as render_pdf,
-    write_html as write_html,
-)
-from builders.invoices.paying import (
-    get_number as get_number,
-    give_up as give_up,
-    grant_credit as grant_credit,
-    pay as pay,
-    void as void,
-)
-from builders.invoices.reading import (
+from builders.invoices.credit import (
     get_credit as get_credit,
+    grant_credit as grant_credit,
+)
+from builders.invoices.document import (
+    render_html as render_html,
+)
+from builders.invoices.invoices import (
+    clear as clear,
+    find_arrears as find_arrears,
     get_history as get_history,
+    get_ids_by_number as get_ids_by_number,
     get_invoice as get_invoice,
+    list_all_invoices as list_all_invoices,
     list_discrepancies as list_discrepancies,
     list_invoices as list_invoices,
-    list_of_all as list_of_all,
+    mark_uncollectible as mark_uncollectible,
+    void as void,
 )
-from builders.invoices.receiving import (
-    receive_stripe as receive_stripe,
+from builders.invoices.issuance import (
+    create_draft as create_draft,
+    delete_draft as delete_draft,
+    get_billing_details as get_billing_details,
+    issue as issue,
+    issue_draft as issue_draft,
+    put_billing_details as put_billing_details,
+)
+from builders.invoices.payments import (
+    pay as pay,
+)
+from builders.invoices.pdf import (
+    render_pdf as render_pdf,
+)
+from builders.invoices.stripe_events import (
+    receive_stripe_event as receive_stripe_event,
 )
 from builders.invoices.timeline import (
     advance as advance,
-    find_arrears as find_arrears,
-)
-from builders.invoices.withdrawing import (
-    withdraw as withdraw,
 )

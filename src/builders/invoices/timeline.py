@@ -1,12 +1,11 @@
-"""The overdue timeline: what happens to an invoice that is not paid, and when (docs/explanation/invoices.md).
+"""The overdue timeline: the steps for an unpaid invoice, and when each is due (docs/explanation/invoices.md).
 
-Steps are counted from the due date. Where one comes late, since no worker ran, those behind it come as much later:
-nobody loses names on the day of the first reminder.
+Steps are counted from the due date. If a step is late because no worker ran, the following steps move by the same
+delay, so that no account loses names on the day of the first reminder.
 """
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from uuid import UUID
 
 from builders.invoices.events import (
     INVOICE_GRACE_ENDED,
@@ -15,15 +14,15 @@ from builders.invoices.events import (
     INVOICE_UNCOLLECTIBLE,
     InvoiceData,
 )
-from builders.invoices.records import GIVEN_UP, GRACE, SECOND_REMINDER, Invoice, Stage
-from builders.invoices.store import timeline as store
+from builders.invoices.records import GRACE, SECOND_REMINDER, UNCOLLECTIBLE_AFTER, Invoice, Stage
+from builders.invoices.store import transitions as store
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
 from builders.kit.events.outbox import Event
 from builders.kit.values import clock
 
-BATCH = 200  # invoices of one transaction
-LATE = timedelta(days=1)  # a step that is later than this has the others wait
+BATCH = 200  # invoices per transaction
+TOLERANCE = timedelta(days=1)  # a step that is later than this delays the following steps
 STEPS: Sequence[tuple[Stage, timedelta, Event]] = (
     (Stage.REMINDED, timedelta(), INVOICE_OVERDUE),
     (Stage.REMINDED_AGAIN, SECOND_REMINDER, INVOICE_REMINDED),
@@ -32,38 +31,37 @@ STEPS: Sequence[tuple[Stage, timedelta, Event]] = (
 
 
 async def advance(database: Database) -> int:
-    """Takes every step that is due, and tells of it; how many there were. Can be repeated."""
-    now, taken = clock.now(), 0
+    """Execute all steps that are due and publish their events; return the number of steps. Idempotent."""
+    now, count = clock.now(), 0
     for stage, after, event in STEPS:
         found = BATCH
         while found == BATCH:
             async with database.transaction() as conn:
-                found = await _step(conn, stage=stage, due=now - after, event=event)
-            taken += found
+                found = await _advance_stage(conn, stage=stage, due=now - after, event=event)
+            count += found
     found = BATCH
     while found == BATCH:
         async with database.transaction() as conn:
-            found = await _give_up(conn, now=now)
-        taken += found
-    return taken
+            found = await _mark_uncollectible(conn, now=now)
+        count += found
+    return count
 
 
-async def find_arrears(conn: Conn, *, account_id: UUID) -> str | None:
-    """The number of the account's oldest invoice whose grace is over, given up or not. One statement."""
-    return await store.find_arrears(conn, account_id=account_id, stage=Stage.GRACE_ENDED)
+async def _advance_stage(conn: Conn, *, stage: Stage, due: datetime, event: Event) -> int:
+    changed = await store.advance_stage(
+        conn, before=Stage(stage - 1), after=stage, due=due, late=due - TOLERANCE, limit=BATCH
+    )
+    return await _publish(conn, event, changed)
 
 
-async def _step(conn: Conn, *, stage: Stage, due: datetime, event: Event) -> int:
-    moved = await store.step(conn, before=Stage(stage - 1), after=stage, due=due, late=due - LATE, limit=BATCH)
-    return await _tell(conn, event, moved)
+async def _mark_uncollectible(conn: Conn, *, now: datetime) -> int:
+    changed = await store.mark_due_uncollectible(
+        conn, before=Stage.GRACE_ENDED, due=now - UNCOLLECTIBLE_AFTER, now=now, limit=BATCH
+    )
+    return await _publish(conn, INVOICE_UNCOLLECTIBLE, changed)
 
 
-async def _give_up(conn: Conn, *, now: datetime) -> int:
-    moved = await store.give_up(conn, before=Stage.GRACE_ENDED, due=now - GIVEN_UP, now=now, limit=BATCH)
-    return await _tell(conn, INVOICE_UNCOLLECTIBLE, moved)
-
-
-async def _tell(conn: Conn, event: Event, invoices: Sequence[Invoice]) -> int:
+async def _publish(conn: Conn, event: Event, invoices: Sequence[Invoice]) -> int:
     if invoices:
         await outbox.publish_many(conn, event, [(each.account_id, InvoiceData.of(each)) for each in invoices])
     return len(invoices)

@@ -1,1 +1,1 @@
-"""All SQL of the invoices, a file for each family of tables."""
+"""All SQL of the invoices."""

@@ -1,4 +1,4 @@
-"""The lines that charge for names, with the state of their invoices."""
+"""Charges: invoice lines for names, with the status of their invoices."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -9,14 +9,14 @@ from uuid import UUID
 from psycopg.rows import kwargs_row
 
 from builders.invoices.records import Charge, Invoice, InvoiceStatus, Stage
-from builders.invoices.store import rows
-from builders.invoices.store.rows import COLUMNS
+from builders.invoices.store.invoices import COLUMNS, invoice_of
 from builders.kit.db.connections import Conn
 from builders.kit.values.money import Money
 
-# For who locks several invoices of an account. A statement of its own: the next one sees what the other issued.
-TAKE_TURN = "SELECT pg_advisory_xact_lock(hashtextextended('invoices_charges ' || %(account_id)s::text, 0))"
-# Whoever pays, voids or steps an invoice locks its row too: what is read after this holds until the commit.
+# Serializes transactions that lock several invoices of an account. A separate statement, so that the next
+# statement sees invoices that the other transaction issued.
+LOCK_ACCOUNT = "SELECT pg_advisory_xact_lock(hashtextextended('invoices_charges ' || %(account_id)s::text, 0))"
+# Each change of an invoice locks its row, so what is read after this statement is valid until the commit.
 LOCK = """
     SELECT FROM invoices_invoices
     WHERE account_id = %(account_id)s AND id IN (
@@ -25,7 +25,9 @@ LOCK = """
           AND coalesce(period_end, 'infinity') > %(now)s
     ) ORDER BY id FOR UPDATE
 """
-# Open ones with periods that the release of names ends before they begin, and all that charge for undone claims.
+# Invoices that a release of names changes:
+# 1. open invoices with a period of a released name that begins after the release, which is not owed;
+# 2. open and paid invoices with a line for an undone claim, which is not owed or becomes credit.
 LOCK_WITHDRAWN = f"""
     SELECT {COLUMNS} FROM invoices_invoices
     WHERE account_id = %(account_id)s AND status IN ('open', 'paid') AND (
@@ -62,15 +64,15 @@ INSERT_CREDITS = """
 """
 
 
-def _charge(*, status: str, stage: int, currency: str, amount: Decimal, **columns: Any) -> Charge:
+def _charge_of(*, status: str, stage: int, currency: str, amount: Decimal, **columns: Any) -> Charge:
     return Charge(
         status=InvoiceStatus(status), stage=Stage(stage), amount=Money(amount, currency).quantized(), **columns
     )
 
 
-async def take_turn(conn: Conn, *, account_id: UUID) -> None:
-    """Wait until nobody else withdraws charges of the account, or locks them; held until the transaction ends."""
-    await conn.execute(TAKE_TURN, {"account_id": account_id})
+async def lock_account(conn: Conn, *, account_id: UUID) -> None:
+    """Let no other transaction lock or withdraw charges of the account until this one ends."""
+    await conn.execute(LOCK_ACCOUNT, {"account_id": account_id})
 
 
 async def lock_invoices(conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID], now: datetime) -> None:
@@ -81,9 +83,9 @@ async def lock_invoices(conn: Conn, *, account_id: UUID, alias_ids: Collection[U
 async def lock_withdrawn(
     conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID], undone: Collection[UUID], at: datetime
 ) -> Sequence[Invoice]:
-    """Lock and return open invoices with periods of the names that begin after `at`, and all of undone claims."""
+    """Lock and return the invoices that a release of the names `at` this time changes."""
     row = {"account_id": account_id, "alias_ids": list(alias_ids), "undone": list(undone), "at": at}
-    async with conn.cursor(row_factory=kwargs_row(rows.invoice)) as cursor:
+    async with conn.cursor(row_factory=kwargs_row(invoice_of)) as cursor:
         await cursor.execute(LOCK_WITHDRAWN, row)
         return await cursor.fetchall()
 
@@ -93,13 +95,13 @@ async def list_charges(
 ) -> Sequence[Charge]:
     """Return the lines of issued invoices for periods of the names that end after `now`, oldest first."""
     row = {"account_id": account_id, "alias_ids": list(alias_ids), "now": now}
-    async with conn.cursor(row_factory=kwargs_row(_charge)) as cursor:
+    async with conn.cursor(row_factory=kwargs_row(_charge_of)) as cursor:
         await cursor.execute(LIST, row)
         return await cursor.fetchall()
 
 
 async def list_open(conn: Conn, *, account_id: UUID, invoice_ids: Collection[UUID]) -> frozenset[UUID]:
-    """Return those of the invoices that are open."""
+    """Return the ids of those invoices that are open."""
     row = {"account_id": account_id, "invoice_ids": list(invoice_ids)}
     return frozenset(found[0] for found in await (await conn.execute(LIST_OPEN, row)).fetchall())
 
@@ -107,6 +109,6 @@ async def list_open(conn: Conn, *, account_id: UUID, invoice_ids: Collection[UUI
 async def insert_credits(
     conn: Conn, *, account_id: UUID, invoice_id: UUID, line_ids: Sequence[UUID], credit_id: UUID, now: datetime
 ) -> None:
-    """Record that lines became credit; a line that did before violates the unique key."""
+    """Record that lines became credit. A line that is already credited violates the unique key."""
     row = {"account_id": account_id, "invoice_id": invoice_id, "line_ids": list(line_ids)}
     await conn.execute(INSERT_CREDITS, {**row, "credit_id": credit_id, "now": now})

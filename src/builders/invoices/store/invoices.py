@@ -1,4 +1,4 @@
-"""Invoices, their lines and their numbers."""
+"""Invoices and their lines: insert drafts, find, lock and list invoices."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -10,13 +10,19 @@ from uuid import UUID
 from psycopg.rows import kwargs_row
 from psycopg.types.json import Jsonb
 
-from builders.invoices.records import Buyer, Invoice, InvoiceStatus, Line, Seller, Stage, VoidReason
-from builders.invoices.store import rows
-from builders.invoices.store.rows import COLUMNS
-from builders.invoices.totals import Totals
+from builders.invoices.records import Buyer, Invoice, InvoiceStatus, Line, Seller, Stage, Totals, VoidReason
 from builders.kit.db.connections import Conn
 from builders.kit.values.accounts import AccountSelection, selection_parameter
+from builders.kit.values.money import Money
 
+AMOUNTS = ("subtotal", "tax_total", "total", "credit_applied", "amount_paid")
+# What `invoice_of` reads; a statement adds `alias_ids` if it needs them.
+COLUMNS = """
+    account_id, id, number, is_test, status, currency, tax_rate, subtotal, tax_total, total, credit_applied,
+    amount_paid, seller, buyer, promotion_id, stage, payment_method, payment_reference, created_at, issued_at,
+    due_at, coalesce(counted_from, due_at) AS counted_from, paid_at, voided_at, uncollectible_at,
+    void_reason
+"""
 INSERT = """
     INSERT INTO invoices_invoices (
         account_id, id, is_test, currency, tax_rate, subtotal, tax_total, total, seller, promotion_id, created_at,
@@ -42,29 +48,9 @@ INSERT_LINES = """
         id, description, alias_id, quantity, unit_amount, amount, tax_amount, period_start, period_end, position
     )
 """
-# Held until the transaction ends: who issues next waits for it, and a number that is given back is given again.
-NEXT_NUMBER = """
-    INSERT INTO invoices_series AS known (series, last) VALUES (%(series)s, 1)
-    ON CONFLICT (series) DO UPDATE SET last = known.last + 1
-    RETURNING last
+DELETE_DRAFT = """
+    DELETE FROM invoices_invoices WHERE account_id = %(account_id)s AND id = %(id)s AND status = 'draft'
 """
-# The same lock ahead of the numbers, for who is to take a purse before.
-HOLD_SERIES = """
-    INSERT INTO invoices_series AS known (series, last) VALUES (%(series)s, 0)
-    ON CONFLICT (series) DO UPDATE SET last = known.last
-"""
-OPEN = """
-    UPDATE invoices_invoices
-    SET status = CASE WHEN total = %(credit)s::numeric THEN 'paid' ELSE 'open' END,
-        paid_at = CASE WHEN total = %(credit)s::numeric THEN %(now)s::timestamptz END,
-        number = %(number)s, buyer = %(buyer)s, credit_applied = %(credit)s::numeric, issued_at = %(now)s
-    WHERE account_id = %(account_id)s AND id = %(id)s AND status = 'draft'
-"""
-INSERT_NUMBER = """
-    INSERT INTO invoices_numbers (number, account_id, invoice_id)
-    VALUES (%(number)s, %(account_id)s, %(invoice_id)s)
-"""
-FIND_NUMBER = "SELECT account_id, invoice_id FROM invoices_numbers WHERE number = %(number)s"
 FIND = f"""
     SELECT {COLUMNS}, ARRAY(
         SELECT alias_id FROM invoices_lines
@@ -77,6 +63,12 @@ FIND_REPLACEMENT = f"""
     SELECT {COLUMNS} FROM invoices_invoices WHERE account_id = %(account_id)s AND replaces = %(id)s
 """  # noqa: S608 - of a constant
 LOCK_REPLACEMENT = f"{FIND_REPLACEMENT} FOR UPDATE"
+FIND_ARREARS = """
+    SELECT number FROM invoices_invoices
+    WHERE account_id = %(account_id)s AND number IS NOT NULL
+      AND status IN ('open', 'uncollectible') AND (status = 'uncollectible' OR stage = %(stage)s)
+    ORDER BY id LIMIT 1
+"""
 LIST_LINES = """
     SELECT line.id, description, alias_id, quantity, unit_amount, amount, tax_amount, period_start, period_end,
            currency, credited.created_at AS credited_at
@@ -91,45 +83,19 @@ LIST = f"""
     WHERE account_id = %(account_id)s AND number IS NOT NULL AND id < %(before)s
     ORDER BY id DESC LIMIT %(limit)s
 """  # noqa: S608 - of a constant
-# One of its own: a plan that is kept for both would not use the index of the states.
+# A separate statement: a generic plan of one statement for both would not use the index on the status.
 LIST_BY_STATUS = f"""
     SELECT {COLUMNS} FROM invoices_invoices
     WHERE account_id = %(account_id)s AND status = %(status)s AND number IS NOT NULL AND id < %(before)s
     ORDER BY id DESC LIMIT %(limit)s
 """  # noqa: S608 - of a constant
-# Not prepared: a plan for all filters would be good for none.
-LIST_OF_ALL = f"""
+# Not prepared: a generic plan fits no combination of the filters.
+LIST_ALL = f"""
     SELECT {COLUMNS} FROM invoices_invoices
     WHERE number IS NOT NULL AND (%(account_id)s::uuid IS NULL OR account_id = %(account_id)s)
       AND id < %(before)s AND (%(status)s::text IS NULL OR status = %(status)s)
     ORDER BY id DESC LIMIT %(limit)s
 """  # noqa: S608 - of a constant
-PAY = """
-    UPDATE invoices_invoices
-    SET amount_paid = amount_paid + %(amount)s::numeric,
-        status = CASE WHEN credit_applied + amount_paid + %(amount)s::numeric = total THEN 'paid' ELSE status END,
-        paid_at = CASE WHEN credit_applied + amount_paid + %(amount)s::numeric = total
-                       THEN %(now)s::timestamptz END,
-        payment_method = %(method)s, payment_reference = %(reference)s
-    WHERE account_id = %(account_id)s AND id = %(id)s AND status IN ('open', 'uncollectible')
-"""
-VOID = """
-    UPDATE invoices_invoices SET status = 'void', voided_at = %(now)s, void_reason = %(reason)s
-    WHERE account_id = %(account_id)s AND id = %(id)s AND status IN ('open', 'uncollectible')
-"""
-GIVE_UP = """
-    UPDATE invoices_invoices SET status = 'uncollectible', uncollectible_at = %(now)s
-    WHERE account_id = %(account_id)s AND id = %(id)s AND status = 'open'
-"""
-DELETE_DRAFT = """
-    DELETE FROM invoices_invoices WHERE account_id = %(account_id)s AND id = %(id)s AND status = 'draft'
-"""
-
-
-def _seller(seller: Seller) -> Jsonb:
-    kept = asdict(seller)
-    del kept["tax_rate"]  # a column of its own
-    return Jsonb(kept)
 
 
 async def insert(
@@ -145,7 +111,7 @@ async def insert(
     now: datetime,
     replaces: Invoice | None = None,
 ) -> None:
-    """Insert a draft with its lines; one that `replaces` an invoice is as overdue as that is."""
+    """Insert a draft with its lines. It takes the stage of the overdue timeline from the invoice it `replaces`."""
     await conn.execute(
         INSERT,
         {
@@ -157,7 +123,7 @@ async def insert(
             "subtotal": totals.subtotal.amount,
             "tax_total": totals.tax_total.amount,
             "total": totals.total.amount,
-            "seller": _seller(seller),
+            "seller": _seller_json(seller),
             "promotion_id": promotion_id,
             "now": now,
             "due_at": due_at,
@@ -169,6 +135,12 @@ async def insert(
     await conn.execute(
         INSERT_LINES, {"account_id": account_id, "invoice_id": invoice_id, **_line_columns(totals.lines)}
     )
+
+
+def _seller_json(seller: Seller) -> Jsonb:
+    members = asdict(seller)
+    del members["tax_rate"]  # has its own column
+    return Jsonb(members)
 
 
 def _line_columns(lines: Sequence[Line]) -> dict[str, Any]:
@@ -185,38 +157,14 @@ def _line_columns(lines: Sequence[Line]) -> dict[str, Any]:
     }
 
 
-async def next_number(conn: Conn, *, series: str) -> int:
-    """The next number of the series, which is nobody else's until the transaction ends."""
-    row = await (await conn.execute(NEXT_NUMBER, {"series": series})).fetchone()
-    if row is None:
-        raise LookupError("a statement that returns a row returned none")
-    number: int = row[0]
-    return number
-
-
-async def hold_series(conn: Conn, *, series: str) -> None:
-    """Nobody else gets a number of the series until the transaction ends."""
-    await conn.execute(HOLD_SERIES, {"series": series})
-
-
-async def open_draft(
-    conn: Conn, *, account_id: UUID, invoice_id: UUID, number: str, buyer: Buyer, credit: Decimal, now: datetime
-) -> None:
-    """Makes the draft an invoice; paid at once when the credit is all of it."""
-    row = {"account_id": account_id, "id": invoice_id, "number": number, "credit": credit, "now": now}
-    await conn.execute(OPEN, {**row, "buyer": Jsonb(asdict(buyer))})
-    await conn.execute(INSERT_NUMBER, {"number": number, "account_id": account_id, "invoice_id": invoice_id})
-
-
-async def find_number(conn: Conn, *, number: str) -> tuple[UUID, UUID] | None:
-    """The account and the id of the invoice with this number."""
-    row = await (await conn.execute(FIND_NUMBER, {"number": number})).fetchone()
-    return None if row is None else (row[0], row[1])
+async def delete_draft(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> bool:
+    """Delete a draft; return False if the invoice is not a draft."""
+    return (await conn.execute(DELETE_DRAFT, {"account_id": account_id, "id": invoice_id})).rowcount == 1
 
 
 async def find(conn: Conn, *, account_id: UUID, invoice_id: UUID, lock: bool = False) -> Invoice | None:
-    """The invoice without its lines, with its names; locked, it is nobody else's until the transaction ends."""
-    async with conn.cursor(row_factory=kwargs_row(rows.invoice)) as cursor:
+    """Return the invoice without its lines; with `lock`, hold its row until the transaction ends."""
+    async with conn.cursor(row_factory=kwargs_row(invoice_of)) as cursor:
         await cursor.execute(LOCK if lock else FIND, {"account_id": account_id, "id": invoice_id})
         return await cursor.fetchone()
 
@@ -224,16 +172,23 @@ async def find(conn: Conn, *, account_id: UUID, invoice_id: UUID, lock: bool = F
 async def find_replacement(
     conn: Conn, *, account_id: UUID, invoice_id: UUID, lock: bool = False
 ) -> Invoice | None:
-    """Return the invoice that was issued again in place of this one; with `lock`, hold its row."""
-    async with conn.cursor(row_factory=kwargs_row(rows.invoice)) as cursor:
+    """Return the invoice that replaces this one; with `lock`, hold its row until the transaction ends."""
+    async with conn.cursor(row_factory=kwargs_row(invoice_of)) as cursor:
         row = {"account_id": account_id, "id": invoice_id}
         await cursor.execute(LOCK_REPLACEMENT if lock else FIND_REPLACEMENT, row)
         return await cursor.fetchone()
 
 
+async def find_arrears(conn: Conn, *, account_id: UUID, stage: Stage) -> str | None:
+    """Return the number of the account's oldest invoice that is uncollectible, or open at this stage."""
+    row = {"account_id": account_id, "stage": stage}
+    found = await (await conn.execute(FIND_ARREARS, row)).fetchone()
+    return None if found is None else found[0]
+
+
 async def list_lines(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Sequence[Line]:
-    """Its lines in their order."""
-    async with conn.cursor(row_factory=kwargs_row(rows.line)) as cursor:
+    """Return the lines of an invoice by position."""
+    async with conn.cursor(row_factory=kwargs_row(_line_of)) as cursor:
         await cursor.execute(LIST_LINES, {"account_id": account_id, "invoice_id": invoice_id})
         return await cursor.fetchall()
 
@@ -241,50 +196,57 @@ async def list_lines(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Seque
 async def list_newest(
     conn: Conn, *, account_id: UUID, status: InvoiceStatus | None, before: UUID, limit: int
 ) -> Sequence[Invoice]:
-    """Invoices with ids below `before`, newest first, no drafts."""
+    """Return issued invoices with ids below `before`, newest first."""
     row = {"account_id": account_id, "status": status, "before": before, "limit": limit}
-    async with conn.cursor(row_factory=kwargs_row(rows.invoice)) as cursor:
+    async with conn.cursor(row_factory=kwargs_row(invoice_of)) as cursor:
         await cursor.execute(LIST if status is None else LIST_BY_STATUS, row)
         return await cursor.fetchall()
 
 
-async def list_of_all(
+async def list_all(
     conn: Conn, *, account_id: AccountSelection, status: InvoiceStatus | None, before: UUID, limit: int
 ) -> Sequence[Invoice]:
-    """The same of one account or of all, for the operator."""
+    """Return issued invoices of one account or of all accounts, newest first."""
     row = {"account_id": selection_parameter(account_id), "status": status, "before": before, "limit": limit}
-    async with conn.cursor(row_factory=kwargs_row(rows.invoice)) as cursor:
-        await cursor.execute(LIST_OF_ALL, row, prepare=False)
+    async with conn.cursor(row_factory=kwargs_row(invoice_of)) as cursor:
+        await cursor.execute(LIST_ALL, row, prepare=False)
         return await cursor.fetchall()
 
 
-async def pay(
-    conn: Conn,
+def invoice_of(
     *,
-    account_id: UUID,
-    invoice_id: UUID,
-    amount: Decimal,
-    method: str,
-    reference: str,
-    now: datetime,
-) -> None:
-    """Adds to what was paid, of an invoice that is locked; it is paid when nothing is left."""
-    row = {"account_id": account_id, "id": invoice_id, "amount": amount, "now": now}
-    await conn.execute(PAY, {**row, "method": method, "reference": reference})
+    status: str,
+    stage: int,
+    tax_rate: Decimal,
+    seller: dict[str, Any],
+    buyer: dict[str, Any] | None,
+    void_reason: str | None,
+    **columns: Any,
+) -> Invoice:
+    """Return the invoice of a row with COLUMNS."""
+    currency = columns["currency"]
+    columns |= {name: Money(columns[name], currency).quantized() for name in AMOUNTS}
+    return Invoice(
+        status=InvoiceStatus(status),
+        stage=Stage(stage),
+        tax_rate=tax_rate.normalize() + 0,
+        seller=Seller(**seller, tax_rate=tax_rate),
+        buyer=None if buyer is None else Buyer(**buyer),
+        void_reason=None if void_reason is None else VoidReason(void_reason),
+        **columns,
+    )
 
 
-async def void(conn: Conn, *, account_id: UUID, invoice_id: UUID, reason: VoidReason, now: datetime) -> bool:
-    """Whether it could be voided, and is."""
-    row = {"account_id": account_id, "id": invoice_id, "reason": reason, "now": now}
-    return (await conn.execute(VOID, row)).rowcount == 1
+def _line_of(*, currency: str, unit_amount: Decimal, amount: Decimal, tax_amount: Decimal, **columns: Any) -> Line:
+    return Line(
+        unit_amount=_unit_price(unit_amount, currency),
+        amount=Money(amount, currency).quantized(),
+        tax_amount=Money(tax_amount, currency).quantized(),
+        **columns,
+    )
 
 
-async def give_up(conn: Conn, *, account_id: UUID, invoice_id: UUID, now: datetime) -> bool:
-    """Whether it was open, and is given up."""
-    row = {"account_id": account_id, "id": invoice_id, "now": now}
-    return (await conn.execute(GIVE_UP, row)).rowcount == 1
-
-
-async def delete_draft(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> bool:
-    """Whether it was a draft, and is gone."""
-    return (await conn.execute(DELETE_DRAFT, {"account_id": account_id, "id": invoice_id})).rowcount == 1
+def _unit_price(amount: Decimal, currency: str) -> Money:
+    """Return the price with the decimals of its currency, or with more if it has more."""
+    quantized = Money(amount, currency).quantized()
+    return quantized if quantized.amount == amount else Money(amount.normalize(), currency)

@@ -1,28 +1,31 @@
-"""/v1/invoices: the account's invoices as JSON, as a page, as a PDF, and a link to pay one by."""
+"""/v1/invoices: invoices as JSON, page and PDF, payment links, billing details, and the webhook of Stripe."""
 
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote
 from uuid import UUID
 
-from fastapi import Path as PathParameter, Query, Request
+from fastapi import Header, Path as PathParameter, Query, Request
 from starlette.responses import Response
 
 from builders.invoices import schemas, service as invoices
 from builders.invoices.errors import (
+    EventMalformed,
     InvalidTransition,
     InvoiceNotFound,
     NothingDue,
+    SignatureInvalid,
     StripeAway,
     StripeNotConfigured,
     StripeRefused,
 )
-from builders.invoices.records import Checkout, Invoice, InvoiceStatus
+from builders.invoices.records import BillingDetails, Checkout, Invoice, InvoiceStatus, StripeEvent
 from builders.invoices.schemas import InvoiceItem
-from builders.kit.db.connections import Database, Pool, Reads
-from builders.kit.errors import problems
+from builders.kit.db.connections import Database, Pool, Reads, Tx
+from builders.kit.errors import BodyTooLarge, problems
 from builders.kit.http import html
 from builders.kit.http.bodies import ReplyWithHeaders
+from builders.kit.http.body_limits import body_limit
 from builders.kit.http.callers import Caller, LiveKeyRequired, needs
 from builders.kit.http.dependencies import OutboundDep, SettingsDep
 from builders.kit.http.pagination import PageQuery, PageReply
@@ -40,22 +43,32 @@ Reader = Annotated[Caller, needs("invoices:read")]
 router.refuse(
     "POST", "", remedy="An invoice is issued by the promotion that claims names: POST /v1/sandbox/promote."
 )
-# No scope of its own: a key that may not write has no business with the account's purse.
-Payer = Annotated[Caller, needs("account:write")]
+# A payment needs no scope of its own.
+AccountReader = Annotated[Caller, needs("account:read")]
+AccountWriter = Annotated[Caller, needs("account:write")]
 INVOICE = declare(
-    Policy(name="invoice", quota=120, window_s=60, by="account", counts="Single invoices, in whatever form.")
+    Policy(name="invoice", quota=120, window_s=60, by="account", counts="Requests for one invoice, in any format.")
 )
-# What an account can have of the one thread that writes them: 3 ms for a line, 25 with a font of one's own, half a
-# second for two thousand lines, and six where each of these is as long as can be.
+# One thread writes all PDFs: 3 ms for one line, 25 ms with a custom font, 0.5 s for 2,000 lines, and up to 6 s if
+# these have the maximal length.
 PDFS = declare(
     Policy(
         name="invoice_pdf", quota=30, window_s=600, by="account", counts="Invoices as PDF, by path or `Accept`."
     )
 )
 PAGE, PDF = "text/html", "application/pdf"
-_BY_HAND = OperationLimits((PDFS,))
+_PDF_LIMITS = OperationLimits((PDFS,))
 _BYTES = {"schema": {"type": "string", "format": "binary"}}
-_SAFE = ":/%#?=@[]!$&'()*+,~"  # of an address, as a header holds it
+_SAFE = ":/%#?=@[]!$&'()*+,~"  # characters of a URL that a header can hold
+MAX_EVENT = 256 * 1024  # bytes; a Stripe event has a few thousand
+_EVENT = {
+    "type": "object",
+    "description": "An event of the Stripe API.",
+    "required": ["id", "type"],
+    "properties": {"id": {"type": "string"}, "type": {"type": "string"}, "data": {"type": "object"}},
+    "examples": [{"id": "evt_1QxYzAbCdEfGhIjK", "type": "checkout.session.completed", "data": {"object": {}}}],
+}
+_EVENT_BODY = {"required": True, "content": {"application/json": {"schema": _EVENT}}}
 
 
 @router.get("", response_model=PageReply[schemas.InvoiceItem])
@@ -63,12 +76,47 @@ async def list_invoices(
     caller: Reader,
     conn: Reads,
     page: PageQuery,
-    status: Annotated[schemas.Issued | None, Query(description="Only what stands so.")] = None,
+    status: Annotated[schemas.Issued | None, Query(description="Only invoices with this status.")] = None,
 ) -> PageReply[InvoiceItem]:
     """List invoices, newest first, without their lines."""
     wanted = None if status is None else InvoiceStatus(status)
     found = await invoices.list_invoices(conn, account_id=caller.account_id, page=page, status=wanted)
     return schemas.page(found)
+
+
+@router.get("/billing-details", response_model=schemas.BillingDetailsReply)
+async def get_billing_details(caller: AccountReader, conn: Reads) -> BillingDetails:
+    """Read the billing details: the buyer on invoices."""
+    return await invoices.get_billing_details(conn, account_id=caller.account_id)
+
+
+@router.put("/billing-details", response_model=schemas.BillingDetailsReply)
+async def put_billing_details(
+    body: schemas.BillingDetailsUpdate, caller: AccountWriter, conn: Tx
+) -> BillingDetails:
+    """Set the billing details: the buyer on invoices. Issued invoices do not change."""
+    return await invoices.put_billing_details(conn, account_id=caller.account_id, details=body.details())
+
+
+@router.post(
+    "/stripe",
+    response_model=schemas.StripeReceived,
+    responses=problems(SignatureInvalid, EventMalformed, BodyTooLarge),
+    openapi_extra={"requestBody": _EVENT_BODY},
+    dependencies=[body_limit(MAX_EVENT)],
+)
+async def receive_stripe(
+    request: Request,
+    database: Pool,
+    settings: SettingsDep,
+    signature: Annotated[
+        str | None, Header(alias="Stripe-Signature", description="Signature of Stripe over the exact body.")
+    ] = None,
+) -> StripeEvent:
+    """Receive a Stripe event. The signature of the exact body is the credential. Each event is applied once."""
+    payload = await request.body()
+    async with database.transaction() as conn:
+        return await invoices.receive_stripe_event(conn, settings=settings, payload=payload, signature=signature)
 
 
 @router.get(
@@ -80,13 +128,13 @@ async def list_invoices(
 async def get_invoice(
     invoice_id: InvoiceId, request: Request, caller: Reader, database: Pool, settings: SettingsDep
 ) -> ReplyWithHeaders | Response:
-    """Read an invoice: JSON, or by `Accept` a page to print (`text/html`) or a PDF (`application/pdf`)."""
+    """Read an invoice as JSON, or by `Accept` as a printable page (`text/html`) or a PDF (`application/pdf`)."""
     form = html.preferred_media_type(request, PAGE, PDF)
     if form == PDF:
         await _count_pdf(request, caller)
     invoice = await _read(database, caller, invoice_id)
     if form is None:
-        return ReplyWithHeaders(schemas.whole(invoice), html.NEGOTIATED)
+        return ReplyWithHeaders(schemas.detail(invoice), html.NEGOTIATED)
     return await _pdf(invoice, font=settings.invoice_font) if form == PDF else _page(invoice, caller, settings)
 
 
@@ -120,12 +168,12 @@ async def get_invoice_pdf(
 async def create_checkout(
     request: Request,
     invoice_id: InvoiceId,
-    caller: Payer,
+    caller: AccountWriter,
     database: Pool,
     outbound: OutboundDep,
     settings: SettingsDep,
 ) -> Checkout | Response:
-    """Get a link to pay an invoice by, at Stripe; the one of before while it is good. A browser goes on to it."""
+    """Get a payment link of Stripe for an invoice: the existing one while it is valid. A browser is redirected."""
     found = await invoices.create_checkout(
         database,
         outbound=outbound,
@@ -137,20 +185,20 @@ async def create_checkout(
 
 
 async def _count_pdf(request: Request, caller: Caller) -> None:
-    """Counts by hand, for the operation's other forms do not count on it. Raises RateLimited."""
+    """Count a PDF of the operation that also has other formats. Raises RateLimited."""
     limits: RateLimiter | None = request.scope.get(RATE_LIMITER)
     if limits is None:
         return
     (name, general), _ = request.scope[RATE_LIMIT_HEADERS]
     try:
-        await limits.spend(_BY_HAND, request.scope, account=caller.live_account_id)
+        await limits.spend(_PDF_LIMITS, request.scope, account=caller.live_account_id)
     finally:
         (_, own), left = request.scope[RATE_LIMIT_HEADERS]
         request.scope[RATE_LIMIT_HEADERS] = ((name, b"%b, %b" % (own, general)), left)
 
 
 async def _read(database: Database, caller: Caller, invoice_id: InvoiceId) -> Invoice:
-    # Not for the whole request: to write two thousand lines takes long, and needs no connection.
+    # The connection is not held while the PDF is written.
     async with database.connection() as conn:
         return await invoices.get_invoice(conn, account_id=caller.account_id, invoice_id=invoice_id)
 
@@ -158,18 +206,18 @@ async def _read(database: Database, caller: Caller, invoice_id: InvoiceId) -> In
 def _page(invoice: Invoice, caller: Caller, settings: Settings) -> Response:
     may_pay = caller.impersonation is None and "account:write" in caller.scopes
     can_pay = may_pay and invoices.can_pay(settings, invoice)
-    return html.rendered_page(invoices.write_html(invoice, can_pay=can_pay))
+    return html.rendered_page(invoices.render_html(invoice, can_pay=can_pay))
 
 
 def _checkout_page(found: Checkout) -> Response:
-    """Takes a browser on to Stripe: by a header, since a form may be redirected to no other site (form-action)."""
+    """Redirect a browser to Stripe by a `Refresh` header: the form-action policy forbids to redirect a form."""
     link = html.Link(href=found.url, label=f"Pay {found.amount} at Stripe")
-    said = ["You go on to the payment page of Stripe. If nothing happens, follow the link."]
+    text = ["The payment page of Stripe opens. If nothing happens, follow the link."]
     headers = {"Refresh": f"0; url={quote(found.url, safe=_SAFE)}"}
-    return html.page("Pay by card", said, links=[link], headers=headers)
+    return html.page("Pay by card", text, links=[link], headers=headers)
 
 
 async def _pdf(invoice: Invoice, *, font: Path | None) -> Response:
     content = await invoices.render_pdf(invoice, font=font)
-    name = {"Content-Disposition": f'inline; filename="{invoice.number}.pdf"'}
-    return Response(content, 200, {**html.NEGOTIATED, **name}, PDF)
+    disposition = {"Content-Disposition": f'inline; filename="{invoice.number}.pdf"'}
+    return Response(content, 200, {**html.NEGOTIATED, **disposition}, PDF)

@@ -1,13 +1,13 @@
-"""Letters about invoices: each once, to the account's address at that time, and none about a sandbox's."""
+"""Emails about invoices. Each is sent once, to the present address of the account; sandbox accounts get none."""
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from uuid import UUID
 
-from builders.invoices import buyers, issuing, paying
+from builders.invoices import invoices, issuance
 from builders.invoices.errors import InvoiceNotFound
 from builders.invoices.records import Invoice, InvoiceStatus, VoidReason
-from builders.invoices.store import buyers as store
+from builders.invoices.store import accounts as store
 from builders.kit.db.connections import Conn
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
@@ -24,7 +24,7 @@ from builders.mail.records import (
 
 
 class Occasion(StrEnum):
-    """Why a letter is sent; one of each for an invoice."""
+    """The reason for an email; an invoice has at most one email of each."""
 
     ISSUED = "issued"
     VOIDED = "voided"
@@ -45,7 +45,7 @@ _STAGES: Mapping[Occasion, ReminderStage] = {
 
 def _issued(invoice: Invoice, link: str) -> Letter | None:
     if invoice.status is InvoiceStatus.VOID:
-        return None  # nobody owes it any more; what is left of it is on another
+        return None  # not owed; the email about the void invoice names its replacement
     return InvoiceIssued(
         number=invoice.number or "",
         seller=invoice.seller.name,
@@ -60,7 +60,7 @@ def _issued(invoice: Invoice, link: str) -> Letter | None:
 
 def _paid(invoice: Invoice, link: str) -> Letter | None:
     if invoice.paid_at is None or invoice.paid_at == invoice.issued_at:
-        return None  # the letter that came with it says so
+        return None  # it was paid at issue, and the email about the issue says so
     return InvoicePaid(
         number=invoice.number or "", total=str(invoice.total), paid_on=invoice.paid_at.date(), link=link
     )
@@ -85,9 +85,9 @@ def _voided(invoice: Invoice, replacement: Invoice | None, url: str) -> Letter:
 def _reminder(invoice: Invoice, link: str, stage: ReminderStage) -> Letter | None:
     wanted = InvoiceStatus.UNCOLLECTIBLE if stage is ReminderStage.RELEASED else InvoiceStatus.OPEN
     if invoice.status is not wanted:
-        return None  # paid meanwhile
+        return None  # paid in the meantime
     if stage < int(invoice.stage):
-        return None  # no worker ran for long: the letter of the step after it says what holds
+        return None  # the worker was late: the email of the next step has the present dates
     return InvoiceReminder(
         stage=stage,
         number=invoice.number or "",
@@ -101,40 +101,40 @@ def _reminder(invoice: Invoice, link: str, stage: ReminderStage) -> Letter | Non
     )
 
 
-_WRITERS: Mapping[Occasion, Callable[[Invoice, str], Letter | None]] = {
+_TEMPLATES: Mapping[Occasion, Callable[[Invoice, str], Letter | None]] = {
     Occasion.ISSUED: _issued,
     Occasion.PAID: _paid,
 }
 
 
-def write(invoice: Invoice, occasion: Occasion, *, link: str) -> Letter | None:
-    """The letter; None when there is nothing to be said any more."""
+def fill_template(invoice: Invoice, occasion: Occasion, *, link: str) -> Letter | None:
+    """Return the email, or None if the invoice no longer needs it."""
     if occasion in _STAGES:
         return _reminder(invoice, link, _STAGES[occasion])
-    return _WRITERS[occasion](invoice, link)
+    return _TEMPLATES[occasion](invoice, link)
 
 
 async def send(
     conn: Conn, *, keyring: Keyring, settings: Settings, account_id: UUID, invoice_id: UUID, occasion: Occasion
 ) -> bool:
-    """Mails the letter unless it was mailed before; whether it was now."""
+    """Send the email unless it was sent before; return whether it was sent."""
     try:
-        invoice = await issuing.locked(conn, account_id=account_id, invoice_id=invoice_id)
+        invoice = await invoices.lock_invoice(conn, account_id=account_id, invoice_id=invoice_id)
     except InvoiceNotFound:
-        return False  # of a sandbox that was reset meanwhile; no other is ever deleted
-    whose = {"account_id": account_id, "invoice_id": invoice_id}
-    if invoice.is_test or await store.was_sent(conn, **whose, letter=occasion):
+        return False  # its sandbox was reset in the meantime; other invoices are never deleted
+    key = {"account_id": account_id, "invoice_id": invoice_id}
+    if invoice.is_test or await store.was_emailed(conn, **key, occasion=occasion):
         return False
     url = f"{settings.url}/v1/invoices"
     if occasion is not Occasion.VOIDED:
-        letter = write(invoice, occasion, link=f"{url}/{invoice_id}")
-    elif await store.was_sent(conn, **whose, letter=Occasion.ISSUED):
-        letter = _voided(invoice, await paying.find_replacement(conn, invoice), url)
+        template = fill_template(invoice, occasion, link=f"{url}/{invoice_id}")
+    elif await store.was_emailed(conn, **key, occasion=Occasion.ISSUED):
+        template = _voided(invoice, await invoices.find_replacement(conn, invoice), url)
     else:
-        return False  # nobody was mailed the invoice
-    if letter is None:
+        return False  # the account was not sent the invoice
+    if template is None:
         return False
-    holder = await buyers.get_holder(conn, account_id=account_id)
-    message_id = await mail.send(conn, keyring=keyring, account_id=account_id, to=holder.email, letter=letter)
-    await store.note_letter(conn, **whose, letter=occasion, message_id=message_id, now=clock.now())
+    holder = await issuance.get_holder(conn, account_id=account_id)
+    message_id = await mail.send(conn, keyring=keyring, account_id=account_id, to=holder.email, letter=template)
+    await store.insert_email(conn, **key, occasion=occasion, message_id=message_id, now=clock.now())
     return True

@@ -1,20 +1,30 @@
-"""What stands on an invoice, as text: the same for the page and for the PDF."""
+"""The content of an invoice as text, for the HTML page and the PDF, and the HTML page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
 from builders.invoices.records import Buyer, Invoice, InvoiceStatus, Line, Seller
 from builders.kit.values import clock
 from builders.kit.values.money import Money
 
-LONGEST = 400  # characters of a line's description
+MAX_DESCRIPTION = 400  # characters of a line's description
+_jinja = Environment(
+    loader=PackageLoader("builders.invoices"),
+    autoescape=select_autoescape(),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_page = _jinja.get_template("invoice.html")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A line of the table."""
+    """A line of the table, as text."""
 
     description: str
     period: str
@@ -24,12 +34,12 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sheet:
-    """An invoice in words."""
+class Document:
+    """The content of an invoice, as text."""
 
     number: str
-    standing: str  # such as Paid, Overdue
-    settled: bool  # nothing is to be paid
+    status: str  # such as Paid, Overdue
+    settled: bool  # no amount is due
     is_test: bool
     seller: Sequence[str]
     buyer: Sequence[str]
@@ -37,14 +47,19 @@ class Sheet:
     rows: Sequence[Row]
     totals: Sequence[tuple[str, str]]
     due: str
-    note: str  # how to pay, or that nothing is to be paid
+    note: str  # how to pay, or that no amount is due
 
 
-def describe(invoice: Invoice) -> Sheet:
-    """The invoice in words; with the lines that it holds."""
-    return Sheet(
+def render_html(invoice: Invoice, *, can_pay: bool) -> str:
+    """Return the invoice as a printable page; with `can_pay`, with a button to pay it. All text is escaped."""
+    return _page.render(document=describe(invoice), path=f"/v1/invoices/{invoice.id}", can_pay=can_pay)
+
+
+def describe(invoice: Invoice) -> Document:
+    """Return the content of an invoice and of the lines that it has."""
+    return Document(
         number=invoice.number or "",
-        standing=_standing(invoice),
+        status=_status(invoice),
         settled=not invoice.amount_due.amount,
         is_test=invoice.is_test,
         seller=_seller(invoice.seller),
@@ -57,7 +72,7 @@ def describe(invoice: Invoice) -> Sheet:
     )
 
 
-def _standing(invoice: Invoice) -> str:
+def _status(invoice: Invoice) -> str:
     return "Overdue" if invoice.is_overdue(clock.now()) else invoice.status.value.capitalize()
 
 
@@ -89,7 +104,7 @@ def _date(at: datetime | None) -> str:
 
 def _row(line: Line) -> Row:
     return Row(
-        description=line.description[:LONGEST],
+        description=line.description[:MAX_DESCRIPTION],
         period=" to ".join(filter(None, (_date(line.period_start), _date(line.period_end)))),
         quantity=str(line.quantity),
         unit=_amount(line.unit_amount),
@@ -98,13 +113,13 @@ def _row(line: Line) -> Row:
 
 
 def _amount(money: Money) -> str:
-    """The amount alone, also when it is finer than a coin."""
-    whole = money.quantized()
-    return whole.to_wire()["amount"] if whole == money else f"{money.amount:f}"
+    """Return the amount without its currency, with all of its decimals."""
+    quantized = money.quantized()
+    return quantized.to_wire()["amount"] if quantized == money else f"{money.amount:f}"
 
 
 def percent(rate: Decimal) -> str:
-    """A rate as it is read: 19, 8.875."""
+    """Return a rate without trailing zeros, such as 19 or 8.875."""
     text = f"{rate:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -121,15 +136,15 @@ def _totals(invoice: Invoice) -> list[tuple[str, str]]:
 def _credited(invoice: Invoice) -> str:
     lines = [each for each in invoice.lines if each.credited_at is not None]
     amount = sum((each.amount + each.tax_amount for each in lines), Money.zero(invoice.currency))
-    return f" {amount} of it became credit, since claims were undone." if lines else ""
+    return f" {amount} of it became credit because claims were undone." if lines else ""
 
 
 def _note(invoice: Invoice) -> str:
     if invoice.status is InvoiceStatus.VOID:
-        return "This invoice is void: nothing is to be paid."
+        return "This invoice is void. No amount is due."
     if not invoice.amount_due.amount:
-        return "Nothing is to be paid. Thank you." + _credited(invoice)
+        return "No amount is due. Thank you." + _credited(invoice)
     if invoice.is_test:
-        return "This invoice is of a sandbox: nothing is to be paid."
+        return "This is an invoice of a sandbox. No amount is due."
     bank = f" By bank transfer: {invoice.seller.bank}." if invoice.seller.bank else ""
     return f"Please pay {invoice.amount_due} by {_date(invoice.due_at)} and name {invoice.number}.{bank}"

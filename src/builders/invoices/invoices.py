@@ -1,0 +1,164 @@
+"""Read, lock and list invoices, void them and mark them uncollectible. `issuance` creates them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from builders.identity import service as identity
+from builders.invoices import credit
+from builders.invoices.errors import InvalidTransition, InvoiceNotFound
+from builders.invoices.events import INVOICE_UNCOLLECTIBLE, INVOICE_VOIDED, InvoiceData
+from builders.invoices.records import (
+    CreditKind,
+    History,
+    Invoice,
+    InvoiceStatus,
+    Stage,
+    StripeEvent,
+    VoidReason,
+)
+from builders.invoices.store import accounts as account_store, invoices as store, payments, transitions
+from builders.kit.db.connections import Conn
+from builders.kit.events import outbox
+from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.values import clock, ids
+from builders.kit.values.accounts import ALL_ACCOUNTS, AccountSelection
+
+
+async def get_invoice(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
+    """Return an issued invoice with its lines. Raises InvoiceNotFound."""
+    invoice = await get_without_lines(conn, account_id=account_id, invoice_id=invoice_id)
+    if invoice.status is InvoiceStatus.DRAFT:
+        raise InvoiceNotFound
+    return replace(invoice, lines=await store.list_lines(conn, account_id=account_id, invoice_id=invoice.id))
+
+
+async def get_without_lines(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
+    """Return an invoice or a draft without its lines. Raises InvoiceNotFound."""
+    return _require(await store.find(conn, account_id=account_id, invoice_id=invoice_id))
+
+
+async def lock_invoice(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
+    """Return an invoice or a draft without its lines; hold its row until the transaction ends.
+
+    Each change of an invoice locks its row first. Raises InvoiceNotFound.
+    """
+    return _require(await store.find(conn, account_id=account_id, invoice_id=invoice_id, lock=True))
+
+
+def _require(invoice: Invoice | None) -> Invoice:
+    if invoice is None:
+        raise InvoiceNotFound
+    return invoice
+
+
+async def get_ids_by_number(conn: Conn, *, number: str) -> tuple[UUID, UUID]:
+    """Return the ids of the account and the invoice with this number, for the operator. Raises InvoiceNotFound."""
+    found = await transitions.find_number(conn, number=number.strip().upper())
+    if found is None:
+        raise InvoiceNotFound(f"There is no invoice {number}.")
+    return found
+
+
+async def find_replacement(conn: Conn, invoice: Invoice, *, lock: bool = False) -> Invoice | None:
+    """Return the invoice that replaces a void one, or None. If that one is void too, return its replacement."""
+    if invoice.status is not InvoiceStatus.VOID:
+        return None
+    found: Invoice | None = invoice
+    while found is not None and found.status is InvoiceStatus.VOID:
+        found = await store.find_replacement(conn, account_id=found.account_id, invoice_id=found.id, lock=lock)
+    return found
+
+
+async def find_arrears(conn: Conn, *, account_id: UUID) -> str | None:
+    """Return the number of the account's oldest unpaid invoice past its grace period. Runs one statement."""
+    return await store.find_arrears(conn, account_id=account_id, stage=Stage.GRACE_ENDED)
+
+
+async def list_invoices(
+    conn: Conn, *, account_id: UUID, page: PageRequest, status: InvoiceStatus | None = None
+) -> Page[Invoice]:
+    """Return a page of the account's issued invoices without their lines, newest first."""
+    found = await store.list_newest(
+        conn, account_id=account_id, status=status, before=page.before_id, limit=page.limit + 1
+    )
+    return page.cut(found, lambda invoice: [str(invoice.id)])
+
+
+async def list_all_invoices(
+    conn: Conn,
+    *,
+    account_id: AccountSelection = ALL_ACCOUNTS,
+    status: InvoiceStatus | None = None,
+    before: UUID = ids.LAST,
+    limit: int,
+) -> Sequence[Invoice]:
+    """Return issued invoices of one account or of all accounts, newest first, for the operator."""
+    return await store.list_all(conn, account_id=account_id, status=status, before=before, limit=limit)
+
+
+async def get_history(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> History:
+    """Return an invoice with its lines, payments and Stripe events. Raises InvoiceNotFound."""
+    invoice = await get_invoice(conn, account_id=account_id, invoice_id=invoice_id)
+    key = {"account_id": account_id, "invoice_id": invoice_id}
+    return History(
+        invoice=invoice,
+        payments=await payments.list_payments(conn, **key, currency=invoice.currency),
+        stripe=await payments.list_events(conn, **key),
+    )
+
+
+async def list_discrepancies(conn: Conn, *, limit: int = 50) -> Sequence[StripeEvent]:
+    """Return the Stripe events that do not match the stored data, newest first, for the operator."""
+    return await payments.list_discrepancies(conn, limit=limit)
+
+
+async def void(
+    conn: Conn, *, account_id: UUID, invoice_id: UUID, reason: VoidReason = VoidReason.CANCELLED
+) -> Invoice:
+    """Void an open or uncollectible invoice; the credit that it used and its payments become credit.
+
+    Publishes invoice.voided. Raises InvoiceNotFound, InvalidTransition.
+    """
+    before = await lock_invoice(conn, account_id=account_id, invoice_id=invoice_id)
+    now = clock.now()
+    if not await transitions.void(conn, account_id=account_id, invoice_id=invoice_id, reason=reason, now=now):
+        raise invalid_transition(before, InvoiceStatus.VOID)
+    returned = before.credit_applied + before.amount_paid
+    if returned.amount:
+        text = f"Returned because {before.number} was voided."
+        await credit.book_credit(conn, before, returned, kind=CreditKind.RETURNED, reason=text)
+    after = await get_without_lines(conn, account_id=account_id, invoice_id=invoice_id)
+    await outbox.publish(conn, INVOICE_VOIDED, account_id=account_id, data=InvoiceData.of(after))
+    return after
+
+
+async def mark_uncollectible(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
+    """Mark an open invoice uncollectible before the overdue timeline does.
+
+    Publishes invoice.uncollectible. Raises InvoiceNotFound, InvalidTransition.
+    """
+    before = await lock_invoice(conn, account_id=account_id, invoice_id=invoice_id)
+    now = clock.now()
+    if not await transitions.mark_uncollectible(conn, account_id=account_id, invoice_id=invoice_id, now=now):
+        raise invalid_transition(before, InvoiceStatus.UNCOLLECTIBLE)
+    after = await get_without_lines(conn, account_id=account_id, invoice_id=invoice_id)
+    await outbox.publish(conn, INVOICE_UNCOLLECTIBLE, account_id=account_id, data=InvoiceData.of(after))
+    return after
+
+
+def invalid_transition(invoice: Invoice, to: str) -> InvalidTransition:
+    """Return the error for a transition that the status does not allow."""
+    detail = f"The invoice {invoice.number or invoice.id} is {invoice.status.value} and cannot become {to}."
+    error = InvalidTransition(detail, to=str(to))
+    error.members["from"] = invoice.status.value  # `from` is a keyword of Python
+    return error
+
+
+async def clear(conn: Conn, *, account_id: UUID) -> int:
+    """Delete the invoices, credit and billing details of a sandbox account; return the number of invoices.
+
+    Raises ValueError for a live account, whose invoices are never deleted.
+    """
+    await identity.require_sandbox_account(conn, account_id=account_id)
+    return await account_store.clear(conn, account_id=account_id)

@@ -1,0 +1,225 @@
+"""Issue invoices: calculate the totals, set the buyer, assign the number and apply credit.
+
+A draft becomes an invoice in one transaction. It locks the counter of the numbers first (`assign_number`) and the
+credit balance after it, in the same sequence everywhere, so concurrent transactions do not deadlock.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from uuid import UUID
+
+from builders.identity import service as identity
+from builders.identity.records import Account
+from builders.invoices import credit, invoices
+from builders.invoices.events import INVOICE_CREATED, INVOICE_GRACE_ENDED, INVOICE_PAID, InvoiceData
+from builders.invoices.records import (
+    BillingDetails,
+    Buyer,
+    Invoice,
+    InvoiceStatus,
+    Line,
+    NewLine,
+    Seller,
+    Stage,
+    Totals,
+)
+from builders.invoices.store import accounts as account_store, invoices as store, transitions
+from builders.kit.db.connections import Conn
+from builders.kit.events import outbox
+from builders.kit.values import clock, ids
+from builders.kit.values.money import Money
+
+MIN_DIGITS = 6  # of the counter in a number
+# Bounds of the columns.
+MAX_QUANTITY = 2**31 - 1
+PRICE_STEP = Decimal("0.0001")
+TOTAL_LIMIT = Decimal(10) ** 16
+_PERCENT = Decimal("0.01")
+_EXACT = Context(prec=200, rounding=ROUND_HALF_EVEN)
+_NO_DETAILS = BillingDetails(name=None)
+
+
+async def issue(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    is_test: bool,
+    seller: Seller,
+    lines: Sequence[NewLine],
+    currency: str,
+    due_at: datetime,
+    promotion_id: UUID | None = None,
+) -> Invoice:
+    """Issue an invoice with the next number, and apply the credit of the account to it.
+
+    It is paid at once if its total is zero or covered by credit. Publishes invoice.created, and then invoice.paid.
+    Call it late in a transaction: the next issue waits until the transaction ends. Raises ValueError for lines of
+    another currency, a test invoice of a live account, and a live invoice of a sandbox account.
+    """
+    invoice_id = await create_draft(
+        conn,
+        account_id=account_id,
+        is_test=is_test,
+        seller=seller,
+        lines=lines,
+        currency=currency,
+        due_at=due_at,
+        promotion_id=promotion_id,
+    )
+    return await issue_draft(conn, account_id=account_id, invoice_id=invoice_id)
+
+
+async def create_draft(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    is_test: bool,
+    seller: Seller,
+    lines: Sequence[NewLine],
+    currency: str,
+    due_at: datetime,
+    promotion_id: UUID | None = None,
+) -> UUID:
+    """Insert an invoice without a number, which the account cannot see; return its id. Raises as `issue`."""
+    if is_test != ((await get_holder(conn, account_id=account_id)).id != account_id):
+        raise ValueError("Sandbox accounts have only test invoices, and live accounts have none.")
+    invoice_id = ids.new()
+    await store.insert(
+        conn,
+        account_id=account_id,
+        invoice_id=invoice_id,
+        is_test=is_test,
+        seller=seller,
+        totals=calculate_totals(lines, currency=currency, rate=seller.tax_rate),
+        due_at=due_at,
+        promotion_id=promotion_id,
+        now=clock.now(),
+    )
+    return invoice_id
+
+
+async def delete_draft(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> None:
+    """Delete a draft. Raises InvoiceNotFound, and InvalidTransition for an issued invoice."""
+    if not await store.delete_draft(conn, account_id=account_id, invoice_id=invoice_id):
+        invoice = await invoices.lock_invoice(conn, account_id=account_id, invoice_id=invoice_id)
+        raise invoices.invalid_transition(invoice, "deleted")
+
+
+async def issue_draft(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
+    """Issue a draft with the next number. Raises InvoiceNotFound, InvalidTransition."""
+    draft = await invoices.lock_invoice(conn, account_id=account_id, invoice_id=invoice_id)
+    if draft.status is not InvoiceStatus.DRAFT:
+        raise invoices.invalid_transition(draft, InvoiceStatus.OPEN)
+    buyer, now = await _get_buyer(conn, account_id=account_id), clock.now()
+    number = await assign_number(conn, is_test=draft.is_test, now=now)
+    used = await credit.apply_credit(conn, draft, number=number)
+    await transitions.open_draft(
+        conn,
+        account_id=account_id,
+        invoice_id=invoice_id,
+        number=number,
+        buyer=buyer,
+        credit=used.amount,
+        now=now,
+    )
+    invoice = await invoices.get_without_lines(conn, account_id=account_id, invoice_id=invoice_id)
+    await outbox.publish(conn, INVOICE_CREATED, account_id=account_id, data=InvoiceData.of(invoice))
+    if invoice.status is InvoiceStatus.OPEN and invoice.stage is Stage.GRACE_ENDED:  # its names stay suspended
+        await outbox.publish(conn, INVOICE_GRACE_ENDED, account_id=account_id, data=InvoiceData.of(invoice))
+    if invoice.status is InvoiceStatus.PAID:
+        await outbox.publish(conn, INVOICE_PAID, account_id=account_id, data=InvoiceData.of(invoice))
+    return invoice
+
+
+async def assign_number(conn: Conn, *, is_test: bool, now: datetime) -> str:
+    """Return the next invoice number, such as INV-2026-000123. Numbers are unique and have no gaps.
+
+    The counter of the series stays locked until the transaction ends, and a rollback restores it.
+    """
+    series = number_series(is_test=is_test, now=now)
+    return f"{series}-{await transitions.next_number(conn, series=series):0{MIN_DIGITS}}"
+
+
+async def lock_numbers(conn: Conn, *, is_test: bool) -> None:
+    """Let no other transaction assign a number until this one ends."""
+    await transitions.lock_series(conn, series=number_series(is_test=is_test, now=clock.now()))
+
+
+def number_series(*, is_test: bool, now: datetime) -> str:
+    """Return the series of a number: one per year, separate for sandbox accounts."""
+    return f"{'TEST' if is_test else 'INV'}-{now.year}"
+
+
+def calculate_totals(lines: Sequence[NewLine], *, currency: str, rate: Decimal) -> Totals:
+    """Return the lines with their amounts and tax, and the sums.
+
+    Amount and tax are rounded per line, half-even, to the smallest unit of the currency. The sums add the rounded
+    values, so that a recipient who adds the lines gets the same result. Raises ValueError for another currency, a
+    negative price, a quantity below 1, and values that the columns cannot hold.
+    """
+    if any(not 1 <= line.quantity <= MAX_QUANTITY or line.unit_amount.amount < 0 for line in lines):
+        raise ValueError("A line has a quantity of at least 1 and a price of at least 0.")
+    if any(_EXACT.remainder(line.unit_amount.amount, PRICE_STEP) for line in lines):
+        raise ValueError(f"A price is a multiple of {PRICE_STEP}.")
+    zero = Money.zero(currency)
+    priced = [_price_line(line, zero, rate) for line in lines]
+    totals = Totals(
+        lines=priced,
+        subtotal=sum((line.amount for line in priced), zero),
+        tax_total=sum((line.tax_amount for line in priced), zero),
+    )
+    if totals.total.amount >= TOTAL_LIMIT:
+        raise ValueError(f"The total of an invoice is below {TOTAL_LIMIT}.")
+    return totals
+
+
+def _price_line(line: NewLine, zero: Money, rate: Decimal) -> Line:
+    amount = (zero + line.unit_amount * line.quantity).quantized()
+    return Line(
+        id=ids.new(),
+        description=line.description,
+        alias_id=line.alias_id,
+        quantity=line.quantity,
+        unit_amount=line.unit_amount,
+        amount=amount,
+        tax_amount=calculate_tax(amount, rate=rate),
+        period_start=line.period_start,
+        period_end=line.period_end,
+    )
+
+
+def calculate_tax(amount: Money, *, rate: Decimal) -> Money:
+    """Return the tax on an amount, with the rate in percent."""
+    exact = _EXACT.multiply(_EXACT.multiply(amount.amount, rate), _PERCENT)
+    return Money(exact, amount.currency).quantized()
+
+
+async def get_billing_details(conn: Conn, *, account_id: UUID) -> BillingDetails:
+    """Return the billing details of the account; all are empty if it has set none."""
+    return await account_store.find_billing_details(conn, account_id=account_id) or _NO_DETAILS
+
+
+async def put_billing_details(conn: Conn, *, account_id: UUID, details: BillingDetails) -> BillingDetails:
+    """Replace the billing details of the account. Issued invoices do not change."""
+    await account_store.put_billing_details(conn, account_id=account_id, details=details, now=clock.now())
+    return await get_billing_details(conn, account_id=account_id)
+
+
+async def _get_buyer(conn: Conn, *, account_id: UUID) -> Buyer:
+    """Return the buyer for an invoice of the account; its name is the account's if the details have none."""
+    account = await get_holder(conn, account_id=account_id)
+    details = await get_billing_details(conn, account_id=account_id)
+    return Buyer(
+        name=details.name or account.name,
+        address=details.address,
+        country=details.country,
+        tax_id=details.tax_id,
+        email=account.email,
+    )
+
+
+async def get_holder(conn: Conn, *, account_id: UUID) -> Account:
+    """Return the account, or the real account of a sandbox account."""
+    owners = await identity.find_real_accounts(conn, account_ids=[account_id])
+    return await identity.get_account(conn, account_id=owners.get(account_id, account_id))

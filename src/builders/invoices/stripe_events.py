@@ -1,0 +1,232 @@
+"""Stripe events: verify the signature, and apply each event once, in the transaction that stores it.
+
+A payment is booked whatever the status of its invoice. An event that does not match the stored data is a
+discrepancy, which is stored for the operator.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import stripe
+from pydantic_core import from_json
+
+from builders.invoices import checkout, invoices, payments
+from builders.invoices.errors import EventMalformed, InvoiceNotFound, SignatureInvalid
+from builders.invoices.records import Outcome, StripeEvent
+from builders.invoices.store import payments as store
+from builders.invoices.store.payments import StoredCheckout
+from builders.kit.db.connections import Conn
+from builders.kit.process import log
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock, ids
+from builders.kit.values.money import Money
+
+METHOD = "stripe"
+COMPLETED = "checkout.session.completed"
+SUCCEEDED = "checkout.session.async_payment_succeeded"
+ENDED = {"checkout.session.expired": "expired", "checkout.session.async_payment_failed": "failed"}
+MAX_SIGNATURE_AGE_S = 300
+MAX_ID = 255  # characters of an id or a type
+RETENTION = timedelta(days=90)  # of ignored events; Stripe repeats an event for three days
+_PREFIX = "builders_"  # of our metadata; the Stripe account may have other sessions
+_MAX_AMOUNT = 10**15  # in the smallest unit of a currency
+_log = log.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Session:
+    """A Checkout session of this service, as an event describes it."""
+
+    account_id: UUID
+    invoice_id: UUID
+    checkout_id: UUID
+    session_id: str
+    payment_status: str
+    amount_total: int | None  # None: not an amount
+    currency: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Result:
+    """The result of an event, and the session that it is about; None if it is not about one of this service."""
+
+    outcome: Outcome
+    detail: str
+    session: _Session | None = None
+
+
+async def receive_stripe_event(
+    conn: Conn, *, settings: Settings, payload: bytes, signature: str | None
+) -> StripeEvent:
+    """Apply an event that Stripe has signed, unless it was applied before; return it with its result.
+
+    Raises SignatureInvalid, EventMalformed.
+    """
+    event = _read_event(payload, signature=signature, settings=settings)
+    event_id, kind = event["id"], event["type"]
+    if await store.claim_event(conn, event_id=event_id, kind=kind, now=clock.now()):
+        result = await _apply_event(conn, kind, event, settings)
+        session = result.session
+        await store.update_event(
+            conn,
+            event_id=event_id,
+            outcome=result.outcome,
+            detail=result.detail,
+            account_id=session.account_id if session else None,
+            invoice_id=session.invoice_id if session else None,
+        )
+        if result.outcome is Outcome.DISCREPANCY:
+            _log.error("stripe_discrepancy", event_id=event_id, detail=result.detail)
+    return await store.get_event(conn, event_id=event_id)
+
+
+async def prune(conn: Conn) -> None:
+    """Delete ignored events that are older than RETENTION."""
+    await store.prune_events(conn, before=clock.now() - RETENTION)
+
+
+async def _apply_event(conn: Conn, kind: str, event: dict[str, Any], settings: Settings) -> _Result:
+    content = _object(_object(event.get("data")).get("object"))
+    metadata = _object(content.get("metadata"))
+    if kind not in {COMPLETED, SUCCEEDED, *ENDED} or not any(name.startswith(_PREFIX) for name in metadata):
+        return _Result(outcome=Outcome.IGNORED, detail="Not a checkout of this service.")
+    session = _read_session(content, metadata)
+    if session is None:
+        return _Result(outcome=Outcome.DISCREPANCY, detail="The metadata does not identify a checkout.")
+    return await _apply_session(conn, kind, session, is_other_mode=_is_other_mode(event, settings=settings))
+
+
+async def _apply_session(conn: Conn, kind: str, session: _Session, *, is_other_mode: bool) -> _Result:
+    stored = await store.find_checkout(conn, account_id=session.account_id, checkout_id=session.checkout_id)
+    if stored is None or stored.invoice_id != session.invoice_id:
+        return _discrepancy(session, "There is no such checkout.")
+    if mismatch := _find_mismatch(session, stored, is_other_mode=is_other_mode):
+        return _discrepancy(session, mismatch)
+    if kind in ENDED:
+        await _end_checkout(conn, session, status=ENDED[kind])
+        return _result(session, Outcome.NOTED, f"The checkout has {ENDED[kind]}.")
+    if kind == COMPLETED and session.payment_status != "paid":
+        return _result(session, Outcome.NOTED, "The payment is pending.")
+    return await _book_payment(conn, session, stored)
+
+
+def _find_mismatch(session: _Session, stored: StoredCheckout, *, is_other_mode: bool) -> str | None:
+    if is_other_mode:
+        return "One of the event and our key is in the test mode of Stripe, and the other is not."
+    if stored.session_id not in {None, session.session_id}:
+        return f"The checkout has another session, {stored.session_id}."
+    return None
+
+
+async def _book_payment(conn: Conn, session: _Session, stored: StoredCheckout) -> _Result:
+    key = {"account_id": session.account_id, "invoice_id": session.invoice_id}
+    try:
+        invoice = await invoices.lock_invoice(conn, **key)
+    except InvoiceNotFound:
+        return _discrepancy(session, "There is no such invoice.")
+    amount = Money(stored.amount, invoice.currency).quantized()
+    if (session.amount_total, session.currency) != (checkout.minor_units(amount), invoice.currency.lower()):
+        return _discrepancy(
+            session, f"The payment is {session.amount_total} {session.currency}, and the checkout {amount}."
+        )
+    known = await store.find_payment(
+        conn, **key, currency=invoice.currency, method=METHOD, reference=session.session_id
+    )
+    paid = None
+    if known is None:
+        paid = await payments.book_payment(
+            conn, invoice, method=METHOD, reference=session.session_id, amount=amount
+        )
+    await _end_checkout(conn, session, status="completed")
+    if paid is None:
+        return _result(session, Outcome.NOTED, "The payment was already booked.")
+    rest = f"; {paid.payment.overpaid} became credit" if paid.payment.overpaid.amount else ""
+    rest += f", which pays {paid.replacement.number}" if paid.replacement else ""
+    return _result(session, Outcome.APPLIED, f"{amount} for {invoice.number}{rest}.")
+
+
+async def _end_checkout(conn: Conn, session: _Session, *, status: str) -> None:
+    await store.end_checkout(
+        conn,
+        account_id=session.account_id,
+        checkout_id=session.checkout_id,
+        session_id=session.session_id,
+        status=status,
+    )
+
+
+def _read_event(payload: bytes, *, signature: str | None, settings: Settings) -> dict[str, Any]:
+    """Return the event of a webhook with a valid signature: a JSON object with an id and a type.
+
+    Raises SignatureInvalid, EventMalformed.
+    """
+    if settings.stripe_webhook_secret is None:
+        raise SignatureInvalid("No event is accepted: BUILDERS_STRIPE_WEBHOOK_SECRET is not set.")
+    secret = settings.stripe_webhook_secret.get_secret_value()
+    if signature is None or not signature.isascii():
+        raise SignatureInvalid("The header Stripe-Signature is missing or malformed.")
+    try:
+        stripe.WebhookSignature.verify_header(payload, signature, secret, MAX_SIGNATURE_AGE_S)
+    except (stripe.SignatureVerificationError, ValueError) as error:
+        raise SignatureInvalid("The signature does not match the body, or is too old.") from error
+    try:
+        event = from_json(payload, allow_inf_nan=False)
+    except ValueError as error:
+        raise _malformed("it is not JSON.") from error
+    if not isinstance(event, dict) or not all(_is_id(event.get(name)) for name in ("id", "type")):
+        raise _malformed("it has no id or no type.")
+    return event
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= MAX_ID and value.isprintable()
+
+
+def _malformed(reason: str) -> EventMalformed:
+    _log.error("stripe_event_malformed", reason=reason)
+    return EventMalformed(f"The body is signed, but is not a Stripe event: {reason}")
+
+
+def _is_other_mode(event: Mapping[str, Any], *, settings: Settings) -> bool:
+    """Return whether one of the event and our key is in Stripe's test mode, and the other is not."""
+    key = "" if settings.stripe_key is None else settings.stripe_key.get_secret_value()
+    return key[2:8] == ("_test_" if event.get("livemode") is True else "_live_")  # as in rk_live_…
+
+
+def _discrepancy(session: _Session, detail: str) -> _Result:
+    return _result(session, Outcome.DISCREPANCY, f"Session {session.session_id}: {detail}")
+
+
+def _result(session: _Session, outcome: Outcome, detail: str) -> _Result:
+    return _Result(outcome=outcome, detail=detail, session=session)
+
+
+def _read_session(content: dict[str, Any], metadata: dict[str, Any]) -> _Session | None:
+    """Return the session of an event, or None if its metadata does not identify a checkout."""
+    found = [ids.find(_text(metadata.get(f"{_PREFIX}{name}"))) for name in ("account", "invoice", "checkout")]
+    account_id, invoice_id, checkout_id = found
+    if account_id is None or invoice_id is None or checkout_id is None:
+        return None
+    amount = content.get("amount_total")
+    return _Session(
+        account_id=account_id,
+        invoice_id=invoice_id,
+        checkout_id=checkout_id,
+        session_id=_text(content.get("id")),
+        payment_status=_text(content.get("payment_status")),
+        amount_total=amount if type(amount) is int and abs(amount) < _MAX_AMOUNT else None,
+        currency=_text(content.get("currency")),
+    )
+
+
+def _object(value: object) -> dict[str, Any]:
+    """Return a JSON object, or an empty one for another type: the signature does not guarantee the form."""
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: object) -> str:
+    """Return a text that a column can hold, or an empty one for another type."""
+    return value.replace("\0", "")[:MAX_ID] if isinstance(value, str) else ""
