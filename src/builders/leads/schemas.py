@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal, cast
 from urllib.parse import urlsplit, urlunsplit
 from uuid import UUID
 
-import idna
 from pydantic import (
     AfterValidator,
     BeforeValidator,
@@ -23,12 +22,12 @@ from pydantic import (
 from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
 from builders.kit.http.visitors import truncate_address
 from builders.kit.values import emails, texts
+from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.texts import checked
 from builders.leads.records import WAITLIST, Confirmation, Interest, Request, Volume
 
 _UTM = {"source": "newsletter", "medium": "email", "campaign": "spring"}
 _CONSENT = {"marketing": True, "text_version": "2026-01"}
-_MAX_DOMAIN = 253  # octets; RFC 1035, 2.3.4, in the written form
 
 
 def _text(most: int) -> StringConstraints:
@@ -47,11 +46,8 @@ def _choice(kind: type[StrEnum]) -> WithJsonSchema:
 
 def _domain(text: str) -> str:
     """A domain as it is stored: lower-case A-labels."""
-    try:
-        name = idna.encode(text.lower().removesuffix("."), uts46=True, std3_rules=True).decode("ascii")
-    except UnicodeError:
-        name = ""
-    if "." not in name or len(name) > _MAX_DOMAIN:
+    name = find_a_label(text)
+    if name is None:
         raise ValueError("Not a domain; send one such as harbour.example.")
     return name
 

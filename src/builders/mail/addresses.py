@@ -44,7 +44,7 @@ def find_route(address: str) -> str | None:
     if ENCODED_WORD in local:  # in a header it would be read as what it encodes: line breaks, other addresses
         return None
     try:
-        host = idna.encode(domain.lower().removesuffix("."), uts46=True, std3_rules=True).decode("ascii")
+        host = idna.encode(domain.removesuffix("."), uts46=True, std3_rules=True).decode("ascii")
         octets = local.encode()
     except UnicodeError:
         return None

@@ -19,6 +19,7 @@ from builders.kit.values.domain_names import MAX_OCTETS, find_a_label, unicode_o
         ("\uff48arbour\uff0eexample", "harbour.example"),
         ("a.b.c.example", "a.b.c.example"),
         ("1.example", "1.example"),
+        ("\u039f\u03a3-1.example", "xn---1-ibcq.example"),  # a sigma at the end of a word
     ],
 )
 def test_both_forms_of_a_name_are_stored_as_one(written: str, stored: str) -> None:

@@ -19,12 +19,13 @@ def find_a_label(text: str) -> str | None:
     UTS 46 mapping, then IDNA 2008 (RFC 5891); one dot at the end is dropped. An underscore is a host of
     another kind, not a domain.
     """
-    name = text.strip().lower().removesuffix(".")
-    if len(name) > _MAX_WRITTEN:
+    written = text.strip().removesuffix(".")
+    if len(written) > _MAX_WRITTEN:
         return None
+    name = written.lower()
     if not _PLAIN.fullmatch(name):
-        try:
-            name = idna.encode(name, uts46=True, std3_rules=True).decode("ascii").removesuffix(".")
+        try:  # not the lower-case form: str.lower makes a sigma at the end another letter, UTS 46 does not
+            name = idna.encode(written, uts46=True, std3_rules=True).decode("ascii").removesuffix(".")
         except UnicodeError:
             return None
     return name if len(name) <= MAX_OCTETS and _LABELS.fullmatch(name) else None
