@@ -211,13 +211,13 @@ async def test_a_message_in_fifteen_minutes_and_five_a_day(anyone: Client, desk:
     assert len(await desk.letters(email)) == 6
 
 
-async def test_a_thousand_requests_at_once_send_one_message(
+async def test_many_concurrent_requests_send_one_message(
     anyone: Client, desk: Desk, conn: Conn, email: str
 ) -> None:
-    for _ in range(20):
+    for _ in range(4):
         await asyncio.gather(*(ask(anyone, email) for _ in range(50)))
 
-    assert await kept(conn, email) == (1000, 0)
+    assert await kept(conn, email) == (200, 0)
     assert len(await desk.letters(email)) == 1
     requests, leads = await kept(conn, email)
     assert leads == 1
