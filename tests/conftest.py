@@ -4,12 +4,14 @@ import asyncio
 import gc
 import os
 import shutil
+import signal
 import tempfile
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import psycopg
 import pytest
 from psycopg import sql
@@ -30,6 +32,12 @@ from tests.redis import Redis
 
 log.configure(level="error")
 os.environ.setdefault("BUILDERS_EXCHANGE_RATES", "off")  # workers of tests would load 230,000 rates
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell and its children ignore it
+# How long an example takes depends on what else the machine does.
+hypothesis.settings.register_profile(
+    "tests", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("tests")
 gc.disable()  # until all tests are collected: what is imported stays, and to look through it takes long
 
 JOBS = worker.JOBS  # importing them declares the tasks that requests enqueue by name
@@ -84,8 +92,9 @@ def conninfo(server: str) -> Iterator[str]:
     own = make_conninfo(server, dbname=name)
     migrations.migrate(own)
     yield own
-    with psycopg.connect(server, autocommit=True) as conn:
-        conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+    if os.environ.get("BUILDERS_TEST_DATABASE_URL"):  # a server of our own goes with its folder, which is faster
+        with psycopg.connect(server, autocommit=True) as conn:
+            conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from tests.fuzz.served import Served
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 ROOT = CONFIG.parents[2]
 LONG = "BUILDERS_FUZZ_EXAMPLES" in os.environ
-EXAMPLES = os.environ.get("BUILDERS_FUZZ_EXAMPLES", "2")  # of each operation and phase; script/fuzz takes more
+EXAMPLES = os.environ.get("BUILDERS_FUZZ_EXAMPLES", "1")  # of each operation and phase; script/fuzz takes more
 SEED = os.environ.get("BUILDERS_FUZZ_SEED", "1")
 
 CALLERS = {

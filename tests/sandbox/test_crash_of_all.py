@@ -14,7 +14,7 @@ from tests.domains.make import assign
 from tests.sandbox.cutter import Cutter
 from tests.sandbox.make import Json, alias, apply_of, fresh, order, plan_of, promote, run, webhook, whole
 
-COMMITS, STATEMENTS, STRIDE = 20, 300, 9  # more than a promotion has; every so manyth statement
+COMMITS, STATEMENTS, STRIDE = 20, 300, 15  # more than a promotion has; every so manyth statement
 TOLD = r"^(alias|promotion|project|webhook|invoice|domain\.updated)"
 
 

@@ -15,13 +15,13 @@ from tests.cast import Person, make_person
 from tests.kit.db.locks import waiting
 from tests.sandbox.make import PROMOTE, Json, alias, apply, begin, crew, events, order, parameters, plan
 
-MANY = 200
-TRIES = 50
+MANY = 60
+TRIES = 15
 
 
 @pytest.fixture
 async def crowd(service: Service) -> Sequence[Person]:
-    """Two hundred accounts, each with a key."""
+    """Many accounts, each with a key."""
     return [await make_person(service, name="one", preset=Preset.DEVELOPER_FULL) for _ in range(MANY)]
 
 
@@ -43,7 +43,9 @@ def outcome(answer: httpx.Response) -> str:
     return f"{answer.status_code} {answer.json()['code']}"
 
 
-async def test_two_hundred_want_one_name_and_one_gets_it(crowd: Sequence[Person], conn: Conn, domain: str) -> None:
+async def test_of_many_concurrent_promotions_of_one_name_one_succeeds(
+    crowd: Sequence[Person], conn: Conn, domain: str
+) -> None:
     plans = [await plan(each, alias(f"ada@{domain}")) for each in crowd]
     answers = await asyncio.gather(*map(insist, crowd, plans))
     outcomes = Counter(map(outcome, answers))

@@ -135,7 +135,7 @@ class History:
         assert len(of) == len(set(of))  # each once
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example([("claim_both", 0), ("pay", 0), ("release_by_hand", 0), ("claim", 0), ("release", 0), ("claim", 0)])
 @example([("claim", 0), ("wait", 1), ("wait", 4), ("pay", 0), ("release", 0), ("claim", 0), ("wait", 1)])
 @example([("claim", 0), ("wait", 3), ("pay", 0), ("claim", 0), ("release", 0), ("claim", 0)])

@@ -286,6 +286,7 @@ def configure(*, level: str = "info", stream: TextIO | None = None, style: Style
         own = logging.getLogger(name)
         own.handlers.clear()
         own.propagate = True
+        own.setLevel(logging.NOTSET)
 
 
 def get_logger() -> FilteringBoundLogger:

@@ -86,6 +86,7 @@ def test_a_logger_with_its_own_handlers_writes_each_record_once() -> None:
     own, raw = logging.getLogger("uvicorn.access"), StringIO()
     own.addHandler(logging.StreamHandler(raw))
     own.propagate = False
+    own.setLevel(logging.ERROR)
     written = Written()
     log.configure(stream=written.stream)
     own.warning("GET /")
