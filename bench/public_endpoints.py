@@ -29,7 +29,7 @@ from builders.kit.process.secret_keys import keyring_of
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from builders.mail import service as mail
-from builders.mail.records import WebhookDisabled
+from builders.mail.service import WebhookDisabled
 
 CONNECTIONS = 64
 BARE_ASGI_TARGET, FASTAPI_ORM_TARGET = 2.0, 4.0
@@ -75,7 +75,7 @@ async def prepare(data_dir: Path, conninfo: str) -> tuple[fixtures.Fixtures, Map
         account = await identity.create_account(conn, email=f"{ids.new()}@bench.example", verified=True)
         sent = [
             await mail.send(
-                conn, keyring=keyring, account_id=account.id, to="recipient@bench.example", letter=template
+                conn, keyring=keyring, account_id=account.id, to="recipient@bench.example", template=template
             )
             for _ in range(MESSAGES)
         ]

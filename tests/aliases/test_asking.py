@@ -15,7 +15,8 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.mail import service as mail
 from builders.mail.events import MAIL_BOUNCED, MailBounced
-from builders.mail.records import Topic, VerifyDestination
+from builders.mail.records import Topic
+from builders.mail.service import VerifyDestination
 from tests.aliases.make import (
     DESTINATIONS,
     RESEND,
@@ -121,7 +122,7 @@ async def test_an_address_that_mail_came_back_from_is_not_asked_again_for_a_week
     found = await conn.execute("SELECT message_id FROM aliases_destinations WHERE email = %s", [email])
     ((message_id,),) = await found.fetchall()
     async with database.transaction() as other:
-        bounced = MailBounced(message_id=message_id, letter=VerifyDestination.name, code=550)
+        bounced = MailBounced(message_id=message_id, template=VerifyDestination.name, code=550)
         await outbox.publish(other, MAIL_BOUNCED, account_id=alice.account.id, data=bounced)
     await office.work()
     clock.move(timedelta(hours=1))

@@ -32,7 +32,7 @@ async def test_the_reader_of_a_new_destination_is_asked_and_agrees(
     alias_id = await owner.claim_one("ada", domain, email)
     assert not await verified(alice, email)
     (letter,) = await office.letters(email)
-    assert letter["Subject"] == "May mail be forwarded to you?"
+    assert letter["Subject"] == "Confirm mail forwarding to your address"
     assert f"ada@{domain}" in text(letter)
     answer = await anyone.get(CONFIRM, params={"token": await office.token(email)}, headers=PROGRAM)
     assert (answer.status_code, answer.json()) == (200, {"status": "confirmed", "email": mail.mask(email)})

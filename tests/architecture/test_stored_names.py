@@ -16,7 +16,7 @@ from builders.kit import errors
 from builders.kit.events import dispatcher, outbox
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
-from builders.mail.records import Letter
+from builders.mail.service import EmailTemplate
 from tests.architecture.source import Source, breaches, source
 
 FILE = Path(__file__).with_name("stored_names.toml")
@@ -38,7 +38,7 @@ def declared() -> Mapping[str, object]:
         "jobs": sorted(name for name, task in queue.tasks().items() if ours(task.func.__module__)),
         "subscribers": sorted(dispatcher.subscribers()),
         "events": sorted(each.name for each in outbox.list_events() if ours(type(each.example).__module__)),
-        "email_templates": sorted(each.name for each in Letter.__subclasses__() if ours(each.__module__)),
+        "email_templates": sorted(each.name for each in EmailTemplate.__subclasses__() if ours(each.__module__)),
         "audit_actions": sorted(AuditAction),
         "error_codes": sorted({each.code for each in errors.list_problem_types() if ours(each.__module__)}),
         "scopes": sorted(scopes.DESCRIPTIONS),
@@ -71,7 +71,7 @@ def derived(file: Source) -> Iterator[str]:
 
 
 def _derived_in_class(file: Source, node: ast.ClassDef) -> Iterator[str]:
-    if not {"Problem", "Letter", "StrEnum"} & {ast.unparse(each) for each in node.bases}:
+    if not {"Problem", "EmailTemplate", "StrEnum"} & {ast.unparse(each) for each in node.bases}:
         return
     for each in node.body:
         if isinstance(each, ast.Assign) and not all(map(_is_constant, _values(each.value))):

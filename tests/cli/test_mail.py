@@ -8,17 +8,17 @@ import pytest
 
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.mail import envelope, letters, senders
-from builders.mail.carriers import Parcel
-from builders.mail.folder import Folder
-from builders.mail.records import Letter, SignInCode
+from builders.mail import renderer
+from builders.mail.sender import read_sender
+from builders.mail.service import EmailTemplate, SignInCode
 from builders.mail.store import Claimed
+from builders.mail.transport import FolderTransport, OutgoingMessage
 from tests.cli.conftest import Cli
 from tests.mail.make import LINK, RENEWALS, SIGN_IN
 
 SENT = """
     INSERT INTO mail_messages (account_id, id, created_at, letter, category, recipient, status, expires_at)
-    SELECT id, %(id)s, %(now)s, %(letter)s, 'transactional', 'a***@example.net', 'sent', NULL
+    SELECT id, %(id)s, %(now)s, %(template)s, 'transactional', 'a***@example.net', 'sent', NULL
     FROM identity_accounts WHERE email = %(email)s
 """
 
@@ -27,24 +27,26 @@ SENT = """
 def outbox(tmp_path: Path) -> Path:
     """The data folder, with three messages in its dev outbox."""
     data = tmp_path / "data"
-    for minute, (to, letter) in enumerate(
+    for minute, (to, template) in enumerate(
         [("ada@example.net", SIGN_IN), ("bob@example.net", RENEWALS), ("bob@example.net", SIGN_IN)]
     ):
-        put(data, to, letter, minute)
+        put(data, to, template, minute)
     return data
 
 
-def put(data: Path, to: str, letter: Letter, minute: int) -> None:
-    """Writes a letter into the dev outbox."""
+def put(data: Path, to: str, template: EmailTemplate, minute: int) -> None:
+    """Write an email into the development outbox."""
     at = datetime(2026, 11, 20, 10, minute, tzinfo=UTC)
     claimed = Claimed(
-        letter=letter.name, content=b"", attempts=1, header_id="<1@x.example>", created_at=at, expires_at=None
+        template=template.name, content=b"", attempts=1, header_id="<1@x.example>", created_at=at, expires_at=None
     )
-    content = envelope.pack(
-        letters.write(letter), to=to, sender=senders.of(Settings()), claimed=claimed, unsubscribe=None
+    content = renderer.pack(
+        renderer.render(template), to=to, sender=read_sender(Settings()), claimed=claimed, unsubscribe=None
     )
-    parcel = Parcel(id=ids.new(), letter=letter.name, created_at=at, sender="x@y", recipient=to, content=content)
-    asyncio.run(Folder(data).carry(parcel))
+    message = OutgoingMessage(
+        id=ids.new(), template=template.name, created_at=at, sender="x@y", recipient=to, content=content
+    )
+    asyncio.run(FolderTransport(data).send(message))
 
 
 def test_the_last_message_is_shown(command: Cli, outbox: Path) -> None:
@@ -106,12 +108,10 @@ def test_where_mail_leaves_it_is_not_kept(
     assert "kept before that was set" in shown.stderr
 
 
-def test_a_list_is_aligned_however_long_the_names_of_letters_are(
-    builders: Cli, account: str, conninfo: str
-) -> None:
+def test_a_list_is_aligned(builders: Cli, account: str, conninfo: str) -> None:
     with psycopg.connect(conninfo, autocommit=True) as conn:
-        for letter in ("sign_in", "verify_destination"):
-            conn.execute(SENT, {"email": account, "id": ids.new(), "letter": letter, "now": clock.now()})
+        for template in ("sign_in", "verify_destination"):
+            conn.execute(SENT, {"email": account, "id": ids.new(), "template": template, "now": clock.now()})
     lines = builders("mail", "list", "--account", account).stdout.splitlines()[1:]
     assert sorted(line.split()[3] for line in lines) == ["sign_in", "verify_destination"]
     assert len({line.index("a***@") for line in lines}) == 1

@@ -30,7 +30,7 @@ def text(letter: EmailMessage) -> str:
 async def test_an_invoice_is_mailed(database: Database, alice: Person, office: Office) -> None:
     invoice = await make_invoice(database, account_id=alice.account.id)
     (letter,) = await office.letters(alice.account.email)
-    assert letter["Subject"] == f"Invoice {invoice.number} of Harbour Names Ltd"
+    assert letter["Subject"] == f"Invoice {invoice.number} from Harbour Names Ltd"
     assert "Please pay 10.00 USD by" in text(letter)
     assert "Bank of Quay, 00-11" in text(letter)
     assert f"http://builders.test/v1/invoices/{invoice.id}" in text(letter)
@@ -39,7 +39,7 @@ async def test_an_invoice_is_mailed(database: Database, alice: Person, office: O
 async def test_one_that_is_paid_at_once_is_mailed_once(database: Database, alice: Person, office: Office) -> None:
     await make_invoice(database, account_id=alice.account.id, lines=[line("0.00")])
     (letter,) = await office.letters(alice.account.email)
-    assert "nothing left to pay" in text(letter)
+    assert "No payment is due" in text(letter)
 
 
 async def test_a_payment_is_thanked_for(database: Database, alice: Person, office: Office) -> None:
@@ -64,13 +64,13 @@ async def test_reminders_say_what_comes_next(database: Database, alice: Person, 
     assert [each["Subject"].partition(":")[0] for each in letters] == [
         "Payment is overdue",
         "Second reminder",
-        "The time to pay is over",
-        "We have given up on payment",
+        "The payment period has ended",
+        "Payment was not received",
     ]
     suspended = f"{invoice.due_at + timedelta(days=14):%Y-%m-%d}"
     assert f"suspended on {suspended}" in text(letters[0])
     assert f"suspended on {suspended}" in text(letters[1])
-    assert "are suspended now" in text(letters[2])
+    assert "names on this invoice are suspended:" in text(letters[2])
     assert f"On {invoice.due_at + timedelta(days=44):%Y-%m-%d} they are released" in text(letters[2])
     assert "are released" in text(letters[3])
 
@@ -82,7 +82,7 @@ async def test_after_a_long_silence_the_newest_reminder_alone_is_mailed(
     await office.letters(alice.account.email)
     assert await pass_by(database, DUE + timedelta(days=20)) == 3  # while nobody mails
     (letter,) = (await office.letters(alice.account.email))[1:]
-    assert "are suspended now" in text(letter)
+    assert "names on this invoice are suspended:" in text(letter)
 
 
 async def test_a_reminder_that_comes_late_says_when_names_are_suspended_now(

@@ -120,9 +120,9 @@ async def test_a_mail_says_why_an_invoice_is_void_and_what_replaces_it(
     async with database.connection() as conn:
         second = (await invoices.list_all_invoices(conn, account_id=alice.account.id, limit=1))[0]
     said = text(letter)
-    assert "names on it were released" in said
-    assert "4.00 USD that paid a part of it became credit" in said
-    assert f"The invoice {second.number} over 10.00 USD replaces it. Of this, 6.00 USD is due by" in said
+    assert "names on the invoice were released" in said
+    assert "4.00 USD that you paid was added to the credit" in said
+    assert f"Invoice {second.number} for 10.00 USD replaces it. Of this, 6.00 USD is due by" in said
     assert f"http://builders.test/v1/invoices/{second.id}" in said
 
 
@@ -134,5 +134,5 @@ async def test_a_mail_says_that_nothing_replaces_a_cancelled_invoice(
     async with database.transaction() as conn:
         await invoices.void(conn, account_id=alice.account.id, invoice_id=invoice.id)
     letter = (await office.letters(alice.account.email))[-1]
-    assert "the seller cancelled it" in text(letter)
+    assert "the seller cancelled the invoice" in text(letter)
     assert "No invoice replaces it" in text(letter)

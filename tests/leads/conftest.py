@@ -9,7 +9,7 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import ids
 from tests.leads.make import Desk
 from tests.mail.conftest import with_server
-from tests.mail.servers import MailServer
+from tests.mail.smtp_server import MailServer
 
 
 @pytest.fixture

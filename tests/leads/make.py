@@ -16,7 +16,7 @@ from builders.leads import service as leads
 from builders.leads.records import Lead, Wanted
 from builders.mail.records import VENDOR
 from tests.cast import Client
-from tests.mail.servers import MailServer, Received
+from tests.mail.smtp_server import MailServer, Received
 
 LEADS = "/v1/leads"
 CONFIRM = f"{LEADS}/confirm"

@@ -18,7 +18,7 @@ from builders.leads.store import leads as store
 from builders.mail.records import VENDOR
 from tests.cast import Client
 from tests.leads.make import Desk, ask, confirm, stop_of, token_of
-from tests.mail.servers import Received
+from tests.mail.smtp_server import Received
 
 # From each state, where one step may lead; to stay is always possible.
 MOVES: dict[str | None, set[str | None]] = {

@@ -1,21 +1,23 @@
-"""Letters of the tests, one of each kind."""
+"""One email of each template."""
 
 from dataclasses import replace
 from datetime import date
 
-from builders.mail.portfolio_notices import PortfolioEvent, Renewal, RenewalNotice
-from builders.mail.records import (
+from builders.mail.templates import (
     ApiKeyCreated,
     DomainUnproved,
     EmailChanged,
     EmailReplaced,
+    EmailTemplate,
     InvoiceIssued,
     InvoicePaid,
     InvoiceReminder,
     InvoiceVoided,
     LeadConfirm,
-    Letter,
+    PortfolioEvent,
     ReminderStage,
+    Renewal,
+    RenewalNotice,
     SampleNotice,
     SignInCode,
     TeamInvite,
@@ -85,7 +87,7 @@ REMINDERS = tuple(
     )
     for stage in ReminderStage
 )
-LETTERS: tuple[Letter, ...] = (
+EMAILS: tuple[EmailTemplate, ...] = (
     VerifyEmail(link=LINK, address="ada@example.net"),
     SIGN_IN,
     EmailChanged(new_address_masked="a***@example.org"),

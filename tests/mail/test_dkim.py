@@ -1,4 +1,4 @@
-"""Mail is known to be ours by its signature."""
+"""DKIM signatures."""
 
 import base64
 from base64 import b64decode
@@ -18,87 +18,86 @@ from builders.kit.db.connections import Database
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.mail import senders
-from builders.mail.signing import Signer
+from builders.mail.sender import Signer, read_sender
 from tests.mail.conftest import Send
 from tests.mail.make import RENEWALS
-from tests.mail.servers import MailServer
+from tests.mail.smtp_server import MailServer
 
 SELECTOR = "mail2026"
 
 
 @pytest.fixture(scope="module")
 def key() -> rsa.RSAPrivateKey:
-    """A key of ours."""
+    """Return an RSA key."""
     return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
 def pem(key: PrivateKeyTypes, form: PrivateFormat = PrivateFormat.PKCS8) -> str:
-    """The private key as text."""
+    """Return the private key as PEM."""
     return key.private_bytes(Encoding.PEM, form, NoEncryption()).decode()
 
 
 def published(key: rsa.RSAPrivateKey) -> bytes:
-    """What stands in the DNS."""
+    """Return the DNS record of the key."""
     shown = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     return b"v=DKIM1; k=rsa; p=" + base64.b64encode(shown)
 
 
-def is_ours(raw: bytes, key: rsa.RSAPrivateKey, domain: str = "builders.example") -> bool:
-    """Whether a receiver takes it for ours."""
+def is_valid(raw: bytes, key: rsa.RSAPrivateKey, domain: str = "builders.example") -> bool:
+    """Return whether the signature of a message is valid."""
 
     def ask(name: bytes, timeout: int = 5) -> bytes:
         del timeout
         return published(key) if name == f"{SELECTOR}._domainkey.{domain}.".encode() else b""
 
-    verdict: bool = dkim.verify(raw, dnsfunc=ask)
-    return verdict
+    result: bool = dkim.verify(raw, dnsfunc=ask)
+    return result
 
 
 @pytest.fixture
-def signing(by_smtp: Settings, key: rsa.RSAPrivateKey) -> Settings:
-    """Settings with a key."""
-    return by_smtp.model_copy(update={"dkim_selector": SELECTOR, "dkim_key": SecretStr(pem(key))})
+def signing(smtp_settings: Settings, key: rsa.RSAPrivateKey) -> Settings:
+    """Return settings with a DKIM key."""
+    return smtp_settings.model_copy(update={"dkim_selector": SELECTOR, "dkim_key": SecretStr(pem(key))})
 
 
-async def test_a_message_verifies_and_a_changed_one_does_not(
+async def test_a_changed_message_has_no_valid_signature(
     send: Send, database: Database, signing: Settings, smtp: MailServer, key: rsa.RSAPrivateKey
 ) -> None:
     await send(RENEWALS)
     await queue.run_pending(database, signing)
 
     raw = smtp.received[0].raw
-    assert is_ours(raw, key)
-    assert not is_ours(raw.replace(b"harbour.example", b"arbours.example"), key)
-    assert not is_ours(b"From: Mallory <m@evil.example>\r\n" + raw, key)
+    assert is_valid(raw, key)
+    assert not is_valid(raw.replace(b"harbour.example", b"arbours.example"), key)
+    assert not is_valid(b"From: Mallory <m@evil.example>\r\n" + raw, key)
     for header in (b"Subject", b"List-Unsubscribe", b"List-Unsubscribe-Post", b"To", b"Date", b"Message-ID"):
-        assert not is_ours(raw.replace(b"\r\n" + header + b": ", b"\r\n" + header + b": x"), key), header
-    assert not is_ours(raw, rsa.generate_private_key(public_exponent=65537, key_size=2048))
+        assert not is_valid(raw.replace(b"\r\n" + header + b": ", b"\r\n" + header + b": x"), key), header
+    assert not is_valid(raw, rsa.generate_private_key(public_exponent=65537, key_size=2048))
 
 
-async def test_another_domain_may_sign(
+async def test_the_signing_domain_is_a_setting(
     send: Send, database: Database, signing: Settings, smtp: MailServer, key: rsa.RSAPrivateKey
 ) -> None:
     await send()
     await queue.run_pending(database, signing.model_copy(update={"dkim_domain": "mail.builders.example"}))
 
-    assert is_ours(smtp.received[0].raw, key, "mail.builders.example")
+    assert is_valid(smtp.received[0].raw, key, "mail.builders.example")
 
 
 @pytest.mark.parametrize("form", [PrivateFormat.PKCS8, PrivateFormat.TraditionalOpenSSL])
-def test_the_key_is_text_or_a_file(
+def test_the_key_is_a_text_or_a_file(
     signing: Settings, key: rsa.RSAPrivateKey, tmp_path: Path, form: PrivateFormat
 ) -> None:
     text = pem(key, form)
     (tmp_path / "dkim.pem").write_text(text)
     for written in (text, text.replace("\n", "\\n"), str(tmp_path / "dkim.pem")):
-        sender = senders.of(signing.model_copy(update={"dkim_key": SecretStr(written)}))
+        sender = read_sender(signing.model_copy(update={"dkim_key": SecretStr(written)}))
         assert sender.signer is not None
-        assert is_ours(sender.signer.sign(b"From: a@builders.example\r\n\r\nHello\r\n", at=clock.now()), key)
+        assert is_valid(sender.signer.sign(b"From: a@builders.example\r\n\r\nHello\r\n", at=clock.now()), key)
         assert "PRIVATE" not in repr(sender)
 
 
-def test_what_is_no_key_is_said(signing: Settings, tmp_path: Path) -> None:
+def test_an_invalid_key_is_refused(signing: Settings, tmp_path: Path) -> None:
     curve = pem(ec.generate_private_key(ec.SECP256R1()))
     for written in (
         curve,
@@ -106,18 +105,18 @@ def test_what_is_no_key_is_said(signing: Settings, tmp_path: Path) -> None:
         str(tmp_path / "none.pem"),
     ):
         with pytest.raises(ValueError, match="BUILDERS_DKIM_KEY") as raised:
-            senders.of(signing.model_copy(update={"dkim_key": SecretStr(written)}))
+            read_sender(signing.model_copy(update={"dkim_key": SecretStr(written)}))
         assert "AAAA" not in str(raised.value)
 
 
-def test_a_key_needs_its_name(signing: Settings) -> None:
+def test_a_key_requires_a_selector(signing: Settings) -> None:
     with pytest.raises(ValueError, match="BUILDERS_DKIM_SELECTOR"):
-        senders.of(signing.model_copy(update={"dkim_selector": None}))
+        read_sender(signing.model_copy(update={"dkim_selector": None}))
 
 
 @pytest.fixture(scope="module")
 def signer(key: rsa.RSAPrivateKey) -> Signer:
-    """Who signs with the key; reading its text takes longer than signing."""
+    """Return a signer, once per module, because parsing the key is slow."""
     return Signer(selector=SELECTOR, domain="builders.example", pem=pem(key))
 
 
@@ -126,17 +125,19 @@ def signer(key: rsa.RSAPrivateKey) -> Signer:
     st.lists(st.text("ab \t\r\n.ä", max_size=40).map(str.encode), max_size=6).map(b"\r\n".join),
     st.text("aB \t", max_size=40),
 )
-def test_any_body_and_header_verifies(key: rsa.RSAPrivateKey, signer: Signer, body: bytes, subject: str) -> None:
+def test_any_body_and_header_has_a_valid_signature(
+    key: rsa.RSAPrivateKey, signer: Signer, body: bytes, subject: str
+) -> None:
     lines = body.replace(b"\r\n", b"\n").replace(b"\r", b"\n").replace(b"\n", b"\r\n")
     head = f"From: a@builders.example\r\nSubject:{subject}\r\n\tfolded \r\nX-Other: x\r\n\r\n".encode()
     raw = signer.sign(head + lines + b"\r\n", at=clock.now())
-    assert is_ours(raw, key)
-    assert not is_ours(raw.replace(b"folded", b"fOlded"), key)
+    assert is_valid(raw, key)
+    assert not is_valid(raw.replace(b"folded", b"fOlded"), key)
     assert all(len(line) <= 78 for line in raw.partition(b"\r\nFrom:")[0].split(b"\r\n"))
 
 
-def test_an_edwards_key_signs_the_digest_of_what_an_rsa_key_signs() -> None:
-    # dkimpy verifies it only with PyNaCl, so this follows RFC 8463, 3, by hand.
+def test_an_ed25519_key_signs_the_digest() -> None:
+    # dkimpy verifies Ed25519 only with PyNaCl, so the test verifies by RFC 8463, 3.
     key = ed25519.Ed25519PrivateKey.generate()
     signer = Signer(selector=SELECTOR, domain="builders.example", pem=pem(key))
     raw = signer.sign(b"From: a@builders.example\r\n\r\nHello\r\n", at=datetime(2026, 11, 20, tzinfo=UTC))

@@ -1,4 +1,4 @@
-"""What strangers write stays where it was put: no header and no body comes of it, encoded or not."""
+"""Untrusted text, encoded or not, never becomes a header or a body."""
 
 import dataclasses
 import re
@@ -11,14 +11,15 @@ from hypothesis import given, settings as limits, strategies as st
 from builders.kit.db.connections import Database
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
-from builders.mail import addresses, letters
-from builders.mail.records import Status, TeamInvite, WebhookDisabled
-from builders.mail.signing import Signer
+from builders.mail import addresses, renderer
+from builders.mail.records import Status
+from builders.mail.sender import Signer
+from builders.mail.templates import TeamInvite, WebhookDisabled
 from tests.cast import Person
-from tests.mail.conftest import Look, Send
+from tests.mail.conftest import FindMessage, Send
 from tests.mail.make import DAY, LINK, SIGN_IN, WEBHOOK
-from tests.mail.servers import MailServer
-from tests.mail.test_letters import SENDER, pack, packed
+from tests.mail.smtp_server import MailServer
+from tests.mail.test_templates import SENDER, pack, packed
 
 FORGED = "\r\nBcc: evil@x.test\r\nSubject: pay\r\n\r\npay here"
 NAMES = [
@@ -28,7 +29,7 @@ NAMES = [
 
 
 def word(text: str, *, code: str = "b", charset: str = "utf-8") -> str:
-    """The text as an encoded word (RFC 2047)."""
+    """Return the text as an encoded word (RFC 2047)."""
     raw = text.encode(charset)
     if code == "b":
         return f"=?{charset}?b?{b64encode(raw).decode()}?="
@@ -56,9 +57,9 @@ WORDS = [
 ]
 
 
-def check_subject_alone(text: str) -> None:
-    """The text is read in the subject as it was written, and nowhere else in the head."""
-    written = letters.write(TeamInvite(team=text, inviter=text, role="viewer", link=LINK, expires_on=DAY))
+def check_only_in_subject(text: str) -> None:
+    """Assert that the text is unchanged in the subject, and in no other header."""
+    written = renderer.render(TeamInvite(team=text, inviter=text, role="viewer", link=LINK, expires_on=DAY))
     raw, message = packed(written), pack(written)
     assert list(message.keys()) == NAMES
     assert str(message["Subject"]) == " ".join(written.subject.split())
@@ -69,8 +70,8 @@ def check_subject_alone(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", WORDS)
-def test_an_encoded_word_is_shown_as_it_was_written(text: str) -> None:
-    check_subject_alone(text)
+def test_an_encoded_word_is_shown_unchanged(text: str) -> None:
+    check_only_in_subject(text)
 
 
 parts = st.one_of(
@@ -82,16 +83,16 @@ parts = st.one_of(
 
 @limits(deadline=None)  # other tests share the processor
 @given(st.lists(parts, max_size=6).map("".join))
-def test_whatever_is_written_is_read_in_the_subject_alone(text: str) -> None:
-    check_subject_alone(text)
+def test_any_text_is_only_in_the_subject(text: str) -> None:
+    check_only_in_subject(text)
 
 
 @pytest.mark.parametrize("text", WORDS[:4])
-async def test_a_label_sends_mail_to_nobody_else(
-    send: Send, database: Database, by_smtp: Settings, smtp: MailServer, text: str
+async def test_a_label_adds_no_recipient(
+    send: Send, database: Database, smtp_settings: Settings, smtp: MailServer, text: str
 ) -> None:
     await send(WebhookDisabled(label=text, url=WEBHOOK.url, reason=WEBHOOK.reason))
-    await queue.run_pending(database, by_smtp)
+    await queue.run_pending(database, smtp_settings)
 
     (received,) = smtp.received
     assert received.message["Bcc"] is None
@@ -100,34 +101,34 @@ async def test_a_label_sends_mail_to_nobody_else(
 
 
 @pytest.mark.parametrize("text", WORDS)
-def test_no_address_holds_an_encoded_word(text: str) -> None:
+def test_an_address_with_an_encoded_word_is_refused(text: str) -> None:
     if "=?" in text:
         assert addresses.find_route(f"{text}@evil.example") is None
 
 
 @pytest.mark.parametrize("word", ["=?utf-8?q?=0d=0aBcc=3a_evil?=", "=?utf-8?b?DQpCY2M6IGV2aWxAeC50ZXN0?=", "=?x"])
-async def test_mail_to_such_an_address_is_not_written(
-    send: Send, look: Look, database: Database, by_smtp: Settings, smtp: MailServer, word: str
+async def test_mail_to_an_address_with_an_encoded_word_bounces(
+    send: Send, find_message: FindMessage, database: Database, smtp_settings: Settings, smtp: MailServer, word: str
 ) -> None:
     message_id = await send(to=f"{word}@evil.example")
-    await queue.run_pending(database, by_smtp)
+    await queue.run_pending(database, smtp_settings)
 
-    stands = await look(message_id)
-    assert (stands.status, stands.last_error) == (Status.BOUNCED, "No mail server takes such an address.")
+    found = await find_message(message_id)
+    assert (found.status, found.last_error) == (Status.BOUNCED, "No mail server accepts this address.")
     assert smtp.connections == 0
 
 
-async def test_no_account_can_have_such_an_address(alice: Person) -> None:
+async def test_an_account_cannot_have_an_encoded_address(alice: Person) -> None:
     bad = "=?utf-8?q?=0d=0asubject=3a_pay=0d=0a=0d=0apay_here?=@evil.example"
     answer = await alice.patch("/v1/me", json={"email": bad})
     assert (answer.status_code, answer.json()["detail"][0]["loc"]) == (422, ["body", "email"])
 
 
 @pytest.mark.parametrize("name", [word(FORGED), word("\r\n\r\nbody"), word("\r\nReply-To: x@y.example")])
-def test_a_head_that_is_not_what_was_written_is_never_signed(name: str) -> None:
+def test_a_message_with_other_headers_is_never_signed(name: str) -> None:
     signed: list[bytes] = []
 
-    class _Pen(Signer):
+    class _Recorder(Signer):
         def __init__(self) -> None:
             pass
 
@@ -136,11 +137,11 @@ def test_a_head_that_is_not_what_was_written_is_never_signed(name: str) -> None:
             signed.append(message)
             return message
 
-    sender = dataclasses.replace(SENDER, name=name, signer=_Pen())
-    with pytest.raises(ValueError, match="not what was written"):
-        packed(letters.write(SIGN_IN), sender=sender)
+    sender = dataclasses.replace(SENDER, name=name, signer=_Recorder())
+    with pytest.raises(ValueError, match="does not have the headers"):
+        packed(renderer.render(SIGN_IN), sender=sender)
     assert signed == []
 
 
-def test_a_short_plain_subject_is_left_as_it_is() -> None:
-    assert re.search(rb"^Subject: Your sign-in code is 481516\r\n", packed(letters.write(SIGN_IN)), re.MULTILINE)
+def test_a_short_plain_subject_is_not_encoded() -> None:
+    assert re.search(rb"^Subject: Your sign-in code is 481516\r\n", packed(renderer.render(SIGN_IN)), re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Opt-outs outlive the secret key that hashed and sealed them."""
+"""Opt-outs survive the rotation of the secret key that hashed and sealed them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -13,27 +13,27 @@ from builders.mail import optouts, service as mail
 from builders.mail.records import Topic
 from tests.cast import Person
 
-TOPICS = [Topic.NEWS, Topic.RENEWALS, Topic.WEBHOOKS]
+TOPICS = [Topic.NEWSLETTER, Topic.RENEWALS, Topic.WEBHOOKS]
 Out = Callable[[Keyring], Awaitable[set[Topic]]]
 
 
 @pytest.fixture
 def old() -> str:
-    """A secret key of before."""
+    """Return an old secret key."""
     return generate_secret()
 
 
 @pytest.fixture
 def rotated(keyring: Keyring, settings: Settings, old: str) -> Keyring:
-    """The service's keyring, behind whose first secret the old one still is."""
-    del keyring  # by which the file is made
+    """Return the service's keyring with the old secret as its second."""
+    del keyring  # it creates the file
     (now,) = secret_keys.load_or_create(settings.data_dir / "secret_keys")
     return Keyring([now, old])
 
 
 @pytest.fixture(autouse=True)
-async def _wants_no_mail(database: Database, alice: Person, old: str) -> None:
-    """Alice wants none of three topics, as the old secret keeps it."""
+async def _opted_out(database: Database, alice: Person, old: str) -> None:
+    """Opt Alice out of three topics by the old secret."""
     async with database.transaction() as conn:
         for topic in TOPICS:
             assert await optouts.add(conn, Keyring([old]), address=alice.account.email, topic=topic)
@@ -41,24 +41,24 @@ async def _wants_no_mail(database: Database, alice: Person, old: str) -> None:
 
 @pytest.fixture
 def out(database: Database, alice: Person) -> Out:
-    """Of what a keyring knows that Alice wants no more."""
+    """Return a function that lists the topics from which Alice is opted out by a keyring."""
 
     async def out(ring: Keyring) -> set[Topic]:
         async with database.connection() as conn:
             return {
                 topic
                 for topic in TOPICS
-                if await optouts.is_out(conn, ring, address=alice.account.email, topic=topic)
+                if await optouts.is_opted_out(conn, ring, address=alice.account.email, topic=topic)
             }
 
     return out
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 500])
-async def test_after_it_the_first_secret_alone_knows_who_wants_no_mail(
+async def test_the_first_secret_alone_finds_the_opt_outs_afterwards(
     database: Database, keyring: Keyring, rotated: Keyring, out: Out, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(optouts, "REHASHED_AT_ONCE", at_once)
+    monkeypatch.setattr(optouts, "REHASH_BATCH", at_once)
     assert await out(keyring) == set()
     done = await mail.rehash_optouts(database, keyring=rotated)
 
@@ -68,7 +68,7 @@ async def test_after_it_the_first_secret_alone_knows_who_wants_no_mail(
     assert await out(keyring) == set(TOPICS)
 
 
-async def test_without_the_secret_of_before_it_is_counted_as_lost(
+async def test_an_opt_out_without_its_secret_is_counted_as_lost(
     database: Database, keyring: Keyring, out: Out, rotated: Keyring
 ) -> None:
     done = await mail.rehash_optouts(database, keyring=keyring)
@@ -76,29 +76,29 @@ async def test_without_the_secret_of_before_it_is_counted_as_lost(
     assert await out(rotated) == set(TOPICS)
 
 
-async def test_what_the_address_wants_again_meanwhile_is_not_ended_again(
+async def test_a_concurrent_subscription_is_kept(
     database: Database, rotated: Keyring, out: Out, alice: Person
 ) -> None:
     held, begun = asyncio.Event(), asyncio.Event()
 
-    async def want_again() -> None:
+    async def subscribe() -> None:
         async with database.transaction() as other:
-            await mail.subscribe(other, keyring=rotated, address=alice.account.email, topic=Topic.NEWS)
+            await mail.subscribe(other, keyring=rotated, address=alice.account.email, topic=Topic.NEWSLETTER)
             begun.set()
             await held.wait()
 
-    wanting = asyncio.create_task(want_again())
+    subscribing = asyncio.create_task(subscribe())
     await begun.wait()
     rehashing = asyncio.create_task(mail.rehash_optouts(database, keyring=rotated))
     held.set()
-    await asyncio.gather(wanting, rehashing)
+    await asyncio.gather(subscribing, rehashing)
     assert await out(rotated) == {Topic.RENEWALS, Topic.WEBHOOKS}
 
 
-async def test_what_is_there_under_both_secrets_stays_out(
+async def test_an_opt_out_under_both_secrets_is_kept(
     database: Database, keyring: Keyring, rotated: Keyring, out: Out, alice: Person
 ) -> None:
     async with database.transaction() as conn:
-        assert await optouts.add(conn, keyring, address=alice.account.email, topic=Topic.NEWS)
+        assert await optouts.add(conn, keyring, address=alice.account.email, topic=Topic.NEWSLETTER)
     assert (await mail.rehash_optouts(database, keyring=rotated)).renewed == 2
     assert await out(keyring) == set(TOPICS)

@@ -1,4 +1,4 @@
-"""Mail that does not arrive: refused, given up, or kept back by our own set-up."""
+"""Messages that are not delivered: bounced, failed, or deferred by a configuration error."""
 
 from datetime import timedelta
 from io import StringIO
@@ -11,33 +11,38 @@ from builders.kit.process import log
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.mail.records import Status
-from tests.mail.conftest import Look, Send, sweep, with_server
-from tests.mail.servers import MailServer
+from tests.mail.conftest import FindMessage, Send, sweep, with_server
+from tests.mail.smtp_server import MailServer
 
 
 @pytest.mark.parametrize("stage", ["rcpt", "data"])
-async def test_what_the_server_refuses_for_good_bounces_at_once(
-    send: Send, look: Look, database: Database, by_smtp: Settings, smtp: MailServer, stage: str
+async def test_a_permanent_refusal_bounces(
+    send: Send,
+    find_message: FindMessage,
+    database: Database,
+    smtp_settings: Settings,
+    smtp: MailServer,
+    stage: str,
 ) -> None:
     setattr(smtp.script, stage, ["550 5.1.1 <reader@mail.example>: no such user here"])
     message_id = await send()
-    await queue.run_pending(database, by_smtp)
+    await queue.run_pending(database, smtp_settings)
 
-    stands = await look(message_id)
-    assert (stands.status, stands.last_code) == (Status.BOUNCED, 550)
-    assert stands.last_error == "5.1.1 <r***@mail.example>: no such user here"
-    assert stands.next_try_at is None
+    found = await find_message(message_id)
+    assert (found.status, found.last_code) == (Status.BOUNCED, 550)
+    assert found.last_error == "5.1.1 <r***@mail.example>: no such user here"
+    assert found.next_try_at is None
     clock.move(timedelta(days=1))
-    await sweep(database, by_smtp)
+    await sweep(database, smtp_settings)
     assert smtp.received == []
 
 
-async def test_who_listens_is_told_of_a_bounce(
-    send: Send, database: Database, by_smtp: Settings, smtp: MailServer, conn: Conn
+async def test_a_bounce_is_published(
+    send: Send, database: Database, smtp_settings: Settings, smtp: MailServer, conn: Conn
 ) -> None:
     smtp.script.rcpt = ["550 no such user"]
     message_id = await send()
-    await queue.run_pending(database, by_smtp)
+    await queue.run_pending(database, smtp_settings)
 
     found = await conn.execute(
         "SELECT account_id, data::json ->> 'letter', data::json ->> 'code' FROM kit_outbox"
@@ -48,8 +53,8 @@ async def test_who_listens_is_told_of_a_bounce(
 
 
 @pytest.mark.parametrize("stage", ["mail", "auth"])
-async def test_a_refusal_of_ourselves_is_no_bounce_but_an_error_of_the_set_up(
-    send: Send, look: Look, database: Database, settings: Settings, stage: str
+async def test_a_refusal_of_the_sender_is_a_configuration_error(
+    send: Send, find_message: FindMessage, database: Database, settings: Settings, stage: str
 ) -> None:
     stream = StringIO()
     async with MailServer(takes_logins=True) as server:
@@ -60,37 +65,37 @@ async def test_a_refusal_of_ourselves_is_no_bounce_but_an_error_of_the_set_up(
         await queue.run_pending(database, by_login)
         log.configure(level="error")
 
-        stands = await look(message_id)
-        assert (stands.status, stands.last_code) == (Status.DEFERRED, 535)
-        assert "who are you" in (stands.last_error or "")
+        found = await find_message(message_id)
+        assert (found.status, found.last_code) == (Status.DEFERRED, 535)
+        assert "who are you" in (found.last_error or "")
         assert "mail_deferred" in stream.getvalue()
         assert "pa55word" not in stream.getvalue()
 
         server.script.mail, server.script.auth = [], []
         clock.move(timedelta(minutes=2))
         await sweep(database, by_login)
-        assert (await look(message_id)).status is Status.SENT
+        assert (await find_message(message_id)).status is Status.SENT
 
 
-async def test_the_waits_grow_and_after_two_days_it_is_given_up(
-    send: Send, look: Look, database: Database, by_smtp: Settings, smtp: MailServer
+async def test_retry_delays_grow_and_the_message_bounces_after_two_days(
+    send: Send, find_message: FindMessage, database: Database, smtp_settings: Settings, smtp: MailServer
 ) -> None:
     smtp.script.rcpt = ["450 mailbox busy"] * 50
     message_id = await send()
-    await queue.run_pending(database, by_smtp)
-    waits = []
-    while (stands := await look(message_id)).status is Status.DEFERRED:
-        assert stands.next_try_at is not None
-        waits.append(stands.next_try_at - clock.now())
-        clock.move(waits[-1] + timedelta(seconds=1))
-        await sweep(database, by_smtp)
+    await queue.run_pending(database, smtp_settings)
+    delays = []
+    while (found := await find_message(message_id)).status is Status.DEFERRED:
+        assert found.next_try_at is not None
+        delays.append(found.next_try_at - clock.now())
+        clock.move(delays[-1] + timedelta(seconds=1))
+        await sweep(database, smtp_settings)
 
-    minutes = [round(each.total_seconds() / 60) for each in waits]
-    for seen, meant in zip(minutes, [1, 5, 15, 60, 240, 240], strict=False):
-        assert meant * 0.89 - 1 <= seen <= meant * 1.11 + 1
-    assert timedelta(days=1, hours=16) < sum(waits, timedelta()) < timedelta(days=2)
-    assert stands.status is Status.BOUNCED
-    assert stands.last_error == f"Gave up after {len(waits) + 1} attempts. mailbox busy"
+    minutes = [round(each.total_seconds() / 60) for each in delays]
+    for seen, expected in zip(minutes, [1, 5, 15, 60, 240, 240], strict=False):
+        assert expected * 0.89 - 1 <= seen <= expected * 1.11 + 1
+    assert timedelta(days=1, hours=16) < sum(delays, timedelta()) < timedelta(days=2)
+    assert found.status is Status.BOUNCED
+    assert found.last_error == f"Failed after {len(delays) + 1} attempts. mailbox busy"
     assert smtp.received == []
 
 
@@ -108,42 +113,44 @@ async def test_the_waits_grow_and_after_two_days_it_is_given_up(
         f"{'a' * 65}@mail.example",
     ],
 )
-async def test_what_is_no_address_bounces_before_a_server_sees_it(
-    send: Send, look: Look, database: Database, by_smtp: Settings, smtp: MailServer, to: str
+async def test_an_invalid_address_bounces_without_a_connection(
+    send: Send, find_message: FindMessage, database: Database, smtp_settings: Settings, smtp: MailServer, to: str
 ) -> None:
     message_id = await send(to=to)
-    await queue.run_pending(database, by_smtp)
+    await queue.run_pending(database, smtp_settings)
 
-    stands = await look(message_id)
-    assert (stands.status, stands.last_error) == (Status.BOUNCED, "No mail server takes such an address.")
+    found = await find_message(message_id)
+    assert (found.status, found.last_error) == (Status.BOUNCED, "No mail server accepts this address.")
     assert smtp.connections == 0
 
 
-async def test_a_secret_key_that_is_gone_is_said(
+async def test_a_message_whose_secret_key_is_gone_bounces(
     send: Send,
-    look: Look,
+    find_message: FindMessage,
     database: Database,
-    by_smtp: Settings,
+    smtp_settings: Settings,
     smtp: MailServer,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     message_id = await send()
-    await queue.run_pending(database, by_smtp.model_copy(update={"data_dir": tmp_path_factory.mktemp("other")}))
+    await queue.run_pending(
+        database, smtp_settings.model_copy(update={"data_dir": tmp_path_factory.mktemp("other")})
+    )
 
-    stands = await look(message_id)
-    assert (stands.status, stands.last_error) == (Status.BOUNCED, "The secret key that sealed it is gone.")
+    found = await find_message(message_id)
+    assert (found.status, found.last_error) == (Status.BOUNCED, "The secret key that sealed the email is gone.")
     assert smtp.received == []
 
 
-async def test_settings_that_will_not_do_are_said_and_the_mail_waits(
-    send: Send, look: Look, database: Database, by_smtp: Settings
+async def test_invalid_settings_are_logged_and_the_message_waits(
+    send: Send, find_message: FindMessage, database: Database, smtp_settings: Settings
 ) -> None:
     stream = StringIO()
-    wrong = by_smtp.model_copy(update={"mail_from": "not an address <@>"})
+    wrong = smtp_settings.model_copy(update={"mail_from": "not an address <@>"})
     message_id = await send()
     log.configure(level="error", stream=stream)
     await queue.run_pending(database, wrong)
     log.configure(level="error")
 
-    assert (await look(message_id)).status is Status.QUEUED
+    assert (await find_message(message_id)).status is Status.QUEUED
     assert "BUILDERS_MAIL_FROM" in stream.getvalue()

@@ -1,4 +1,4 @@
-"""A reader ends mail of a kind, by a button or by one click of their mail program, and gets no more of it."""
+"""Unsubscribe by a button or by one click of a mail program."""
 
 import re
 from io import StringIO
@@ -13,27 +13,28 @@ from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.process.settings import Settings
 from builders.mail import optouts, service as mail
 from builders.mail.optouts import Subscription
-from builders.mail.records import VENDOR, Category, Letter, Status, Topic
+from builders.mail.records import VENDOR, Category, Status, Topic
+from builders.mail.templates import EmailTemplate
 from tests.cast import Client, Person
-from tests.mail.conftest import Look, Send
-from tests.mail.make import LETTERS, RENEWALS, SIGN_IN, WEBHOOK
-from tests.mail.servers import HTML, TEXT, MailServer
+from tests.mail.conftest import FindMessage, Send
+from tests.mail.make import EMAILS, RENEWALS, SIGN_IN, WEBHOOK
+from tests.mail.smtp_server import HTML, TEXT, MailServer
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
 ONE_CLICK = {"List-Unsubscribe": "One-Click"}
 
 
 @pytest.fixture
-def reader(alice: Person) -> str:
-    """An address that no other test has."""
+def recipient(alice: Person) -> str:
+    """Return an address that no other test uses."""
     return alice.account.email
 
 
 @pytest.fixture
-async def link(send: Send, database: Database, by_smtp: Settings, smtp: MailServer, reader: str) -> str:
-    """What stands in the headers of a notice to them."""
-    await send(RENEWALS, to=reader)
-    await queue.run_pending(database, by_smtp)
+async def link(send: Send, database: Database, smtp_settings: Settings, smtp: MailServer, recipient: str) -> str:
+    """Return the unsubscribe link in the headers of a notice."""
+    await send(RENEWALS, to=recipient)
+    await queue.run_pending(database, smtp_settings)
     message = smtp.received[0].message
     assert message["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
     found = re.fullmatch(
@@ -45,75 +46,77 @@ async def link(send: Send, database: Database, by_smtp: Settings, smtp: MailServ
     return found[1]
 
 
-async def test_one_click_ends_it_at_once(
+async def test_one_click_unsubscribes(
     anyone: Client,
     link: str,
     send: Send,
-    look: Look,
+    find_message: FindMessage,
     database: Database,
-    by_smtp: Settings,
+    smtp_settings: Settings,
     smtp: MailServer,
-    reader: str,
+    recipient: str,
 ) -> None:
     answer = await anyone.post(link, data=ONE_CLICK)
     assert (answer.status_code, answer.is_redirect) == (200, False)
     assert "set-cookie" not in answer.headers
 
-    message_id = await send(RENEWALS, to=f" {reader.upper()} ")
-    await queue.run_pending(database, by_smtp)
-    stands = await look(message_id)
-    assert (stands.status, stands.attempts, stands.next_try_at) == (Status.SUPPRESSED, 0, None)
+    message_id = await send(RENEWALS, to=f" {recipient.upper()} ")
+    await queue.run_pending(database, smtp_settings)
+    found = await find_message(message_id)
+    assert (found.status, found.attempts, found.next_try_at) == (Status.SUPPRESSED, 0, None)
     assert len(smtp.received) == 1
 
 
 @pytest.mark.parametrize("body", [b"", b"anything", b"\xff\x00"])
-async def test_it_can_be_repeated_whatever_the_body_says(
-    anyone: Client, link: str, send: Send, look: Look, reader: str, body: bytes
+async def test_unsubscribing_is_idempotent_with_any_body(
+    anyone: Client, link: str, send: Send, find_message: FindMessage, recipient: str, body: bytes
 ) -> None:
     for _ in range(3):
         assert (await anyone.post(link, content=body)).status_code == 200
-    assert (await look(await send(RENEWALS, to=reader))).status is Status.SUPPRESSED
+    assert (await find_message(await send(RENEWALS, to=recipient))).status is Status.SUPPRESSED
 
 
-async def test_to_open_the_link_ends_nothing(
-    anyone: Client, link: str, send: Send, look: Look, reader: str
+async def test_opening_the_link_changes_nothing(
+    anyone: Client, link: str, send: Send, find_message: FindMessage, recipient: str
 ) -> None:
     answer = await anyone.get(link, headers=BROWSER)
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert answer.headers["cache-control"] == "no-store"
     assert f'<form method="post" action="{link}">' in answer.text
-    assert f"{reader[0]}***@example.net will get no more notices about portfolios and renewals." in answer.text
-    assert reader not in answer.text
-    assert (await look(await send(RENEWALS, to=reader))).status is Status.QUEUED
+    assert f"{recipient[0]}***@example.net will get no more notices about portfolios and renewals." in answer.text
+    assert recipient not in answer.text
+    assert (await find_message(await send(RENEWALS, to=recipient))).status is Status.QUEUED
 
 
-async def test_other_mail_goes_on(anyone: Client, link: str, send: Send, look: Look, reader: str) -> None:
+async def test_other_topics_are_not_affected(
+    anyone: Client, link: str, send: Send, find_message: FindMessage, recipient: str
+) -> None:
     await anyone.post(link, data=ONE_CLICK)
-    for letter in (WEBHOOK, SIGN_IN):
-        assert (await look(await send(letter, to=reader))).status is Status.QUEUED
-    assert (await look(await send(RENEWALS, to="another@mail.example"))).status is Status.QUEUED
+    for template in (WEBHOOK, SIGN_IN):
+        assert (await find_message(await send(template, to=recipient))).status is Status.QUEUED
+    assert (await find_message(await send(RENEWALS, to="another@mail.example"))).status is Status.QUEUED
 
 
-async def test_what_waits_for_another_attempt_is_not_sent_either(
+async def test_a_queued_message_is_suppressed(
     anyone: Client,
     link: str,
     send: Send,
-    look: Look,
+    find_message: FindMessage,
     database: Database,
-    by_smtp: Settings,
+    smtp_settings: Settings,
     smtp: MailServer,
-    reader: str,
+    recipient: str,
 ) -> None:
-    waiting = await send(RENEWALS, to=reader)
+    waiting = await send(RENEWALS, to=recipient)
     await anyone.post(link, data=ONE_CLICK)
-    await queue.run_pending(database, by_smtp)
+    await queue.run_pending(database, smtp_settings)
 
-    assert (await look(waiting)).status is Status.SUPPRESSED
+    assert (await find_message(waiting)).status is Status.SUPPRESSED
     assert len(smtp.received) == 1
 
 
-async def test_who_listens_is_told_once(anyone: Client, link: str, conn: Conn, alice: Person) -> None:
+async def test_unsubscribing_is_published_once(anyone: Client, link: str, conn: Conn, alice: Person) -> None:
     for _ in range(2):
         await anyone.post(link, data=ONE_CLICK)
     found = await conn.execute(
@@ -124,24 +127,32 @@ async def test_who_listens_is_told_once(anyone: Client, link: str, conn: Conn, a
     assert await found.fetchall() == [("renewals", alice.account.email)]
 
 
-async def test_who_asks_for_it_again_gets_it_again(
-    anyone: Client, link: str, send: Send, look: Look, database: Database, keyring: Keyring, reader: str
+async def test_subscribing_again_deletes_the_opt_out(
+    anyone: Client,
+    link: str,
+    send: Send,
+    find_message: FindMessage,
+    database: Database,
+    keyring: Keyring,
+    recipient: str,
 ) -> None:
     await anyone.post(link, data=ONE_CLICK)
     async with database.transaction() as conn:
-        await mail.subscribe(conn, keyring=keyring, address=reader, topic=Topic.RENEWALS)
-    assert (await look(await send(RENEWALS, to=reader))).status is Status.QUEUED
+        await mail.subscribe(conn, keyring=keyring, address=recipient, topic=Topic.RENEWALS)
+    assert (await find_message(await send(RENEWALS, to=recipient))).status is Status.QUEUED
 
 
-async def test_the_list_does_not_tell_whom_it_is_of(anyone: Client, link: str, conn: Conn, reader: str) -> None:
+async def test_the_opt_out_list_holds_no_plain_address(
+    anyone: Client, link: str, conn: Conn, recipient: str
+) -> None:
     await anyone.post(link, data=ONE_CLICK)
     rows = await (await conn.execute("SELECT hash, topic, address FROM mail_optouts")).fetchall()
     assert rows
-    assert not any(reader.encode() in bytes(hashed) + bytes(sealed) for hashed, _, sealed in rows)
+    assert not any(recipient.encode() in bytes(hashed) + bytes(sealed) for hashed, _, sealed in rows)
 
 
 @pytest.mark.parametrize("change", ["cut", "longer", "another", "empty", "not base64"])
-async def test_what_is_no_link_of_ours_is_refused(anyone: Client, link: str, change: str) -> None:
+async def test_an_invalid_link_is_refused(anyone: Client, link: str, change: str) -> None:
     prefix, token = link[: len(optouts.PATH)], link[len(optouts.PATH) :]
     other = "A" if token[40] != "A" else "B"
     bad = {
@@ -159,7 +170,7 @@ async def test_what_is_no_link_of_ours_is_refused(anyone: Client, link: str, cha
         assert "<form" not in page.text
 
 
-async def test_the_token_gets_into_no_log(anyone: Client, link: str) -> None:
+async def test_the_token_is_not_logged(anyone: Client, link: str) -> None:
     stream = StringIO()
     log.configure(level="info", stream=stream)
     await anyone.get(link)
@@ -173,23 +184,23 @@ async def test_the_token_gets_into_no_log(anyone: Client, link: str) -> None:
     assert link[len(optouts.PATH) :] not in logged
 
 
-def test_a_link_works_as_long_as_its_secret_is_held() -> None:
+def test_a_link_works_while_its_secret_exists() -> None:
     old, new = generate_secret(), generate_secret()
-    about = Subscription(account_id=VENDOR, topic=Topic.NEWS, address="a@b.example")
+    about = Subscription(account_id=VENDOR, topic=Topic.NEWSLETTER, address="a@b.example")
     token = optouts.link(Keyring([old]), base_url="", subscription=about)[len(optouts.PATH) :]
     assert optouts.find_subscription(Keyring([new, old]), token) == about
     assert optouts.find_subscription(Keyring([new]), token) is None
 
 
-async def test_an_opt_out_holds_over_a_new_secret(database: Database, reader: str) -> None:
+async def test_an_opt_out_holds_after_a_rotation(database: Database, recipient: str) -> None:
     old, new = generate_secret(), generate_secret()
     async with database.transaction() as conn:
-        assert await optouts.add(conn, Keyring([old]), address=reader, topic=Topic.NEWS)
+        assert await optouts.add(conn, Keyring([old]), address=recipient, topic=Topic.NEWSLETTER)
         rotated = Keyring([new, old])
-        assert await optouts.is_out(conn, rotated, address=reader, topic=Topic.NEWS)
-        assert not await optouts.add(conn, rotated, address=reader, topic=Topic.NEWS)
+        assert await optouts.is_opted_out(conn, rotated, address=recipient, topic=Topic.NEWSLETTER)
+        assert not await optouts.add(conn, rotated, address=recipient, topic=Topic.NEWSLETTER)
 
 
-@pytest.mark.parametrize("letter", LETTERS, ids=lambda each: each.name)
-def test_what_is_no_transaction_can_be_ended(letter: Letter) -> None:
-    assert (letter.topic is None) == (letter.category is Category.TRANSACTIONAL)
+@pytest.mark.parametrize("template", EMAILS, ids=lambda each: each.name)
+def test_all_but_transactional_mail_can_be_unsubscribed(template: EmailTemplate) -> None:
+    assert (template.topic is None) == (template.category is Category.TRANSACTIONAL)

@@ -8,7 +8,7 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.mail.conftest import with_server
-from tests.mail.servers import MailServer
+from tests.mail.smtp_server import MailServer
 from tests.profile.make import CONFIRM, RESEND, Office, me, verification
 
 

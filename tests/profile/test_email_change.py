@@ -65,7 +65,7 @@ async def test_the_old_address_is_told_at_once_and_not_the_whole_of_the_new(
     await patch(alice, email=address)
 
     [letter] = await office.letters(alice.account.email)
-    assert letter["Subject"] == "The email address of your account is to change"
+    assert letter["Subject"] == "A change of your account's email address was requested"
     assert "n***@example.net" in text(letter).replace("\u2068", "").replace("\u2069", "")
     assert address not in text(letter)
     assert await office.tokens(alice.account.email) == []

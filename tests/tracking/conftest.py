@@ -14,7 +14,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
 from builders.mail import service as mail
-from builders.mail.records import Letter
+from builders.mail.service import EmailTemplate
 from tests.cast import Person
 from tests.mail.make import WEBHOOK
 
@@ -61,11 +61,11 @@ def make(database: Database, keyring: Keyring, alice: Person) -> Make:
     """Has a letter sent for Alice, a minute ago if nothing else is said; `ago=None` leaves it in the queue."""
 
     async def make(
-        letter: Letter = WEBHOOK, *, to: Person = alice, ago: timedelta | None = timedelta(minutes=1)
+        letter: EmailTemplate = WEBHOOK, *, to: Person = alice, ago: timedelta | None = timedelta(minutes=1)
     ) -> Mailed:
         async with database.transaction() as conn:
             message_id = await mail.send(
-                conn, keyring=keyring, account_id=to.account.id, to="reader@mail.example", letter=letter
+                conn, keyring=keyring, account_id=to.account.id, to="reader@mail.example", template=letter
             )
             if ago is not None:
                 sent = "UPDATE mail_messages SET status = 'sent', sent_at = %s WHERE id = %s"

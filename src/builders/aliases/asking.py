@@ -27,7 +27,7 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.kit.values.accounts import ALL_ACCOUNTS, AccountSelection
 from builders.mail import service as mail
-from builders.mail.records import VerifyDestination
+from builders.mail.service import VerifyDestination
 
 ASK = "aliases.ask"  # the task
 PATH = "/v1/aliases/destinations/confirm"
@@ -93,7 +93,7 @@ async def _mail(conn: Conn, keyring: Keyring, settings: Settings, *, due: Sequen
             keyring=keyring,
             account_id=each.account_id,
             to=each.email,
-            letter=VerifyDestination(link=link, address=each.email, alias=each.alias or ""),
+            template=VerifyDestination(link=link, address=each.email, alias=each.alias or ""),
             expires_at=expires_at,
         )
         asked.append(Asked(due=each, message_id=message_id))

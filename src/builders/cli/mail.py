@@ -1,6 +1,7 @@
 """`builders mail`."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from email.message import EmailMessage
 from email.parser import BytesParser
 from email.policy import default
@@ -92,7 +93,8 @@ def list_command(email: str | None, status: str | None, limit: int, *, as_json: 
             return await mails.list_messages(conn, account_id=account_id, status=wanted, limit=limit)
 
     found = run(work)
-    show(found, as_json=as_json, text=table(_HEAD, map(_cells, found), empty="There is no mail."))
+    rows = [{**asdict(each), "letter": each.template} for each in found]  # `letter` is an alias of `template`
+    show(rows, as_json=as_json, text=table(_HEAD, map(_cells, found), empty="There is no mail."))
 
 
 _HEAD = ("CREATED", "STATUS", "TEMPLATE", "RECIPIENT", "ERROR")
@@ -100,4 +102,4 @@ _HEAD = ("CREATED", "STATUS", "TEMPLATE", "RECIPIENT", "ERROR")
 
 def _cells(message: Message) -> Sequence[object]:
     when = f"{message.created_at:%Y-%m-%d %H:%M:%SZ}"
-    return when, message.status, message.letter, message.recipient, message.last_error or ""
+    return when, message.status, message.template, message.recipient, message.last_error or ""

@@ -13,7 +13,7 @@ from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue
 from builders.mail import service as mail
-from builders.mail.records import DomainUnproved
+from builders.mail.service import DomainUnproved
 
 
 @queue.app.periodic(cron="* * * * *")
@@ -48,4 +48,4 @@ async def mail_suspended(context: JobContext, account_id: str, domain_id: str) -
             value=domain.challenge_value,
             days=GRACE.days,
         )
-        await mail.send(conn, keyring=queue.keyring(context), account_id=owner, to=account.email, letter=letter)
+        await mail.send(conn, keyring=queue.keyring(context), account_id=owner, to=account.email, template=letter)

@@ -37,7 +37,7 @@ from builders.kit.jobs import queue
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 from builders.mail import service as mail
-from builders.mail.records import ApiKeyCreated
+from builders.mail.service import ApiKeyCreated
 
 MAIL_NEW_KEY = "identity.mail_new_key"  # the task
 ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
@@ -155,7 +155,7 @@ async def send_notice(conn: Conn, *, keyring: Keyring, account_id: UUID, key_id:
         replaced=None if replaced is None else replaced.prefix,
         made_at=f"{key.created_at:%Y-%m-%d %H:%M} UTC",
     )
-    await mail.send(conn, keyring=keyring, account_id=account_id, to=account.email, letter=message)
+    await mail.send(conn, keyring=keyring, account_id=account_id, to=account.email, template=message)
 
 
 def random_text(length: int) -> str:

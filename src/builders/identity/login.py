@@ -27,7 +27,7 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from builders.mail import service as mail
-from builders.mail.records import SignInCode
+from builders.mail.service import SignInCode
 
 MAIL_CODE = "identity.mail_code"  # the task
 CODE_LIFETIME = timedelta(minutes=15)
@@ -119,7 +119,7 @@ async def send_code(conn: Conn, *, keyring: Keyring, settings: Settings, sign_in
             keyring=keyring,
             account_id=account.id,
             to=address,
-            letter=message,
+            template=message,
             expires_at=now + CODE_LIFETIME,
         )
 

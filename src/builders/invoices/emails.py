@@ -13,12 +13,12 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.mail import service as mail
-from builders.mail.records import (
+from builders.mail.service import (
+    EmailTemplate,
     InvoiceIssued,
     InvoicePaid,
     InvoiceReminder,
     InvoiceVoided,
-    Letter,
     ReminderStage,
 )
 
@@ -43,7 +43,7 @@ _STAGES: Mapping[Occasion, ReminderStage] = {
 }
 
 
-def _issued(invoice: Invoice, link: str) -> Letter | None:
+def _issued(invoice: Invoice, link: str) -> EmailTemplate | None:
     if invoice.status is InvoiceStatus.VOID:
         return None  # not owed; the email about the void invoice names its replacement
     return InvoiceIssued(
@@ -58,7 +58,7 @@ def _issued(invoice: Invoice, link: str) -> Letter | None:
     )
 
 
-def _paid(invoice: Invoice, link: str) -> Letter | None:
+def _paid(invoice: Invoice, link: str) -> EmailTemplate | None:
     if invoice.paid_at is None or invoice.paid_at == invoice.issued_at:
         return None  # it was paid at issue, and the email about the issue says so
     return InvoicePaid(
@@ -66,7 +66,7 @@ def _paid(invoice: Invoice, link: str) -> Letter | None:
     )
 
 
-def _voided(invoice: Invoice, replacement: Invoice | None, url: str) -> Letter:
+def _voided(invoice: Invoice, replacement: Invoice | None, url: str) -> EmailTemplate:
     returned = invoice.credit_applied + invoice.amount_paid
     due = replacement.amount_due if replacement else None
     return InvoiceVoided(
@@ -82,7 +82,7 @@ def _voided(invoice: Invoice, replacement: Invoice | None, url: str) -> Letter:
     )
 
 
-def _reminder(invoice: Invoice, link: str, stage: ReminderStage) -> Letter | None:
+def _reminder(invoice: Invoice, link: str, stage: ReminderStage) -> EmailTemplate | None:
     wanted = InvoiceStatus.UNCOLLECTIBLE if stage is ReminderStage.RELEASED else InvoiceStatus.OPEN
     if invoice.status is not wanted:
         return None  # paid in the meantime
@@ -101,13 +101,13 @@ def _reminder(invoice: Invoice, link: str, stage: ReminderStage) -> Letter | Non
     )
 
 
-_TEMPLATES: Mapping[Occasion, Callable[[Invoice, str], Letter | None]] = {
+_TEMPLATES: Mapping[Occasion, Callable[[Invoice, str], EmailTemplate | None]] = {
     Occasion.ISSUED: _issued,
     Occasion.PAID: _paid,
 }
 
 
-def fill_template(invoice: Invoice, occasion: Occasion, *, link: str) -> Letter | None:
+def fill_template(invoice: Invoice, occasion: Occasion, *, link: str) -> EmailTemplate | None:
     """Return the email, or None if the invoice no longer needs it."""
     if occasion in _STAGES:
         return _reminder(invoice, link, _STAGES[occasion])
@@ -135,6 +135,6 @@ async def send(
     if template is None:
         return False
     holder = await issuance.get_holder(conn, account_id=account_id)
-    message_id = await mail.send(conn, keyring=keyring, account_id=account_id, to=holder.email, letter=template)
+    message_id = await mail.send(conn, keyring=keyring, account_id=account_id, to=holder.email, template=template)
     await store.insert_email(conn, **key, occasion=occasion, message_id=message_id, now=clock.now())
     return True

@@ -9,7 +9,8 @@ from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue
 from builders.leads import opting, service as leads
-from builders.mail.records import LeadConfirm, Topic
+from builders.mail.records import Topic
+from builders.mail.service import LeadConfirm
 
 
 @queue.app.task(name=opting.TAKE, retry=queue.RETRY, pass_context=True)

@@ -19,7 +19,8 @@ from builders.leads.events import LEAD_CONFIRMED, LeadConfirmed
 from builders.leads.records import LINK_LIFE, Confirmation, Receipt, Request, Standing, Status, Token
 from builders.leads.store import leads as store, requests
 from builders.mail import service as mail
-from builders.mail.records import VENDOR, LeadConfirm, Topic
+from builders.mail.records import VENDOR, Topic
+from builders.mail.service import LeadConfirm
 
 TAKE = "leads.take"  # the task
 PATH = "/v1/leads/confirm"
@@ -101,7 +102,7 @@ async def _mail_link(
         keyring=keyring,
         account_id=VENDOR,
         to=lead.email,
-        letter=LeadConfirm(link=f"{settings.url}{PATH}?token={text}", hours=LINK_LIFE // timedelta(hours=1)),
+        template=LeadConfirm(link=f"{settings.url}{PATH}?token={text}", hours=LINK_LIFE // timedelta(hours=1)),
         expires_at=expires_at,
     )
     oldest = ids.lowest(clock.now() - mail.KEPT)

@@ -1,1 +1,1 @@
-"""Outgoing mail: letters, their delivery, who wants no more of them, and the links that tell of reading."""
+"""Outgoing email: templates, delivery, opt-outs, and the signed links that record opens and clicks."""

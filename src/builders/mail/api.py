@@ -1,7 +1,6 @@
-"""/v1/mail/unsubscribe/{token}: where a reader ends mail of a kind, by a button or by a mail program (RFC 8058).
+"""/v1/mail/unsubscribe/{token}: unsubscribe by a button, or by one click of a mail program (RFC 8058).
 
-To open the link ends nothing: scanners of mail open links too. To post to it does, at once, without a cookie, and
-whatever the body says.
+GET changes nothing, because mail scanners open links too. POST unsubscribes without a cookie and with any body.
 """
 
 from typing import Annotated, Any
@@ -22,9 +21,9 @@ _PAGE: dict[int | str, dict[str, Any]] = {200: {"description": "A page for peopl
 _KINDS = {
     Topic.RENEWALS: "notices about portfolios and renewals",
     Topic.WEBHOOKS: "notices about webhooks",
-    Topic.LEADS: "mail that was asked for with this address",
-    Topic.DESTINATIONS: "mail that asks whether to forward to it",
-    Topic.NEWS: "news",
+    Topic.LEADS: "mail that was requested with this address",
+    Topic.DESTINATIONS: "requests to confirm it as a forwarding destination",
+    Topic.NEWSLETTER: "newsletters",
 }
 
 
@@ -35,11 +34,11 @@ _KINDS = {
     openapi_extra=BEYOND_SPEC,
 )
 async def show_unsubscribe(token: UnsubscribeToken, keyring: KeyringDep) -> Response:
-    """Show the page behind the unsubscribe link of a mail; nothing ends before its button is pressed."""
+    """Show the page of an unsubscribe link; its button unsubscribes."""
     about = mail.get_subscription(keyring, token=token)
     kind, address = _KINDS[about.topic], mail.mask(about.address)
-    button = html.Form(action=f"{optouts.PATH}{token}", label="Stop this mail")
-    return html.page("Stop this mail?", [f"{address} will get no more {kind}."], button=button)
+    button = html.Form(action=f"{optouts.PATH}{token}", label="Unsubscribe")
+    return html.page("Unsubscribe?", [f"{address} will get no more {kind}."], button=button)
 
 
 @router.post(
@@ -49,6 +48,6 @@ async def show_unsubscribe(token: UnsubscribeToken, keyring: KeyringDep) -> Resp
     openapi_extra=BEYOND_SPEC,
 )
 async def unsubscribe(token: UnsubscribeToken, conn: Tx, keyring: KeyringDep) -> Response:
-    """Unsubscribe the reader of a mail, at once (RFC 8058); can be repeated."""
+    """Unsubscribe the recipient of an email (RFC 8058); can be repeated."""
     ended = await mail.unsubscribe(conn, keyring=keyring, token=token)
-    return html.page("Done", [f"{mail.mask(ended.address)} gets no more {_KINDS[ended.topic]}."])
+    return html.page("Unsubscribed", [f"{mail.mask(ended.address)} gets no more {_KINDS[ended.topic]}."])

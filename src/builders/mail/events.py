@@ -1,30 +1,33 @@
-"""What mail tells, for subscribers only."""
+"""The internal events of mail, for subscribers only."""
 
+from typing import Annotated
 from uuid import UUID
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field
 
 from builders.kit.events.outbox import Event, declare
 from builders.mail.records import Topic
 
 
 class MailBounced(BaseModel):
-    """A message that nobody will get."""
+    """A message that was not delivered and is not tried again."""
+
+    model_config = ConfigDict(serialize_by_alias=True)
 
     message_id: UUID
-    letter: str
+    template: Annotated[str, Field(serialization_alias="letter")]
     code: int | None  # of the server's last reply
 
 
 class MailUnsubscribed(BaseModel):
-    """A reader who wants no more of a topic."""
+    """A recipient who unsubscribed from a topic."""
 
     topic: Topic
     address: str
 
 
 class MailForgotten(BaseModel):
-    """Messages whose reader was erased."""
+    """Deleted messages, whose recipient was erased."""
 
     message_ids: list[UUID]
 
@@ -33,9 +36,9 @@ MAIL_BOUNCED = declare(
     Event(
         name="mail.bounced",
         version=1,
-        description="A message was refused for good, or given up.",
+        description="A message was refused permanently, or failed too long.",
         example=MailBounced(
-            message_id=UUID("0193a1b2-0000-7000-8000-000000000005"), letter="verify_email", code=550
+            message_id=UUID("0193a1b2-0000-7000-8000-000000000005"), template="verify_email", code=550
         ),
         internal=True,
     )
@@ -44,8 +47,8 @@ MAIL_UNSUBSCRIBED = declare(
     Event(
         name="mail.unsubscribed",
         version=1,
-        description="A reader wants no more of a topic.",
-        example=MailUnsubscribed(topic=Topic.NEWS, address="ada@example.net"),
+        description="A recipient unsubscribed from a topic.",
+        example=MailUnsubscribed(topic=Topic.NEWSLETTER, address="ada@example.net"),
         internal=True,
     )
 )
@@ -53,7 +56,7 @@ MAIL_FORGOTTEN = declare(
     Event(
         name="mail.forgotten",
         version=1,
-        description="Messages were removed, and nothing is to be known of them any more.",
+        description="Messages were deleted; data about them must be deleted too.",
         example=MailForgotten(message_ids=[UUID("0193a1b2-0000-7000-8000-000000000005")]),
         internal=True,
     )

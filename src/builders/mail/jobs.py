@@ -1,4 +1,4 @@
-"""What mail does by itself."""
+"""Jobs of mail."""
 
 from uuid import UUID
 
@@ -16,20 +16,20 @@ _log = log.get_logger()
 async def deliver(context: JobContext, account_id: str, message_id: str) -> None:
     """Make one attempt to deliver one message."""
     try:
-        desk = await queue.get_shared(context, delivery.open_desk)
+        mailer = await queue.get_shared(context, delivery.open_mailer)
     except ValueError as error:
         _log.error("mail_settings_wrong", error=str(error))
         return
     key = Key(account_id=UUID(account_id), id=UUID(message_id))
-    await delivery.attempt(queue.database(context), desk, keyring=queue.keyring(context), key=key)
+    await delivery.deliver(queue.database(context), mailer, keyring=queue.keyring(context), key=key)
 
 
 @queue.app.periodic(cron="* * * * *")
 @queue.app.task(name="mail.sweep", queueing_lock="mail.sweep", pass_context=True)
 async def sweep(context: JobContext, timestamp: int) -> None:
-    """Puts messages that are due for another attempt, or whose job was lost, into the queue."""
+    """Enqueue messages that are due for another attempt, or whose job was lost."""
     del timestamp
-    swept = delivery.SWEPT_AT_ONCE
-    while swept >= delivery.SWEPT_AT_ONCE:
+    swept = delivery.SWEEP_BATCH
+    while swept >= delivery.SWEEP_BATCH:
         async with queue.database(context).transaction() as conn:
             swept = await delivery.sweep(conn)

@@ -1,7 +1,7 @@
-"""Links that tell of reading: the open pixel and tracked targets, minted here and redeemed by the tracking room.
+"""Signed open and click links of emails; the tracking package handles the requests for them.
 
-A token is the message's id and its signature, so nothing is stored for it. A target carries a MAC over token and
-target: a changed one leads nowhere.
+A token is the message's id and its signature, so no row is stored for it. A click link carries a MAC over token
+and target, so a changed target is refused.
 """
 
 from base64 import urlsafe_b64encode
@@ -28,49 +28,49 @@ class Links:
 
     @property
     def pixel(self) -> str:
-        """The address of the image that tells of an opening."""
+        """Return the address of the image whose request is an open."""
         return f"{self._base_url}/v1/t/o/{self.token}"
 
     def click(self, target: str) -> str:
-        """A link that leads to the target and tells of it."""
+        """Return a link to the target whose request is a click."""
         mac = urlsafe_b64encode(self._keyring.sign(_CLICK, _signed(self.token, target))).decode()
         return f"{self._base_url}/v1/t/c/{self.token}?{urlencode({'u': target, 'm': mac})}"
 
 
 def mint_links(keyring: Keyring, *, base_url: str, message_id: UUID) -> Links:
-    """The links of a message; minted again they are the same, as long as the secret is."""
+    """Return the links of a message; equal for the same message and secret."""
     return Links(keyring, base_url, token(keyring, message_id))
 
 
 def token(keyring: Keyring, message_id: UUID) -> str:
-    """The message's id, signed: 48 characters of base64url."""
+    """Return the message's id and its signature: 48 characters of base64url."""
     return urlsafe_b64encode(message_id.bytes + keyring.sign(_MESSAGE, message_id.bytes)).rstrip(b"=").decode()
 
 
 def read_token(keyring: Keyring, text: str) -> UUID | None:
-    """The message whose token it is; None for what was not minted here."""
-    raw = decoded(text)
+    """Return the message of a token; None when the signature is wrong."""
+    raw = decode_base64url(text)
     if len(raw) <= _ID or not keyring.verify(_MESSAGE, raw[:_ID], raw[_ID:]):
         return None
     return UUID(bytes=raw[:_ID])
 
 
 def message_of(text: str) -> UUID | None:
-    """The message of a token that is known to be ours, as that of a target which `is_target` found good."""
-    raw = decoded(text)
+    """Return the message of a token without a check of its signature, for links that `is_target` accepted."""
+    raw = decode_base64url(text)
     return UUID(bytes=raw[:_ID]) if len(raw) > _ID else None
 
 
 def is_target(keyring: Keyring, text: str, *, target: str, mac: str) -> bool:
-    """Whether we ourselves made the link of this token to this target (decoded), as `u` and `m` say it.
+    """Return whether the MAC of a click link (`m`) fits its token and its decoded target (`u`).
 
-    A good one says that the token is good too: we sign targets of tokens that we minted, and of no others.
+    A valid MAC implies a valid token: only targets of minted tokens are signed.
     """
-    return keyring.verify(_CLICK, _signed(text, target), decoded(mac))
+    return keyring.verify(_CLICK, _signed(text, target), decode_base64url(mac))
 
 
-def decoded(text: str) -> bytes:
-    """The bytes that base64url spells, with or without its padding; none for what is not base64url."""
+def decode_base64url(text: str) -> bytes:
+    """Return the bytes of base64url, with or without padding; empty when it is not base64url."""
     bare = text.rstrip("=")
     try:
         return a2b_base64(bare.encode("ascii").translate(_PLAIN) + b"=" * (-len(bare) % 4))

@@ -1,6 +1,6 @@
-"""Who wants no more of what: links to say so, and the list that is asked before anything is sent.
+"""Unsubscribe links, and the opt-out list, which is checked before an email is sent.
 
-A link is self-contained, so it works for as long as the mail lies in somebody's inbox.
+A link is self-contained, so it never expires.
 """
 
 import json
@@ -12,18 +12,18 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.process.secret_keys import Keyring, Resealed, Unsealable
 from builders.kit.values import clock
 from builders.mail import addresses, store
-from builders.mail.links import decoded
+from builders.mail.links import decode_base64url
 from builders.mail.records import Topic
 from builders.mail.store import Optout
 
 PATH = "/v1/mail/unsubscribe/"
-REHASHED_AT_ONCE = 500
+REHASH_BATCH = 500
 _LINK, _LIST = "mail.unsubscribe", "mail.optouts"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
-    """What an unsubscribe link is about."""
+    """The topic and the address of an unsubscribe link."""
 
     account_id: UUID
     topic: Topic
@@ -31,53 +31,53 @@ class Subscription:
 
 
 def link(keyring: Keyring, *, base_url: str, subscription: Subscription) -> str:
-    """Where the reader ends it."""
+    """Return the unsubscribe link of a subscription."""
     fields = [str(subscription.account_id), subscription.topic, subscription.address]
     sealed = keyring.seal(_LINK, json.dumps(fields).encode(), context=b"")
     return f"{base_url}{PATH}{urlsafe_b64encode(sealed).rstrip(b'=').decode()}"
 
 
 def find_subscription(keyring: Keyring, token: str) -> Subscription | None:
-    """What the link of this token is about; None for what was not made here."""
+    """Return the subscription of a link's token; None when the token is not valid."""
     try:
-        account_id, topic, address = json.loads(keyring.unseal(_LINK, decoded(token), context=b""))
+        account_id, topic, address = json.loads(keyring.unseal(_LINK, decode_base64url(token), context=b""))
         return Subscription(account_id=UUID(account_id), topic=Topic(topic), address=address)
-    except (Unsealable, ValueError):  # of a topic that is no more
+    except (Unsealable, ValueError):  # a removed topic is a ValueError
         return None
 
 
-async def is_out(conn: Conn, keyring: Keyring, *, address: str, topic: Topic) -> bool:
-    """Whether the reader wants no more of the topic."""
-    return await store.has_optout(conn, hashes=keyring.hashes(_LIST, _named(address, topic)))
+async def is_opted_out(conn: Conn, keyring: Keyring, *, address: str, topic: Topic) -> bool:
+    """Return whether the address is opted out of the topic."""
+    return await store.has_optout(conn, hashes=keyring.hashes(_LIST, _hashed_text(address, topic)))
 
 
 async def add(conn: Conn, keyring: Keyring, *, address: str, topic: Topic) -> bool:
-    """Takes the reader at their word; False when it was known."""
-    if await is_out(conn, keyring, address=address, topic=topic):
+    """Opt the address out of the topic; False when it was opted out already."""
+    if await is_opted_out(conn, keyring, address=address, topic=topic):
         return False
-    named = _named(address, topic)
+    text = _hashed_text(address, topic)
     return await store.add_optout(
         conn,
-        digest=keyring.hash_token(_LIST, named),
+        digest=keyring.hash_token(_LIST, text),
         topic=topic,
         address=keyring.seal(_LIST, address.encode(), context=topic.encode()),
         now=clock.now(),
     )
 
 
-async def drop(conn: Conn, keyring: Keyring, *, address: str, topic: Topic) -> None:
-    """The reader wants the topic again."""
-    await store.drop_optout(conn, hashes=keyring.hashes(_LIST, _named(address, topic)))
+async def delete(conn: Conn, keyring: Keyring, *, address: str, topic: Topic) -> None:
+    """Delete the opt-out of the address."""
+    await store.delete_optout(conn, hashes=keyring.hashes(_LIST, _hashed_text(address, topic)))
 
 
 async def rehash(database: Database, keyring: Keyring) -> Resealed:
-    """Has the first secret hash and seal what others did."""
+    """Hash and seal opt-outs again by the first secret, where another one did."""
     done: list[bool | None] = []
     after: bytes | None = b""
     while after is not None:
         async with database.transaction() as conn:
             batch = await store.list_stale_optouts(
-                conn, header=keyring.seal_header, after=after, limit=REHASHED_AT_ONCE
+                conn, header=keyring.seal_header, after=after, limit=REHASH_BATCH
             )
             done += [await _rehash(conn, keyring, each) for each in batch]
         after = batch[-1].hash if batch else None
@@ -85,18 +85,18 @@ async def rehash(database: Database, keyring: Keyring) -> Resealed:
 
 
 async def _rehash(conn: Conn, keyring: Keyring, old: Optout) -> bool | None:
-    """Whether it was; None when it cannot be opened."""
+    """Return whether the opt-out was rehashed; None when its secret is gone."""
     context = old.topic.encode()
     try:
         address = keyring.unseal(_LIST, old.address, context=context)
     except Unsealable:
         return None
-    digest = keyring.hash_token(_LIST, _named(address.decode(), old.topic))
+    digest = keyring.hash_token(_LIST, _hashed_text(address.decode(), old.topic))
     sealed = keyring.seal(_LIST, address, context=context)
     return await store.rehash_optout(conn, digest=old.hash, new_digest=digest, new_address=sealed)
 
 
-def _named(address: str, topic: str) -> str:
-    """For destinations without a tag: else who names readers by ever new tags would be rid of the list."""
+def _hashed_text(address: str, topic: str) -> str:
+    """Return the text that is hashed. Destinations lose their tag: new tags must not evade the opt-out."""
     address = addresses.normal(address)
     return f"{topic}\n{addresses.untagged(address) if topic == Topic.DESTINATIONS else address}"

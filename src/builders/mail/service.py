@@ -1,4 +1,4 @@
-"""The door of mail: send a letter, ask what became of it, and what its reader did with its links."""
+"""The public interface of mail: send an email, read its delivery state, unsubscribe, and check tracked links."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -11,15 +11,11 @@ from builders.kit.events import outbox
 from builders.kit.process.secret_keys import Keyring, Resealed
 from builders.kit.values import clock, ids
 from builders.kit.values.accounts import AccountSelection
-from builders.mail import addresses, delivery, optouts, sealed, store
+from builders.mail import addresses, delivery, optouts, store
 from builders.mail.addresses import (
     mask as mask,
 )
 from builders.mail.events import MAIL_FORGOTTEN, MAIL_UNSUBSCRIBED, MailForgotten, MailUnsubscribed
-from builders.mail.folder import Folder
-from builders.mail.letters import (
-    write as write,
-)
 from builders.mail.links import (
     is_target as is_target,
     message_of as message_of,
@@ -27,59 +23,86 @@ from builders.mail.links import (
     read_token as read_token,
 )
 from builders.mail.optouts import Subscription
-from builders.mail.portfolio_notices import (
-    PortfolioEvent as PortfolioEvent,
-    Renewal as Renewal,
-    RenewalNotice as RenewalNotice,
+from builders.mail.records import Message, Origin, Status, Topic
+from builders.mail.renderer import (
+    render as render,
 )
-from builders.mail.records import Letter, Message, Origin, Status, Topic
 from builders.mail.store import (
     KEPT as KEPT,
     Key,
     Reply,
 )
-
-# Tracked links, as the tracking room redeems them.
+from builders.mail.templates import (
+    ApiKeyCreated as ApiKeyCreated,
+    DomainUnproved as DomainUnproved,
+    EmailChanged as EmailChanged,
+    EmailReplaced as EmailReplaced,
+    EmailTemplate as EmailTemplate,
+    InvoiceIssued as InvoiceIssued,
+    InvoicePaid as InvoicePaid,
+    InvoiceReminder as InvoiceReminder,
+    InvoiceVoided as InvoiceVoided,
+    LeadConfirm as LeadConfirm,
+    PortfolioEvent as PortfolioEvent,
+    ReminderStage as ReminderStage,
+    Renewal as Renewal,
+    RenewalNotice as RenewalNotice,
+    SampleNotice as SampleNotice,
+    SignInCode as SignInCode,
+    TeamInvite as TeamInvite,
+    VerifyDestination as VerifyDestination,
+    VerifyEmail as VerifyEmail,
+    WebhookDisabled as WebhookDisabled,
+)
+from builders.mail.transport import FolderTransport
 
 
 async def send(
-    conn: Conn, *, keyring: Keyring, account_id: UUID, to: str, letter: Letter, expires_at: datetime | None = None
+    conn: Conn,
+    *,
+    keyring: Keyring,
+    account_id: UUID,
+    to: str,
+    template: EmailTemplate,
+    expires_at: datetime | None = None,
 ) -> UUID:
-    """Has the letter sent once the transaction of `conn` commits; the message's id.
+    """Enqueue an email, which is sent after the transaction of `conn` commits; return the message's id.
 
-    After `expires_at` it is not sent any more: a code that no longer works helps nobody. A reader who wants no
-    more of the letter's topic gets nothing, and the message is `suppressed`.
+    It is not sent after `expires_at`, as when its code has expired. When the recipient is opted out of its topic,
+    the message is `suppressed`.
     """
     key = Key(account_id=account_id, id=ids.new())
-    out = letter.topic is not None and await optouts.is_out(conn, keyring, address=to, topic=letter.topic)
+    is_out = template.topic is not None and await optouts.is_opted_out(
+        conn, keyring, address=to, topic=template.topic
+    )
     await store.insert(
         conn,
         key=key,
-        letter=letter.name,
-        category=letter.category,
+        template=template.name,
+        category=template.category,
         recipient=addresses.mask(to),
-        content=None if out else sealed.seal(keyring, key=key, to=to, letter=letter),
-        status=Status.SUPPRESSED if out else Status.QUEUED,
+        content=None if is_out else delivery.seal(keyring, key=key, to=to, template=template),
+        status=Status.SUPPRESSED if is_out else Status.QUEUED,
         expires_at=expires_at,
-        next_try_at=None if out else clock.now() + delivery.AGAIN,
+        next_try_at=None if is_out else clock.now() + delivery.REQUEUE_AFTER,
     )
-    if not out:
+    if not is_out:
         await delivery.enqueue(conn, key)
     return key.id
 
 
 async def withdraw(conn: Conn, *, account_id: UUID, message_id: UUID) -> bool:
-    """Stops a message that is not sent yet, and forgets what was to be said; False when it was final."""
+    """Suppress a message that is not sent yet, and delete its content; False when it was final."""
     key = Key(account_id=account_id, id=message_id)
     return await store.finish(conn, key=key, status=Status.SUPPRESSED, reply=Reply())
 
 
 async def forget(conn: Conn, *, account_id: UUID, address: str, message_ids: Collection[UUID]) -> None:
-    """Removes the messages, and what was told of their address; publishes mail.forgotten.
+    """Delete the messages and published events with their address; publish mail.forgotten.
 
-    That the address wants no more of a topic is kept, sealed: else it would get more.
+    Opt-outs of the address stay, sealed, because they prevent further email.
     """
-    await store.forget(conn, account_id=account_id, message_ids=message_ids)
+    await store.delete_messages(conn, account_id=account_id, message_ids=message_ids)
     await outbox.delete_events(conn, MAIL_UNSUBSCRIBED, account_id=account_id, member="address", value=address)
     if message_ids:
         data = MailForgotten(message_ids=list(message_ids))
@@ -87,48 +110,48 @@ async def forget(conn: Conn, *, account_id: UUID, address: str, message_ids: Col
 
 
 async def find_message(conn: Conn, *, account_id: UUID, message_id: UUID) -> Message | None:
-    """A message of the account, and where it stands; kept for 90 days."""
+    """Return a message of the account; kept for 90 days."""
     return await store.find(conn, key=Key(account_id=account_id, id=message_id))
 
 
 async def list_messages(
     conn: Conn, *, account_id: AccountSelection, status: Status | None = None, limit: int = 50
 ) -> Sequence[Message]:
-    """The newest messages of the account; for the operator, of all accounts."""
+    """Return the newest messages of the account, or of all accounts for the operator."""
     return await store.list_newest(conn, account_id=account_id, status=status, limit=limit)
 
 
 def list_outbox(data_dir: Path) -> Sequence[Path]:
-    """The messages of the dev outbox, oldest first, as `.eml` files."""
-    return Folder(data_dir).list_files()
+    """Return the `.eml` files of the development outbox, oldest first."""
+    return FolderTransport(data_dir).list_files()
 
 
 def unsubscribe_link(keyring: Keyring, *, base_url: str, account_id: UUID, topic: Topic, address: str) -> str:
-    """Where a reader ends mail of the topic, for mail that leaves by other ways than ours."""
+    """Return the unsubscribe link of a topic, for email that other systems send."""
     about = Subscription(account_id=account_id, topic=topic, address=address)
     return optouts.link(keyring, base_url=base_url, subscription=about)
 
 
 async def find_origins(conn: Conn, *, message_ids: Collection[UUID]) -> Mapping[UUID, Origin]:
-    """The accounts of messages, and when they were sent; without those that are gone. One statement."""
+    """Return the accounts and sending times of those messages that still exist. One statement."""
     return await store.find_origins(conn, message_ids=message_ids)
 
 
 async def list_notices(conn: Conn, *, account_id: UUID, before: UUID, limit: int) -> Sequence[Message]:
-    """The account's notices with ids below `before`, newest first; kept for 90 days."""
+    """Return the account's notices with ids below `before`, newest first; kept for 90 days."""
     return await store.list_notices(conn, account_id=account_id, before=before, limit=limit)
 
 
 def get_subscription(keyring: Keyring, *, token: str) -> Subscription:
-    """What an unsubscribe link is about. Raises TokenInvalid."""
+    """Return the subscription of an unsubscribe link. Raises TokenInvalid."""
     found = optouts.find_subscription(keyring, token)
     if found is None:
-        raise TokenInvalid("The link is not one of ours, or it was cut on its way.")
+        raise TokenInvalid("The unsubscribe link is not valid; it may be incomplete.")
     return found
 
 
 async def unsubscribe(conn: Conn, *, keyring: Keyring, token: str) -> Subscription:
-    """Ends what the link is about, at once and for good; can be repeated. Raises TokenInvalid."""
+    """Opt the address of the link out of its topic; can be repeated. Raises TokenInvalid."""
     ended = get_subscription(keyring, token=token)
     if await optouts.add(conn, keyring, address=ended.address, topic=ended.topic):
         data = MailUnsubscribed(topic=ended.topic, address=ended.address)
@@ -137,10 +160,10 @@ async def unsubscribe(conn: Conn, *, keyring: Keyring, token: str) -> Subscripti
 
 
 async def subscribe(conn: Conn, *, keyring: Keyring, address: str, topic: Topic) -> None:
-    """Forgets that the reader wanted no more of the topic: they have asked for it again."""
-    await optouts.drop(conn, keyring, address=address, topic=topic)
+    """Delete the opt-out of an address that requested email of the topic again."""
+    await optouts.delete(conn, keyring, address=address, topic=topic)
 
 
 async def rehash_optouts(database: Database, *, keyring: Keyring) -> Resealed:
-    """Has the first secret keep who wants no mail, so that those before may go; can be repeated."""
+    """Protect the opt-outs by the first secret, so that older secrets can be removed; can be repeated."""
     return await optouts.rehash(database, keyring)

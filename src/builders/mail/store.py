@@ -1,4 +1,4 @@
-"""All SQL of mail. A message is found by its account and id, and its month by the time in the id."""
+"""All SQL of mail. The key of a message is its account, its id and the time in the id, which is its partition."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -20,28 +20,27 @@ partitions.declare("mail_messages", retention=KEPT)
 INSERT = """
     INSERT INTO mail_messages (account_id, id, created_at, letter, category, recipient, content, status,
                                expires_at, next_try_at)
-    VALUES (%(account_id)s, %(id)s, %(created_at)s, %(letter)s, %(category)s, %(recipient)s, %(content)s,
+    VALUES (%(account_id)s, %(id)s, %(created_at)s, %(template)s, %(category)s, %(recipient)s, %(content)s,
             %(status)s, %(expires_at)s, %(next_try_at)s)
 """
 FIND = """
-    SELECT id, account_id, letter, category, recipient, status, attempts, last_code, last_error, header_id,
-           created_at, expires_at, next_try_at, sent_at
+    SELECT id, account_id, letter AS template, category, recipient, status, attempts, last_code, last_error,
+           header_id, created_at, expires_at, next_try_at, sent_at
     FROM mail_messages
     WHERE account_id = %(account_id)s AND id = %(id)s AND created_at = %(created_at)s
 """
-# The newest of one account, or of all; by the index of ages, so that a month's messages are not sorted. Not
-# prepared: a plan for all filters would be good for none.
+# The index on the age avoids sorting the messages of a month. Not prepared: a generic plan would fit no filter.
 LIST = """
-    SELECT id, account_id, letter, category, recipient, status, attempts, last_code, last_error, header_id,
-           created_at, expires_at, next_try_at, sent_at
+    SELECT id, account_id, letter AS template, category, recipient, status, attempts, last_code, last_error,
+           header_id, created_at, expires_at, next_try_at, sent_at
     FROM mail_messages
     WHERE (%(account_id)s::uuid IS NULL OR account_id = %(account_id)s)
       AND (%(status)s::text IS NULL OR status = %(status)s)
     ORDER BY created_at DESC, id DESC LIMIT %(limit)s
 """
 LIST_NOTICES = """
-    SELECT id, account_id, letter, category, recipient, status, attempts, last_code, last_error, header_id,
-           created_at, expires_at, next_try_at, sent_at
+    SELECT id, account_id, letter AS template, category, recipient, status, attempts, last_code, last_error,
+           header_id, created_at, expires_at, next_try_at, sent_at
     FROM mail_messages
     WHERE account_id = %(account_id)s AND id < %(before)s AND category = 'notice'
     ORDER BY id DESC LIMIT %(limit)s
@@ -51,14 +50,14 @@ FIND_ORIGINS = """
     FROM unnest(%(ids)s::uuid[], %(times)s::timestamptz[]) AS asked (id, created_at)
     JOIN mail_messages AS message ON message.id = asked.id AND message.created_at = asked.created_at
 """
-# The attempt is counted before it is made: one that kills its worker counts too.
+# The attempt is counted before it is made, so that one which kills its worker counts.
 CLAIM = """
     UPDATE mail_messages
     SET attempts = attempts + 1, claimed_until = %(until)s, next_try_at = %(until)s,
         header_id = coalesce(header_id, %(header_id)s)
     WHERE account_id = %(account_id)s AND id = %(id)s AND created_at = %(created_at)s
       AND status IN ('queued', 'deferred') AND (claimed_until IS NULL OR claimed_until <= %(now)s)
-    RETURNING letter, content, attempts, header_id, created_at, expires_at
+    RETURNING letter AS template, content, attempts, header_id, created_at, expires_at
 """
 DEFER = """
     UPDATE mail_messages
@@ -75,11 +74,11 @@ FINISH = """
       AND status IN ('queued', 'deferred') AND (%(attempts)s::smallint IS NULL OR attempts = %(attempts)s)
     RETURNING id
 """
-FORGET = """
+DELETE_MESSAGES = """
     DELETE FROM mail_messages
     WHERE account_id = %(account_id)s AND id = ANY(%(ids)s) AND created_at = ANY(%(times)s)
 """
-# Their jobs are lost, or it is time for another attempt. Put off, so that the next sweep leaves them alone.
+# Messages whose job was lost or whose next attempt is due. next_try_at moves, so that the next sweep skips them.
 SWEEP = """
     UPDATE mail_messages AS message SET next_try_at = %(again)s
     FROM (
@@ -95,13 +94,13 @@ ADD_OPTOUT = """
     VALUES (%(hash)s, %(topic)s, %(address)s, %(now)s) ON CONFLICT (hash) DO NOTHING
     RETURNING topic
 """
-DROP_OPTOUT = "DELETE FROM mail_optouts WHERE hash = ANY(%(hashes)s)"
+DELETE_OPTOUT = "DELETE FROM mail_optouts WHERE hash = ANY(%(hashes)s)"
 LIST_STALE_OPTOUTS = """
     SELECT hash, topic, address FROM mail_optouts
     WHERE hash > %(after)s AND substr(address, 1, octet_length(%(header)s::bytea)) <> %(header)s
     ORDER BY hash LIMIT %(limit)s
 """
-# In place, so that whoever drops it meanwhile drops it by either hash.
+# In place, so that a concurrent deletion by either hash finds the row.
 REHASH_OPTOUT = """
     UPDATE mail_optouts SET hash = %(new_hash)s, address = %(new_address)s
     WHERE hash = %(hash)s AND NOT EXISTS (SELECT FROM mail_optouts WHERE hash = %(new_hash)s)
@@ -110,9 +109,9 @@ REHASH_OPTOUT = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claimed:
-    """A message that is this worker's to attempt."""
+    """A message that a worker claimed for an attempt."""
 
-    letter: str
+    template: str
     content: bytes = field(repr=False)
     attempts: int  # this one included
     header_id: str
@@ -122,19 +121,19 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """Where a message is found."""
+    """The key of a message."""
 
     account_id: UUID
     id: UUID
 
     @property
     def row(self) -> dict[str, object]:
-        """Its key in the table."""
+        """Return the key as parameters."""
         return {"account_id": self.account_id, "id": self.id, "created_at": ids.time_of(self.id)}
 
 
 def is_dated(message_id: UUID) -> bool:
-    """Whether the id holds a time, as all of ours do."""
+    """Return whether the id contains a time, as a UUIDv7 does."""
     try:
         ids.time_of(message_id)
     except ValueError:
@@ -144,16 +143,16 @@ def is_dated(message_id: UUID) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Optout:
-    """Somebody wants no more of a topic."""
+    """An opt-out of an address from a topic."""
 
     hash: bytes  # of topic and address
-    topic: str  # may be one that is no more
+    topic: str  # may be a removed topic
     address: bytes = field(repr=False)  # sealed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """How an attempt ended, in the server's words or ours."""
+    """The server's reply to an attempt, or our own error."""
 
     code: int | None = None
     error: str | None = None
@@ -167,7 +166,7 @@ async def insert(
     conn: Conn,
     *,
     key: Key,
-    letter: str,
+    template: str,
     category: Category,
     recipient: str,
     content: bytes | None,
@@ -175,10 +174,10 @@ async def insert(
     expires_at: datetime | None,
     next_try_at: datetime | None,
 ) -> None:
-    """A new message."""
+    """Insert a message."""
     row = {
         **key.row,
-        "letter": letter,
+        "template": template,
         "category": category,
         "recipient": recipient,
         "content": content,
@@ -190,7 +189,7 @@ async def insert(
 
 
 async def find(conn: Conn, *, key: Key) -> Message | None:
-    """The message, when it is the account's."""
+    """Return the message of the account."""
     if not is_dated(key.id):
         return None
     async with conn.cursor(row_factory=kwargs_row(_message)) as cursor:
@@ -209,14 +208,14 @@ async def list_newest(
 
 
 async def list_notices(conn: Conn, *, account_id: UUID, before: UUID, limit: int) -> Sequence[Message]:
-    """The account's notices with smaller ids, newest first."""
+    """Return the account's notices with smaller ids, newest first."""
     async with conn.cursor(row_factory=kwargs_row(_message)) as cursor:
         await cursor.execute(LIST_NOTICES, {"account_id": account_id, "before": before, "limit": limit})
         return await cursor.fetchall()
 
 
 async def find_origins(conn: Conn, *, message_ids: Collection[UUID]) -> dict[UUID, Origin]:
-    """Where the messages come from, without those that are not there."""
+    """Return the origins of those messages that exist."""
     asked = [each for each in message_ids if is_dated(each)]
     row = {"ids": asked, "times": [ids.time_of(each) for each in asked]}
     found = await (await conn.execute(FIND_ORIGINS, row)).fetchall()
@@ -224,14 +223,14 @@ async def find_origins(conn: Conn, *, message_ids: Collection[UUID]) -> dict[UUI
 
 
 async def claim(conn: Conn, *, key: Key, header_id: str, now: datetime, until: datetime) -> Claimed | None:
-    """The message for one attempt, begun now; None when it is final, or another worker has it."""
+    """Claim the message for one attempt; None when it is final or claimed by another worker."""
     async with conn.cursor(row_factory=class_row(Claimed)) as cursor:
         await cursor.execute(CLAIM, {**key.row, "header_id": header_id, "now": now, "until": until})
         return await cursor.fetchone()
 
 
 async def defer(conn: Conn, *, key: Key, attempts: int, reply: Reply, next_try_at: datetime) -> None:
-    """Notes that the attempt failed and when the next one is due."""
+    """Record a failed attempt and when the next one is due."""
     row = {**key.row, "attempts": attempts, "code": reply.code, "error": reply.error}
     await conn.execute(DEFER, {**row, "next_try_at": next_try_at})
 
@@ -245,55 +244,55 @@ async def finish(
     attempts: int | None = None,
     sent_at: datetime | None = None,
 ) -> bool:
-    """Notes the end, and forgets what was to be said.
+    """Record the final state and delete the content.
 
-    False when it had ended already, or when `attempts` are given and a newer attempt is under way.
+    False when the message was final, or when `attempts` is given and a newer attempt is under way.
     """
     row = {**key.row, "status": status, "code": reply.code, "error": reply.error}
     ended = await conn.execute(FINISH, {**row, "attempts": attempts, "sent_at": sent_at})
     return await ended.fetchone() is not None
 
 
-async def forget(conn: Conn, *, account_id: UUID, message_ids: Collection[UUID]) -> None:
-    """Removes the messages; whoever is about to send one finds nothing."""
+async def delete_messages(conn: Conn, *, account_id: UUID, message_ids: Collection[UUID]) -> None:
+    """Delete the messages; a pending delivery job then finds nothing."""
     row = {
         "account_id": account_id,
         "ids": list(message_ids),
         "times": [ids.time_of(each) for each in message_ids],
     }
-    await conn.execute(FORGET, row)
+    await conn.execute(DELETE_MESSAGES, row)
 
 
 async def sweep(conn: Conn, *, now: datetime, again: datetime, limit: int) -> Sequence[Key]:
-    """Messages whose time has come; due again at `again` if nothing comes of it."""
+    """Return due messages, which become due again at `again` unless an attempt changes that."""
     rows = await (await conn.execute(SWEEP, {"now": now, "again": again, "limit": limit})).fetchall()
     return [Key(account_id=account_id, id=message_id) for account_id, message_id in rows]
 
 
 async def has_optout(conn: Conn, *, hashes: Collection[bytes]) -> bool:
-    """Whether one of these stands for an address that wants no more of a topic."""
+    """Return whether an opt-out has one of these hashes."""
     return await (await conn.execute(FIND_OPTOUT, {"hashes": list(hashes)})).fetchone() is not None
 
 
 async def add_optout(conn: Conn, *, digest: bytes, topic: Topic, address: bytes, now: datetime) -> bool:
-    """Notes an opt-out; False when it was known."""
+    """Insert an opt-out; False when it existed."""
     row = {"hash": digest, "topic": topic, "address": address, "now": now}
     return await (await conn.execute(ADD_OPTOUT, row)).fetchone() is not None
 
 
-async def drop_optout(conn: Conn, *, hashes: Collection[bytes]) -> None:
-    """Forgets an opt-out."""
-    await conn.execute(DROP_OPTOUT, {"hashes": list(hashes)})
+async def delete_optout(conn: Conn, *, hashes: Collection[bytes]) -> None:
+    """Delete an opt-out."""
+    await conn.execute(DELETE_OPTOUT, {"hashes": list(hashes)})
 
 
 async def list_stale_optouts(conn: Conn, *, header: bytes, after: bytes, limit: int) -> Sequence[Optout]:
-    """Opt-outs that were not sealed under this header, with hashes beyond `after`, in their order."""
+    """Return opt-outs that were not sealed under this header, with hashes beyond `after`, ordered by hash."""
     async with conn.cursor(row_factory=class_row(Optout)) as cursor:
         await cursor.execute(LIST_STALE_OPTOUTS, {"header": header, "after": after, "limit": limit})
         return await cursor.fetchall()
 
 
 async def rehash_optout(conn: Conn, *, digest: bytes, new_digest: bytes, new_address: bytes) -> bool:
-    """Puts another hash and sealed address in place; False when it was dropped meanwhile, or is there as both."""
+    """Replace hash and sealed address; False when the opt-out was deleted or exists under both hashes."""
     row = {"hash": digest, "new_hash": new_digest, "new_address": new_address}
     return (await conn.execute(REHASH_OPTOUT, row)).rowcount == 1

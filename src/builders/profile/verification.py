@@ -19,7 +19,8 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.mail import service as mail
-from builders.mail.records import EmailChanged, EmailReplaced, Letter, Message, Status as MailStatus, VerifyEmail
+from builders.mail.records import Message, Status as MailStatus
+from builders.mail.service import EmailChanged, EmailReplaced, EmailTemplate, VerifyEmail
 from builders.profile import onboarding
 from builders.profile.errors import ResendTooSoon
 from builders.profile.records import (
@@ -76,7 +77,7 @@ async def send(conn: Conn, sender: Sender, *, account_id: UUID, purpose: Purpose
         keyring=sender.keyring,
         account_id=account_id,
         to=email,
-        letter=VerifyEmail(link=link, address=email),
+        template=VerifyEmail(link=link, address=email),
         expires_at=expires_at,
     )
     await store.set_message(conn, account_id=account_id, email=email, message_id=message_id)
@@ -138,9 +139,9 @@ async def ask_for(
     return email
 
 
-async def _warn(conn: Conn, keyring: Keyring, account: Account, letter: Letter) -> None:
+async def _warn(conn: Conn, keyring: Keyring, account: Account, letter: EmailTemplate) -> None:
     """Tells the address that the account has, or had before the change, what happens."""
-    await mail.send(conn, keyring=keyring, account_id=account.id, to=account.email, letter=letter)
+    await mail.send(conn, keyring=keyring, account_id=account.id, to=account.email, template=letter)
 
 
 async def find_unused_link(conn: Conn, *, keyring: Keyring, token: str) -> UnusedLink | None:

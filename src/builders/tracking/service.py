@@ -41,7 +41,7 @@ async def list_messages(conn: Conn, *, account_id: UUID, page: PageRequest) -> P
     items = [
         Followed(
             id=each.id,
-            letter=each.letter,
+            letter=each.template,
             recipient=each.recipient,
             status=each.status,
             created_at=each.created_at,

@@ -17,7 +17,7 @@ from builders.kit.process import secret_keys
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.mail import service as mail
-from builders.mail.records import WebhookDisabled
+from builders.mail.service import WebhookDisabled
 from builders.webhooks import catalog, destination_filters, feed, metrics
 from builders.webhooks.attempts import RETENTION
 from builders.webhooks.records import DisabledReason
@@ -105,5 +105,5 @@ async def send_disabled_email(context: JobContext, account_id: str, webhook_id: 
         sandbox = account.id != owner
         message = WebhookDisabled(label=found.label, url=found.url, reason=reason, sandbox=sandbox)
         await mail.send(
-            conn, keyring=queue.keyring(context), account_id=account.id, to=account.email, letter=message
+            conn, keyring=queue.keyring(context), account_id=account.id, to=account.email, template=message
         )

@@ -48,7 +48,7 @@ async def emails(database: Database, person: Person) -> Sequence[Message]:
     """The notices that were mailed to a person, newest first."""
     async with database.connection() as conn:
         found = await mail.list_messages(conn, account_id=person.account.id)
-    return [each for each in found if each.letter == "renewal_notice"]
+    return [each for each in found if each.template == "renewal_notice"]
 
 
 def read_email(settings: Settings, person: Person) -> str:

@@ -91,7 +91,7 @@ async def test_a_sample_mail_goes_to_the_accounts_own_address(
     assert result["email"]["to"] == mail.mask(dana.account.email)
     async with database.connection() as conn:
         found = await mail.list_messages(conn, account_id=dana.account.id)
-    (message,) = [each for each in found if each.letter == "sample_notice"]
+    (message,) = [each for each in found if each.template == "sample_notice"]
     assert (str(message.id), message.status) == (result["email"]["message_id"], Status.SENT)
 
 

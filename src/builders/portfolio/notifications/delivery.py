@@ -54,7 +54,7 @@ async def deliver(conn: Conn, *, keyring: Keyring, account_id: UUID) -> int:
         is_on = Channel.EMAIL in recipient.preferences.channels.enabled
         if notices and is_on and member is not None and member.email_verified_at is not None:
             message = _message(recipient, notices, owner=accounts[owner_id], now=now)
-            await mail.send(conn, keyring=keyring, account_id=member.id, to=member.email, letter=message)
+            await mail.send(conn, keyring=keyring, account_id=member.id, to=member.email, template=message)
     return len(due)
 
 

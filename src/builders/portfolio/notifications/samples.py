@@ -9,8 +9,7 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 from builders.mail import service as mail
-from builders.mail.records import Letter, SampleNotice
-from builders.mail.service import Renewal, RenewalNotice
+from builders.mail.service import EmailTemplate, Renewal, RenewalNotice, SampleNotice
 from builders.portfolio.notifications import inbox, rules
 from builders.portfolio.notifications.event_kinds import EVENT_KINDS, MADE_HERE, OVERDUE, PREFERRED, UPCOMING
 from builders.portfolio.notifications.preferences import get_preferences
@@ -81,14 +80,14 @@ async def send_samples(
         sent = await _send_to_webhooks(
             database, outbound, keyring, access=access, request=request, selected=selected
         )
-    written = mail.write(message)
+    rendered = mail.render(message)
     return Samples(
         email=email,
         webhooks=sent,
         notice_id=notice_id,
         suppressed_by=suppressed_by,
-        subject=written.subject,
-        body=written.text,
+        subject=rendered.subject,
+        body=rendered.text,
     )
 
 
@@ -115,7 +114,7 @@ def _event_of(request: SampleRequest) -> str:
     return OVERDUE if (request.threshold_days or 0) < 0 else UPCOMING
 
 
-def _message(request: SampleRequest) -> Letter:
+def _message(request: SampleRequest) -> EmailTemplate:
     """Return the email of the sample. Raises Invalid for an unknown event."""
     known = None if request.event is None else webhooks.get_event(request.event)
     is_expiry = request.domain is not None or request.threshold_days is not None
@@ -168,11 +167,11 @@ async def _send_to_webhooks(
 
 
 async def _send_email(
-    conn: Conn, *, keyring: Keyring, access: Access, own: OwnPreferences, message: Letter
+    conn: Conn, *, keyring: Keyring, access: Access, own: OwnPreferences, message: EmailTemplate
 ) -> MailSample:
     """Send a sample to the address of the caller's real account, if that is verified."""
     to = mail.mask(own.address)
     if not own.is_verified:
         return MailSample(to=to, message_id=None, error="email_unverified")
-    sent = await mail.send(conn, keyring=keyring, account_id=access.member_id, to=own.address, letter=message)
+    sent = await mail.send(conn, keyring=keyring, account_id=access.member_id, to=own.address, template=message)
     return MailSample(to=to, message_id=sent, error=None)

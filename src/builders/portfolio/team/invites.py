@@ -14,7 +14,7 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from builders.mail import service as mail
-from builders.mail.records import TeamInvite
+from builders.mail.service import TeamInvite
 from builders.portfolio.team import members, store
 from builders.portfolio.team.errors import (
     AlreadyMember,
@@ -128,7 +128,7 @@ async def _mail(
         keyring=keyring,
         account_id=access.owner_id,
         to=made.email,
-        letter=message,
+        template=message,
         expires_at=made.expires_at,
     )
 

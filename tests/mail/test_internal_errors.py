@@ -1,4 +1,4 @@
-"""An attempt that breaks off on our own side is an end like others: noted, repeated, given up in time."""
+"""Internal errors of an attempt are recorded, and retries end in time."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -13,19 +13,19 @@ from builders.kit.jobs import queue
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.mail import delivery, envelope, store
-from builders.mail.carriers import Outcome, Parcel
-from builders.mail.delivery import Desk
-from builders.mail.postman import Postman
+from builders.mail import delivery, renderer, store
+from builders.mail.delivery import Mailer
 from builders.mail.records import Status
+from builders.mail.smtp import SmtpTransport
 from builders.mail.store import Key, Reply
+from builders.mail.transport import Outcome, OutgoingMessage
 from tests.cast import Person
-from tests.mail.conftest import Look, Send, sweep
-from tests.mail.servers import MailServer
+from tests.mail.conftest import FindMessage, Send, sweep
+from tests.mail.smtp_server import MailServer
 
 
 async def failed_jobs(conn: Conn, message_id: UUID) -> int:
-    """How many jobs of the message have failed."""
+    """Return the number of failed jobs of the message."""
     found = await conn.execute(
         "SELECT count(*) FROM procrastinate_jobs WHERE status = 'failed' AND args ->> 'message_id' = %s",
         [str(message_id)],
@@ -40,95 +40,105 @@ def raising(error: Exception) -> Callable[..., Any]:
     return fail
 
 
-async def test_what_cannot_be_written_bounces_at_once(
+async def test_an_email_that_cannot_be_rendered_bounces(
     send: Send,
-    look: Look,
+    find_message: FindMessage,
     database: Database,
-    by_smtp: Settings,
+    smtp_settings: Settings,
     smtp: MailServer,
     conn: Conn,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(envelope, "pack", raising(ValueError("no header takes reader@mail.example")))
+    monkeypatch.setattr(renderer, "pack", raising(ValueError("no header takes reader@mail.example")))
     message_id = await send()
-    await queue.run_pending(database, by_smtp)
+    await queue.run_pending(database, smtp_settings)
 
-    stands = await look(message_id)
-    assert (stands.status, stands.last_error, stands.next_try_at) == (
+    found = await find_message(message_id)
+    assert (found.status, found.last_error, found.next_try_at) == (
         Status.BOUNCED,
-        "It could not be written.",
+        delivery.UNRENDERED,
         None,
     )
     assert await failed_jobs(conn, message_id) == 0
     assert smtp.connections == 0
 
 
-async def test_what_breaks_off_on_our_side_is_tried_again_and_given_up(
+async def test_a_transport_error_is_retried_until_the_message_bounces(
     send: Send,
-    look: Look,
+    find_message: FindMessage,
     database: Database,
-    by_smtp: Settings,
+    smtp_settings: Settings,
     conn: Conn,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Postman, "carry", raising(RuntimeError("reader@mail.example")))
+    monkeypatch.setattr(SmtpTransport, "send", raising(RuntimeError("reader@mail.example")))
     message_id = await send()
-    await queue.run_pending(database, by_smtp)
+    await queue.run_pending(database, smtp_settings)
 
-    stands = await look(message_id)
-    assert (stands.status, stands.last_error) == (Status.DEFERRED, "It could not be handed over. (RuntimeError)")
+    found = await find_message(message_id)
+    assert (found.status, found.last_error) == (
+        Status.DEFERRED,
+        "The email could not be handed to the transport. (RuntimeError)",
+    )
     clock.move(timedelta(days=2))
-    await sweep(database, by_smtp)
-    stands = await look(message_id)
-    assert stands.status is Status.BOUNCED
-    assert stands.last_error == "Gave up after 2 attempts. It could not be handed over. (RuntimeError)"
+    await sweep(database, smtp_settings)
+    found = await find_message(message_id)
+    assert found.status is Status.BOUNCED
+    assert (
+        found.last_error
+        == "Failed after 2 attempts. The email could not be handed to the transport. (RuntimeError)"
+    )
     assert await failed_jobs(conn, message_id) == 0
 
 
-async def test_a_full_outbox_is_waited_for(
-    send: Send, look: Look, database: Database, settings: Settings, tmp_path_factory: pytest.TempPathFactory
+async def test_a_message_waits_while_the_outbox_is_not_writable(
+    send: Send,
+    find_message: FindMessage,
+    database: Database,
+    settings: Settings,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     folder = tmp_path_factory.mktemp("data")
     (folder / "secret_keys").write_bytes((settings.data_dir / "secret_keys").read_bytes())
     (folder / "outbox").write_text("a file is in its place")
     message_id = await send()
     await queue.run_pending(database, settings.model_copy(update={"data_dir": folder}))
-    assert (await look(message_id)).status is Status.DEFERRED
+    assert (await find_message(message_id)).status is Status.DEFERRED
 
     (folder / "outbox").unlink()
     clock.move(timedelta(minutes=2))
     await sweep(database, settings.model_copy(update={"data_dir": folder}))
-    assert (await look(message_id)).status is Status.SENT
+    assert (await find_message(message_id)).status is Status.SENT
 
 
-async def test_a_letter_that_only_a_newer_worker_knows_waits_for_it_but_not_for_ever(
-    send: Send, look: Look, database: Database, by_smtp: Settings, conn: Conn
+async def test_an_unknown_template_is_retried_and_bounces_in_the_end(
+    send: Send, find_message: FindMessage, database: Database, smtp_settings: Settings, conn: Conn
 ) -> None:
     known, unknown = await send(), await send()
     await conn.execute("UPDATE mail_messages SET letter = 'of_tomorrow' WHERE id = ANY(%s)", [[known, unknown]])
-    await queue.run_pending(database, by_smtp)
-    assert {(await look(each)).status for each in (known, unknown)} == {Status.DEFERRED}
+    await queue.run_pending(database, smtp_settings)
+    assert {(await find_message(each)).status for each in (known, unknown)} == {Status.DEFERRED}
 
     await conn.execute("UPDATE mail_messages SET letter = 'sign_in' WHERE id = %s", [known])
     clock.move(timedelta(minutes=2))
-    await sweep(database, by_smtp)
-    assert (await look(known)).status is Status.SENT
+    await sweep(database, smtp_settings)
+    assert (await find_message(known)).status is Status.SENT
     clock.move(timedelta(days=2))
-    await sweep(database, by_smtp)
-    stands = await look(unknown)
-    assert stands.status is Status.BOUNCED
-    assert stands.last_error == f"Gave up after 3 attempts. {delivery.UNREADABLE}"
+    await sweep(database, smtp_settings)
+    found = await find_message(unknown)
+    assert found.status is Status.BOUNCED
+    assert found.last_error == f"Failed after 3 attempts. {delivery.UNREADABLE}"
     assert await failed_jobs(conn, unknown) == 0
 
 
 class _Late:
-    """A carrier so slow that another worker has begun a newer attempt when it answers."""
+    """A transport that replies after another worker has claimed the message."""
 
     def __init__(self, database: Database, key: Key, outcome: Outcome) -> None:
         self._database, self._key, self._outcome = database, key, outcome
 
-    async def carry(self, parcel: Parcel) -> Outcome:
-        del parcel
+    async def send(self, message: OutgoingMessage) -> Outcome:
+        del message
         clock.move(delivery.LEASE + timedelta(seconds=1))
         now = clock.now()
         async with self._database.transaction() as conn:
@@ -137,14 +147,14 @@ class _Late:
 
 
 @asynccontextmanager
-async def late(database: Database, settings: Settings, key: Key, outcome: Outcome) -> AsyncIterator[Desk]:
-    async with delivery.open_desk(settings) as desk:
-        carrier = _Late(database, key, outcome)
-        yield Desk(sender=desk.sender, carrier=carrier, base_url=desk.base_url, is_tracking=False)
+async def late(database: Database, settings: Settings, key: Key, outcome: Outcome) -> AsyncIterator[Mailer]:
+    async with delivery.open_mailer(settings) as mailer:
+        transport = _Late(database, key, outcome)
+        yield Mailer(sender=mailer.sender, transport=transport, base_url=mailer.base_url, is_tracking=False)
 
 
 @pytest.mark.parametrize(
-    ("outcome", "expires", "stands"),
+    ("outcome", "expires", "expected"),
     [
         (Outcome(status=Status.BOUNCED, code=550), None, Status.QUEUED),
         (Outcome(status=Status.DEFERRED, code=450), None, Status.QUEUED),
@@ -152,24 +162,24 @@ async def late(database: Database, settings: Settings, key: Key, outcome: Outcom
         (Outcome(status=Status.SENT, code=250), None, Status.SENT),
     ],
 )
-async def test_who_fails_too_late_ends_nobody_elses_attempt(
+async def test_a_late_failure_does_not_end_a_newer_attempt(
     send: Send,
-    look: Look,
+    find_message: FindMessage,
     database: Database,
     settings: Settings,
     keyring: Keyring,
     alice: Person,
     outcome: Outcome,
     expires: timedelta | None,
-    stands: Status,
+    expected: Status,
 ) -> None:
     message_id = await send(expires_at=None if expires is None else clock.now() + expires)
     key = Key(account_id=alice.account.id, id=message_id)
-    async with late(database, settings, key, outcome) as desk:
-        await delivery.attempt(database, desk, keyring=keyring, key=key)
+    async with late(database, settings, key, outcome) as mailer:
+        await delivery.deliver(database, mailer, keyring=keyring, key=key)
 
-    found = await look(message_id)
-    assert (found.status, found.attempts) == (stands, 2)
+    found = await find_message(message_id)
+    assert (found.status, found.attempts) == (expected, 2)
     async with database.transaction() as conn:
         ended = await store.finish(conn, key=key, status=Status.BOUNCED, reply=Reply(), attempts=2)
-    assert ended == (stands is Status.QUEUED)
+    assert ended == (expected is Status.QUEUED)

@@ -1,13 +1,17 @@
-"""Hands mail to a server by SMTP (RFC 5321), over a few connections that are kept for the next message.
+"""The SMTP transport (RFC 5321) of `BUILDERS_SMTP_URL`, which keeps connections for the next message.
 
-What a server says of us (greeting, TLS, AUTH, MAIL FROM) is no reader's fault: such mail waits until somebody has
-put the set-up right. What it says of the reader or of the message (RCPT, DATA) is final when it is a 5xx.
+A refusal of the greeting, TLS, AUTH or MAIL FROM is a fault of the configuration, so the message is deferred. A
+5xx reply to RCPT or DATA is final.
 """
 
 import asyncio
+import re
 import ssl
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from aiosmtplib import (
     SMTP,
@@ -20,12 +24,37 @@ from aiosmtplib import (
     SMTPResponseException,
 )
 
-from builders.mail.carriers import Outcome, Parcel
 from builders.mail.records import Status
-from builders.mail.server import Server, StartTls
+from builders.mail.transport import Outcome, OutgoingMessage
 
-PERMANENT, CLOSING, UNAUTHENTICATED = 500, 421, {530, 534, 535, 538}
+PERMANENT, UNAUTHENTICATED = 500, {530, 534, 535, 538}
+SUBMISSION, SUBMISSIONS = 587, 465  # RFC 6409; RFC 8314, 3.3
+_LOOPBACK = re.compile(r"localhost|127(?:\.\d{1,3}){3}|::1")
 _ALSO_UTF8 = ("SMTPUTF8", "BODY=8BITMIME")  # RFC 6531, 3.4 and 3.6
+
+
+class StartTls(StrEnum):
+    """Whether a plain connection is upgraded to TLS."""
+
+    REQUIRED = "required"
+    OPTIONAL = "optional"  # if the server offers it
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmtpServer:
+    """The mail server of `BUILDERS_SMTP_URL`."""
+
+    host: str
+    port: int
+    tls: Literal["implicit"] | StartTls
+    user: str | None = None
+    password: str = field(default="", repr=False)
+
+    @property
+    def is_loopback(self) -> bool:
+        """Return whether the server is on this machine."""
+        return _is_loopback(self.host)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,46 +63,46 @@ class Limits:
 
     connect_s: float = 10
     command_s: float = 15
-    data_s: float = 40  # longer: a server may look for viruses before it answers, and then has the message
+    data_s: float = 40  # longer, because a server may scan the message before it replies
     total_s: float = 60
-    idle_s: float = 30  # that a connection is kept without a message
+    idle_s: float = 30  # until an unused connection is closed
 
 
 class _Misconfigured(Exception):
-    """The server and our settings do not fit."""
+    """The server does not fit the settings."""
 
 
-class Postman:
-    """Carries messages to one server; each connection is used by one message at a time."""
+class SmtpTransport:
+    """Sends messages to one server; a connection sends one message at a time."""
 
-    def __init__(self, server: Server, *, own_name: str, limits: Limits | None = None) -> None:
+    def __init__(self, server: SmtpServer, *, own_name: str, limits: Limits | None = None) -> None:
         self._server = server
-        self._own_name = own_name  # said in EHLO
+        self._own_name = own_name  # in EHLO
         self._limits = limits or Limits()
         self._context = ssl.create_default_context()
         self._idle: list[tuple[SMTP, asyncio.TimerHandle]] = []
-        self._leaving: set[asyncio.Task[None]] = set()
+        self._closing: set[asyncio.Task[None]] = set()
 
-    async def carry(self, parcel: Parcel) -> Outcome:
-        """One attempt, in bounded time."""
+    async def send(self, message: OutgoingMessage) -> Outcome:
+        """Make one attempt, in bounded time."""
         try:
             async with asyncio.timeout(self._limits.total_s):
-                return await self._attempt(parcel)
+                return await self._attempt(message)
         except TimeoutError:
             return _deferred(f"The mail server took longer than {self._limits.total_s:.0f} s.")
 
     async def close(self) -> None:
-        """Takes leave of the server."""
+        """Close the connections."""
         for client, timer in self._idle:
             timer.cancel()
-            self._leave(client)
+            self._close_later(client)
         self._idle.clear()
-        await asyncio.gather(*self._leaving)
+        await asyncio.gather(*self._closing)
 
-    async def _attempt(self, parcel: Parcel) -> Outcome:
+    async def _attempt(self, message: OutgoingMessage) -> Outcome:
         kept = self._take()
         if kept is not None:
-            outcome = await self._hand_over(kept, parcel, is_kept=True)
+            outcome = await self._transmit(kept, message, is_kept=True)
             if outcome is not None:
                 return outcome
         client = self._client()
@@ -84,7 +113,7 @@ class Postman:
             if isinstance(error, (SMTPException, OSError, _Misconfigured)):
                 return _unconnected(error)
             raise
-        return await self._hand_over(client, parcel, is_kept=False) or _deferred("The connection was lost.")
+        return await self._transmit(client, message, is_kept=False) or _deferred("The connection was lost.")
 
     def _take(self) -> SMTP | None:
         while self._idle:
@@ -99,7 +128,7 @@ class Postman:
             hostname=self._server.host,
             port=self._server.port,
             use_tls=self._server.tls == "implicit",
-            start_tls=False,  # done here, by our own rules
+            start_tls=False,  # _connect applies the settings
             tls_context=self._context,
             timeout=self._limits.command_s,
             local_hostname=self._own_name,
@@ -116,21 +145,21 @@ class Postman:
             raise _Misconfigured("The mail server offers no STARTTLS, which BUILDERS_SMTP_URL requires.")
         if server.user is not None:
             if client.get_transport_info("sslcontext") is None and not server.is_loopback:
-                raise _Misconfigured("The mail server offers no STARTTLS, and no password goes in the clear.")
+                raise _Misconfigured("The mail server offers no STARTTLS; the password is not sent unencrypted.")
             await client.login(server.user, server.password)
 
-    async def _hand_over(self, client: SMTP, parcel: Parcel, *, is_kept: bool) -> Outcome | None:
-        """How it went; None when a kept connection turned out to be stale before anything was handed over."""
+    async def _transmit(self, client: SMTP, message: OutgoingMessage, *, is_kept: bool) -> Outcome | None:
+        """Return the outcome; None when a kept connection was stale before the message was sent."""
         is_begun = is_slow = False
         try:
-            if parcel.needs_utf8 and not client.supports_extension("smtputf8"):
-                outcome = _bounced(None, "The mail server takes no address beyond ASCII.")
+            if message.needs_utf8 and not client.supports_extension("smtputf8"):
+                outcome = _bounced(None, "The mail server does not accept addresses beyond ASCII.")
             else:
-                options = _ALSO_UTF8 if parcel.needs_utf8 else ()
-                await client.mail(parcel.sender, options=options, encoding="utf-8")
-                await client.rcpt(parcel.recipient, encoding="utf-8")
+                options = _ALSO_UTF8 if message.needs_utf8 else ()
+                await client.mail(message.sender, options=options, encoding="utf-8")
+                await client.rcpt(message.recipient, encoding="utf-8")
                 is_begun = True
-                reply = await client.data(parcel.content, timeout=self._limits.data_s)
+                reply = await client.data(message.content, timeout=self._limits.data_s)
                 outcome = Outcome(status=Status.SENT, code=reply.code)
         except SMTPResponseException as refusal:
             outcome = _refused(refusal)
@@ -160,12 +189,12 @@ class Postman:
 
     def _retire(self, client: SMTP) -> None:
         self._idle = [each for each in self._idle if each[0] is not client]
-        self._leave(client)
+        self._close_later(client)
 
-    def _leave(self, client: SMTP) -> None:
+    def _close_later(self, client: SMTP) -> None:
         task = asyncio.create_task(_quit(client))
-        self._leaving.add(task)
-        task.add_done_callback(self._leaving.discard)
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
 
 
 async def _greet(client: SMTP) -> None:
@@ -199,8 +228,8 @@ def _unconnected(error: BaseException) -> Outcome:
 
 def _refused(refusal: SMTPResponseException) -> Outcome:
     is_final = refusal.code >= PERMANENT
-    about_reader = isinstance(refusal, (SMTPRecipientRefused, SMTPDataError))
-    if is_final and about_reader and refusal.code not in UNAUTHENTICATED:
+    is_about_message = isinstance(refusal, (SMTPRecipientRefused, SMTPDataError))
+    if is_final and is_about_message and refusal.code not in UNAUTHENTICATED:
         return _bounced(refusal.code, refusal.message)
     return Outcome(status=Status.DEFERRED, code=refusal.code, text=refusal.message, is_our_fault=is_final)
 
@@ -211,3 +240,49 @@ def _deferred(text: str) -> Outcome:
 
 def _bounced(code: int | None, text: str) -> Outcome:
     return Outcome(status=Status.BOUNCED, code=code, text=text)
+
+
+def parse_url(url: str) -> SmtpServer:
+    """Return the server of a URL `smtp://` or `smtps://`.
+
+    TLS is required by default, except on a loopback host. Raises ValueError, whose text omits the password.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise ValueError(
+            "it is not a URL: the port must be a number, and a host in brackets an IPv6 address"
+        ) from None
+    if parts.scheme not in {"smtp", "smtps"} or not host or parts.path not in {"", "/"} or parts.fragment:
+        raise ValueError("write smtp://USER:PASSWORD@HOST:PORT or smtps://…; escape / @ : # in a password, as %2F")
+    tls = _tls(parts, host)
+    return SmtpServer(
+        host=host,
+        port=port or (SUBMISSIONS if tls == "implicit" else SUBMISSION),
+        tls=tls,
+        user=unquote(parts.username) if parts.username else None,
+        password=unquote(parts.password or ""),
+    )
+
+
+def _tls(parts: SplitResult, host: str) -> Literal["implicit"] | StartTls:
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    wanted = options.pop("starttls", None)
+    if options:
+        raise ValueError(f"starttls is the only option, not {min(options)}")
+    if parts.scheme == "smtps":
+        if wanted is not None:
+            raise ValueError("smtps:// is encrypted from the first byte; starttls is for smtp://")
+        return "implicit"
+    if wanted is None:
+        return StartTls.NEVER if _is_loopback(host) else StartTls.REQUIRED
+    if wanted not in {each.value for each in StartTls}:
+        raise ValueError("starttls must be required, optional or never")
+    if wanted == StartTls.NEVER and parts.username and not _is_loopback(host):
+        raise ValueError("with starttls=never the password would be sent unencrypted")
+    return StartTls(wanted)
+
+
+def _is_loopback(host: str) -> bool:
+    return _LOOPBACK.fullmatch(host) is not None

@@ -1,10 +1,10 @@
-"""How BUILDERS_SMTP_URL is read."""
+"""Parsing of BUILDERS_SMTP_URL."""
 
 import re
 
 import pytest
 
-from builders.mail.server import Server, StartTls, parse
+from builders.mail.smtp import SmtpServer, StartTls, parse_url
 
 
 @pytest.mark.parametrize(
@@ -24,17 +24,17 @@ from builders.mail.server import Server, StartTls, parse
         ("smtps://u:p@mx.example:2465", "mx.example", 2465, "implicit"),
     ],
 )
-def test_a_server_is_read(url: str, host: str, port: int, tls: str) -> None:
-    found = parse(url)
+def test_a_url_is_parsed(url: str, host: str, port: int, tls: str) -> None:
+    found = parse_url(url)
     assert (found.host, found.port, found.tls) == (host, port, tls)
 
 
 def test_user_and_password_are_unescaped_and_not_shown() -> None:
-    found = parse("smtp://us%40er:p%2Fa%3Ass@mx.example")
+    found = parse_url("smtp://us%40er:p%2Fa%3Ass@mx.example")
     assert (found.user, found.password) == ("us@er", "p/a:ss")
     assert "p/a" not in repr(found)
-    assert parse("smtp://mx.example").user is None
-    assert isinstance(found, Server)
+    assert parse_url("smtp://mx.example").user is None
+    assert isinstance(found, SmtpServer)
 
 
 @pytest.mark.parametrize(
@@ -43,18 +43,18 @@ def test_user_and_password_are_unescaped_and_not_shown() -> None:
         ("http://mx.example", "write smtp://"),
         ("mx.example:25", "write smtp://"),
         ("smtp://", "write smtp://"),
-        ("smtp://u:s3cret/x@mx.example", "no number"),
-        ("smtp://u:s3cret#@mx.example", "no number"),
+        ("smtp://u:s3cret/x@mx.example", "must be a number"),
+        ("smtp://u:s3cret#@mx.example", "must be a number"),
         ("smtp://mx.example/path", "write smtp://"),
-        ("smtp://mx.example:x", "no number"),
+        ("smtp://mx.example:x", "must be a number"),
         ("smtp://[mx", "brackets"),
         ("smtp://mx.example?starttls=yes", "required, optional or never"),
         ("smtp://mx.example?tls=1", "not tls"),
         ("smtps://mx.example?starttls=required", "first byte"),
-        ("smtp://u:s3cret@mx.example?starttls=never", "in the clear"),
+        ("smtp://u:s3cret@mx.example?starttls=never", "unencrypted"),
     ],
 )
-def test_what_will_not_do_is_said_without_the_password(url: str, said: str) -> None:
+def test_an_invalid_url_is_refused_without_showing_the_password(url: str, said: str) -> None:
     with pytest.raises(ValueError, match=re.escape(said)) as raised:
-        parse(url)
+        parse_url(url)
     assert "s3cret" not in str(raised.value)

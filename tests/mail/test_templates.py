@@ -1,4 +1,4 @@
-"""Letters as they are read: every kind in both parts, whatever strangers put into the fields."""
+"""Rendered emails: each template in both parts, and untrusted text in the fields."""
 
 import dataclasses
 import re
@@ -13,13 +13,11 @@ from hypothesis import given, settings as limits, strategies as st
 
 from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.values import clock, ids
-from builders.mail import envelope, letters, links
-from builders.mail.portfolio_notices import RenewalNotice
-from builders.mail.records import Letter, TeamInvite, WebhookDisabled
-from builders.mail.sealed import LETTERS as KINDS
-from builders.mail.senders import Sender
+from builders.mail import links, renderer
+from builders.mail.sender import Sender
 from builders.mail.store import Claimed
-from tests.mail.make import CODE, DAY, LETTERS, LINK, RENEWALS, SIGN_IN
+from builders.mail.templates import TEMPLATES, EmailTemplate, RenewalNotice, TeamInvite, WebhookDisabled
+from tests.mail.make import CODE, DAY, EMAILS, LINK, RENEWALS, SIGN_IN
 
 SENDER = Sender(name="Builders", address="no-reply@builders.example", domain="builders.example")
 STOP = "https://builders.test/v1/mail/unsubscribe/token"
@@ -40,7 +38,7 @@ HOSTILE = [
 
 
 class _Tags(HTMLParser):
-    """The elements of a page and what they lead to."""
+    """The elements and the links of a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -60,16 +58,16 @@ class _Tags(HTMLParser):
         assert self.open.pop() == tag
 
 
-def pack(written: letters.Written, *, to: str = "reader@mail.example", **options: Any) -> EmailMessage:
-    """The message, read again."""
-    raw = packed(written, to=to, **options)
+def pack(email: renderer.RenderedEmail, *, to: str = "reader@mail.example", **options: Any) -> EmailMessage:
+    """Return the parsed message."""
+    raw = packed(email, to=to, **options)
     return BytesParser(EmailMessage, policy=SMTPUTF8).parsebytes(raw)
 
 
-def packed(written: letters.Written, *, to: str = "reader@mail.example", **options: Any) -> bytes:
-    """The message as it goes out."""
+def packed(email: renderer.RenderedEmail, *, to: str = "reader@mail.example", **options: Any) -> bytes:
+    """Return the message."""
     claimed = Claimed(
-        letter="x",
+        template="x",
         content=b"",
         attempts=1,
         header_id="<1@builders.example>",
@@ -77,37 +75,37 @@ def packed(written: letters.Written, *, to: str = "reader@mail.example", **optio
         expires_at=None,
     )
     values: dict[str, Any] = {"sender": SENDER, "unsubscribe": None, **options}
-    return envelope.pack(written, to=to, claimed=claimed, **values)
+    return renderer.pack(email, to=to, claimed=claimed, **values)
 
 
-def with_fields(letter: Letter, text: str) -> Letter:
-    """The same letter with another text in each field that strangers fill."""
-    ours = {"link", "code"}
+def with_fields(template: EmailTemplate, text: str) -> EmailTemplate:
+    """Return the email with another text in each untrusted field."""
+    generated = {"link", "code"}
     changes: dict[str, Any] = {
         each.name: text
-        for each in dataclasses.fields(letter)
-        if isinstance(getattr(letter, each.name), str) and each.name not in ours
+        for each in dataclasses.fields(template)
+        if isinstance(getattr(template, each.name), str) and each.name not in generated
     }
-    if isinstance(letter, RenewalNotice):
-        changes["domains"] = tuple(dataclasses.replace(each, domain=text, price=text) for each in letter.domains)
-        changes["events"] = tuple(dataclasses.replace(each, title=text) for each in letter.events)
-    return dataclasses.replace(letter, **changes)
+    if isinstance(template, RenewalNotice):
+        changes["domains"] = tuple(dataclasses.replace(each, domain=text, price=text) for each in template.domains)
+        changes["events"] = tuple(dataclasses.replace(each, title=text) for each in template.events)
+    return dataclasses.replace(template, **changes)
 
 
-def test_there_is_a_letter_of_each_kind() -> None:
-    assert {type(each) for each in LETTERS} == set(KINDS)
+def test_each_template_has_an_email() -> None:
+    assert {type(each) for each in EMAILS} == set(TEMPLATES)
 
 
-@pytest.mark.parametrize("letter", LETTERS, ids=lambda each: each.name)
-def test_every_letter_says_the_same_in_both_parts(letter: Letter) -> None:
-    written = letters.write(letter, unsubscribe=STOP if letter.topic else None)
+@pytest.mark.parametrize("template", EMAILS, ids=lambda each: each.name)
+def test_both_parts_have_the_same_content(template: EmailTemplate) -> None:
+    written = renderer.render(template, unsubscribe=STOP if template.topic else None)
 
-    link = getattr(letter, "link", None)
+    link = getattr(template, "link", None)
     tags = _Tags(written.html)
     if link is not None:
         assert link in tags.links
         assert link in written.text.split()
-    assert (STOP in tags.links) == (STOP in written.text) == (letter.topic is not None)
+    assert (STOP in tags.links) == (STOP in written.text) == (template.topic is not None)
     assert tags.open == []
     assert "Builders" in written.text
     assert {"h1", "title"} <= set(tags.found)
@@ -118,40 +116,40 @@ def test_every_letter_says_the_same_in_both_parts(letter: Letter) -> None:
 
 
 @pytest.mark.parametrize("sandbox", [False, True])
-def test_a_webhook_of_the_sandbox_is_called_so(*, sandbox: bool) -> None:
-    letter = WebhookDisabled(label="main", url="https://hooks.example/in", reason="It is gone.", sandbox=sandbox)
-    written = letters.write(letter, unsubscribe=STOP)
+def test_a_sandbox_webhook_is_named_as_such(*, sandbox: bool) -> None:
+    template = WebhookDisabled(label="main", url="https://hooks.example/in", reason="It is gone.", sandbox=sandbox)
+    written = renderer.render(template, unsubscribe=STOP)
     assert ("of your sandbox" in written.text) == ("of your sandbox" in written.html) == sandbox
 
 
 def test_the_code_is_in_the_subject_and_in_both_parts() -> None:
-    written = letters.write(SIGN_IN)
+    written = renderer.render(SIGN_IN)
     assert all(CODE in each for each in (written.subject, written.text, written.html))
 
 
-def test_what_happens_to_each_domain_is_said() -> None:
-    text = letters.write(RENEWALS).text
-    assert "- harbour.example, 2026-12-01: Renews by itself in 11 days, 12.00 USD" in text
-    assert "- pier.example, 2026-11-21: Runs out in 1 day\n" in text
-    assert "- quay.example, 2026-11-20: Runs out today\n" in text
-    assert "- old.example, 2026-11-19: Ran out\n" in text
+def test_a_renewal_notice_lists_the_outcome_of_each_domain() -> None:
+    text = renderer.render(RENEWALS).text
+    assert "- harbour.example, 2026-12-01: Auto-renews in 11 days, 12.00 USD" in text
+    assert "- pier.example, 2026-11-21: Expires in 1 day\n" in text
+    assert "- quay.example, 2026-11-20: Expires today\n" in text
+    assert "- old.example, 2026-11-19: Expired\n" in text
 
 
-@pytest.mark.parametrize("letter", LETTERS, ids=lambda each: each.name)
-def test_what_strangers_write_adds_nothing(letter: Letter) -> None:
+@pytest.mark.parametrize("template", EMAILS, ids=lambda each: each.name)
+def test_hostile_text_adds_nothing(template: EmailTemplate) -> None:
     for text in HOSTILE:
-        check_adds_nothing(letter, text)
+        check_adds_nothing(template, text)
 
 
 @limits(deadline=None)  # other tests share the processor
-@given(st.text(min_size=1, max_size=300), st.sampled_from(LETTERS))
-def test_whatever_strangers_write_adds_nothing(text: str, letter: Letter) -> None:
-    check_adds_nothing(letter, text)
+@given(st.text(min_size=1, max_size=300), st.sampled_from(EMAILS))
+def test_any_text_adds_nothing(text: str, template: EmailTemplate) -> None:
+    check_adds_nothing(template, text)
 
 
-def check_adds_nothing(letter: Letter, text: str) -> None:
-    """No element, no link, no header and no line that the same letter with harmless fields has not."""
-    hostile, plain = (letters.write(with_fields(letter, each)) for each in (text, "x"))
+def check_adds_nothing(template: EmailTemplate, text: str) -> None:
+    """Assert that the text adds no element, link or header."""
+    hostile, plain = (renderer.render(with_fields(template, each)) for each in (text, "x"))
 
     assert _Tags(hostile.html).found == _Tags(plain.html).found
     assert _Tags(hostile.html).links == _Tags(plain.html).links
@@ -166,30 +164,30 @@ def check_adds_nothing(letter: Letter, text: str) -> None:
     assert not re.search("[\u202a-\u202e\u2066\u2067]", hostile.text + hostile.html + hostile.subject)
 
 
-def test_a_name_is_cut_where_it_gets_long() -> None:
-    written = letters.write(
+def test_a_long_name_is_cut() -> None:
+    written = renderer.render(
         with_fields(TeamInvite(team="", inviter="", role="", link=LINK, expires_on=DAY), "x" * 1024)
     )
     assert "x" * 119 + "…" in written.html
     assert "x" * 121 not in written.html + written.text + written.subject
 
 
-def test_text_that_runs_from_the_right_turns_nothing_beside_it() -> None:
+def test_right_to_left_text_is_isolated() -> None:
     invite = TeamInvite(team="Harbour", inviter="שרה", role="viewer", link=LINK, expires_on=DAY)
-    written = letters.write(invite)
+    written = renderer.render(invite)
     assert written.subject == "\u2068שרה\u2069 invites you to the team Harbour"
     assert "<bdi>שרה</bdi>" in written.html
 
 
-def test_links_of_notices_are_tracked_and_those_of_secrets_are_not() -> None:
+def test_links_of_notices_are_tracked() -> None:
     keyring = Keyring([generate_secret()])
     minted = links.mint_links(keyring, base_url="https://builders.test", message_id=ids.new())
-    written = letters.write(RENEWALS, links=minted, unsubscribe=STOP)
+    written = renderer.render(RENEWALS, links=minted, unsubscribe=STOP)
 
     tags = _Tags(written.html)
     assert minted.pixel in tags.links
     assert minted.click(RENEWALS.link or "") in tags.links
-    assert STOP in tags.links  # as it is: to end mail is nobody's click to count
+    assert STOP in tags.links  # the unsubscribe link is not tracked
     assert (RENEWALS.link or "") in written.text
 
 
@@ -198,7 +196,7 @@ def test_links_of_notices_are_tracked_and_those_of_secrets_are_not() -> None:
 )
 def test_the_sender_can_have_any_name(name: str) -> None:
     sender = dataclasses.replace(SENDER, name=name, reply_to="help@builders.example")
-    message = pack(letters.write(SIGN_IN), sender=sender)
+    message = pack(renderer.render(SIGN_IN), sender=sender)
     (written,) = message["From"].addresses
     assert (written.display_name, written.addr_spec) == (" ".join(name.split()), "no-reply@builders.example")
     assert str(message["Reply-To"]) == "help@builders.example"
@@ -208,15 +206,15 @@ def test_the_sender_can_have_any_name(name: str) -> None:
 @pytest.mark.parametrize(
     "to", ["reader@mail.example", f"{'a' * 64}@{'b' * 60}.example", "jörg@xn--mller-kva.example"]
 )
-def test_the_reader_can_have_any_address(to: str) -> None:
-    raw = packed(letters.write(SIGN_IN), to=to)
+def test_the_recipient_can_have_any_address(to: str) -> None:
+    raw = packed(renderer.render(SIGN_IN), to=to)
     (written,) = re.findall(rb"\r\nTo:\s+(\S+)\r\n", raw)
     assert written.decode() == to
 
 
-def test_the_link_to_unsubscribe_is_whole_however_long() -> None:
+def test_a_long_unsubscribe_link_is_not_folded() -> None:
     long = "https://builders.example/" + "x" * 700
-    raw = packed(letters.write(RENEWALS, unsubscribe=long), unsubscribe=long)
+    raw = packed(renderer.render(RENEWALS, unsubscribe=long), unsubscribe=long)
     assert raw.startswith(
         f"List-Unsubscribe: <{long}>\r\nList-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n".encode()
     )
@@ -224,15 +222,15 @@ def test_the_link_to_unsubscribe_is_whole_however_long() -> None:
 
 
 @pytest.mark.parametrize("link", ["https://x.example/\r\nBcc: y", "https://x.example/>", "https://x.example/ä"])
-def test_a_link_that_would_break_the_header_is_refused(link: str) -> None:
-    with pytest.raises(ValueError, match="does not fit"):
-        packed(letters.write(RENEWALS, unsubscribe=link), unsubscribe=link)
+def test_an_unsubscribe_link_that_does_not_fit_a_header_is_refused(link: str) -> None:
+    with pytest.raises(ValueError, match="does not fit a header"):
+        packed(renderer.render(RENEWALS, unsubscribe=link), unsubscribe=link)
 
 
 @limits(deadline=None)  # other tests share the processor
 @given(st.text(max_size=200))
-def test_lines_are_ended_as_the_internet_wants(text: str) -> None:
-    raw = packed(letters.write(TeamInvite(team=text, inviter=text, role="viewer", link=LINK, expires_on=DAY)))
+def test_lines_end_with_crlf(text: str) -> None:
+    raw = packed(renderer.render(TeamInvite(team=text, inviter=text, role="viewer", link=LINK, expires_on=DAY)))
     assert b"\n" not in raw.replace(b"\r\n", b"")
     assert b"\r" not in raw.replace(b"\r\n", b"")
     assert raw.isascii()

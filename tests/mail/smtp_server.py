@@ -1,4 +1,4 @@
-"""A real SMTP server (aiosmtpd) on a loopback port, which does as a test says."""
+"""An SMTP server (aiosmtpd) on a loopback port with scripted replies."""
 
 import asyncio
 import ssl
@@ -17,7 +17,7 @@ TEXT, HTML = "plain", "html"
 
 @dataclass
 class Received:
-    """A message as it came in."""
+    """A received message."""
 
     sender: str
     recipients: Sequence[str]
@@ -26,11 +26,11 @@ class Received:
 
     @property
     def message(self) -> EmailMessage:
-        """Its headers and parts."""
+        """Return its headers and parts."""
         return BytesParser(EmailMessage, policy=SMTPUTF8).parsebytes(self.raw)
 
     def part(self, kind: str) -> str:
-        """The content of a part."""
+        """Return the content of a part."""
         body = self.message.get_body((kind,))
         assert body is not None
         content: str = body.get_content()
@@ -39,19 +39,19 @@ class Received:
 
 @dataclass
 class Script:
-    """What the server does next: replies by stage, taken from the front, then `250`; or worse."""
+    """The next replies of the server by stage, then `250`; or dropped connections."""
 
     mail: list[str] = field(default_factory=list)
     rcpt: list[str] = field(default_factory=list)
     data: list[str] = field(default_factory=list)
     auth: list[str] = field(default_factory=list)
-    drops: int = 0  # connections to break in the middle of DATA
-    drops_after: int = 0  # connections to break when the message is in, before it is said so
-    hangs: str = ""  # stage that never answers
+    drops: int = 0  # connections to break during DATA
+    drops_after: int = 0  # connections to break after the message, before the reply
+    hangs: str = ""  # the stage without a reply
 
 
 class MailServer:
-    """Listens from `start` to `stop`, on the same port each time."""
+    """A server that listens from `start` to `stop`, always on the same port."""
 
     def __init__(self, *, tls: ssl.SSLContext | None = None, implicit: bool = False, **options: Any) -> None:
         self.received: list[Received] = []
@@ -64,19 +64,19 @@ class MailServer:
         self._sessions: set[_Session] = set()
 
     def url(self, *, credentials: str = "", query: str = "", host: str = "127.0.0.1") -> str:
-        """Its address as a setting."""
+        """Return its URL for the settings."""
         scheme = "smtps" if self._implicit else "smtp"
         return f"{scheme}://{credentials}{host}:{self.port}{query}"
 
     async def start(self) -> None:
-        """Listens."""
+        """Start to listen."""
         loop = asyncio.get_running_loop()
         implicit = self._tls if self._implicit else None
         self._server = await loop.create_server(self._session, "127.0.0.1", self.port, ssl=implicit)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
-        """Breaks all connections, and takes no more."""
+        """Abort all connections and stop listening."""
         assert self._server is not None
         self._server.close()
         for session in list(self._sessions):
@@ -108,14 +108,14 @@ class MailServer:
 
 
 class _Session(SMTP):
-    """A connection; counted."""
+    """A connection, which the server counts."""
 
     def __init__(self, owner: MailServer, handler: "_Handler", **options: Any) -> None:
         super().__init__(handler, **options)
         self.owner = owner
 
     def connection_made(self, transport: Any) -> None:
-        if self.transport is None:  # not again when TLS begins
+        if self.transport is None:  # called again after STARTTLS
             self.owner.connections += 1
         self.owner._sessions.add(self)
         super().connection_made(transport)

@@ -1,0 +1,232 @@
+"""Render an email template: subject, text and HTML, then the message (RFC 5322), signed when there is a key.
+
+Fields are untrusted: each becomes one line of bounded length without bidirectional formatting characters, and is
+escaped in HTML. Links and codes are generated here, so they stay unchanged.
+"""
+
+import textwrap
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from email.header import Header
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.policy import SMTP, SMTPUTF8
+from email.utils import format_datetime
+from itertools import groupby
+from typing import Any
+from uuid import UUID
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+from builders.kit.values import clock
+from builders.kit.values.emails import ENCODED_WORD
+from builders.mail import addresses
+from builders.mail.links import Links
+from builders.mail.sender import Sender
+from builders.mail.store import Claimed
+from builders.mail.templates import EmailTemplate, InvoiceReminder, ReminderStage, RenewalNotice
+
+MAX_FIELD = 120  # characters of an untrusted text
+MAX_TITLE = 300  # characters of the title of an event, which contains such texts
+_WIDTH = 72  # characters of a line of text
+_GENERATED = {"link", "code"}  # fields that are not untrusted
+_MAX_LINE = 990  # characters; 998 is the limit (RFC 5322, 2.1.1)
+_MAX_WORD = 60  # characters of a word of a plain subject; an encoded one can be folded anywhere
+_SUBJECTS: Mapping[str, str] = {
+    "verify_email": "Confirm your email address",
+    "sign_in": "Your sign-in code is {code}",
+    "email_changed": "A change of your account's email address was requested",
+    "email_replaced": "The email address of your account has changed",
+    "api_key_created": "A new {kind} API key: {label}",
+    "lead_confirm": "Please confirm your request",
+    "verify_destination": "Confirm mail forwarding to your address",
+    "team_invite": "{inviter} invites you to the team {team}",
+    "renewal_notice": "{headline}",
+    "webhook_disabled": "Your webhook {label} is disabled",
+    "invoice_issued": "Invoice {number} from {seller}",
+    "invoice_paid": "Invoice {number} is paid: thank you",
+    "invoice_voided": "Invoice {number} is void",
+    "invoice_reminder": "{headline}: invoice {number}",
+    "domain_unproved": "{domain} is suspended: its DNS record is missing",
+    "sample_notice": "Sample notice",
+}
+_HEADLINES: Mapping[ReminderStage, str] = {
+    ReminderStage.FIRST: "Payment is overdue",
+    ReminderStage.SECOND: "Second reminder",
+    ReminderStage.SUSPENDED: "The payment period has ended",
+    ReminderStage.RELEASED: "Payment was not received",
+}
+_jinja = Environment(
+    loader=PackageLoader("builders.mail"),
+    autoescape=select_autoescape(),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderedEmail:
+    """The subject and the parts of an email. They can contain a sign-in code, so a repr never shows them."""
+
+    subject: str = field(repr=False)
+    text: str = field(repr=False)
+    html: str = field(repr=False)
+
+
+def render(
+    template: EmailTemplate, *, links: Links | None = None, unsubscribe: str | None = None
+) -> RenderedEmail:
+    """Return the rendered email; `links` become tracked links of the HTML part alone."""
+    shown = _fields(template)
+    context = {
+        **shown,
+        "topic": template.topic,
+        "unsubscribe": unsubscribe,
+        "pixel": links.pixel if links else None,
+    }
+    isolated = {name: _isolate(value) for name, value in context.items()}
+    subject = _SUBJECTS[template.name].format(**isolated)
+    link = _tracked_link(shown, None if template.opens else links)
+    html = _jinja.get_template(f"{template.name}.html").render(context, subject=subject, link=link)
+    text = _jinja.get_template(f"{template.name}.txt").render(isolated, subject=subject)
+    return RenderedEmail(subject=subject, text=_wrap(text), html=html)
+
+
+def _fields(template: EmailTemplate) -> dict[str, Any]:
+    shown = _sanitize_row(template)
+    if isinstance(template, RenewalNotice):
+        count = len(template.domains)
+        shown["count"] = "1 domain" if count == 1 else f"{count} domains"
+        shown["headline"] = template.headline
+        shown["domains"] = [{**row, "outcome": _outcome(row)} for row in shown["domains"]]
+        by_section = groupby(shown["events"], key=lambda row: row["section"] or "Events of your portfolio")
+        shown["sections"] = [(section, list(rows)) for section, rows in by_section]
+    if isinstance(template, InvoiceReminder):
+        shown["headline"] = _HEADLINES[template.stage]
+    return shown
+
+
+def _outcome(row: Mapping[str, Any]) -> str:
+    """Return what happens to a domain, and when."""
+    days = row["days"]
+    if days < 0:
+        return "Expired"
+    when = "today" if days == 0 else f"in {days} day{'' if days == 1 else 's'}"
+    what = "Auto-renews" if row["auto_renew"] else "Expires"
+    return f"{what} {when}{', ' + row['price'] if row['price'] else ''}"
+
+
+def _tracked_link(shown: Mapping[str, Any], links: Links | None) -> str | None:
+    link: str | None = shown.get("link")
+    return links.click(link) if links and link else link
+
+
+def _sanitize(name: str, value: Any) -> Any:
+    """Return an untrusted field for display."""
+    if isinstance(value, tuple):
+        return [_sanitize_row(row) for row in value]
+    if not isinstance(value, str) or name in _GENERATED:
+        return value
+    line = addresses.one_line(value) or ("\N{REPLACEMENT CHARACTER}" if value else "")
+    limit = MAX_TITLE if name == "title" else MAX_FIELD
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def _sanitize_row(row: Any) -> dict[str, Any]:
+    return {each.name: _sanitize(each.name, getattr(row, each.name)) for each in fields(row)}
+
+
+def _isolate(value: Any) -> Any:
+    """Isolate right-to-left text from the text beside it (Unicode UAX 9, 2.4)."""
+    if isinstance(value, list | tuple):
+        return [_isolate(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _isolate(each) for name, each in value.items()}
+    if isinstance(value, str) and any(unicodedata.bidirectional(char) in {"R", "AL"} for char in value):
+        return f"\u2068{value}\u2069"
+    return value
+
+
+def _wrap(text: str) -> str:
+    """Wrap the lines of a text; a link stays whole, on a line of its own."""
+    lines = [
+        textwrap.fill(
+            line, _WIDTH, subsequent_indent=" " * _indent(line), break_long_words=False, break_on_hyphens=False
+        )
+        if len(line) > _WIDTH
+        else line
+        for line in text.splitlines()
+    ]
+    return "\n".join(lines).strip() + "\n"
+
+
+def _indent(line: str) -> int:
+    return 2 if line.startswith("- ") else 0
+
+
+def header_id(message_id: UUID, sender: Sender) -> str:
+    """Return the Message-ID, which is the same for every attempt."""
+    return f"<{message_id}@{sender.domain}>"
+
+
+def pack(email: RenderedEmail, *, to: str, sender: Sender, claimed: Claimed, unsubscribe: str | None) -> bytes:
+    """Return the message; `to` is an address for SMTP. Raises ValueError for text that does not fit a header.
+
+    EmailMessage refuses a line break in a header, but it decodes encoded words (RFC 2047), which can contain one.
+    So the untrusted subject is written without it, and the head is checked before it is signed.
+    """
+    message = EmailMessage(policy=SMTP if to.isascii() else SMTPUTF8)
+    message["From"] = _address(sender.address, addresses.one_line(sender.name))
+    message["To"] = _address(to)
+    if sender.reply_to is not None:
+        message["Reply-To"] = _address(sender.reply_to)
+    message["Date"] = format_datetime(claimed.created_at)
+    message["Message-ID"] = claimed.header_id
+    message["Auto-Submitted"] = "auto-generated"  # RFC 3834, 5
+    message["X-Auto-Response-Suppress"] = "All"  # the same for Exchange
+    is_plain = email.text.isascii() and max(map(len, email.text.splitlines())) < _MAX_LINE
+    message.set_content(email.text, cte="7bit" if is_plain else "quoted-printable")
+    message.add_alternative(email.html, subtype="html", cte="quoted-printable")
+    own = _unsubscribe_headers(unsubscribe) + _subject(email.subject)
+    packed = own + message.as_bytes()
+    _require_names(packed, [*_names(own), *message.keys()])
+    return packed if sender.signer is None else sender.signer.sign(packed, at=clock.now())
+
+
+def _subject(text: str) -> bytes:
+    """Return the Subject header; a text that looks encoded is encoded, so that it is shown unchanged."""
+    line = " ".join(text.split())
+    is_plain = line.isascii() and ENCODED_WORD not in line and max(map(len, line.split()), default=0) < _MAX_WORD
+    header = Header(line, "us-ascii" if is_plain else "utf-8", header_name="Subject")
+    return b"Subject: " + header.encode(linesep="\r\n").encode() + b"\r\n"
+
+
+def _names(head: bytes) -> list[str]:
+    return [line.partition(b":")[0].decode() for line in head.split(b"\r\n") if line and line[:1] not in b" \t"]
+
+
+def _require_names(packed: bytes, names: list[str]) -> None:
+    """Raise ValueError when the head has other headers than were set: an untrusted text became a header."""
+    head = packed.partition(b"\r\n\r\n")[0]
+    if _names(head) != names or set(b"\r\n") & set(head.replace(b"\r\n", b"")):
+        raise ValueError("The head of the message does not have the headers that were set.")
+
+
+def _address(route: str, name: str = "") -> Address:
+    # In parts, because an address as one text must be ASCII.
+    local, _, domain = route.rpartition("@")
+    return Address(display_name=name, username=local, domain=domain)
+
+
+def _unsubscribe_headers(link: str | None) -> bytes:
+    """Return the headers to unsubscribe with one click (RFC 8058).
+
+    EmailMessage would encode a link that is longer than its line.
+    """
+    if link is None:
+        return b""
+    if not link.isascii() or not link.isprintable() or ">" in link:
+        raise ValueError("The unsubscribe link does not fit a header.")
+    return f"List-Unsubscribe: <{link}>\r\nList-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n".encode()

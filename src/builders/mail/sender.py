@@ -1,0 +1,158 @@
+"""The sender of email, as the settings define it, and its DKIM signature."""
+
+import hashlib
+from base64 import b64encode
+from dataclasses import dataclass
+from datetime import datetime
+from email.utils import parseaddr
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from dkim import rfc822_parse  # type: ignore[import-untyped] # it has no types
+from dkim.canonicalization import Relaxed  # type: ignore[import-untyped] # as above
+
+from builders.kit.process.settings import Settings
+from builders.mail import addresses
+
+_MAX_RETURN = 16  # characters of the local part before the token: 64 in all
+LEAST_BITS = 1024  # of an RSA key; RFC 8301, 3.2
+# Headers that a recipient or a mail program acts on. From is listed twice, so that no second one can be added
+# (RFC 6376, 8.15); a listed header that the message lacks cannot be added either.
+SIGNED = (
+    *("from", "from", "to", "reply-to", "subject", "date", "message-id", "mime-version", "content-type"),
+    *("auto-submitted", "list-unsubscribe", "list-unsubscribe-post"),
+)
+_FOLD = "\r\n\t"
+_BASE64_LINE = 72  # characters
+
+
+class Signer:
+    """Signs messages for a domain by DKIM (RFC 6376; for Ed25519, RFC 8463), relaxed for head and body.
+
+    dkimpy canonicalizes the message; cryptography signs, because dkimpy's pure Python blocks the loop for 20 ms.
+    """
+
+    __slots__ = ("_algorithm", "_domain", "_key", "_selector")
+
+    def __init__(self, *, selector: str, domain: str, pem: str) -> None:
+        self._selector, self._domain = selector, domain
+        try:
+            key = load_pem_private_key(pem.encode(), password=None)
+        except (ValueError, TypeError):  # its text may contain a part of the key
+            key = None
+        if isinstance(key, RSAPrivateKey) and key.key_size >= LEAST_BITS:
+            self._algorithm = "rsa-sha256"
+        elif isinstance(key, Ed25519PrivateKey):
+            self._algorithm = "ed25519-sha256"
+        else:
+            raise ValueError(
+                f"BUILDERS_DKIM_KEY must be an RSA key of at least {LEAST_BITS} bits or an Ed25519 key, in PEM"
+            )
+        self._key = key
+
+    def __repr__(self) -> str:
+        """Return the DNS name of the public key."""
+        return f"Signer({self._selector}._domainkey.{self._domain})"
+
+    def sign(self, message: bytes, *, at: datetime) -> bytes:
+        """Return the message with a signature of this time in front."""
+        headers, body = rfc822_parse(message)
+        digest = hashlib.sha256(Relaxed.canonicalize_body(body)).digest()
+        parts = (
+            *("v=1", f"a={self._algorithm}", "c=relaxed/relaxed", f"d={self._domain}", f"s={self._selector}"),
+            *(
+                f"t={int(at.timestamp())}",
+                f"h={f':{_FOLD}'.join(SIGNED)}",
+                f"bh={b64encode(digest).decode()}",
+                "b=",
+            ),
+        )
+        unsigned = f"DKIM-Signature: {f';{_FOLD}'.join(parts)}"
+        signature = b64encode(self._signature(_covered(headers, unsigned.encode()))).decode()
+        lines = [signature[at : at + _BASE64_LINE] for at in range(0, len(signature), _BASE64_LINE)]
+        return f"{unsigned}{_FOLD.join(lines)}\r\n".encode() + message
+
+    def _signature(self, covered: bytes) -> bytes:
+        if isinstance(self._key, RSAPrivateKey):
+            return self._key.sign(covered, PKCS1v15(), SHA256())
+        return self._key.sign(hashlib.sha256(covered).digest())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sender:
+    """The sender of all messages."""
+
+    name: str
+    address: str
+    domain: str
+    reply_to: str | None = None
+    bounces_to: str | None = None
+    signer: Signer | None = None
+
+    def return_path(self, token: str) -> str:
+        """Return the envelope's sender, with the message's token when bounces go to a separate address."""
+        if self.bounces_to is None:
+            return self.address
+        local, _, domain = self.bounces_to.rpartition("@")
+        return f"{local}+{token}@{domain}"
+
+
+def read_sender(settings: Settings) -> Sender:
+    """Return the sender of the settings. Raises ValueError, with the text for the operator."""
+    named = urlsplit(settings.url).hostname or ""
+    host = named if named[-1:].isalpha() else "localhost"  # not for an IP address
+    name, written = parseaddr(settings.mail_from or f"Builders <no-reply@{host}>")
+    address = _route(written, "BUILDERS_MAIL_FROM") if settings.mail_from else f"no-reply@{host}"
+    bounces_to = settings.mail_bounces_to and _route(
+        parseaddr(settings.mail_bounces_to)[1], "BUILDERS_MAIL_BOUNCES_TO"
+    )
+    if bounces_to and len(bounces_to.partition("@")[0]) >= _MAX_RETURN:
+        raise ValueError(f"BUILDERS_MAIL_BOUNCES_TO must have at most {_MAX_RETURN - 1} characters before the @")
+    reply_to = settings.mail_reply_to and _route(parseaddr(settings.mail_reply_to)[1], "BUILDERS_MAIL_REPLY_TO")
+    domain = address.rpartition("@")[2]
+    return Sender(
+        name=name,
+        address=address,
+        domain=domain,
+        reply_to=reply_to or None,
+        bounces_to=bounces_to or None,
+        signer=_signer(settings, domain),
+    )
+
+
+def _route(address: str, setting: str) -> str:
+    route = addresses.find_route(address)
+    if route is None or not route.isascii():
+        raise ValueError(f"{setting} is not a valid sender address")
+    return route
+
+
+def _signer(settings: Settings, domain: str) -> Signer | None:
+    if settings.dkim_key is None:
+        return None
+    if settings.dkim_selector is None:
+        raise ValueError("BUILDERS_DKIM_KEY requires BUILDERS_DKIM_SELECTOR")
+    key = settings.dkim_key.get_secret_value().replace("\\n", "\n")
+    try:
+        pem = key if "-----BEGIN" in key else Path(key).read_text(encoding="ascii")
+    except (OSError, ValueError):
+        raise ValueError("The file of BUILDERS_DKIM_KEY cannot be read.") from None
+    return Signer(selector=settings.dkim_selector, domain=settings.dkim_domain or domain, pem=pem)
+
+
+def _covered(headers: list[tuple[bytes, bytes]], unsigned: bytes) -> bytes:
+    """Return the signed text: the headers, each name from the last one up, and the unsigned header itself."""
+    left: list[tuple[bytes, bytes]] = Relaxed.canonicalize_headers(headers)
+    covered = b""
+    for name in SIGNED:
+        found = next((each for each in reversed(left) if each[0] == name.encode()), None)
+        if found is not None:
+            left.remove(found)
+            covered += b":".join(found)
+    own: tuple[bytes, bytes] = Relaxed.canonicalize_headers([unsigned.split(b":", 1)])[0]
+    return covered + b":".join(own).rstrip(b"\r\n")
