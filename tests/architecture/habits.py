@@ -23,7 +23,7 @@ MAY_CATCH_ALL: Mapping[str, str] = {
     "builders/kit/process/log.py:_readable": "any object may be logged, and logging never raises",
     "builders/kit/process/log.py:emit": "as above, for records of the standard library",
     "builders/portfolio/domains/registries.py:_ask_server": "whatever is wrong with one domain, others are due",
-    "builders/mail/delivery.py:_carried": "what goes wrong with a message is noted, else it is tried for ever",
+    "builders/mail/delivery.py:_send": "what goes wrong with a message is noted, else it is tried for ever",
 }
 OUTBOUND, CLOCK, IDS = (
     {"builders/kit/outbound/connections.py"},
