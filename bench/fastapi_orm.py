@@ -24,7 +24,7 @@ from bench import fastapi_orm_names as names, fastapi_orm_public
 from bench.fastapi_orm_tables import Account, ApiKey, ApiKeyId, CatalogDomain
 from bench.fixtures import open_dependencies
 from builders.aliases.records import LIVE, Reason, ReservedClass
-from builders.aliases.service import judge
+from builders.aliases.service import validate_local_part
 from builders.catalog.records import Check, Suggestion, Suggestions
 from builders.catalog.replies import CheckReply, SuggestReply
 from builders.catalog.snapshot import Snapshot
@@ -181,7 +181,7 @@ async def check(
     if row is None:
         raise HTTPException(404, "The catalog has no such domain.")
     known = record(cast(Row, row))  # the ORM row has the same attributes
-    result = judge(local_part, domain=domain, rules=known.rules)
+    result = validate_local_part(local_part, domain=domain, rules=known.rules)
     reason, alternatives = result.reason, list[Suggestion]()
     if result.is_ok and await names.find_taken(session, [(domain, result.key, result.skeleton)]):
         reason = Reason.TAKEN

@@ -128,7 +128,7 @@ async def _claim(conn: Conn) -> None:
     specs: list[AliasSpec] = []
     for name, domain in names:
         known = found[domain]
-        result = aliases.judge(name, domain=domain, rules=known.rules)
+        result = aliases.validate_local_part(name, domain=domain, rules=known.rules)
         assert result.is_ok, result
         specs.append(
             AliasSpec(
@@ -147,4 +147,4 @@ async def _claim(conn: Conn) -> None:
                 interval=known.price.interval,
             )
         )
-    await aliases.create(conn, account_id=account.id, specs=specs)
+    await aliases.create_aliases(conn, account_id=account.id, specs=specs)

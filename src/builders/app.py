@@ -10,7 +10,7 @@ from redis import asyncio as redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from builders.aliases.api import destinations as alias_destinations_api, names as aliases_api
+from builders.aliases import api as aliases_api
 from builders.catalog import api as catalog_api, service as catalog
 from builders.domains import api as domains_api
 from builders.home import api as home_api
@@ -71,7 +71,7 @@ ROUTERS = [
     sandbox_simulation_api.router,
     *(keys_api.router, account_api.router, account_api.jwks_router, account_api.audit_router, login_api.router),
     *(profile_api.router, mail_api.router, projects_api.router),
-    *(alias_destinations_api.router, aliases_api.router),  # in this order: a literal path before a parameter
+    *(aliases_api.destinations_router, aliases_api.router),  # in this order: a literal path before a parameter
     invoices_api.router,
     *(tracking_api.router, tracking_api.messages_router),
     *(leads_api.router, leads_api.waitlist_router),

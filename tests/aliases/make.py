@@ -8,7 +8,7 @@ from typing import Any, Self
 from uuid import UUID
 
 from builders.aliases import service as aliases
-from builders.aliases.records import LIVE, Alias, AliasChange, AliasSpec, Name, PriceInterval, Wanted
+from builders.aliases.records import LIVE, Alias, AliasChange, AliasName, AliasSpec, Name, PriceInterval
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
@@ -28,11 +28,11 @@ def fresh(label: str = "harbour") -> str:
     return f"{label}-{ids.new().hex[16:]}.example"
 
 
-def wish(local_part: str, domain: str) -> Wanted:
+def wish(local_part: str, domain: str) -> AliasName:
     """A name to look up or to hold."""
-    verdict = aliases.judge(local_part, domain=domain)
+    verdict = aliases.validate_local_part(local_part, domain=domain)
     assert verdict.is_ok, verdict.message
-    return Wanted(domain=domain, key=verdict.key, skeleton=verdict.skeleton, alias_id=ids.new())
+    return AliasName(domain=domain, key=verdict.key, skeleton=verdict.skeleton, alias_id=ids.new())
 
 
 FREE = Money.of("0.00", "USD")  # nothing is billed, so a name that is claimed again continues no paid period
@@ -97,7 +97,7 @@ class Owner:
     async def claim(self, *specs: AliasSpec) -> Sequence[UUID]:
         """Claims names, all or none."""
         async with self.database.transaction() as conn:
-            await aliases.create(conn, realm=self.realm, account_id=self.account_id, specs=specs)
+            await aliases.create_aliases(conn, realm=self.realm, account_id=self.account_id, specs=specs)
         return [each.id for each in specs]
 
     async def claim_one(self, local_part: str, domain: str, *destinations: str, **members: Any) -> UUID:
@@ -107,24 +107,26 @@ class Owner:
     async def let_go(self, *names: Name) -> None:
         """Ends holds."""
         async with self.database.transaction() as conn:
-            await aliases.let_go(conn, realm=self.realm, account_id=self.account_id, names=names)
+            await aliases.release_reservations(conn, realm=self.realm, account_id=self.account_id, names=names)
 
-    async def hold(self, *wanted: Wanted, for_: timedelta = timedelta(minutes=15)) -> None:
+    async def hold(self, *wanted: AliasName, for_: timedelta = timedelta(minutes=15)) -> None:
         """Holds names, all or none."""
         async with self.database.transaction() as conn:
             until = clock.now() + for_
-            await aliases.hold(conn, realm=self.realm, account_id=self.account_id, wanted=wanted, until=until)
+            await aliases.reserve_names(
+                conn, realm=self.realm, account_id=self.account_id, wanted=wanted, until=until
+            )
 
     async def update(self, *changes: AliasChange) -> None:
         """Changes aliases, all or none."""
         async with self.database.transaction() as conn:
-            await aliases.update(conn, account_id=self.account_id, changes=changes)
+            await aliases.update_aliases(conn, account_id=self.account_id, changes=changes)
 
     async def release(self, *gone: Alias, quarantine: timedelta = QUARANTINE) -> None:
         """Gives up aliases, all or none."""
         async with self.database.transaction() as conn:
             versions = {alias.id: alias.version for alias in gone}
-            await aliases.release(
+            await aliases.release_aliases(
                 conn, realm=self.realm, account_id=self.account_id, versions=versions, quarantine=quarantine
             )
             await aliases.withdraw_charges(conn, account_id=self.account_id, alias_ids=versions)
@@ -135,17 +137,19 @@ class Owner:
             found = await aliases.list_aliases(conn, account_id=self.account_id, manifest=manifest)
         return {alias.local_part: alias for alias in found}
 
-    async def sees(self, *wanted: Wanted) -> dict[str, str]:
+    async def sees(self, *wanted: AliasName) -> dict[str, str]:
         """Why names are not free for this account, by key; free ones are absent."""
         async with self.database.connection() as conn:
-            found = await aliases.look_up(conn, realm=self.realm, wanted=wanted, account_id=self.account_id)
+            found = await aliases.check_availability(
+                conn, realm=self.realm, wanted=wanted, account_id=self.account_id
+            )
         return {name.key: standing.reason.value for name, standing in found.items()}
 
 
 async def prune(database: Database) -> int:
     """Frees all names whose time is over."""
     async with database.transaction() as conn:
-        return await aliases.prune(conn)
+        return await aliases.prune_names(conn)
 
 
 async def registry(conn: Conn, domain: str) -> dict[Name, str]:
@@ -189,7 +193,7 @@ async def overtake(database: Database) -> None:
     """Until all transactions of the server that began before now have ended, those of other tests too."""
     async with database.connection() as conn:
         row = await (await conn.execute("SELECT pg_current_xact_id()::text::bigint")).fetchone()
-        while row is not None and await aliases.find_horizon(conn, since=0) <= row[0]:
+        while row is not None and await aliases.get_horizon(conn, since=0) <= row[0]:
             pass
 
 

@@ -38,7 +38,9 @@ async def pay(database: Database, invoice: Invoice) -> None:
 async def settle(database: Database, invoice: Invoice) -> None:
     """What the job does."""
     async with database.transaction() as conn:
-        await aliases.settle(conn, account_id=invoice.account_id, invoice_id=invoice.id, quarantine=QUARANTINE)
+        await aliases.settle_invoice(
+            conn, account_id=invoice.account_id, invoice_id=invoice.id, quarantine=QUARANTINE
+        )
 
 
 async def advance(database: Database, office: Office, by: timedelta) -> None:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from builders.aliases import service as aliases
-from builders.aliases.asking import MOST_TO_READER
+from builders.aliases.confirmations import MAX_PER_MAILBOX
 from builders.aliases.records import AliasSpec
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
@@ -51,7 +51,7 @@ async def test_an_address_gets_one_mail_in_a_quarter_of_an_hour_over_all_account
 
 async def ask(database: Database, settings: Settings) -> None:
     """What the job does each minute."""
-    await aliases.ask_due(database, keyring=secret_keys.keyring_of(settings), settings=settings)
+    await aliases.send_due_confirmations(database, keyring=secret_keys.keyring_of(settings), settings=settings)
 
 
 async def mailed(conn: Conn, owner: Owner) -> set[str]:
@@ -71,7 +71,7 @@ async def test_tags_and_dots_make_no_other_mailbox(
     for _ in range(20):
         clock.move(timedelta(minutes=16))
         await ask(database, settings)
-    assert len(await mailed(conn, owner)) == MOST_TO_READER
+    assert len(await mailed(conn, owner)) == MAX_PER_MAILBOX
 
 
 async def test_a_reader_beyond_ascii_is_asked(
@@ -173,7 +173,7 @@ async def test_links_and_readers_of_long_ago_are_forgotten(
     await owner.claim_one("ada", domain, email)
     await office.work()
     clock.move(timedelta(days=34))
-    await aliases.prune_destinations(database)
+    await aliases.prune_confirmations(database)
     for query in (
         "SELECT FROM aliases_links WHERE email = %s",
         "SELECT FROM aliases_readers WHERE email = %s",
@@ -193,7 +193,7 @@ async def test_many_new_destinations_cost_no_more_statements(
         specs = [replace(each, manifest=f"of-{size}") for each in crowd(size, fresh())]
         async with database.transaction() as conn:
             with counted(conn, tmp_path / "wire") as sent:
-                await aliases.create(conn, account_id=owner.account_id, specs=specs)
+                await aliases.create_aliases(conn, account_id=owner.account_id, specs=specs)
         counts += sent
     assert counts[0] == counts[1] <= 16
 

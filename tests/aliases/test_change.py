@@ -165,7 +165,7 @@ async def test_two_accounts_that_change_at_once_close_no_circle(
 ) -> None:
     his = await Owner.of(database, bob).claim_one("bob", domain)
     async with database.transaction() as own:
-        await aliases.change(
+        await aliases.update_alias(
             own,
             account_id=alice.account.id,
             alias_id=ada,

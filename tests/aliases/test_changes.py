@@ -221,7 +221,7 @@ async def test_destinations_are_masked_in_what_is_told(ada: Owner, conn: Conn) -
 
 async def test_what_a_transaction_takes_back_was_never_told(ada: Owner, database: Database, conn: Conn) -> None:
     async with database.connection() as own, own.transaction(force_rollback=True):
-        await aliases.create(own, account_id=ada.account_id, specs=[spec("ada", fresh())])
+        await aliases.create_aliases(own, account_id=ada.account_id, specs=[spec("ada", fresh())])
         assert await told(own, ada) == ["alias.created"]
     assert (await told(conn, ada), await ada.aliases()) == ([], {})
 

@@ -2,7 +2,7 @@
 
 from hypothesis import given, strategies as st
 
-from builders.aliases import circles
+from builders.aliases import loops
 from builders.aliases.local_parts import key
 from builders.aliases.records import Alias, AliasStatus, Name, SeparatorPolicy
 from builders.kit.values import clock, ids
@@ -11,7 +11,7 @@ NAMES = [Name("harbour.example", each) for each in "abcdefgh"]
 graphs = st.dictionaries(st.sampled_from(NAMES), st.lists(st.sampled_from(NAMES), max_size=3))
 
 
-def comes_back(routes: circles.Routes, start: Name) -> bool:
+def comes_back(routes: loops.Routes, start: Name) -> bool:
     """By the book: whether mail to a name can go on for longer than there are names."""
     ahead = {start}
     for _ in range(len(NAMES) + 1):
@@ -21,19 +21,20 @@ def comes_back(routes: circles.Routes, start: Name) -> bool:
 
 @given(graphs)
 def test_names_from_which_mail_never_arrives_are_found(routes: dict[Name, list[Name]]) -> None:
-    found = circles.endless(routes)
+    found = loops.find_looping_names(routes)
     assert found == {name for name in NAMES if comes_back(routes, name)}
 
 
 @given(graphs, st.sampled_from(NAMES))
 def test_without_one_of_its_names_a_circle_is_none(routes: dict[Name, list[Name]], name: Name) -> None:
     open_ended = {**routes, name: []}
-    assert name not in circles.endless(open_ended)
-    assert circles.endless(open_ended) <= circles.endless(routes) | {name}
+    assert name not in loops.find_looping_names(open_ended)
+    assert loops.find_looping_names(open_ended) <= loops.find_looping_names(routes) | {name}
 
 
 def alias(local_part: str, policy: SeparatorPolicy, *destinations: str) -> Alias:
     return Alias(
+        enabled=True,
         id=ids.new(),
         domain="harbour.example",
         local_part=local_part,
@@ -59,7 +60,7 @@ def test_a_destination_that_the_domain_takes_for_the_name_is_the_name(
 ) -> None:
     itself = alias(name, policy, f"{written}+tag@harbour.example")
     if key(written, policy) == itself.key:
-        assert circles.endless(circles.routes_of([itself])) == {itself.name}
+        assert loops.find_looping_names(loops.map_routes([itself])) == {itself.name}
 
 
 @given(spelled, spelled, policies)
@@ -67,9 +68,9 @@ def test_what_no_rule_takes_for_the_name_is_another(name: str, written: str, pol
     itself = alias(name, policy, f"{written}@harbour.example")
     possible = [each for each in SeparatorPolicy if key(name, each) == itself.key]
     if all(key(written, each) != itself.key for each in possible):
-        assert circles.routes_of([itself]) == {itself.name: ()}
+        assert loops.map_routes([itself]) == {itself.name: ()}
 
 
 def test_another_domains_name_is_another() -> None:
     itself = alias("ada", SeparatorPolicy.DISTINCT, "ada@pixel.example")
-    assert circles.endless(circles.routes_of([itself])) == set()
+    assert loops.find_looping_names(loops.map_routes([itself])) == set()

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 import psycopg
 import pytest
 
-from builders.aliases import exporting, postfix, service as aliases
+from builders.aliases import mail_server, service as aliases
 from builders.aliases.errors import SerialAhead
 from builders.aliases.local_parts import key
-from builders.aliases.records import Entry, SeparatorPolicy
+from builders.aliases.records import SeparatorPolicy
+from builders.aliases.service import MapEntry
 from builders.kit.db.connections import Conn, Database
 from tests.aliases.make import FREE, PROGRAM, Office, Owner, change, fresh, overtake, somebody, spec
 from tests.cast import Client, Person
@@ -19,13 +20,13 @@ Changes = list[tuple[str, tuple[str, ...]]]
 
 async def everything(database: Database, domain: str) -> dict[str, tuple[str, ...]]:
     """All that forwards on a domain."""
-    found = [each async for each in aliases.list_all(database) if each.domain == domain]
+    found = [each async for each in aliases.list_map_entries(database) if each.domain == domain]
     return {each.key: tuple(each.destinations) for each in found if each.destinations}
 
 
 async def horizon(database: Database, since: int = 0) -> int:
     async with database.connection() as conn:
-        return await aliases.find_horizon(conn, since=since)
+        return await aliases.get_horizon(conn, since=since)
 
 
 async def changes(database: Database, domain: str, since: int, *, wait: bool = True) -> tuple[Changes, int]:
@@ -33,7 +34,7 @@ async def changes(database: Database, domain: str, since: int, *, wait: bool = T
     if wait:
         await overtake(database)
     until = await horizon(database, since)
-    found = [each async for each in aliases.list_changes(database, since=since, horizon=until)]
+    found = [each async for each in aliases.list_map_changes(database, since=since, horizon=until)]
     return [(each.key, tuple(each.destinations)) for each in found if each.domain == domain], until
 
 
@@ -109,7 +110,7 @@ async def test_a_late_commit_with_an_early_serial_is_not_missed(
     own, since = alice.account.email, await horizon(database)
     early, late = spec("early", domain, own), spec("late", fresh(), bob.account.email)
     async with database.transaction() as slow:
-        await aliases.create(slow, account_id=owner.account_id, specs=[early])
+        await aliases.create_aliases(slow, account_id=owner.account_id, specs=[early])
         await Owner.of(database, bob).claim(late)
         told, middle = await changes(database, late.domain, since, wait=False)
         assert told == []  # it waits: its serial is later, and who went on behind it would miss the other
@@ -131,7 +132,7 @@ async def test_a_transaction_that_writes_early_and_claims_late_is_not_missed(
         await Owner.of(database, bob).claim_one("quick", other, bob.account.email)
         told, since = await changes(database, other, since, wait=False)
         assert told == []
-        await aliases.create(slow, account_id=owner.account_id, specs=[spec("slow", domain, own)])
+        await aliases.create_aliases(slow, account_id=owner.account_id, specs=[spec("slow", domain, own)])
     assert (await changes(database, domain, since))[0] == [("slow", (own,))]
     assert (await changes(database, other, since))[0] == [("quick", (bob.account.email,))]
 
@@ -144,7 +145,7 @@ async def test_the_serial_of_another_database_is_refused(database: Database) -> 
 async def test_more_than_a_page_is_told_whole(
     owner: Owner, alice: Person, database: Database, monkeypatch: pytest.MonkeyPatch, domain: str
 ) -> None:
-    monkeypatch.setattr(exporting, "PAGE", 7)
+    monkeypatch.setattr(mail_server, "PAGE", 7)
     since = await horizon(database)
     await owner.claim(*(spec(f"crew{at:04}", domain, alice.account.email) for at in range(25)))
     told = await everything(database, domain)
@@ -152,9 +153,9 @@ async def test_more_than_a_page_is_told_whole(
     assert sorted((await changes(database, domain, since))[0]) == sorted(told.items())
 
 
-def entry(local_part: str, domain: str, policy: SeparatorPolicy) -> Entry:
+def entry(local_part: str, domain: str, policy: SeparatorPolicy) -> MapEntry:
     owner = spec("ada", domain)
-    return Entry(
+    return MapEntry(
         account_id=owner.id,
         id=owner.id,
         domain=domain,
@@ -200,8 +201,8 @@ def test_postfix_finds_the_spellings_that_the_domain_takes_for_the_name(
 ) -> None:
     domain = "harbour.example"
     name = entry(claimed, domain, policy)
-    table = dict(line.split(" ", 1) for line in postfix.map_lines(name))
-    lines = list(postfix.spelling_lines(policy, ["pixel.example", domain]))
+    table = dict(line.split(" ", 1) for line in mail_server.format_map_entry(name))
+    lines = list(mail_server.format_spelling_rules(policy, ["pixel.example", domain]))
     found = look_up(f"{written}@{domain}", table, lines)
     same = key(written.partition("+")[0], policy) == name.key
     assert found == ("a@example.net, b@example.net" if same else None)
@@ -209,25 +210,25 @@ def test_postfix_finds_the_spellings_that_the_domain_takes_for_the_name(
 
 @pytest.mark.parametrize("policy", [SeparatorPolicy.IGNORE_DOTS, SeparatorPolicy.IGNORE_ALL])
 def test_a_name_of_separators_has_a_rule(policy: SeparatorPolicy) -> None:
-    lines = list(postfix.spelling_lines(policy, ["harbour.example"]))
+    lines = list(mail_server.format_spelling_rules(policy, ["harbour.example"]))
     longest = ".".join("a" * 32)
     assert rewritten(f"{longest}+x@harbour.example", lines) == f"{'a' * 32}@harbour.example"
 
 
 def test_rules_are_for_their_domains_alone() -> None:
     domains = [f"harbour{at}.example" for at in range(120)]
-    lines = list(postfix.spelling_lines(SeparatorPolicy.IGNORE_DOTS, domains))
+    lines = list(mail_server.format_spelling_rules(SeparatorPolicy.IGNORE_DOTS, domains))
     assert rewritten("jane.doe@harbour119.example", lines) == "janedoe@harbour119.example"
     for other in ("harbour1xexample", "sub.harbour1.example", "harbour1.example.net", "example.net"):
         assert rewritten(f"jane.doe@{other}", lines) is None
-    assert list(postfix.spelling_lines(SeparatorPolicy.DISTINCT, domains)) == []
-    assert list(postfix.spelling_lines(SeparatorPolicy.IGNORE_ALL, [])) == []
+    assert list(mail_server.format_spelling_rules(SeparatorPolicy.DISTINCT, domains)) == []
+    assert list(mail_server.format_spelling_rules(SeparatorPolicy.IGNORE_ALL, [])) == []
 
 
 def test_a_name_that_forwards_nowhere_has_no_line() -> None:
     name = entry("ada", "harbour.example", SeparatorPolicy.DISTINCT)
-    nowhere = Entry(
+    nowhere = MapEntry(
         account_id=name.id, id=name.id, domain=name.domain, key="ada", local_part="ada", destinations=[]
     )
-    assert list(postfix.map_lines(nowhere)) == []
-    assert list(postfix.map_lines(name)) == ["ada@harbour.example a@example.net, b@example.net"]
+    assert list(mail_server.format_map_entry(nowhere)) == []
+    assert list(mail_server.format_map_entry(name)) == ["ada@harbour.example a@example.net, b@example.net"]

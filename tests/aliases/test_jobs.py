@@ -14,7 +14,7 @@ async def test_names_whose_hold_is_over_are_freed_however_many(
     database: Database, settings: Settings, conn: Conn
 ) -> None:
     domain = fresh()
-    many = aliases.PRUNED_AT_ONCE + 200
+    many = aliases.PRUNE_BATCH + 200
     await Owner(database).hold(*(wish(f"crew{at:04}", domain) for at in range(many)))
     assert len(await registry(conn, domain)) == many
     clock.move(timedelta(hours=1))

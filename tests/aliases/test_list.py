@@ -3,7 +3,7 @@
 import pytest
 
 from builders.aliases import service as aliases
-from builders.aliases.records import Filters
+from builders.aliases.records import AliasFilters
 from builders.kit.db.connections import Database
 from builders.kit.http.pagination import PageRequest
 from builders.kit.values import ids
@@ -138,7 +138,7 @@ async def test_how_many_names_a_project_has(owner: Owner, database: Database, do
 
 async def test_each_list_is_planned_for_its_filters(owner: Owner, database: Database, domain: str) -> None:
     await owner.claim_one("ada", domain)
-    filters = Filters(q="ada", domain=domain)
+    filters = AliasFilters(q="ada", domain=domain)
     async with database.transaction() as conn:
         for _ in range(20):  # psycopg prepares the sixth, and PostgreSQL may plan the eleventh once for all
             found = await aliases.list_owned(

@@ -5,10 +5,9 @@ from itertools import pairwise
 import pytest
 from hypothesis import assume, given, strategies as st
 
-from builders.aliases.local_parts import DEFAULT_RULES, RESERVED, judge, key
-from builders.aliases.lookalikes import skeleton, squash
-from builders.aliases.records import Detail, Reason, ReservedClass, Rules, SeparatorPolicy, Verdict
-from builders.aliases.shape import mend, normalize
+from builders.aliases.local_parts import key, mend, normalize, skeleton, squash
+from builders.aliases.records import Detail, Reason, ReservedClass, Rules, SeparatorPolicy, Validation
+from builders.aliases.rules import DEFAULT_RULES, RESERVED, validate_local_part
 
 DOMAIN = "harbour.example"
 SHAPE = re.compile(r"[a-z0-9](?:[a-z0-9]|[._-](?=[a-z0-9]))*")
@@ -58,13 +57,13 @@ INVALID = [
 ]
 
 
-def judged(text: str, **rules: object) -> Verdict:
-    return judge(text, domain=DOMAIN, rules=Rules(**rules))  # type: ignore[arg-type] # each test names real fields
+def judged(text: str, **rules: object) -> Validation:
+    return validate_local_part(text, domain=DOMAIN, rules=Rules(**rules))  # type: ignore[arg-type] # each test names real fields
 
 
 def test_a_name_is_given_back_in_all_its_forms() -> None:
-    verdict = judge("  Jane.M-Doe5 ", domain=DOMAIN)
-    assert verdict == Verdict(
+    verdict = validate_local_part("  Jane.M-Doe5 ", domain=DOMAIN)
+    assert verdict == Validation(
         reason=Reason.OK,
         normalized="jane.m-doe5",
         key="janem-doe5",
@@ -76,7 +75,7 @@ def test_a_name_is_given_back_in_all_its_forms() -> None:
 def test_an_invalid_name_is_told_what_is_wrong_and_what_is_near(
     text: str, detail: Detail, hint: str, suggestion: str | None
 ) -> None:
-    verdict = judge(text, domain=DOMAIN)
+    verdict = validate_local_part(text, domain=DOMAIN)
     assert (verdict.reason, verdict.detail, verdict.suggestion) == (Reason.INVALID, detail, suggestion)
     assert hint in verdict.message
     assert (verdict.normalized, verdict.key, verdict.skeleton) == ("", "", "")
@@ -88,14 +87,15 @@ def test_every_detail_has_an_example_here() -> None:
 
 @pytest.mark.parametrize("text", ["admin+shop", "Pöstmaster", ".sales", "no reply", "adm\u202ein", "sh!it"])
 def test_a_refused_name_is_never_suggested(text: str) -> None:
-    assert judge(text, domain=DOMAIN).suggestion is None
+    assert validate_local_part(text, domain=DOMAIN).suggestion is None
 
 
 def test_a_form_that_nfkc_makes_is_judged_again() -> None:
-    assert judge("\uff2a\uff21\uff2e\uff25", domain=DOMAIN).normalized == "jane"  # full width
-    assert judge("\uff41dmin", domain=DOMAIN).reason is Reason.RESERVED
-    assert judge("jane\u037e", domain=DOMAIN).detail is Detail.BAD_CHAR  # a Greek question mark becomes `;`
-    assert judge("a\u2025b", domain=DOMAIN).detail is Detail.DOUBLE_SEPARATOR  # a two-dot leader becomes `..`
+    assert validate_local_part("\uff2a\uff21\uff2e\uff25", domain=DOMAIN).normalized == "jane"  # full width
+    assert validate_local_part("\uff41dmin", domain=DOMAIN).reason is Reason.RESERVED
+    # A Greek question mark becomes `;`, a two-dot leader becomes `..`.
+    assert validate_local_part("jane\u037e", domain=DOMAIN).detail is Detail.BAD_CHAR
+    assert validate_local_part("a\u2025b", domain=DOMAIN).detail is Detail.DOUBLE_SEPARATOR
 
 
 def test_the_least_length_counts_what_the_domain_tells_apart() -> None:
@@ -113,9 +113,9 @@ def test_the_greatest_length_is_the_least_of_three() -> None:
     assert judged("x" * 10, max_length=10).is_ok
     assert judged("x" * 11, max_length=10).detail is Detail.TOO_LONG
     long = ".".join(["d" * 63] * 3 + ["d" * 40])  # 232 characters: 21 are left of the 254 of an address
-    assert judge("x" * 21, domain=long).is_ok
-    assert "a whole address has at most 254" in judge("x" * 22, domain=long).message
-    assert "No name fits" in judge("x", domain="d" * 253).message
+    assert validate_local_part("x" * 21, domain=long).is_ok
+    assert "a whole address has at most 254" in validate_local_part("x" * 22, domain=long).message
+    assert "No name fits" in validate_local_part("x", domain="d" * 253).message
 
 
 @pytest.mark.parametrize("lengths", [(0, 64), (5, 4), (1, 65)])
@@ -138,8 +138,8 @@ def test_a_policy_decides_which_names_are_one(policy: SeparatorPolicy, same: lis
 
 
 def test_only_a_word_as_it_is_written_is_premium() -> None:
-    assert judge("Mail", domain=DOMAIN).reserved_class is ReservedClass.PREMIUM
-    assert judge("m-a-i-l", domain=DOMAIN).reserved_class is None
+    assert validate_local_part("Mail", domain=DOMAIN).reserved_class is ReservedClass.PREMIUM
+    assert validate_local_part("m-a-i-l", domain=DOMAIN).reserved_class is None
 
 
 def test_reasons_are_in_the_order_in_which_they_win() -> None:
@@ -157,22 +157,22 @@ def test_a_megabyte_is_refused_unread() -> None:
         isascii = lower = strip  # type: ignore[assignment]
 
     for text in (Unread("x" * 1_000_000), Unread(" " * 1_000_000 + "jane")):
-        assert judge(text, domain=DOMAIN).detail is Detail.TOO_LONG
-    assert judge("\ufdfa" * 256, domain=DOMAIN).detail is Detail.TOO_LONG  # 18 times as long in NFKC
+        assert validate_local_part(text, domain=DOMAIN).detail is Detail.TOO_LONG
+    assert validate_local_part("\ufdfa" * 256, domain=DOMAIN).detail is Detail.TOO_LONG  # 18 times as long in NFKC
 
 
 @given(ANY_TEXT | NEARLY, POLICIES, st.integers(1, 64), st.sampled_from([DOMAIN, "", "d" * 240, "\ud800" * 300]))
 def test_any_text_gets_a_verdict_that_can_be_shown(
     text: str, policy: SeparatorPolicy, least: int, domain: str
 ) -> None:
-    verdict = judge(text, domain=domain, rules=Rules(min_length=least, separator_policy=policy))
+    verdict = validate_local_part(text, domain=domain, rules=Rules(min_length=least, separator_policy=policy))
     shown = (verdict.message, verdict.suggestion or "", verdict.normalized, verdict.key, verdict.skeleton)
     assert all(s.isascii() and s.isprintable() and len(s) <= 320 for s in shown)
     assert (verdict.reason is Reason.INVALID) == (verdict.detail is not None)
     assert bool(verdict.message) != verdict.is_ok
     if verdict.suggestion is not None:
         rules = Rules(min_length=least, separator_policy=policy)
-        assert judge(verdict.suggestion, domain=domain, rules=rules).is_ok
+        assert validate_local_part(verdict.suggestion, domain=domain, rules=rules).is_ok
 
 
 @given(NEARLY, POLICIES)
@@ -189,10 +189,10 @@ def test_whatever_is_accepted_is_a_name(text: str, policy: SeparatorPolicy) -> N
 def test_normalizing_twice_is_normalizing_once(text: str) -> None:
     once = normalize(text)
     assert normalize(once) == once
-    assert judge(once, domain=DOMAIN).detail is judge(text, domain=DOMAIN).detail
-    verdict = judge(text, domain=DOMAIN)
+    assert validate_local_part(once, domain=DOMAIN).detail is validate_local_part(text, domain=DOMAIN).detail
+    verdict = validate_local_part(text, domain=DOMAIN)
     if verdict.is_ok:
-        assert judge(verdict.normalized, domain=DOMAIN) == verdict
+        assert validate_local_part(verdict.normalized, domain=DOMAIN) == verdict
 
 
 @given(NAMES, st.data())
@@ -245,5 +245,7 @@ def test_what_lower_case_composes_is_composed() -> None:
 
 def test_kelvin_and_long_s_are_letters_and_other_letters_are_not() -> None:
     letters = {normalize(chr(c)) for c in range(0x110000) if unicodedata.category(chr(c)) == "Ll"}
-    accepted = {c for c in letters if len(c) == 1 and judge(c, domain=DOMAIN).reason is not Reason.INVALID}
+    accepted = {
+        c for c in letters if len(c) == 1 and validate_local_part(c, domain=DOMAIN).reason is not Reason.INVALID
+    }
     assert accepted == set("abcdefghijklmnopqrstuvwxyz")

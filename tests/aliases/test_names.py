@@ -210,7 +210,7 @@ async def test_who_wants_a_look_that_is_just_being_forgotten_waits_and_has_it(
     await ada.hold(wish("norman", domain), for_=HOLD)
     clock.move(HOLD)
     async with database.transaction() as pruning:
-        assert await aliases.prune(pruning) >= 1
+        assert await aliases.prune_names(pruning) >= 1
         claiming = asyncio.create_task(bob.claim(spec("n0rman", domain)))
         while not await waiting(conn, pruning):
             assert not claiming.done()

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from hypothesis import given, strategies as st
 
-from builders.aliases import renewals, service as aliases
+from builders.aliases import billing, service as aliases
 from builders.aliases.jobs import renew as renew_job
 from builders.aliases.records import Alias, PriceInterval
 from builders.invoices import service as invoices
@@ -28,7 +28,7 @@ SELLER = Seller(name="Harbour Names Ltd")
 async def renew(database: Database, owner: Owner) -> int:
     """What the job does for an account."""
     async with database.transaction() as conn:
-        return await aliases.renew(conn, account_id=owner.account_id, seller=SELLER)
+        return await aliases.renew_aliases(conn, account_id=owner.account_id, seller=SELLER)
 
 
 async def billed(database: Database, owner: Owner) -> Sequence[Invoice]:
@@ -64,7 +64,7 @@ async def test_a_year_is_billed_thirty_days_ahead(owner: Owner, database: Databa
         before.id,
     )
     assert (line.period_start, line.period_end) == (before.renews_at, after.renews_at)
-    assert after.renews_at == renewals.add_months(before.renews_at, 12)
+    assert after.renews_at == billing.add_months(before.renews_at, 12)
     assert (invoice.status, invoice.due_at, invoice.is_test) == (InvoiceStatus.OPEN, before.renews_at, False)
     assert after.version == before.version
     assert await renew(database, owner) == 0
@@ -207,7 +207,7 @@ def at(text: str) -> datetime:
 def test_months_are_the_calendars(claimed: str, renewals_: list[str], interval: PriceInterval) -> None:
     found, now = [], at(claimed)
     for _ in renewals_:
-        now = renewals.next_renewal(claimed_at=at(claimed), renews_at=now, interval=interval)
+        now = billing.next_renewal(claimed_at=at(claimed), renews_at=now, interval=interval)
         found.append(now.date().isoformat())
     assert found == renewals_
 
@@ -220,8 +220,8 @@ intervals = st.sampled_from([PriceInterval.MONTH, PriceInterval.YEAR])
 def test_renewals_stay_on_the_day_of_the_claim(claimed: datetime, interval: PriceInterval, count: int) -> None:
     now = claimed
     for done in range(1, count + 1):
-        after = renewals.next_renewal(claimed_at=claimed, renews_at=now, interval=interval)
-        assert after == renewals.add_months(claimed, done * renewals.MONTHS[interval])
+        after = billing.next_renewal(claimed_at=claimed, renews_at=now, interval=interval)
+        assert after == billing.add_months(claimed, done * billing.MONTHS[interval])
         assert after.time() == claimed.time()
         assert after.day == claimed.day or (after + timedelta(days=1)).day == 1
         assert now < after <= now + timedelta(days=31 if interval is PriceInterval.MONTH else 366)
@@ -233,12 +233,12 @@ def test_the_next_renewal_is_the_first_that_is_later(
     claimed: datetime, now: datetime, interval: PriceInterval
 ) -> None:
     now = max(claimed, now)
-    after = renewals.next_renewal(claimed_at=claimed, renews_at=now, interval=interval)
+    after = billing.next_renewal(claimed_at=claimed, renews_at=now, interval=interval)
     assert after > now
-    step = renewals.MONTHS[interval]
+    step = billing.MONTHS[interval]
     passed = (after.year - claimed.year) * 12 + after.month - claimed.month
     assert passed % step == 0
-    assert renewals.add_months(claimed, passed - step) <= now
+    assert billing.add_months(claimed, passed - step) <= now
 
 
 async def test_postgresql_counts_months_alike(conn: Conn) -> None:
@@ -247,9 +247,7 @@ async def test_postgresql_counts_months_alike(conn: Conn) -> None:
         cursor = await conn.execute(
             "SELECT claim + make_interval(months => %s) FROM unnest(%s::timestamptz[]) AS claim", [months, claims]
         )
-        assert [row[0] for row in await cursor.fetchall()] == [
-            renewals.add_months(each, months) for each in claims
-        ]
+        assert [row[0] for row in await cursor.fetchall()] == [billing.add_months(each, months) for each in claims]
 
 
 async def test_a_name_that_is_released_is_not_owed_for_the_year_ahead(

@@ -3,10 +3,9 @@ from pathlib import Path
 import pytest
 from hypothesis import assume, given, strategies as st
 
-from builders.aliases.local_parts import RESERVED, judge
-from builders.aliases.lookalikes import skeleton, squash, unmask
+from builders.aliases.local_parts import skeleton, squash, unmask
 from builders.aliases.records import Detail, Reason, ReservedClass, Rules, SeparatorPolicy
-from builders.aliases.reserved import Group, ReservedNames
+from builders.aliases.rules import RESERVED, ReservedGroup, ReservedNames, validate_local_part
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "local-parts.md"
 DOMAIN = "harbour.example"
@@ -16,7 +15,7 @@ PAIRS = {"m": ["rn"], "w": ["vv"], "d": ["cl"]}
 
 
 def reason(name: str, policy: SeparatorPolicy = SeparatorPolicy.IGNORE_DOTS) -> Reason:
-    return judge(name, domain=DOMAIN, rules=Rules(separator_policy=policy)).reason
+    return validate_local_part(name, domain=DOMAIN, rules=Rules(separator_policy=policy)).reason
 
 
 def group_of(name: str) -> str | None:
@@ -143,7 +142,7 @@ def test_where_all_separators_are_ignored_patterns_ignore_theirs() -> None:
     "name", ["shit", "sh1t", "s.h.i.t", "you-shit", "5hit_happens", "motherfucker", "f-u-c-k-you"]
 )
 def test_abuse_is_blocked(name: str) -> None:
-    verdict = judge(name, domain=DOMAIN)
+    verdict = validate_local_part(name, domain=DOMAIN)
     assert verdict.reason is Reason.BLOCKED
     assert name not in verdict.message
 
@@ -165,7 +164,7 @@ def test_reserved_wins_over_blocked() -> None:
 
 def test_the_message_says_why_and_what_to_do() -> None:
     def message(name: str) -> str:
-        return judge(name, domain=DOMAIN).message
+        return validate_local_part(name, domain=DOMAIN).message
 
     assert message("No.Reply") == (
         "`no.reply` is reserved: programs send from it and nobody reads the answers. Choose another name."
@@ -176,16 +175,19 @@ def test_the_message_says_why_and_what_to_do() -> None:
 
 
 def test_the_class_tells_who_can_have_it() -> None:
-    classes = {name: judge(name, domain=DOMAIN).reserved_class for name in ("admin", "sales", "mail", "jane")}
+    classes = {
+        name: validate_local_part(name, domain=DOMAIN).reserved_class
+        for name in ("admin", "sales", "mail", "jane")
+    }
     assert classes == {"admin": "hard", "sales": "vendor", "mail": "premium", "jane": None}
 
 
 def test_a_premium_word_is_dearer_in_each_spelling_of_its_key_and_in_no_other() -> None:
     assert reason("mail") is Reason.OK
     assert group_of("mail") == "sought-after"
-    assert judge("m.ail", domain=DOMAIN).reserved_class is ReservedClass.PREMIUM
+    assert validate_local_part("m.ail", domain=DOMAIN).reserved_class is ReservedClass.PREMIUM
     for name in ("m-ail", "mall", "ma1l", "mails"):
-        assert judge(name, domain=DOMAIN).reserved_class is None
+        assert validate_local_part(name, domain=DOMAIN).reserved_class is None
 
 
 @given(st.sampled_from(KEPT), st.data())
@@ -218,7 +220,7 @@ def test_what_looks_alike_is_unmasked_alike(one: str, other: str) -> None:
 
 
 @pytest.mark.parametrize("group", RESERVED.groups, ids=lambda group: group.name)
-def test_the_data_is_well_formed(group: Group) -> None:
+def test_the_data_is_well_formed(group: ReservedGroup) -> None:
     for word in group.words:
         assert word.replace("-", "").isalpha()  # a digit would be read as a letter: `pop3` as `pope`
         assert word == word.lower()
@@ -234,8 +236,10 @@ def test_the_data_is_well_formed(group: Group) -> None:
 
 
 def test_a_word_stands_in_one_group_only() -> None:
-    def group(name: str, word: str) -> Group:
-        return Group(name=name, reserved_class=ReservedClass.HARD, source="-", why="-", words=(word,), patterns=())
+    def group(name: str, word: str) -> ReservedGroup:
+        return ReservedGroup(
+            name=name, reserved_class=ReservedClass.HARD, source="-", why="-", words=(word,), patterns=()
+        )
 
     with pytest.raises(ValueError, match="'no-reply' in two is 'noreply' in one"):
         ReservedNames(groups=[group("one", "noreply"), group("two", "no-reply")], words=[], anywhere=[])

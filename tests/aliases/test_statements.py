@@ -38,7 +38,7 @@ async def test_to_renew_names(owners: list[tuple[int, Owner]], database: Databas
     for size, owner in owners:
         async with database.transaction() as conn:
             with counted(conn, tmp_path / "wire") as sent:
-                assert await aliases.renew(conn, account_id=owner.account_id, seller=SELLER) == size
+                assert await aliases.renew_aliases(conn, account_id=owner.account_id, seller=SELLER) == size
         counts += sent
     assert counts[0] == counts[1] <= 20
 
@@ -59,7 +59,7 @@ async def test_to_suspend_and_restore_names(
             async with database.transaction() as conn:
                 whose: dict[str, Any] = {"account_id": each.account_id, "invoice_id": each.id}
                 with counted(conn, tmp_path / "wire") as sent:
-                    await aliases.settle(conn, **whose, quarantine=QUARANTINE)
+                    await aliases.settle_invoice(conn, **whose, quarantine=QUARANTINE)
                 once += sent
                 if not counts:
                     await invoices.pay(conn, **whose, method="transfer", reference=str(each.id))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.aliases import service as aliases, turns
+from builders.aliases import confirmations, service as aliases
 from builders.app import Service, create_app, lifespan
 from builders.identity.records import Preset
 from builders.kit.db.connections import Conn, Database
@@ -54,7 +54,7 @@ def hers(database: Database, ada: Person) -> Owner:
 
 async def ask(database: Database, settings: Settings) -> None:
     """What the job does each minute."""
-    await aliases.ask_due(database, keyring=secret_keys.keyring_of(settings), settings=settings)
+    await aliases.send_due_confirmations(database, keyring=secret_keys.keyring_of(settings), settings=settings)
 
 
 async def mailed(conn: Conn, owner: Owner) -> set[str]:
@@ -153,7 +153,7 @@ async def asked(conn: Conn, owner: Owner) -> int:
 async def test_jobs_at_once_ask_no_more(
     hers: Owner, database: Database, strict: Settings, conn: Conn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turns, "AT_ONCE", 2)
+    monkeypatch.setattr(confirmations, "BATCH", 2)
     await claim_crowd(hers, 8)
     await asyncio.gather(*(ask(database, strict) for _ in range(4)))
     await ask(database, strict)
@@ -163,11 +163,11 @@ async def test_jobs_at_once_ask_no_more(
 async def test_one_who_waits_for_another_takes_what_that_one_left(
     hers: Owner, database: Database, conn: Conn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turns, "AT_ONCE", 2)
+    monkeypatch.setattr(confirmations, "BATCH", 2)
     await claim_crowd(hers, 4)
     async with database.transaction() as first:
-        await turns.let_some(first, most=3, account_id=hers.account_id, now=clock.now())
-        second = asyncio.create_task(turns.let_through(database, most=3, account_id=hers.account_id))
+        await confirmations.admit_batch(first, most=3, account_id=hers.account_id, now=clock.now())
+        second = asyncio.create_task(confirmations.admit_waiting(database, most=3, account_id=hers.account_id))
         while not await is_blocking(database, first):
             assert not second.done()
     await second
@@ -220,7 +220,7 @@ async def test_who_waits_for_a_mailbox_and_is_asked_for_again_counts_again(
     await Owner.of(database, bob).claim_one("bobby", domain, email.replace("@", "+b@"))
     clock.move(timedelta(minutes=2))
     assert (await ada.post(RESEND, json={"email": email})).json()["sent"] is True
-    await turns.let_through(database, most=3)
+    await confirmations.admit_waiting(database, most=3)
     assert await asked(conn, hers) == 2
 
 
@@ -294,6 +294,6 @@ async def test_many_readers_cost_no_more_statements(
         await owner.claim(*(replace(each, manifest=f"of-{size}") for each in specs))
         async with database.transaction() as conn:
             with counted(conn, tmp_path / "wire") as sent:
-                await turns.let_some(conn, most=3, account_id=owner.account_id, now=clock.now())
+                await confirmations.admit_batch(conn, most=3, account_id=owner.account_id, now=clock.now())
         counts += sent
     assert counts[0] == counts[1] <= 4

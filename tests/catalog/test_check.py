@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from builders.aliases import service as aliases
-from builders.aliases.records import LIVE, Wanted
+from builders.aliases.records import LIVE, AliasName
 from builders.kit.db.connections import Database
 from builders.kit.values import clock, ids
 from tests.cast import Client, Person
@@ -22,12 +22,15 @@ async def check(client: Client, local_part: str, domain: str) -> dict[str, Any]:
 
 async def take(database: Database, person: Person, domain: str, key: str) -> None:
     """The person holds the name for a day."""
-    wanted = Wanted(
-        domain=domain, key=key, skeleton=aliases.judge(key, domain=domain).skeleton, alias_id=ids.new()
+    wanted = AliasName(
+        domain=domain,
+        key=key,
+        skeleton=aliases.validate_local_part(key, domain=domain).skeleton,
+        alias_id=ids.new(),
     )
     async with database.transaction() as conn:
         until = clock.now() + timedelta(days=1)
-        await aliases.hold(conn, realm=LIVE, account_id=person.account.id, wanted=[wanted], until=until)
+        await aliases.reserve_names(conn, realm=LIVE, account_id=person.account.id, wanted=[wanted], until=until)
 
 
 async def test_a_free_name_is_available_with_its_price(anyone: Client, load: Loader) -> None:

@@ -99,4 +99,4 @@ async def claim(conn: Conn, person: Person, address: str) -> None:
     """A name of the person's on a domain."""
     local_part, _, domain = address.partition("@")
     specs = [spec(local_part, domain, manifest=None, manifest_key=None)]
-    await aliases.create(conn, account_id=person.account.id, specs=specs)
+    await aliases.create_aliases(conn, account_id=person.account.id, specs=specs)

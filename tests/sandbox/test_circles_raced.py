@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from builders.aliases import circles, service as aliases
+from builders.aliases import loops, service as aliases
 from builders.aliases.records import AliasPatch
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import Actor
@@ -50,7 +50,7 @@ async def going_round(database: Database, person: Person) -> set[str]:
     async with database.connection() as conn:
         ids = [UUID(each["id"]) for each in items]
         found = await aliases.list_aliases(conn, account_id=person.account.id, alias_ids=ids)
-    return {name.key for name in circles.endless(circles.routes_of(found))}
+    return {name.key for name in loops.find_looping_names(loops.map_routes(found))}
 
 
 async def finish(database: Database, person: Person, promotion_id: UUID) -> Json:
@@ -117,7 +117,7 @@ async def test_a_promotion_waits_for_a_change_under_way_and_sees_it(
     await apply(alice, alias(grace))
     planned = await plan(alice, alias(grace, ada))
     async with database.transaction() as own:
-        await aliases.change(
+        await aliases.update_alias(
             own,
             account_id=alice.account.id,
             alias_id=UUID(await id_of(alice, ada)),

@@ -51,7 +51,7 @@ class Mixed:
             for key in ("changed", "replaced", "dropped")
         ]
         async with self.conn.transaction():
-            await aliases.create(self.conn, account_id=self.person.account.id, specs=specs)
+            await aliases.create_aliases(self.conn, account_id=self.person.account.id, specs=specs)
 
     async def plan(self, tag: str) -> Json:
         """What is wanted of one of them."""

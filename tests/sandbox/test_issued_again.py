@@ -36,7 +36,7 @@ async def _renewed_together(database: Database, person: Person, domain: str) -> 
         await pay(database, person, each)
     clock.move(timedelta(days=336))  # 9 days before the one renews, 29 before the other
     async with database.transaction() as conn:
-        assert await aliases.renew(conn, account_id=person.account.id, seller=SELLER) == 2
+        assert await aliases.renew_aliases(conn, account_id=person.account.id, seller=SELLER) == 2
     steps = [*made["steps"], *later["steps"]]
     return {each["address"].removeprefix("alias."): each["resource_id"] for each in steps}
 

@@ -266,7 +266,9 @@ async def test_the_renewal_that_was_billed_ahead_stays_or_goes_but_never_doubles
 
 async def _renew(database: Database, person: Person) -> int:
     async with database.transaction() as conn:
-        return await aliases.renew(conn, account_id=person.account.id, seller=Seller(name="Harbour Names Ltd"))
+        return await aliases.renew_aliases(
+            conn, account_id=person.account.id, seller=Seller(name="Harbour Names Ltd")
+        )
 
 
 async def test_two_promotions_at_once_claim_it_once(alice: Person, database: Database, domain: str) -> None:

@@ -82,7 +82,9 @@ class History:
     async def _wait(self, time: timedelta) -> None:
         clock.move(time)
         async with self.database.transaction() as conn:
-            await aliases.renew(conn, account_id=self.person.account.id, seller=Seller(name="Harbour Names Ltd"))
+            await aliases.renew_aliases(
+                conn, account_id=self.person.account.id, seller=Seller(name="Harbour Names Ltd")
+            )
         await invoices.advance(self.database)
         await self.office.work()
 

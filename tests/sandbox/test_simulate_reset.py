@@ -141,7 +141,7 @@ async def test_what_was_still_to_be_done_for_it_is_left_alone(
 
 
 @pytest.mark.parametrize(
-    "clear", [aliases.clear, projects.clear, domains.clear, invoices.clear, webhooks.clear_destinations]
+    "clear", [aliases.clear_aliases, projects.clear, domains.clear, invoices.clear, webhooks.clear_destinations]
 )
 async def test_no_package_clears_a_live_account(
     alice: Person, database: Database, clear: Callable[..., Awaitable[object]]

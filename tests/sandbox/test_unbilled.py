@@ -83,7 +83,10 @@ async def test_a_late_bill_is_for_the_first_period_alone(
     planned = await _claimed_but_not_billed(alice, worker, broken, f"ada@{name}")
     clock.move(timedelta(days=25))
     async with database.transaction() as conn:
-        assert await aliases.renew(conn, account_id=alice.account.id, seller=Seller(name="Harbour Names Ltd")) == 1
+        assert (
+            await aliases.renew_aliases(conn, account_id=alice.account.id, seller=Seller(name="Harbour Names Ltd"))
+            == 1
+        )
     await promote(alice, planned, resume=True)
     renewal, first = [line for each in await issued(database, alice) for line in each.lines]
     assert first.period_end == renewal.period_start

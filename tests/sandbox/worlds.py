@@ -9,7 +9,7 @@ from uuid import UUID
 from hypothesis import settings, strategies as st
 
 from builders.aliases import service as aliases
-from builders.aliases.records import Alias, AliasStatus, Name, PriceInterval, Reason, Rules, Standing
+from builders.aliases.records import Alias, AliasStatus, Availability, Name, PriceInterval, Reason, Rules
 from builders.catalog.records import Assets, CatalogDomain, DomainStatus, MailMode, Price, PriceTier
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
@@ -67,7 +67,7 @@ class World:
     """What an account has, and what it cannot have."""
 
     aliases: tuple[Alias, ...]
-    standings: Mapping[Name, Standing]
+    standings: Mapping[Name, Availability]
 
     def draft(self, manifest: Manifest) -> Draft:
         """The plan for a manifest."""
@@ -105,6 +105,7 @@ def _made(manifest: Manifest, action: Action, held: Mapping[UUID, Alias]) -> Ite
         manifest=manifest.name,
         manifest_key=action.after.key,
         status=AliasStatus.ACTIVE if action.after.enabled else AliasStatus.DISABLED,
+        enabled=action.after.enabled,
         note=action.after.note,
         labels=action.after.labels,
         destinations=action.after.destinations,
@@ -121,6 +122,7 @@ def _alias(name: Name, local_part: str) -> Alias:
         manifest=None,
         manifest_key=None,
         status=AliasStatus.ACTIVE,
+        enabled=True,
         note=None,
         labels={},
         destinations=("ada@example.net",),
@@ -166,7 +168,7 @@ def worlds(draw: st.DrawFn) -> World:
     theirs = [name for name in NAMES if name not in names]
     reasons = st.sampled_from([Reason.TAKEN, Reason.HELD, Reason.QUARANTINED, Reason.CONFUSABLE])
     lost = draw(st.lists(st.sampled_from(theirs), unique=True, max_size=2)) if theirs else []
-    return World(aliases=tuple(held), standings={name: Standing(reason=draw(reasons)) for name in lost})
+    return World(aliases=tuple(held), standings={name: Availability(reason=draw(reasons)) for name in lost})
 
 
 @st.composite
@@ -200,4 +202,4 @@ def manifests(draw: st.DrawFn) -> Manifest:
 
 def name_of(wish: DesiredAlias) -> Name:
     """Where a wish is unique."""
-    return Name(wish.domain, aliases.judge(wish.local_part, domain=wish.domain).key)
+    return Name(wish.domain, aliases.validate_local_part(wish.local_part, domain=wish.domain).key)

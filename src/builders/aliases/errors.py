@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from uuid import UUID
 
-from builders.aliases.records import Name, Standing
+from builders.aliases.records import Availability, Name
 from builders.kit.errors import Problem
 
 
@@ -12,14 +12,14 @@ class NamesRefused(Problem):
 
     status, code = 409, "names_refused"
 
-    def __init__(self, refused: Mapping[Name, Standing]) -> None:
-        listed = ", ".join(f"{name.key}@{name.domain} ({standing.reason})" for name, standing in refused.items())
-        super().__init__(f"Not to be had: {listed}.")
+    def __init__(self, refused: Mapping[Name, Availability]) -> None:
+        listed = ", ".join(f"{name.key}@{name.domain} ({each.reason})" for name, each in refused.items())
+        super().__init__(f"Not available: {listed}.")
         self.refused = refused
 
 
 class AliasesChanged(Problem):
-    """Some of the aliases are not as they were."""
+    """Some of the aliases have changed."""
 
     status, code = 409, "aliases_changed"
 
@@ -40,13 +40,13 @@ class PricesChanged(Problem):
 
 
 class KeysTaken(Problem):
-    """Some of the manifest keys stand for other aliases."""
+    """Some of the manifest keys belong to other aliases."""
 
     status, code = 409, "manifest_keys_taken"
 
     def __init__(self, keys: frozenset[tuple[str, str]]) -> None:
         listed = ", ".join(f"{key} of {manifest}" for manifest, key in sorted(keys))
-        super().__init__(f"Keys that stand for other aliases: {listed}.", next_action="Plan again.")
+        super().__init__(f"Keys that belong to other aliases: {listed}.", next_action="Plan again.")
         self.keys = keys
 
 
@@ -77,13 +77,13 @@ class DestinationNotFound(Problem):
     remedy = "List the destinations: GET /v1/aliases/destinations."
 
 
-class AskedTooSoon(Problem):
-    """It is too soon to ask the reader of a destination again."""
+class ConfirmationTooSoon(Problem):
+    """It is too soon to send another confirmation to the destination."""
 
     status, code = 429, "destination_asked_too_soon"
 
 
 class SerialAhead(Problem):
-    """The serial is beyond what the database has seen."""
+    """The serial is greater than any of the database."""
 
     status, code = 409, "serial_ahead"

@@ -1,4 +1,4 @@
-"""What aliases tell."""
+"""Events of aliases."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Literal, Self
@@ -11,11 +11,11 @@ from builders.kit.http.fields import AliasProjectId, EventManifest, EventManifes
 
 
 class AliasData(BaseModel):
-    """An alias; destinations are masked, since news travels far."""
+    """An alias. Destinations are masked: an event is sent to other systems."""
 
     id: Annotated[UUID, Field(description="Identifier of the alias.")]
     address: Annotated[str, Field(description="The whole address, `local_part@domain`.")]
-    local_part: Annotated[str, Field(description="What stands before the `@`, in lower case.")]
+    local_part: Annotated[str, Field(description="The part before the `@`, in lower case.")]
     domain: Annotated[str, Field(description="Domain of the address, as a lower-case A-label.")]
     enabled: Annotated[bool, Field(description="Whether mail is forwarded.")]
     destinations: Annotated[
@@ -27,26 +27,26 @@ class AliasData(BaseModel):
 
 
 class AliasStopped(AliasData):
-    """An alias and why it was suspended, or what for it is restored."""
+    """An alias that was suspended or restored, and why."""
 
     reason: Annotated[
         Literal["unpaid"],
-        Field(description="Always `unpaid`: the invoice is past its grace period, or was paid since."),
+        Field(description="Always `unpaid`: the grace period of the invoice ended, or it was paid since."),
     ]
-    invoice_id: Annotated[UUID, Field(description="The invoice that is not paid, or was paid since.")]
+    invoice_id: Annotated[UUID, Field(description="The unpaid invoice, or the one that was paid since.")]
 
     @classmethod
     def of(cls, alias: AliasData, *, invoice_id: UUID) -> Self:
-        """For an invoice."""
+        """Return the data of an alias that was suspended or restored for an invoice."""
         return cls(**alias.model_dump(), reason="unpaid", invoice_id=invoice_id)
 
 
 class DestinationVerified(BaseModel):
-    """A destination whose reader agreed; the address is masked."""
+    """A destination whose recipient has confirmed; the address is masked."""
 
     email: Annotated[str, Field(description="The recipient's address, masked.")]
-    verified_at: Annotated[datetime, Field(description="When the recipient agreed.")]
-    aliases: int = Field(description="How many names forward to it.")
+    verified_at: Annotated[datetime, Field(description="When the recipient confirmed.")]
+    aliases: int = Field(description="Number of names that forward to it.")
 
 
 _EXAMPLE = AliasData(
@@ -68,7 +68,7 @@ ALIAS_UPDATED = declare(
     Event(
         name="alias.updated",
         version=1,
-        description="A name forwards elsewhere, or on or off.",
+        description="The settings of a name changed, such as its destinations.",
         example=_EXAMPLE,
     )
 )
@@ -79,7 +79,7 @@ ALIAS_SUSPENDED = declare(
     Event(
         name="alias.suspended",
         version=1,
-        description="A name forwards nothing until its invoice is paid; it is still held.",
+        description="A name forwards no mail until its invoice is paid; nobody else can claim it.",
         example=AliasStopped.of(
             _EXAMPLE.model_copy(update={"enabled": False}),
             invoice_id=UUID("0193a1b2-0000-7000-8000-000000000009"),
@@ -90,7 +90,7 @@ ALIAS_RESTORED = declare(
     Event(
         name="alias.restored",
         version=1,
-        description="A suspended name is as it was before.",
+        description="The suspension of a name ended.",
         example=AliasStopped.of(_EXAMPLE, invoice_id=UUID("0193a1b2-0000-7000-8000-000000000009")),
     )
 )
@@ -98,7 +98,7 @@ DESTINATION_VERIFIED = declare(
     Event(
         name="alias.destination_verified",
         version=1,
-        description="The reader of a destination agreed that names forward to it.",
+        description="The recipient of a destination confirmed that names may forward to it.",
         example=DestinationVerified(
             email="a***@example.net", verified_at=datetime(2026, 1, 5, 9, 30, tzinfo=UTC), aliases=2
         ),

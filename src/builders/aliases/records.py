@@ -1,10 +1,10 @@
-"""What crosses the door of aliases."""
+"""Records that cross the public interface of aliases."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from builders.kit.values.money import Money
@@ -17,7 +17,7 @@ MAX_LOCAL_PART = 64  # octets, RFC 5321 section 4.5.3.1.1
 
 
 class Reason(StrEnum):
-    """Why a name can or cannot be claimed; when several hold, the first in this order is given."""
+    """Whether a name can be claimed, or why not; of several reasons the first in this order counts."""
 
     INVALID = "invalid"
     DOMAIN_UNKNOWN = "domain_unknown"
@@ -27,7 +27,7 @@ class Reason(StrEnum):
     BLOCKED = "blocked"
     TAKEN = "taken"
     QUARANTINED = "quarantined"
-    HELD = "held"
+    HELD = "held"  # reserved for a claim
     CONFUSABLE = "confusable"
     OK = "ok"
 
@@ -47,15 +47,15 @@ class Detail(StrEnum):
 
 
 class ReservedClass(StrEnum):
-    """Who may have a reserved name, the strictest first."""
+    """Who can claim a reserved name, the strictest class first."""
 
     HARD = "hard"  # nobody
-    VENDOR = "vendor"  # whom the operator of the domain grants it to
+    VENDOR = "vendor"  # accounts to which the operator of the domain grants it
     PREMIUM = "premium"  # everyone, at another price
 
 
 class SeparatorPolicy(StrEnum):
-    """Which separators of a name a domain does not tell apart."""
+    """Which separators a domain ignores when it compares names."""
 
     IGNORE_DOTS = "ignore_dots"  # jane.doe is janedoe, jane-doe is another
     IGNORE_ALL = "ignore_all"  # jane.doe, jane-doe and jane_doe are janedoe
@@ -64,12 +64,9 @@ class SeparatorPolicy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """A domain's own rules; raises ValueError on lengths that fit no name.
+    """The rules of a domain for its names; raises ValueError for lengths that no name can have."""
 
-    Lengths in characters, `min_length` of the key: were ignored dots counted, `a.b` would pass a minimum of 3.
-    """
-
-    min_length: int = 1
+    min_length: int = 1  # characters of the key: ignored separators do not count
     max_length: int = MAX_LOCAL_PART
     separator_policy: SeparatorPolicy = SeparatorPolicy.IGNORE_DOTS
 
@@ -79,35 +76,35 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """What the rules alone say about a name. Safe to show: each text in it is short, ASCII and printable."""
+class Validation:
+    """The result of the rules for a local part. Each text in it is short, printable ASCII, safe to show."""
 
     reason: Reason
     detail: Detail | None = None  # with `invalid`
-    message: str = ""  # what is wrong, where, what to do next; empty when ok
-    suggestion: str | None = None  # the nearest name that the rules accept: for `jane+shop` it is `jane`
-    normalized: str = ""  # as delivered, in lower case with its separators; empty when invalid, like the next two
-    key: str = ""  # names with the same key on a domain are one name
-    skeleton: str = ""  # names with the same skeleton look alike
+    message: str = ""  # what is wrong, where, and what to do; empty when ok
+    suggestion: str | None = None  # the nearest valid name: `jane` for `jane+shop`
+    normalized: str = ""  # lower case, with separators; empty when invalid, as the next two
+    key: str = ""  # unique on the domain
+    skeleton: str = ""  # equal for names that are confusable
     reserved_class: ReservedClass | None = None  # hard or vendor with `reserved`, premium with `ok` or `blocked`
 
     @property
     def is_ok(self) -> bool:
-        """Whether the rules have nothing against the name."""
+        """Return whether the rules allow the name."""
         return self.reason is Reason.OK
 
 
 class AliasStatus(StrEnum):
-    """Whether an alias forwards mail, or why it does not."""
+    """Whether an alias forwards mail, and why not."""
 
     ACTIVE = "active"
     DISABLED = "disabled"  # by its account
     SUSPENDED = "suspended"  # by the operator, or for an unpaid invoice
-    DELETED = "deleted"  # released
+    DELETED = "deleted"  # by its account, or for an uncollectible invoice
 
 
 class PriceInterval(StrEnum):
-    """How often a name is paid for."""
+    """The billing period of a name."""
 
     MONTH = "month"
     YEAR = "year"
@@ -115,7 +112,7 @@ class PriceInterval(StrEnum):
 
 
 class NameState(StrEnum):
-    """How a name is held."""
+    """The state of a name in the registry."""
 
     HELD = "held"
     CLAIMED = "claimed"
@@ -123,42 +120,59 @@ class NameState(StrEnum):
 
 
 class Name(NamedTuple):
-    """A name where it is unique: an A-label and a key."""
+    """The unique form of a name: an A-label and a key."""
 
     domain: str
     key: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """A name to look up or to take."""
+class WantedName:
+    """A name whose availability is checked."""
 
     domain: str
     key: str
     skeleton: str
-    alias_id: UUID | None = None  # the alias it is to be of; None where it is only looked up
 
     @property
     def name(self) -> Name:
-        """Where it is unique."""
+        """Return the unique form."""
         return Name(self.domain, self.key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """Why the registry does not have a name to give."""
+class AliasName(WantedName):
+    """A name to reserve or to claim, and the id of its alias."""
 
-    reason: Reason  # taken, quarantined, held or confusable
-    until: datetime | None = None  # when a hold or a quarantine ends
+    alias_id: UUID
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AliasFields:
-    """The fields of an alias that its account sets, but for whether mail is forwarded."""
+class Availability:
+    """Why a name is not available."""
+
+    reason: Reason  # taken, quarantined, held or confusable
+    until: datetime | None = None  # the end of a reservation or a quarantine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AliasSettings:
+    """The fields of an alias that its account sets."""
 
     destinations: Sequence[str]
+    enabled: bool
     note: str | None
     labels: Mapping[str, str]
+
+    def settings(self) -> dict[str, Any]:
+        """Return these fields by name, to copy them into another record."""
+        return {each.name: getattr(self, each.name) for each in fields(AliasSettings)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AliasFields(AliasSettings):
+    """The settings of an alias, with its manifest and project."""
+
     manifest: str | None
     manifest_key: str | None
     project_id: UUID | None = None
@@ -175,73 +189,66 @@ class NamedAlias(AliasFields):
 
     @property
     def name(self) -> Name:
-        """Where it is unique."""
+        """Return the unique form of the name."""
         return Name(self.domain, self.key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AliasSpec(NamedAlias):
-    """A name to claim, with all that it is to be."""
+    """An alias to create."""
 
     skeleton: str
-    enabled: bool
     price: Money
     interval: PriceInterval
     continues: bool = False  # the paid period of the released alias with this id
-    paid_until: datetime | None = None  # the end of that period; None for what is paid once
+    paid_until: datetime | None = None  # the end of that period; None for a name that is paid once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AliasChange(AliasFields):
-    """What an alias is to be, if it still has the version."""
+    """The new fields of an alias, to be written only if it still has this version."""
 
     id: UUID
     version: int
-    enabled: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alias(NamedAlias):
-    """A claimed name and where it forwards to."""
+    """A claimed name and its forwarding destinations; `enabled` is whether mail is forwarded."""
 
     status: AliasStatus
     version: int
     claimed_at: datetime
-    price: Money = FREE  # as it was when claimed
+    price: Money = FREE  # at the time of the claim
     interval: PriceInterval = PriceInterval.ONCE  # of the price
-    renews_at: datetime | None = None  # when it is paid for anew; None for `once`
+    renews_at: datetime | None = None  # the next renewal; None for `once`
     updated_at: datetime | None = None
-    is_blocked: bool = False  # suspended by the operator, not for an invoice: it is neither changed nor released
+    is_blocked: bool = False  # suspended by the operator: it cannot be changed or released
 
     @property
     def address(self) -> str:
-        """`local_part@domain`."""
+        """Return `local_part@domain`."""
         return f"{self.local_part}@{self.domain}"
-
-    @property
-    def enabled(self) -> bool:
-        """Whether mail is forwarded."""
-        return self.status is AliasStatus.ACTIVE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Owned:
-    """An alias as its owner sees it; a released one too."""
+class OwnedAlias:
+    """An alias, active or released, as its owner sees it."""
 
     alias: Alias
-    resumes_as: AliasStatus | None  # what a suspended one is again: active or disabled
-    verified: Collection[str]  # those of its destinations whose readers agreed
-    quarantined_until: datetime | None  # of a released one: until then nobody else can have the name
+    resumes_as: AliasStatus | None  # of a suspended one, after the suspension: active or disabled
+    verified: Collection[str]  # the destinations whose recipients have confirmed
+    quarantined_until: datetime | None  # of a released one: nobody else can claim the name before
 
     @property
     def enabled(self) -> bool:
-        """Whether its owner wants mail forwarded."""
+        """Return whether the owner wants mail forwarded."""
         return (self.resumes_as or self.alias.status) is AliasStatus.ACTIVE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filters:
-    """Which aliases a list shows; None is no condition, but released ones are shown only by their status."""
+class AliasFilters:
+    """The conditions of a list; None is no condition. Released aliases are listed only by their status."""
 
     domain: str | None = None  # A-label
     status: AliasStatus | None = None
@@ -252,47 +259,33 @@ class Filters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AliasPatch:
-    """A change of an alias by its owner."""
+    """A merge patch of an alias."""
 
     destinations: Patch[Sequence[str]] = UNSET
     enabled: Patch[bool] = UNSET
     note: Patch[str | None] = UNSET
-    labels: Patch[Mapping[str, str | None] | None] = UNSET  # merged into those there; None within removes one
+    labels: Patch[Mapping[str, str | None] | None] = UNSET  # merged; a label with None is removed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Destination:
-    """An address that names forward to, or did."""
+    """An address that aliases of the account forward to, or did."""
 
     email: str
     verified_at: datetime | None
-    asking_at: datetime | None  # when its turn comes, where the account has asked as many as it may in a day
-    asked_at: datetime | None  # when its reader was to be mailed last
+    asking_at: datetime | None  # when its confirmation is due, if the account has reached its daily limit
+    asked_at: datetime | None  # when the last confirmation was requested
     created_at: datetime
 
     @property
     def verified(self) -> bool:
-        """Whether its reader has agreed."""
+        """Return whether the recipient has confirmed."""
         return self.verified_at is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirmation:
-    """That a link was followed."""
+    """The result of following a confirmation link."""
 
     email_masked: str
     repeated: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """What a mail server knows of a name; without destinations it forgets it."""
-
-    account_id: UUID
-    id: UUID
-    domain: str
-    key: str  # what the domain makes of every spelling of the name
-    local_part: str  # as it was claimed
-    destinations: Sequence[str]
-    changed_in: str = "0"  # where a list of changes goes on, with the next
-    serial: int = 0

@@ -1,39 +1,46 @@
-"""The door of aliases."""
+"""Public interface of aliases."""
 
-from builders.aliases.arrears import (
-    settle as settle,
+from builders.aliases.account_aliases import (
+    get_alias as get_alias,
+    list_owned as list_owned,
+    release_alias as release_alias,
+    update_alias as update_alias,
 )
-from builders.aliases.asking import (
-    ask_due as ask_due,
-    confirm as confirm,
-    find_question as find_question,
-    note_bounced as note_bounced,
-    prune_destinations as prune_destinations,
-    resend as resend,
-    verify_destination as verify_destination,
+from builders.aliases.billing import (
+    Reclaim as Reclaim,
+    ReleaseTerms as ReleaseTerms,
+    get_released_terms as get_released_terms,
+    list_due_accounts as list_due_accounts,
+    list_reclaims as list_reclaims,
+    list_release_terms as list_release_terms,
+    lock_claims as lock_claims,
+    renew_aliases as renew_aliases,
+    withdraw_charges as withdraw_charges,
 )
-from builders.aliases.circles import (
-    endless as endless,
-    routes_of as routes_of,
-)
-from builders.aliases.claiming import (
-    PRUNED_AT_ONCE as PRUNED_AT_ONCE,
-    count_by_domain as count_by_domain,
-    count_by_project as count_by_project,
-    create as create,
-    end_kept as end_kept,
-    hold as hold,
-    let_go as let_go,
+from builders.aliases.claims import (
+    PRUNE_BATCH as PRUNE_BATCH,
+    check_availability as check_availability,
+    clear_aliases as clear_aliases,
+    create_aliases as create_aliases,
+    expire_reservations as expire_reservations,
     list_aliases as list_aliases,
     lock_unchanged as lock_unchanged,
-    look_up as look_up,
-    prune as prune,
-    release as release,
-    update as update,
+    prune_names as prune_names,
+    release_aliases as release_aliases,
+    release_reservations as release_reservations,
+    reserve_names as reserve_names,
+    settle_invoice as settle_invoice,
+    update_aliases as update_aliases,
 )
-from builders.aliases.clearing import (
-    clear as clear,
-    count as count,
+from builders.aliases.confirmations import (
+    confirm_destination as confirm_destination,
+    find_unconfirmed as find_unconfirmed,
+    list_destinations as list_destinations,
+    prune_confirmations as prune_confirmations,
+    record_bounce as record_bounce,
+    resend_confirmation as resend_confirmation,
+    send_due_confirmations as send_due_confirmations,
+    verify_destination as verify_destination,
 )
 from builders.aliases.errors import (
     AliasesChanged as AliasesChanged,
@@ -41,57 +48,30 @@ from builders.aliases.errors import (
     NamesRefused as NamesRefused,
     PricesChanged as PricesChanged,
 )
-from builders.aliases.exporting import (
-    find_horizon as find_horizon,
-    list_all as list_all,
-    list_changes as list_changes,
-    list_domains as list_domains,
+from builders.aliases.loops import (
+    find_looping_names as find_looping_names,
+    list_forwarded as list_forwarded,
+    lock_forwarded as lock_forwarded,
+    map_routes as map_routes,
 )
-from builders.aliases.forwarding import (
-    list_unconfirmed as list_unconfirmed,
+from builders.aliases.mail_server import (
+    format_domain as format_domain,
+    format_map_entry as format_map_entry,
+    format_spelling_rules as format_spelling_rules,
+    get_horizon as get_horizon,
+    list_map_changes as list_map_changes,
+    list_map_entries as list_map_entries,
 )
-from builders.aliases.local_parts import (
-    judge as judge,
+from builders.aliases.rules import validate_local_part as validate_local_part
+from builders.aliases.store.aliases import (
+    count_aliases as count_aliases,
+    count_by_domain as count_by_domain,
+    count_by_project as count_by_project,
 )
-from builders.aliases.owning import (
-    change as change,
-    get as get,
-    give_up as give_up,
-    list_owned as list_owned,
-)
-from builders.aliases.periods import (
-    Reclaim as Reclaim,
-    ReleaseTerms as ReleaseTerms,
-    get_released_terms as get_released_terms,
-    list_reclaims as list_reclaims,
-    list_release_terms as list_release_terms,
-    lock_claims as lock_claims,
-    withdraw_charges as withdraw_charges,
-)
-from builders.aliases.postfix import (
-    domain_line as domain_line,
-    map_lines as map_lines,
-    spelling_lines as spelling_lines,
-)
-from builders.aliases.renewals import (
-    list_due_accounts as list_due_accounts,
-    renew as renew,
-)
-from builders.aliases.routing import (
-    keep_ahead as keep_ahead,
-    list_ahead as list_ahead,
+from builders.aliases.store.billing import Claim as Claim
+from builders.aliases.store.destinations import list_unconfirmed as list_unconfirmed
+from builders.aliases.store.queries import (
+    MapEntry as MapEntry,
+    list_live_domains as list_live_domains,
     lock_routes as lock_routes,
 )
-from builders.aliases.rows import (
-    Claim as Claim,
-)
-from builders.aliases.turns import (
-    list_destinations as list_destinations,
-)
-
-
-# In sets, for those above who claim.
-
-# One by one, for their owners.
-
-# By themselves, and for a mail server.

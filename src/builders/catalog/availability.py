@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from builders.aliases import service as aliases
-from builders.aliases.records import Reason, Rules, Verdict
+from builders.aliases.records import Reason, Rules, Validation
 from builders.catalog.records import CatalogDomain, DomainStatus
 
 DEFAULT_RULES = Rules()  # of a domain that the catalog does not have, or does not show
@@ -24,7 +24,7 @@ class NameDecision:
     """What the catalog and the rules say of a name, before the registry is asked."""
 
     domain: CatalogDomain | None  # None: unknown, or not shown, which nobody can tell apart
-    validation: Verdict  # by the domain's rules, or the usual ones
+    validation: Validation  # by the domain's rules, or the usual ones
     refusal: Reason | None  # None: nothing but the registry can be against it
 
 
@@ -32,16 +32,16 @@ def decide_name(local_part: str, domain: CatalogDomain | None) -> NameDecision:
     """The ruling on a name; a domain that is not public counts as unknown, its rules too."""
     shown = domain if domain is not None and domain.public else None
     rules, label = (shown.rules, shown.domain) if shown else (DEFAULT_RULES, "")
-    validation = aliases.judge(local_part, domain=label, rules=rules)
+    validation = aliases.validate_local_part(local_part, domain=label, rules=rules)
     return NameDecision(domain=shown, validation=validation, refusal=_refusal(validation, shown))
 
 
-def describe_reason(reason: Reason, validation: Verdict | None = None) -> str:
+def describe_reason(reason: Reason, validation: Validation | None = None) -> str:
     """A reason in words, for people; what the rules refuse, their validation says. Empty for `ok`."""
     return _MESSAGES.get(reason, validation.message if validation else "")
 
 
-def _refusal(validation: Verdict, domain: CatalogDomain | None) -> Reason | None:
+def _refusal(validation: Validation, domain: CatalogDomain | None) -> Reason | None:
     """The first of `Reason` that holds, but for those of the registry, which come last."""
     if validation.reason is Reason.INVALID:
         return Reason.INVALID

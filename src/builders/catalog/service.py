@@ -4,7 +4,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from builders.aliases import service as aliases
-from builders.aliases.records import LIVE, Name, Reason, ReservedClass, Standing, Verdict, Wanted
+from builders.aliases.records import LIVE, Availability, Name, Reason, ReservedClass, Validation, WantedName
 from builders.catalog import availability, catalog_file, ranking
 from builders.catalog.availability import (
     NameDecision as NameDecision,
@@ -134,7 +134,9 @@ async def check_availability(conn: Conn, *, catalog: Snapshot, local_part: str, 
     asked = find_a_label(domain) or domain
     ruling = availability.decide_name(local_part, catalog.by_domain.get(asked))
     known, validation = ruling.domain, ruling.validation
-    standing = Standing(reason=ruling.refusal) if ruling.refusal else await _registered(conn, asked, validation)
+    standing = (
+        Availability(reason=ruling.refusal) if ruling.refusal else await _registered(conn, asked, validation)
+    )
     named = validation.normalized or None
     is_premium = validation.reserved_class is ReservedClass.PREMIUM
     alternatives: tuple[Suggestion, ...] = ()
@@ -156,10 +158,10 @@ async def check_availability(conn: Conn, *, catalog: Snapshot, local_part: str, 
     )
 
 
-async def _registered(conn: Conn, domain: str, validation: Verdict) -> Standing:
-    wanted = Wanted(domain=domain, key=validation.key, skeleton=validation.skeleton)
-    standings = await aliases.look_up(conn, realm=LIVE, wanted=[wanted])
-    return standings.get(Name(domain, validation.key), Standing(reason=Reason.OK))
+async def _registered(conn: Conn, domain: str, validation: Validation) -> Availability:
+    wanted = WantedName(domain=domain, key=validation.key, skeleton=validation.skeleton)
+    standings = await aliases.check_availability(conn, realm=LIVE, wanted=[wanted])
+    return standings.get(Name(domain, validation.key), Availability(reason=Reason.OK))
 
 
 async def _alternatives(
@@ -177,15 +179,15 @@ async def _alternatives(
 
 async def _look_up(
     conn: Conn, catalog: Snapshot, question: tuple[str | int, ...], candidates: Sequence[Candidate]
-) -> Mapping[Name, Standing]:
+) -> Mapping[Name, Availability]:
     """Why those of a question that are not free are not, in one statement."""
     wanted = catalog.suggestion_index.once(("wanted", *question), lambda: tuple(map(_wanted, candidates)))
-    return await aliases.look_up(conn, realm=LIVE, wanted=wanted) if wanted else {}
+    return await aliases.check_availability(conn, realm=LIVE, wanted=wanted) if wanted else {}
 
 
-def _wanted(candidate: Candidate) -> Wanted:
-    return Wanted(domain=candidate.domain.domain, key=candidate.key, skeleton=candidate.skeleton)
+def _wanted(candidate: Candidate) -> WantedName:
+    return WantedName(domain=candidate.domain.domain, key=candidate.key, skeleton=candidate.skeleton)
 
 
-def _free(candidates: Iterable[Candidate], standings: Mapping[Name, Standing]) -> list[Candidate]:
+def _free(candidates: Iterable[Candidate], standings: Mapping[Name, Availability]) -> list[Candidate]:
     return [each for each in candidates if Name(each.domain.domain, each.key) not in standings]

@@ -8,7 +8,7 @@ import click
 from pydantic_core import to_json
 
 from builders.aliases import service as aliases
-from builders.aliases.records import Entry, Rules, SeparatorPolicy
+from builders.aliases.records import Rules, SeparatorPolicy
 from builders.catalog import service as catalog
 from builders.cli.files import written
 from builders.cli.session import counted, json_option, note, run
@@ -59,32 +59,34 @@ def export(since: int, form: Format, output: Path | None, *, as_json: bool) -> N
 async def _write_map(database: Database, file: TextIO, since: int) -> str:
     del since
     domains, names = set(), 0
-    async for entry in aliases.list_all(database):
-        file.writelines(f"{line}\n" for line in aliases.map_lines(entry))
+    async for entry in aliases.list_map_entries(database):
+        file.writelines(f"{line}\n" for line in aliases.format_map_entry(entry))
         if entry.destinations:
             domains.add(entry.domain)
             names += 1
-    file.writelines(f"{aliases.domain_line(domain)}\n" for domain in sorted(domains))
+    file.writelines(f"{aliases.format_domain(domain)}\n" for domain in sorted(domains))
     return f"{counted(names, 'name')} on {counted(len(domains), 'domain')} {_are(names)}"
 
 
 async def _write_spellings(database: Database, file: TextIO, since: int) -> str:
     del since
     async with database.connection() as conn:
-        domains = await aliases.list_domains(conn)
+        domains = await aliases.list_live_domains(conn)
         known = await catalog.find_domains(conn, domains=domains)
     rules = {domain: known[domain].rules if domain in known else Rules() for domain in domains}
     for policy in SeparatorPolicy:
         alike = [domain for domain in domains if rules[domain].separator_policy is policy]
-        file.writelines(f"{line}\n" for line in aliases.spelling_lines(policy, alike))
+        file.writelines(f"{line}\n" for line in aliases.format_spelling_rules(policy, alike))
     return f"The spellings of {counted(len(domains), 'domain')} are"
 
 
 async def _write_changes(database: Database, file: TextIO, since: int) -> str:
     async with database.connection() as conn:
-        horizon = await aliases.find_horizon(conn, since=since)
-    changes: AsyncIterator[Entry] = (
-        aliases.list_changes(database, since=since, horizon=horizon) if since else aliases.list_all(database)
+        horizon = await aliases.get_horizon(conn, since=since)
+    changes: AsyncIterator[aliases.MapEntry] = (
+        aliases.list_map_changes(database, since=since, horizon=horizon)
+        if since
+        else aliases.list_map_entries(database)
     )
     count = 0
     async for entry in changes:
@@ -99,7 +101,7 @@ def _are(number: int) -> str:
     return "is" if number == 1 else "are"
 
 
-def _change(entry: Entry) -> str:
+def _change(entry: aliases.MapEntry) -> str:
     name = {"domain": entry.domain, "key": entry.key, "local_part": entry.local_part}
     if not entry.destinations:
         return to_json({"op": "delete", **name}).decode()

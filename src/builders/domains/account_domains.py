@@ -242,7 +242,7 @@ async def release_locked(conn: Conn, domain: AccountDomain, *, reason: str) -> A
     owner = domain.account_id
     await holders.release(conn, realm=domain.realm, domain=domain.domain, account_id=owner)
     if domain.source is not DomainSource.CATALOG:  # whose domain it is next, his its names are
-        await aliases.end_kept(conn, realm=domain.realm, domain=domain.domain, account_id=owner)
+        await aliases.expire_reservations(conn, realm=domain.realm, domain=domain.domain, account_id=owner)
     after = await store.set_status(
         conn,
         account_id=domain.account_id,

@@ -5,7 +5,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from builders.aliases import service as aliases
-from builders.aliases.records import LIVE, Filters
+from builders.aliases.records import LIVE, AliasFilters
 from builders.catalog import service as catalog
 from builders.catalog.records import DomainStatus
 from builders.domains import account_domains
@@ -133,12 +133,12 @@ async def _release_names(conn: Conn, domain: AccountDomain) -> None:
     released: list[UUID] = []
     while True:
         page = await aliases.list_owned(
-            conn, account_id=domain.account_id, filters=Filters(domain=domain.domain), page=some
+            conn, account_id=domain.account_id, filters=AliasFilters(domain=domain.domain), page=some
         )
         if not page.items:
             break
         versions = {each.alias.id: each.alias.version for each in page.items}
-        await aliases.release(
+        await aliases.release_aliases(
             conn,
             realm=domain.realm,
             account_id=domain.account_id,

@@ -47,7 +47,7 @@ async def get_overview(conn: Conn, *, account_id: UUID) -> Overview:
         email_verified=account.email_verified_at is not None,
         open_plans=await plans.list_open(conn, account_id=account_id, limit=NEWEST, now=now),
         sandbox=Contents(
-            aliases=await aliases.count(conn, account_id=sandbox_id),
+            aliases=await aliases.count_aliases(conn, account_id=sandbox_id),
             projects=await projects.count(conn, account_id=sandbox_id),
             webhooks=await webhooks.count_destinations(conn, account_id=sandbox_id),
         ),

@@ -34,7 +34,7 @@ async def reset_account(conn: Conn, *, account_id: UUID) -> Cleared:
     sandbox_id = (await identity.get_account(conn, account_id=account_id)).sandbox_id
     await store.lock_account(conn, account_id=sandbox_id)
     # Rows that refer to others are deleted first, so that a concurrent reader finds no broken reference.
-    claimed = await aliases.clear(conn, account_id=sandbox_id)
+    claimed = await aliases.clear_aliases(conn, account_id=sandbox_id)
     built = await projects.clear(conn, account_id=sandbox_id)
     owned = await domains.clear(conn, account_id=sandbox_id)
     billed = await invoices.clear(conn, account_id=sandbox_id)

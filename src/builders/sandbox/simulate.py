@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from builders.aliases import service as aliases
-from builders.aliases.records import Name, Reason, ReservedClass, Wanted
+from builders.aliases.records import Name, Reason, ReservedClass, WantedName
 from builders.catalog import service as catalog
 from builders.domains import service as domains
 from builders.identity import service as identity
@@ -85,13 +85,15 @@ async def check_names(conn: Conn, *, account_id: UUID, addresses: Sequence[str])
         for (local_part, _), label in zip(parts, labels, strict=True)
     ]
     wanted = {
-        Name(label, each.validation.key): Wanted(
+        Name(label, each.validation.key): WantedName(
             domain=label, key=each.validation.key, skeleton=each.validation.skeleton
         )
         for label, each in zip(labels, decisions, strict=True)
         if each.refusal is None
     }
-    standings = await aliases.look_up(conn, realm=sandbox_id, wanted=list(wanted.values()), account_id=sandbox_id)
+    standings = await aliases.check_availability(
+        conn, realm=sandbox_id, wanted=list(wanted.values()), account_id=sandbox_id
+    )
     taken = {name: standing.reason for name, standing in standings.items()}
     return [
         _checked(address, decision, taken.get(Name(label, decision.validation.key), Reason.OK))

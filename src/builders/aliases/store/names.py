@@ -1,82 +1,107 @@
-"""The registry of names, in sets: a thousand of them cost as many statements as one."""
+"""The registry of names: who has a name, and who has confusable ones. Sets cost as many statements as one name."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from psycopg.rows import TupleRow, class_row
 
-from builders.aliases.records import Name, Wanted
-from builders.aliases.rows import Found
+from builders.aliases.records import AliasName, Name, NameState, WantedName
 from builders.kit.db.connections import Conn
 
-# Holds and quarantines that are over hinder nobody, though their rows are there until they are pruned.
-_HINDRANCES = """
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameConflict:
+    """A wanted name that an account has, or that is confusable with its names."""
+
+    domain: str
+    key: str
+    state: NameState | None  # None if only the skeleton is in use
+    until: datetime | None
+    account_id: UUID  # that has the name, else the skeleton
+
+
+# Two rules make a name unavailable:
+# - An account has it (`name`). An expired reservation or quarantine does not count, though its row exists until it
+#   is pruned.
+# - An account has names with its skeleton (`skeleton`), more than are expired.
+_CONFLICTS = """
     LEFT JOIN aliases_names AS name
       ON name.realm = %(realm)s AND name.domain = wanted.domain AND name.key = wanted.key
      AND (name.until IS NULL OR name.until > %(now)s)
-    LEFT JOIN aliases_skeletons AS look
-      ON look.realm = %(realm)s AND look.domain = wanted.domain AND look.skeleton = wanted.skeleton
-     AND look.names > (
-         SELECT count(*) FROM aliases_names AS over
-         WHERE over.realm = look.realm AND over.domain = look.domain AND over.skeleton = look.skeleton
-           AND over.until <= %(now)s
+    LEFT JOIN aliases_skeletons AS skeleton
+      ON skeleton.realm = %(realm)s AND skeleton.domain = wanted.domain AND skeleton.skeleton = wanted.skeleton
+     AND skeleton.names > (
+         SELECT count(*) FROM aliases_names AS expired
+         WHERE expired.realm = skeleton.realm AND expired.domain = skeleton.domain
+           AND expired.skeleton = skeleton.skeleton AND expired.until <= %(now)s
      )
-    WHERE name.realm IS NOT NULL OR look.realm IS NOT NULL
+    WHERE name.realm IS NOT NULL OR skeleton.realm IS NOT NULL
 """
-# One and many apart: each keeps a plan of its own for any values, and to plan takes longer than to look.
-LOOK_ONE_UP = f"""
-    SELECT wanted.domain, wanted.key, name.state, name.until, name.account_id, look.account_id AS look_account_id
+_CONFLICT = """
+    wanted.domain, wanted.key, name.state, name.until,
+    coalesce(name.account_id, skeleton.account_id) AS account_id
+"""
+# One name has a statement of its own: each keeps its own generic plan, and planning costs more than execution.
+FIND_CONFLICT = f"""
+    SELECT {_CONFLICT}
     FROM (VALUES (%(domains)s::text, %(keys)s::text, %(skeletons)s::text)) AS wanted (domain, key, skeleton)
-    {_HINDRANCES}
+    {_CONFLICTS}
 """  # noqa: S608 - of constants
-# As lines: for the fifty alternatives of a question that takes a tenth of what psycopg needs to write arrays.
-LOOK_UP = f"""
-    SELECT wanted.domain, wanted.key, name.state, name.until, name.account_id, look.account_id AS look_account_id
+# Names as lines of a text: for fifty names, psycopg takes ten times as long to write arrays.
+LIST_CONFLICTS = f"""
+    SELECT {_CONFLICT}
     FROM unnest(
         string_to_array(%(domains)s, E'\\n'), string_to_array(%(keys)s, E'\\n'),
         string_to_array(%(skeletons)s, E'\\n')
     ) AS wanted (domain, key, skeleton)
-    {_HINDRANCES}
+    {_CONFLICTS}
 """  # noqa: S608 - of constants
-# Names change under the lock of their look; looks are locked in one order, and those without names are nobody's.
-LOCK_LOOKS = """
-    INSERT INTO aliases_skeletons AS look (realm, domain, skeleton, account_id, names)
+
+# A name changes only under the lock of its skeleton; skeletons are locked in one order, which excludes deadlocks.
+# A skeleton without names belongs to nobody: TAKE gives it to the account that takes the first one.
+LOCK_SKELETONS = """
+    INSERT INTO aliases_skeletons AS skeleton (realm, domain, skeleton, account_id, names)
     SELECT DISTINCT %(realm)s::uuid, domain, skeleton, %(account_id)s::uuid, 0
     FROM unnest(%(domains)s::text[], %(skeletons)s::text[]) AS wanted (domain, skeleton) ORDER BY domain, skeleton
-    ON CONFLICT (realm, domain, skeleton) DO UPDATE SET names = look.names
+    ON CONFLICT (realm, domain, skeleton) DO UPDATE SET names = skeleton.names
     RETURNING realm, domain, skeleton
 """
-LOCK_ENDED = """
+LOCK_EXPIRED = """
     SELECT realm, domain, skeleton FROM aliases_skeletons
     WHERE (realm, domain, skeleton) IN (
         SELECT realm, domain, skeleton FROM aliases_names WHERE until <= %(now)s ORDER BY until LIMIT %(limit)s
     ) ORDER BY realm, domain, skeleton FOR UPDATE SKIP LOCKED
 """
-CLEAR_ENDED = """
+DELETE_EXPIRED = """
+    -- 1. Delete the expired names of the locked skeletons.
     WITH gone AS (
         DELETE FROM aliases_names AS name
         USING unnest(%(realms)s::uuid[], %(domains)s::text[], %(skeletons)s::text[])
-              AS look (realm, domain, skeleton)
-        WHERE name.realm = look.realm AND name.domain = look.domain AND name.skeleton = look.skeleton
+              AS locked (realm, domain, skeleton)
+        WHERE name.realm = locked.realm AND name.domain = locked.domain AND name.skeleton = locked.skeleton
           AND name.until <= %(now)s RETURNING name.realm, name.domain, name.skeleton
+    -- 2. Subtract them from the numbers of names.
     ), counted AS (
-        UPDATE aliases_skeletons AS look SET names = look.names - over.names
-        FROM (SELECT realm, domain, skeleton, count(*) AS names FROM gone GROUP BY 1, 2, 3) AS over
-        WHERE look.realm = over.realm AND look.domain = over.domain AND look.skeleton = over.skeleton
+        UPDATE aliases_skeletons AS skeleton SET names = skeleton.names - expired.names
+        FROM (SELECT realm, domain, skeleton, count(*) AS names FROM gone GROUP BY 1, 2, 3) AS expired
+        WHERE skeleton.realm = expired.realm AND skeleton.domain = expired.domain
+          AND skeleton.skeleton = expired.skeleton
     )
     SELECT count(*) FROM gone
 """
-# Run while they are locked: who waits for the lock makes the look anew.
-DROP_LOOKS = """
+# Runs while the skeletons are locked: a transaction that waits for one inserts it again.
+DELETE_UNUSED_SKELETONS = """
     DELETE FROM aliases_skeletons WHERE names = 0 AND (realm, domain, skeleton) IN (
         SELECT * FROM unnest(%(realms)s::uuid[], %(domains)s::text[], %(skeletons)s::text[])
     )
 """
-# A hold does not shorten a quarantine: should what it is for never happen, the name is as safe as before. Others'
-# names are not even tried, since a conflict would wait for them. LATERAL and the conflict have each row looked up
-# by its key, whatever PostgreSQL believes of the size of tables that it never analysed.
+# LATERAL with LIMIT, and ON CONFLICT, find each row by its key, whatever PostgreSQL estimates of tables that were
+# never analysed.
 TAKE = """
+    -- 1. Insert the names that nobody has, and update those that the account has reserved or in quarantine. Names
+    --    of other accounts are not tried: a conflict would wait for their transactions.
     WITH taken AS (
         INSERT INTO aliases_names AS name (realm, domain, key, skeleton, account_id, alias_id, state, until)
         SELECT %(realm)s, domain, key, skeleton, %(account_id)s, alias_id,
@@ -84,122 +109,131 @@ TAKE = """
         FROM unnest(%(domains)s::text[], %(keys)s::text[], %(skeletons)s::text[], %(alias_ids)s::uuid[])
              AS wanted (domain, key, skeleton, alias_id)
         LEFT JOIN LATERAL (
-            SELECT other.account_id <> %(account_id)s OR other.state = 'claimed' AS is_gone
+            SELECT other.account_id <> %(account_id)s OR other.state = 'claimed' AS is_taken
             FROM aliases_names AS other
             WHERE other.realm = %(realm)s AND other.domain = wanted.domain AND other.key = wanted.key LIMIT 1
         ) AS found ON true
-        WHERE found.is_gone IS NOT TRUE
+        WHERE found.is_taken IS NOT TRUE
         ON CONFLICT (realm, domain, key) DO UPDATE
+        -- A reservation does not shorten a quarantine: if no claim follows, the quarantine goes on.
         SET alias_id = CASE WHEN name.until > excluded.until THEN name.alias_id ELSE excluded.alias_id END,
             state = CASE WHEN name.until > excluded.until THEN name.state ELSE excluded.state END,
             until = CASE WHEN name.until > excluded.until THEN name.until ELSE excluded.until END
         WHERE name.account_id = excluded.account_id AND name.state <> 'claimed'
         RETURNING domain, key, skeleton, xmax = 0 AS added
-    ), ours AS (
-        INSERT INTO aliases_skeletons AS look (realm, domain, skeleton, account_id, names)
+    -- 2. Count the added names with their skeletons, if these are the account's or nobody's.
+    ), counted AS (
+        INSERT INTO aliases_skeletons AS known (realm, domain, skeleton, account_id, names)
         SELECT %(realm)s, domain, skeleton, %(account_id)s, count(*) FILTER (WHERE added) FROM taken GROUP BY 2, 3
         ON CONFLICT (realm, domain, skeleton) DO UPDATE
-        SET account_id = excluded.account_id, names = look.names + excluded.names
-        WHERE look.account_id = excluded.account_id OR look.names = 0
+        SET account_id = excluded.account_id, names = known.names + excluded.names
+        WHERE known.account_id = excluded.account_id OR known.names = 0
         RETURNING domain, skeleton
     )
-    SELECT domain, key FROM taken JOIN ours USING (domain, skeleton)
+    -- 3. Only names that passed both are the account's; the caller rolls back if one is missing.
+    SELECT domain, key FROM taken JOIN counted USING (domain, skeleton)
 """
-# Under the locks of their looks, like all that changes names. What is quarantined stays so.
-LOCK_HELD = """
+# Quarantined names keep their state.
+LOCK_RESERVED = """
     SELECT realm, domain, skeleton FROM aliases_skeletons
     WHERE (realm, domain, skeleton) IN (
         SELECT name.realm, name.domain, name.skeleton
-        FROM unnest(%(domains)s::text[], %(keys)s::text[]) AS held (domain, key)
+        FROM unnest(%(domains)s::text[], %(keys)s::text[]) AS reserved (domain, key)
         JOIN aliases_names AS name
-          ON name.realm = %(realm)s AND name.domain = held.domain AND name.key = held.key
+          ON name.realm = %(realm)s AND name.domain = reserved.domain AND name.key = reserved.key
         WHERE name.account_id = %(account_id)s AND name.state = 'held'
     ) ORDER BY realm, domain, skeleton FOR UPDATE
 """
-LET_GO = """
+RELEASE = """
+    -- 1. Delete the account's reservations.
     WITH gone AS (
         DELETE FROM aliases_names AS name
-        USING unnest(%(domains)s::text[], %(keys)s::text[]) AS held (domain, key)
-        WHERE name.realm = %(realm)s AND name.domain = held.domain AND name.key = held.key
+        USING unnest(%(domains)s::text[], %(keys)s::text[]) AS reserved (domain, key)
+        WHERE name.realm = %(realm)s AND name.domain = reserved.domain AND name.key = reserved.key
           AND name.account_id = %(account_id)s AND name.state = 'held' RETURNING name.domain, name.skeleton
     )
-    UPDATE aliases_skeletons AS look SET names = look.names - over.names
-    FROM (SELECT domain, skeleton, count(*) AS names FROM gone GROUP BY 1, 2) AS over
-    WHERE look.realm = %(realm)s AND look.domain = over.domain AND look.skeleton = over.skeleton
+    -- 2. Subtract them from the numbers of names.
+    UPDATE aliases_skeletons AS skeleton SET names = skeleton.names - released.names
+    FROM (SELECT domain, skeleton, count(*) AS names FROM gone GROUP BY 1, 2) AS released
+    WHERE skeleton.realm = %(realm)s AND skeleton.domain = released.domain
+      AND skeleton.skeleton = released.skeleton
 """
-
-LOCK_KEPT = """
+LOCK_UNCLAIMED = """
     SELECT realm, domain, skeleton FROM aliases_skeletons
     WHERE realm = %(realm)s AND domain = %(domain)s AND skeleton IN (
         SELECT skeleton FROM aliases_names
         WHERE realm = %(realm)s AND domain = %(domain)s AND account_id = %(account_id)s AND state <> 'claimed'
     ) ORDER BY skeleton FOR UPDATE
 """
-# What is over hinders nobody, and is pruned like all that is.
-END_KEPT = """
+# An expired name is available, and pruned later.
+EXPIRE_UNCLAIMED = """
     UPDATE aliases_names SET until = %(now)s
     WHERE realm = %(realm)s AND domain = %(domain)s AND account_id = %(account_id)s
       AND state <> 'claimed' AND until > %(now)s
 """
 
 
-async def look_up(conn: Conn, *, realm: UUID, wanted: Sequence[Wanted], now: datetime) -> list[Found]:
-    """A row for each of the names that is not simply free."""
-    # Of what is asked for only the domain may be any text; on one of two lines nobody has a name.
-    sound = [each for each in wanted if "\n" not in each.domain]
-    lines = {name: "\n".join(column) for name, column in _columns(sound).items()}
-    async with conn.cursor(row_factory=class_row(Found)) as cursor:
-        await cursor.execute(LOOK_ONE_UP if len(sound) == 1 else LOOK_UP, {"realm": realm, "now": now, **lines})
+async def list_conflicts(
+    conn: Conn, *, realm: UUID, wanted: Sequence[WantedName], now: datetime
+) -> list[NameConflict]:
+    """Return the names that are not available to every account."""
+    # Only the domain can be any text; one with a line break has no names.
+    valid = [each for each in wanted if "\n" not in each.domain]
+    lines = {name: "\n".join(column) for name, column in _columns(valid).items()}
+    async with conn.cursor(row_factory=class_row(NameConflict)) as cursor:
+        await cursor.execute(
+            FIND_CONFLICT if len(valid) == 1 else LIST_CONFLICTS, {"realm": realm, "now": now, **lines}
+        )
         return await cursor.fetchall()
 
 
-async def lock_looks(
-    conn: Conn, *, realm: UUID, account_id: UUID, wanted: Sequence[Wanted], now: datetime
+async def lock_skeletons(
+    conn: Conn, *, realm: UUID, account_id: UUID, wanted: Sequence[WantedName], now: datetime
 ) -> None:
-    """Locks the looks of names for the transaction, and frees names of them whose hold or quarantine is over."""
-    cursor = await conn.execute(LOCK_LOOKS, {"realm": realm, "account_id": account_id, **_columns(wanted)})
-    await conn.execute(CLEAR_ENDED, {**_looks(await cursor.fetchall()), "now": now})
+    """Lock the skeletons of names until the transaction ends, and delete expired names with them."""
+    cursor = await conn.execute(LOCK_SKELETONS, {"realm": realm, "account_id": account_id, **_columns(wanted)})
+    await conn.execute(DELETE_EXPIRED, {**_skeletons(await cursor.fetchall()), "now": now})
 
 
-async def prune_ended(conn: Conn, *, now: datetime, limit: int) -> int:
-    """Frees `limit` names whose hold or quarantine is over, and what ended of their looks; their number."""
-    looks = _looks(await (await conn.execute(LOCK_ENDED, {"now": now, "limit": limit})).fetchall())
-    freed = await (await conn.execute(CLEAR_ENDED, {**looks, "now": now})).fetchone()
-    await conn.execute(DROP_LOOKS, looks)
-    return int(freed[0]) if freed else 0
-
-
-def _looks(rows: Sequence[TupleRow]) -> dict[str, list[object]]:
-    return {name: [row[at] for row in rows] for at, name in enumerate(("realms", "domains", "skeletons"))}
+async def prune_expired(conn: Conn, *, now: datetime, limit: int) -> int:
+    """Delete up to `limit` expired names, and their skeletons without names; return the number of names."""
+    locked = _skeletons(await (await conn.execute(LOCK_EXPIRED, {"now": now, "limit": limit})).fetchall())
+    deleted = await (await conn.execute(DELETE_EXPIRED, {**locked, "now": now})).fetchone()
+    await conn.execute(DELETE_UNUSED_SKELETONS, locked)
+    return int(deleted[0]) if deleted else 0
 
 
 async def take(
-    conn: Conn, *, realm: UUID, account_id: UUID, wanted: Sequence[Wanted], until: datetime | None
+    conn: Conn, *, realm: UUID, account_id: UUID, wanted: Sequence[AliasName], until: datetime | None
 ) -> set[Name]:
-    """Those of the names that are the account's now with their look: claimed, or held until a time."""
+    """Claim names, or reserve them until a time; return those that are the account's with their skeleton."""
     row = {"realm": realm, "account_id": account_id, "until": until, **_columns(wanted)}
     cursor = await conn.execute(TAKE, {**row, "alias_ids": [each.alias_id for each in wanted]})
     return {Name(*found) for found in await cursor.fetchall()}
 
 
-async def let_go(conn: Conn, *, realm: UUID, account_id: UUID, names: Sequence[Name]) -> None:
-    """Frees those of the names that the account holds."""
+async def release_reservations(conn: Conn, *, realm: UUID, account_id: UUID, names: Sequence[Name]) -> None:
+    """Delete the account's reservations of these names."""
     row = {"realm": realm, "account_id": account_id}
     columns = {"domains": [name.domain for name in names], "keys": [name.key for name in names]}
-    await conn.execute(LOCK_HELD, row | columns)
-    await conn.execute(LET_GO, row | columns)
+    await conn.execute(LOCK_RESERVED, row | columns)
+    await conn.execute(RELEASE, row | columns)
 
 
-async def end_kept(conn: Conn, *, realm: UUID, account_id: UUID, domain: str, now: datetime) -> None:
-    """Ends the account's holds and quarantines on the domain."""
+async def expire_reservations(conn: Conn, *, realm: UUID, account_id: UUID, domain: str, now: datetime) -> None:
+    """End the account's reservations and quarantines on the domain."""
     row = {"realm": realm, "account_id": account_id, "domain": domain, "now": now}
-    await conn.execute(LOCK_KEPT, row)
-    await conn.execute(END_KEPT, row)
+    await conn.execute(LOCK_UNCLAIMED, row)
+    await conn.execute(EXPIRE_UNCLAIMED, row)
 
 
-def _columns(wanted: Sequence[Wanted]) -> dict[str, list[str]]:
+def _columns(wanted: Sequence[WantedName]) -> dict[str, list[str]]:
     return {
         "domains": [each.domain for each in wanted],
         "keys": [each.key for each in wanted],
         "skeletons": [each.skeleton for each in wanted],
     }
+
+
+def _skeletons(rows: Sequence[TupleRow]) -> dict[str, list[object]]:
+    return {name: [row[at] for row in rows] for at, name in enumerate(("realms", "domains", "skeletons"))}

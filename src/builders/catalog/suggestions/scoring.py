@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from builders.aliases.records import Reason, ReservedClass, Rules
-from builders.aliases.service import judge
+from builders.aliases.service import validate_local_part
 from builders.catalog.records import CatalogDomain, Points, PriceTier, Suggestion
 from builders.catalog.suggestions.index import Fit, SuggestionIndex, trigrams
 from builders.catalog.words import LocalPart, domain_hack, greetings, remaining_words
@@ -89,7 +89,7 @@ def _domain_hacks(label: str, words: Sequence[str]) -> tuple[LocalPart, ...]:
 def _accepted(locals_: Iterable[LocalPart], domain: CatalogDomain) -> Iterator[_Accepted]:
     """Those that may be issued on domains of the same rules, since none in the index is too long."""
     for local in locals_:
-        validation = judge(local.text, domain=domain.domain, rules=domain.rules)
+        validation = validate_local_part(local.text, domain=domain.domain, rules=domain.rules)
         if validation.reason is Reason.OK:
             is_premium = validation.reserved_class is ReservedClass.PREMIUM
             points = local.weight - _length_cost(local.text)

@@ -6,7 +6,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from builders.aliases import service as aliases
-from builders.aliases.records import Alias, Name, Standing, Wanted
+from builders.aliases.records import Alias, Availability, Name, WantedName
 from builders.aliases.service import Reclaim, ReleaseTerms
 from builders.catalog import service as catalog
 from builders.catalog.records import CatalogDomain
@@ -32,7 +32,7 @@ class LiveState:
     """The live state of an account, as far as a manifest or a plan concerns it."""
 
     aliases: Sequence[Alias]
-    standings: Mapping[Name, Standing]  # of desired names that are not free
+    standings: Mapping[Name, Availability]  # of desired names that are not free
     domains: Mapping[str, CatalogDomain]  # on which names are claimed
     forwarded: Sequence[
         Alias
@@ -51,7 +51,7 @@ class LiveState:
 class DesiredNames:
     """The names of a manifest's aliases, by the rules of their domains."""
 
-    wanted: Sequence[Wanted]
+    wanted: Sequence[WantedName]
     own: frozenset[Name]  # names by which the account can have the aliases already
     destinations: frozenset[Name]
 
@@ -95,7 +95,7 @@ async def read_aliases(
     return replace(
         live,
         aliases=existing,
-        standings=await aliases.look_up(conn, account_id=account_id, realm=target.realm, wanted=wanted),
+        standings=await aliases.check_availability(conn, account_id=account_id, realm=target.realm, wanted=wanted),
         forwarded=await _list_forwarded(conn, target, names.destinations),
         overdue=await invoices.find_arrears(conn, account_id=account_id) if wanted else None,
         reclaims=await aliases.list_reclaims(
@@ -114,7 +114,7 @@ async def read_for_actions(
     account_id = target.account_id
     by_kind = {kind: [each for each in actions if each.kind is kind] for kind in Kind}
     places = [action.place for action in actions if action.place is not None]
-    wanted = [Wanted(domain=place.domain, key=place.key, skeleton=place.skeleton) for place in places]
+    wanted = [WantedName(domain=place.domain, key=place.key, skeleton=place.skeleton) for place in places]
     views = [each.after for each in actions if isinstance(each.after, AliasView)]
     mailboxes = [email for view in views for email in view.destinations]
     labels = {place.domain for place in places} | {email.rpartition("@")[2] for email in mailboxes}
@@ -130,7 +130,7 @@ async def read_for_actions(
             names=sorted({each.name for each in wanted}),
             alias_ids=[each.resource_id for each in by_kind[Kind.ALIAS] if each.resource_id is not None],
         ),
-        standings=await aliases.look_up(conn, account_id=account_id, realm=target.realm, wanted=wanted)
+        standings=await aliases.check_availability(conn, account_id=account_id, realm=target.realm, wanted=wanted)
         if wanted
         else {},
         domains=index.domains,
@@ -154,7 +154,9 @@ def list_project_ids(actions: Sequence[Action]) -> set[UUID]:
 async def _list_forwarded(conn: Conn, target: TargetAccount, names: frozenset[Name]) -> Sequence[Alias]:
     if not names:
         return ()
-    return await aliases.list_ahead(conn, realm=target.realm, account_id=target.account_id, names=sorted(names))
+    return await aliases.list_forwarded(
+        conn, realm=target.realm, account_id=target.account_id, names=sorted(names)
+    )
 
 
 async def _list_projects(

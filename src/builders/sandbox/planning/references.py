@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from builders.aliases import service as aliases
-from builders.aliases.records import Name, PriceInterval, Verdict
+from builders.aliases.records import Name, PriceInterval, Validation
 from builders.catalog import service as catalog
 from builders.catalog.records import Assets, CatalogDomain, DomainStatus, MailMode, Price, PriceTier
 from builders.domains.records import AccountDomain
@@ -62,9 +62,9 @@ class DomainIndex:
         """Return a domain written as an A-label or U-label, in upper or lower case."""
         return self.domains.get(catalog.find_a_label(written) or "")
 
-    def validate(self, domain: CatalogDomain, local_part: str) -> Verdict:
+    def validate(self, domain: CatalogDomain, local_part: str) -> Validation:
         """Return the result of the domain's rules for a local part."""
-        return aliases.judge(local_part, domain=domain.domain, rules=domain.rules)
+        return aliases.validate_local_part(local_part, domain=domain.domain, rules=domain.rules)
 
     def names(self, destinations: Sequence[str]) -> Iterator[Name]:
         """Yield the destinations that are names on these domains; name+tag is delivered to name."""

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from builders.aliases.records import Name, Wanted
+from builders.aliases.records import AliasName, Name
 from builders.kit.db.connections import Conn
 from builders.kit.values import ids
 from builders.sandbox.planning.live_state import LiveState
@@ -58,7 +58,7 @@ def list_tasks(plan: Plan, steps: Sequence[Step]) -> list[Task]:
     ]
 
 
-def wanted(tasks: Sequence[Task]) -> list[Wanted]:
+def wanted(tasks: Sequence[Task]) -> list[AliasName]:
     """Return the names that the tasks claim."""
     return aliases.wanted(tasks)
 

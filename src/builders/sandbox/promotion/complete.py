@@ -119,7 +119,7 @@ async def _release_reservations(conn: Conn, plan: Plan, steps: Sequence[Step]) -
     undone = [step for step in steps if step.status in {StepStatus.FAILED, StepStatus.SKIPPED}]
     if names := batches.claimed(batches.list_tasks(plan, undone)):
         realm = TargetAccount(account_id=plan.account_id).realm
-        await aliases.let_go(conn, realm=realm, account_id=plan.account_id, names=names)
+        await aliases.release_reservations(conn, realm=realm, account_id=plan.account_id, names=names)
 
 
 async def _bill(

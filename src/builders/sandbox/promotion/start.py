@@ -230,7 +230,7 @@ async def _reserve_names(conn: Conn, plan: Plan, steps: Sequence[Step]) -> None:
         return
     realm, until = TargetAccount(account_id=plan.account_id).realm, clock.now() + RESERVED
     try:
-        await aliases.hold(conn, realm=realm, account_id=plan.account_id, wanted=wanted, until=until)
+        await aliases.reserve_names(conn, realm=realm, account_id=plan.account_id, wanted=wanted, until=until)
     except aliases.NamesRefused as refused:
         blamed = batches.explain_refusal(plan.manifest, tasks, refused)
         raise _stale([(plan.actions[at].address, why.code, why.message) for at, why in blamed.items()]) from None

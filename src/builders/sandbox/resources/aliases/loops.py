@@ -17,7 +17,7 @@ _ORDER = list(ActionKind)
 
 def list_routes(existing: Sequence[Alias], known: DomainIndex) -> Routes:
     """Return where aliases forward mail: to names of known domains, and to each other on other domains."""
-    guessed = aliases.routes_of(existing)
+    guessed = aliases.map_routes(existing)
     return {
         alias.name: (
             *known.names(alias.destinations),
@@ -41,7 +41,7 @@ def drift(actions: Sequence[Action], live: LiveState) -> Iterator[Finding]:
             wanted[name] = action
     views = ((name, action.after) for name, action in wanted.items())
     routes |= {name: tuple(known.names(view.destinations)) for name, view in views if isinstance(view, AliasView)}
-    for name in aliases.endless(routes) & wanted.keys():
+    for name in aliases.find_looping_names(routes) & wanted.keys():
         yield Finding(code="destination_loop", address=wanted[name].address, message=LOOP)
 
 
@@ -52,7 +52,7 @@ def redirected(tasks: Sequence[Task]) -> list[Task]:
 
 def faults(tasks: Sequence[Task], existing: Sequence[Alias], found: Routes) -> dict[int, StepError]:
     """Return the tasks, executed already, that close a loop, by position; `found` are the routes from them."""
-    endless = aliases.endless(found)
+    endless = aliases.find_looping_names(found)
     looping = {alias.id for alias in existing if alias.name in endless}
     error = StepError(code="destination_loop", message=LOOP)
     return {task.position: error for task in tasks if task.resource_id in looping}

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from builders.aliases import service as aliases
-from builders.aliases.records import Alias, Name, Standing, Wanted
+from builders.aliases.records import Alias, Availability, Name, WantedName
 from builders.catalog import service as catalog
 from builders.sandbox.manifest import DesiredAlias, Manifest
 from builders.sandbox.planning import diffs
@@ -84,7 +84,7 @@ def collect(resolved: Sequence[ResolvedAlias]) -> DesiredNames:
     """Return the names to read from the live state."""
     return DesiredNames(
         wanted=[
-            Wanted(domain=name.domain, key=name.key, skeleton=each.decision.validation.skeleton)
+            WantedName(domain=name.domain, key=name.key, skeleton=each.decision.validation.skeleton)
             for each in resolved
             if (name := each.name) is not None
         ],
@@ -107,7 +107,7 @@ def match_existing(resolved: Sequence[ResolvedAlias], existing: Sequence[Alias])
 
 
 def find_errors(
-    resolved: Sequence[ResolvedAlias], routes: Routes, standings: Mapping[Name, Standing]
+    resolved: Sequence[ResolvedAlias], routes: Routes, standings: Mapping[Name, Availability]
 ) -> Iterator[Finding]:
     """Yield every error of the desired aliases; `routes` are the existing ones."""
     names = Counter(each.name for each in resolved)
@@ -115,7 +115,7 @@ def find_errors(
     for each in resolved:
         if each.name is not None:
             ahead.setdefault(each.name, []).extend(each.forwards)
-    endless = aliases.endless({**routes, **ahead})
+    endless = aliases.find_looping_names({**routes, **ahead})
     for each in resolved:
         if each.mine is None and (
             found := find_refusal(each.decision, standings.get(each.name) if each.name else None)
@@ -137,7 +137,7 @@ def find_errors(
             yield Finding(code="destination_loop", address=each.address, message=message)
 
 
-def find_refusal(decision: catalog.NameDecision, standing: Standing | None) -> tuple[str, str] | None:
+def find_refusal(decision: catalog.NameDecision, standing: Availability | None) -> tuple[str, str] | None:
     """Return code and message of why a name cannot be claimed, as the catalog's check has them; None if it can."""
     reason = decision.refusal or (standing.reason if standing else None)
     if reason is None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from builders.aliases.records import Alias, Name, ReservedClass, Verdict
+from builders.aliases.records import Alias, Name, ReservedClass, Validation
 from builders.aliases.service import Reclaim, ReleaseTerms
 from builders.catalog.records import CatalogDomain
 from builders.invoices.records import Charge, InvoiceStatus
@@ -16,7 +16,7 @@ from builders.sandbox.views import AliasView
 KEPT, UNDONE = "period_not_refunded", "claim_undone"
 
 
-def price(domain: CatalogDomain, validation: Verdict, live: LiveState) -> tuple[Price, Continued | None]:
+def price(domain: CatalogDomain, validation: Validation, live: LiveState) -> tuple[Price, Continued | None]:
     """Return the price of a claim, and the paid period that it continues at no charge.
 
     An account with an overdue invoice continues none: it claims no name that has a price.
@@ -53,7 +53,7 @@ def warnings(actions: Sequence[Action], terms: Mapping[UUID, ReleaseTerms]) -> I
     """Yield what becomes of the charges for each name that the actions release."""
     for action in actions:
         found = terms.get(action.resource_id) if action.resource_id is not None else None
-        if found is not None and isinstance(action.before, AliasView) and found.is_told:
+        if found is not None and isinstance(action.before, AliasView) and found.affects_charges:
             yield from _warnings(action.address, action.before.address, found)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from uuid import UUID
 
 from builders.aliases import service as aliases
-from builders.aliases.records import AliasChange, AliasSpec, Name, Wanted
+from builders.aliases.records import AliasChange, AliasName, AliasSpec, Name
 from builders.catalog import service as catalog
 from builders.domains import service as domains
 from builders.invoices import service as invoices
@@ -80,17 +80,17 @@ def _claim_drift(action: Action, live: LiveState, mine: set[Name]) -> Iterator[F
         yield Finding(code="price_changed", address=action.address, message=PRICE_CHANGED)
 
 
-def wanted(tasks: Sequence[Task]) -> list[Wanted]:
+def wanted(tasks: Sequence[Task]) -> list[AliasName]:
     """Return the names that the tasks claim."""
     return [
-        Wanted(
+        AliasName(
             domain=task.action.place.domain,
             key=task.action.place.key,
             skeleton=task.action.place.skeleton,
             alias_id=task.resource_id,
         )
         for task in tasks
-        if task.action.place is not None
+        if task.action.place is not None and task.resource_id is not None
     ]
 
 
@@ -110,12 +110,14 @@ async def execute(conn: Conn, batch: Batch) -> None:
     if len([kind for kind, tasks in by_kind.items() if tasks]) > 1:
         await aliases.lock_unchanged(conn, **owner, versions=there)
     if gone := _versions(by_kind[ActionKind.REPLACE] + by_kind[ActionKind.DELETE]):
-        await aliases.release(conn, **owner, realm=realm, versions=gone, quarantine=batch.parameters.quarantine)
+        await aliases.release_aliases(
+            conn, **owner, realm=realm, versions=gone, quarantine=batch.parameters.quarantine
+        )
     changing = by_kind[ActionKind.UPDATE] + by_kind[ActionKind.ADOPT]
     if changes := [each for task in changing for each in _changes(task, batch)]:
-        await aliases.update(conn, **owner, changes=changes)
+        await aliases.update_aliases(conn, **owner, changes=changes)
     if specs := [each for task in batch.tasks if task.action.action in CLAIMS for each in _specs(task, batch)]:
-        await aliases.create(conn, **owner, realm=realm, specs=specs)
+        await aliases.create_aliases(conn, **owner, realm=realm, specs=specs)
     await _check_loops(conn, batch)
     undone = {each.action.resource_id for each in batch.tasks if each.action.undoable_until is not None}
     await aliases.withdraw_charges(conn, **owner, alias_ids=gone, undone={each for each in undone if each})
@@ -135,8 +137,8 @@ async def _check_loops(conn: Conn, batch: Batch) -> None:
     if not redirected:
         return
     ids = [task.resource_id for task in redirected if task.resource_id]
-    existing = await aliases.keep_ahead(conn, realm=batch.target.realm, account_id=account_id, alias_ids=ids)
-    if not loops.faults(redirected, existing, aliases.routes_of(existing)):
+    existing = await aliases.lock_forwarded(conn, realm=batch.target.realm, account_id=account_id, alias_ids=ids)
+    if not loops.faults(redirected, existing, aliases.map_routes(existing)):
         return
     labels = {alias.domain for alias in existing}
     shown = await catalog.find_domains(conn, domains=labels)

@@ -1,20 +1,26 @@
-"""What the aliases answer."""
+"""Schemas of aliases."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, StrictBool
 from pydantic.config import JsonDict
 
-from builders.aliases.periods import ReleasedTerms
-from builders.aliases.records import AliasStatus, Confirmation, Destination, Owned
+from builders.aliases.billing import ReleasedTerms
+from builders.aliases.records import MAX_LABELS, AliasPatch, AliasStatus, OwnedAlias
+from builders.aliases.schemas.destinations import Mailbox
 from builders.invoices.records import Charge, InvoiceStatus
 from builders.kit.http.bodies import Reply, WriteReply, by_example
 from builders.kit.http.fields import AliasProjectId, Labels, Livemode, ManifestKey, ManifestName, UpdatedAt
+from builders.kit.http.merge_patches import PatchBody
 from builders.kit.http.pagination import Page
+from builders.kit.values import texts
 from builders.kit.values.money import Money
+from builders.kit.values.patches import UNSET
 
+MAX_DESTINATIONS = 10
+SUPPORT_MEMBERS = ("enabled", "note", "labels")  # that a support session can change
 _AT = "2026-01-05T09:30:00Z"
 _ALIAS: JsonDict = {
     "id": "0193a1b2-0000-7000-8000-000000000002",
@@ -58,16 +64,6 @@ _RELEASE: JsonDict = {
     ],
     "free_reclaim": {"until": "2027-01-05T09:30:00Z"},
 }
-_DESTINATION: JsonDict = {
-    "email": "ops@example.net",
-    "verified": False,
-    "verified_at": None,
-    "asked_at": _AT,
-    "asking_at": None,
-    "created_at": _AT,
-}
-
-
 _OUTCOMES = {
     InvoiceStatus.OPEN: "owed",
     InvoiceStatus.UNCOLLECTIBLE: "owed",
@@ -76,8 +72,60 @@ _OUTCOMES = {
 }
 
 
+def _no_default(schema: dict[str, Any]) -> None:
+    """Remove the default: an absent member does not change."""
+    schema.pop("default", None)
+
+
+Label = Annotated[str, Field(max_length=40), texts.OneLine]
+OPTIONAL = Field(json_schema_extra=_no_default)
+ABSENT: Any = None  # not a value of the member: null is refused
+
+
+class AliasUpdate(PatchBody):
+    """A merge patch of an alias (RFC 7396): an absent member stays as it is, null clears. At least one member."""
+
+    model_config = ConfigDict(
+        json_schema_extra=by_example(
+            {"destinations": ["ada@example.net", "ops@example.net"]},
+            {"enabled": False, "note": "On leave until May.", "labels": {"team": "ops", "old": None}},
+        )
+    )
+
+    destinations: Annotated[
+        list[Mailbox],
+        Field(
+            min_length=1,
+            max_length=MAX_DESTINATIONS,
+            json_schema_extra=_no_default,
+            description="All of them. The recipient of one that is new to the account has to confirm first.",
+        ),
+    ] = ABSENT
+    enabled: Annotated[StrictBool, OPTIONAL, Field(description="Whether mail is forwarded; null enables.")] = (
+        ABSENT
+    )
+    note: Annotated[
+        Annotated[str, Field(max_length=200), texts.OneLine] | None,
+        Field(description="Your own note; null removes it."),
+    ] = None
+    labels: Annotated[
+        dict[Label, Annotated[str, Field(max_length=500), texts.OneLine] | None] | None,
+        Field(max_length=MAX_LABELS, description="Merged with those there; null removes a label, or all."),
+    ] = None
+
+    def patch(self) -> AliasPatch:
+        """Return the record."""
+        unique = {email.lower(): email for email in self.destinations or ()}
+        return AliasPatch(
+            destinations=tuple(unique.values()) or UNSET,
+            enabled=UNSET if self.enabled is None else self.enabled,
+            note=self.patch_of("note", self.note),
+            labels=self.patch_of("labels", self.labels),
+        )
+
+
 class AliasPrice(Reply):
-    """What a name costs, and how often."""
+    """The price of a name, and its interval."""
 
     amount: Annotated[str, Field(description="An exact amount with all decimals of its currency.")]
     currency: Annotated[str, Field(description="ISO 4217 code.")]
@@ -95,20 +143,22 @@ class ManagedBy(Reply):
 
 
 class AliasDestination(Reply):
-    """Where a name forwards to."""
+    """A destination of a name."""
 
     email: Annotated[str, Field(description="Address of the recipient.")]
-    verified: Annotated[bool, Field(description="Whether its reader agreed; until then nothing is forwarded.")]
+    verified: Annotated[
+        bool, Field(description="Whether the recipient has confirmed; until then nothing is forwarded.")
+    ]
 
 
 class AliasReply(Reply):
-    """A name and where it forwards to."""
+    """A name and its destinations."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_ALIAS))
 
     id: Annotated[UUID, Field(description="Identifier of the alias.")]
     address: Annotated[str, Field(description="The whole address, `local_part@domain`.")]
-    local_part: Annotated[str, Field(description="What stands before the `@`, in lower case.")]
+    local_part: Annotated[str, Field(description="The part before the `@`, in lower case.")]
     domain: Annotated[str, Field(description="Domain of the address, as a lower-case A-label.")]
     type: Annotated[
         Literal["alias"], Field(description="Always `alias`: mail is forwarded. Other types can follow.")
@@ -129,10 +179,10 @@ class AliasReply(Reply):
     ]
     note: Annotated[str | None, Field(description="Your own note; null without one.")]
     labels: Labels
-    price: Annotated[AliasPrice, Field(description="As it was when the name was claimed.")]
+    price: Annotated[AliasPrice, Field(description="The price at the time of the claim.")]
     livemode: Livemode
     claimed_at: Annotated[datetime, Field(description="When the name was claimed.")]
-    renews_at: Annotated[datetime | None, Field(description="When it is paid for anew; null for `once`.")]
+    renews_at: Annotated[datetime | None, Field(description="When the next period starts; null for `once`.")]
     quarantined_until: Annotated[
         datetime | None, Field(description="Of a released name: until then only you can claim it again.")
     ]
@@ -141,13 +191,13 @@ class AliasReply(Reply):
 
 
 class ReleasedCharge(Reply):
-    """A line that charges for a name, and what became of it."""
+    """A charge for a name, and its outcome."""
 
-    invoice_id: Annotated[UUID, Field(description="Of the invoice that the line is on.")]
-    number: Annotated[str, Field(description="Of the invoice.")]
+    invoice_id: Annotated[UUID, Field(description="Identifier of the invoice.")]
+    number: Annotated[str, Field(description="Number of the invoice.")]
     amount: Annotated[Money, Field(description="With tax.")]
-    period_start: Annotated[datetime, Field(description="When the period begins that the line pays for.")]
-    period_end: Annotated[datetime | None, Field(description="null for what is paid once and kept.")]
+    period_start: Annotated[datetime, Field(description="Start of the period that is charged.")]
+    period_end: Annotated[datetime | None, Field(description="End of the period; null for `once`.")]
     outcome: Annotated[
         Literal["owed", "paid", "voided", "credited"],
         Field(description="`voided`: it is not owed. `credited`: what was paid for it is credit of the account."),
@@ -155,13 +205,13 @@ class ReleasedCharge(Reply):
 
 
 class FreeReclaim(Reply):
-    """Until when claiming a released name again costs nothing."""
+    """The time in which claiming a released name again is free."""
 
-    until: Annotated[datetime | None, Field(description="null for good.")]
+    until: Annotated[datetime | None, Field(description="The end of that time; null when it has none.")]
 
 
 class AliasRelease(AliasReply):
-    """A released name, and what became of what was charged for it."""
+    """A released name, and the outcome of its charges."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_RELEASE))
 
@@ -172,8 +222,8 @@ class AliasRelease(AliasReply):
     free_reclaim: Annotated[
         FreeReclaim | None,
         Field(
-            description="While claiming the name again costs nothing, as long as nobody else has it and its "
-            "invoice is paid in time; null when it costs its price."
+            description="While claiming the name again is free, as long as nobody else has it and its invoice is "
+            "paid in time; null when it costs its price."
         ),
     ]
 
@@ -184,66 +234,31 @@ class AliasWritten(AliasReply, WriteReply):
     model_config = ConfigDict(json_schema_extra=by_example({**_ALIAS, "version": 2, "warnings": []}))
 
 
-class DestinationReply(Reply):
-    """An address that names forward to, or did."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_DESTINATION))
-
-    email: Annotated[str, Field(description="Address of the recipient.")]
-    verified: Annotated[bool, Field(description="Whether the recipient agreed to receive forwarded mail.")]
-    verified_at: Annotated[datetime | None, Field(description="When the recipient agreed; null before.")]
-    asked_at: Annotated[datetime | None, Field(description="When its reader was last to be mailed.")]
-    asking_at: Annotated[
-        datetime | None,
-        Field(
-            description="When its turn to be asked comes, or earlier: the account has asked as many readers as it "
-            "may in a day. Else null."
-        ),
-    ]
-    created_at: Annotated[datetime, Field(description="When a name first forwarded to it.")]
+def alias_reply(owned: OwnedAlias, *, livemode: bool) -> AliasReply:
+    """Return the reply to a read."""
+    return AliasReply.from_record(owned.alias, **_computed(owned, livemode=livemode))
 
 
-class DestinationResent(DestinationReply, WriteReply):
-    """Whether the reader of a destination is asked again; not when they have agreed."""
-
-    model_config = ConfigDict(json_schema_extra=by_example({**_DESTINATION, "sent": True, "warnings": []}))
-
-    sent: Annotated[
-        bool, Field(description="Whether a message is sent; false when the recipient has agreed already.")
-    ]
+def written_reply(owned: OwnedAlias, *, livemode: bool) -> AliasWritten:
+    """Return the reply to a change."""
+    return AliasWritten.from_record(owned.alias, **_computed(owned, livemode=livemode))
 
 
-class DestinationConfirmed(Reply):
-    """What following the link has done."""
-
-    model_config = ConfigDict(json_schema_extra=by_example({"status": "confirmed", "email": "o***@example.net"}))
-
-    status: Annotated[
-        Literal["confirmed", "already_confirmed"],
-        Field(description="`already_confirmed` when the link was followed before."),
-    ]
-    email: Annotated[str, Field(description="The address, masked: `a***@example.net`.")]
-
-
-def shown(owned: Owned, *, livemode: bool) -> AliasReply:
-    """The answer to a read."""
-    return AliasReply.model_validate(_members(owned, livemode=livemode))
+def released_reply(owned: OwnedAlias, terms: ReleasedTerms, *, livemode: bool) -> AliasRelease:
+    """Return the reply to a release."""
+    return AliasRelease.from_record(
+        owned.alias,
+        **_computed(owned, livemode=livemode),
+        claim_undone=terms.is_undone,
+        charges=[_charge(each) for each in terms.charges],
+        free_reclaim=None if terms.period is None else {"until": terms.period.until},
+    )
 
 
-def written(owned: Owned, *, livemode: bool) -> AliasWritten:
-    """The answer to a change."""
-    return AliasWritten.model_validate(_members(owned, livemode=livemode))
-
-
-def released(owned: Owned, terms: ReleasedTerms, *, livemode: bool) -> AliasRelease:
-    """The answer to a release."""
-    return AliasRelease.model_validate(
-        {
-            **_members(owned, livemode=livemode),
-            "claim_undone": terms.is_undone,
-            "charges": [_charge(each) for each in terms.charges],
-            "free_reclaim": None if terms.period is None else {"until": terms.period.until},
-        }
+def page_reply(found: Page[OwnedAlias], *, livemode: bool) -> Page[AliasReply]:
+    """Return the reply to a list."""
+    return Page(
+        items=[alias_reply(each, livemode=livemode) for each in found.items], next_cursor=found.next_cursor
     )
 
 
@@ -252,45 +267,17 @@ def _charge(charge: Charge) -> ReleasedCharge:
     return ReleasedCharge.from_record(charge, outcome=outcome)
 
 
-def page(found: Page[Owned], *, livemode: bool) -> Page[AliasReply]:
-    """The answer to a list."""
-    return Page(items=[shown(each, livemode=livemode) for each in found.items], next_cursor=found.next_cursor)
-
-
-def _members(owned: Owned, *, livemode: bool) -> dict[str, object]:
+def _computed(owned: OwnedAlias, *, livemode: bool) -> dict[str, Any]:
+    """Return the members that are not attributes of the alias."""
     alias = owned.alias
     managed = alias.manifest is not None
     return {
-        "id": alias.id,
-        "address": alias.address,
-        "local_part": alias.local_part,
-        "domain": alias.domain,
         "type": "alias",
-        "project_id": alias.project_id,
         "managed_by": {"manifest": alias.manifest, "key": alias.manifest_key} if managed else None,
         "destinations": [{"email": email, "verified": email in owned.verified} for email in alias.destinations],
         "enabled": owned.enabled,
-        "status": alias.status,
-        "note": alias.note,
-        "labels": alias.labels,
         "price": {**alias.price.to_wire(), "interval": alias.interval},
         "livemode": livemode,
-        "claimed_at": alias.claimed_at,
         "renews_at": None if alias.status is AliasStatus.DELETED else alias.renews_at,
         "quarantined_until": owned.quarantined_until,
-        "updated_at": alias.updated_at,
-        "version": alias.version,
     }
-
-
-def resent(destination: Destination, *, sent: bool) -> DestinationResent:
-    """The answer to a resend."""
-    reply = DestinationReply.model_validate(destination)
-    return DestinationResent(sent=sent, **reply.model_dump())
-
-
-def confirmed(confirmation: Confirmation) -> DestinationConfirmed:
-    """The answer to a program that followed the link."""
-    return DestinationConfirmed(
-        status="already_confirmed" if confirmation.repeated else "confirmed", email=confirmation.email_masked
-    )

@@ -1,0 +1,186 @@
+"""The aliases of an account: list, read, change and release one at a time, by the rules of a manifest."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from uuid import UUID
+
+from builders.aliases import billing, claims, loops
+from builders.aliases.errors import AliasNotFound, AliasReleased, AliasSuspended
+from builders.aliases.records import (
+    LIVE,
+    MAX_LABELS,
+    Alias,
+    AliasChange,
+    AliasFilters,
+    AliasPatch,
+    AliasStatus,
+    OwnedAlias,
+)
+from builders.aliases.store import queries as store
+from builders.kit.db.connections import Conn
+from builders.kit.errors import Invalid
+from builders.kit.http.callers import Actor, ImpersonationForbidden
+from builders.kit.http.etags import WriteCondition
+from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.values import clock
+from builders.kit.values.patches import UNSET, set_members
+
+ASK_OPERATOR = "Ask the operator why it is suspended."
+
+
+async def list_owned(
+    conn: Conn, *, realm: UUID = LIVE, account_id: UUID, filters: AliasFilters, page: PageRequest
+) -> Page[OwnedAlias]:
+    """Return the account's aliases, newest first; released ones only if the filter says so."""
+    rows = await store.list_page(
+        conn,
+        realm=realm,
+        account_id=account_id,
+        filters=filters,
+        after=page.before_id,
+        limit=page.limit + 1,
+        now=clock.now(),
+    )
+    return page.cut(rows, lambda each: [str(each.alias.id)])
+
+
+async def get_alias(
+    conn: Conn, *, realm: UUID = LIVE, account_id: UUID, alias_id: UUID, lock: bool = False
+) -> OwnedAlias:
+    """Return an alias of the account, active or released. Raises AliasNotFound."""
+    found = await store.find(
+        conn, realm=realm, account_id=account_id, alias_id=alias_id, now=clock.now(), lock=lock
+    )
+    if found is None:
+        raise AliasNotFound
+    return found
+
+
+async def update_alias(
+    conn: Conn,
+    *,
+    realm: UUID = LIVE,
+    account_id: UUID,
+    alias_id: UUID,
+    actor: Actor,
+    expected: WriteCondition,
+    patch: AliasPatch,
+) -> OwnedAlias:
+    """Change an alias, and publish alias.updated, unless the patch changes nothing; return the alias.
+
+    Raises AliasNotFound, VersionMismatch, AliasSuspended, AliasReleased, Invalid for a forwarding loop, and
+    ImpersonationForbidden for other destinations in a support session.
+    """
+    await store.lock_routes(conn, account_id=account_id)
+    before = await get_alias(conn, realm=realm, account_id=account_id, alias_id=alias_id, lock=True)
+    expected.check(of=before.alias.id, version=before.alias.version)
+    _check_changeable(before)
+    current = _current_fields(before)
+    wanted = _patched(current, patch)
+    if wanted == current:
+        return before
+    if wanted.destinations != current.destinations:
+        _check_actor(actor)
+        await _check_loops(conn, realm, account_id, before.alias, wanted)
+    await claims.update_aliases(conn, account_id=account_id, changes=[wanted])
+    return await get_alias(conn, realm=realm, account_id=account_id, alias_id=alias_id)
+
+
+async def release_alias(
+    conn: Conn,
+    *,
+    realm: UUID = LIVE,
+    account_id: UUID,
+    alias_id: UUID,
+    actor: Actor,
+    expected: WriteCondition,
+    quarantine: timedelta,
+    cooling_off: timedelta,
+) -> OwnedAlias:
+    """Release an alias, and publish alias.deleted, unless it was released before; return the alias.
+
+    Withdraws the charges for later periods, and all charges of the claim within the cooling-off period. Raises
+    AliasNotFound, VersionMismatch, AliasSuspended for an alias that the operator suspended, and
+    ImpersonationForbidden in a support session.
+    """
+    before = await get_alias(conn, realm=realm, account_id=account_id, alias_id=alias_id, lock=True)
+    if before.alias.status is AliasStatus.DELETED:
+        return before
+    expected.check(of=before.alias.id, version=before.alias.version)
+    if actor.type == "support":
+        raise ImpersonationForbidden(
+            "A support session cannot release names.", next_action="The account's holder can."
+        )
+    if before.alias.is_blocked:  # another claim would end the suspension
+        raise AliasSuspended("The operator suspended this name: it cannot be released.", next_action=ASK_OPERATOR)
+    versions = {before.alias.id: before.alias.version}
+    terms = await billing.list_release_terms(
+        conn, account_id=account_id, aliases=[before.alias], cooling_off=cooling_off
+    )
+    undone = {alias_id for alias_id, each in terms.items() if each.undoable_until is not None}
+    await claims.release_aliases(
+        conn, realm=realm, account_id=account_id, versions=versions, quarantine=quarantine
+    )
+    await billing.withdraw_charges(conn, account_id=account_id, alias_ids=versions, undone=undone)
+    return await get_alias(conn, realm=realm, account_id=account_id, alias_id=alias_id)
+
+
+def _check_changeable(owned: OwnedAlias) -> None:
+    if owned.alias.status is AliasStatus.SUSPENDED:
+        raise AliasSuspended(
+            "A suspended alias cannot be changed.",
+            next_action=ASK_OPERATOR if owned.alias.is_blocked else "Pay its invoice, and it is restored.",
+        )
+    if owned.alias.status is AliasStatus.DELETED:
+        raise AliasReleased("The alias was released.", next_action="Claim the name again with a manifest.")
+
+
+def _current_fields(owned: OwnedAlias) -> AliasChange:
+    """Return a change that changes nothing."""
+    alias = owned.alias
+    settings = {**alias.settings(), "enabled": owned.enabled}
+    return AliasChange(
+        id=alias.id,
+        version=alias.version,
+        manifest=alias.manifest,
+        manifest_key=alias.manifest_key,
+        project_id=alias.project_id,
+        **settings,
+    )
+
+
+def _patched(current: AliasChange, patch: AliasPatch) -> AliasChange:
+    members = set_members(patch)
+    if patch.labels is not UNSET:
+        members["labels"] = _merged_labels(current.labels, patch.labels)
+    if patch.destinations is not UNSET:
+        members["destinations"] = list(patch.destinations)
+    return replace(current, **members)
+
+
+def _merged_labels(labels: Mapping[str, str], sent: Mapping[str, str | None] | None) -> Mapping[str, str]:
+    if sent is None:
+        return {}
+    merged = {name: value for name, value in {**labels, **sent}.items() if value is not None}
+    if sent and len(merged) > MAX_LABELS:
+        raise Invalid(("body", "labels"), f"An alias has at most {MAX_LABELS} labels.", "too_long")
+    return merged
+
+
+def _check_actor(actor: Actor) -> None:
+    if actor.type == "support":  # mail of a name can give access to other accounts of its owner
+        raise ImpersonationForbidden(
+            "A support session cannot change destinations.", next_action="The account's holder can."
+        )
+
+
+async def _check_loops(conn: Conn, realm: UUID, account_id: UUID, before: Alias, wanted: AliasChange) -> None:
+    """Raise Invalid for a destination that forwards mail back to the alias, or into another loop."""
+    alias = replace(before, destinations=wanted.destinations)
+    names = sorted({name for email in wanted.destinations for name in loops.list_spellings(email)})
+    forwarded = await loops.lock_forwarded(conn, realm=realm, account_id=account_id, names=names)
+    found = [alias, *(each for each in forwarded if each.id != alias.id)]
+    if alias.name in loops.find_looping_names(loops.map_routes(found)):
+        message = "Mail to it would go round in a circle of aliases."
+        raise Invalid(("body", "destinations"), message, "destination_loop")

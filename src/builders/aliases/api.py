@@ -1,0 +1,262 @@
+"""Handlers of /v1/aliases and /v1/aliases/destinations."""
+
+from datetime import timedelta
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from fastapi import Path, Query, Request
+from starlette.responses import Response
+
+from builders.aliases import service as aliases
+from builders.aliases.errors import (
+    AliasNotFound,
+    AliasReleased,
+    AliasSuspended,
+    ConfirmationTooSoon,
+    DestinationNotFound,
+)
+from builders.aliases.records import LIVE, AliasFilters, AliasStatus, Confirmation, Destination
+from builders.aliases.schemas import aliases as schemas, destinations as destination_schemas
+from builders.kit.db.connections import Database, Pool, Reads, Tx
+from builders.kit.errors import DatabaseBusy, DatabaseUnavailable, Problem, TokenInvalid, problems
+from builders.kit.http import forms, html
+from builders.kit.http.bodies import ReplyWithHeaders
+from builders.kit.http.callers import Caller, ImpersonationForbidden, needs
+from builders.kit.http.dependencies import KeyringDep, SettingsDep
+from builders.kit.http.etags import READ_RESPONSES, WRITE_RESPONSES, IfMatch, with_etag
+from builders.kit.http.forms import FormToken
+from builders.kit.http.idempotency import InFlight
+from builders.kit.http.pagination import Page, PageQuery, PageReply
+from builders.kit.http.prefetch import CHANGES_STATE, PrefetchRefused, refuse_prefetch
+from builders.kit.http.resource_ids import ResourceId
+from builders.kit.http.routes import Router
+from builders.kit.limits.policies import Policy, declare, rate_limit
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.values.domain_names import find_a_label
+
+router = Router(prefix="/v1/aliases", tags=["aliases"], beyond=True)
+destinations_router = Router(prefix="/v1/aliases/destinations", tags=["aliases"], beyond=True)
+AliasId = Annotated[UUID, Path(description="Identifier of the alias."), ResourceId(AliasNotFound)]
+Reader = Annotated[Caller, needs("aliases:read")]
+Writer = Annotated[Caller, needs("aliases:write", support=schemas.SUPPORT_MEMBERS)]
+Releaser = Annotated[Caller, needs("aliases:write")]
+# A support session can send another confirmation, but cannot change the destination.
+Resender = Annotated[Caller, needs("aliases:write", support=("email",))]
+router.refuse(
+    "POST",
+    "",
+    remedy="Names are claimed in two steps: POST /v1/sandbox/plan with the names in a manifest, then POST "
+    "/v1/sandbox/promote with the plan's id and digest and a live key.",
+)
+# No 304: a confirmation changes the reply but not the version, which counts the changes of the owner.
+TAGGED: dict[int | str, dict[str, Any]] = {200: READ_RESPONSES[200]}
+CONFIRM_PAGE = "/v1/aliases/destinations/confirm/page"
+# Besides the limits of each address, which the database counts.
+RESEND = declare(
+    Policy(name="destinations", quota=30, window_s=600, by="account", counts="Confirmations that are sent again.")
+)
+PAGE: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
+
+
+def realm_of(caller: Caller) -> UUID:
+    """Return the realm of the caller's names."""
+    return LIVE if caller.mode == "live" else caller.account_id
+
+
+@router.get("", response_model=PageReply[schemas.AliasReply])
+async def list_aliases(
+    caller: Reader,
+    conn: Reads,
+    page: PageQuery,
+    domain: Annotated[str | None, Query(max_length=253, description="In either form.")] = None,
+    status: Annotated[
+        Literal["active", "disabled", "suspended", "deleted"] | None,
+        Query(description="All but `deleted` when absent."),
+    ] = None,
+    project_id: Annotated[UUID | None, Query(description="Only names of this project.")] = None,
+    manifest: Annotated[str | None, Query(max_length=63, description="That manages them.")] = None,
+    q: Annotated[str | None, Query(max_length=320, description="How the address begins.")] = None,
+) -> Page[schemas.AliasReply]:
+    """List the account's names, newest first. With a test key those of its sandbox."""
+    filters = AliasFilters(
+        domain=domain and (find_a_label(domain) or domain),
+        status=AliasStatus(status) if status else None,
+        project_id=project_id,
+        manifest=manifest,
+        q=q and q.strip().lower(),
+    )
+    found = await aliases.list_owned(
+        conn, realm=realm_of(caller), account_id=caller.account_id, filters=filters, page=page
+    )
+    return schemas.page_reply(found, livemode=caller.mode == "live")
+
+
+@router.get("/{alias_id}", response_model=schemas.AliasReply, responses={**TAGGED, **problems(AliasNotFound)})
+async def get(alias_id: AliasId, caller: Reader, conn: Reads) -> ReplyWithHeaders:
+    """Read one name, also a released one."""
+    found = await aliases.get_alias(conn, realm=realm_of(caller), account_id=caller.account_id, alias_id=alias_id)
+    reply = schemas.alias_reply(found, livemode=caller.mode == "live")
+    return with_etag(reply, of=found.alias.id, version=found.alias.version)
+
+
+@router.patch(
+    "/{alias_id}",
+    response_model=schemas.AliasWritten,
+    responses={
+        **WRITE_RESPONSES,
+        **problems(AliasNotFound, AliasSuspended, AliasReleased, ImpersonationForbidden),
+    },
+)
+async def change(
+    alias_id: AliasId, body: schemas.AliasUpdate, caller: Writer, conn: Tx, if_match: IfMatch
+) -> ReplyWithHeaders:
+    """Change the destinations or other members of a name: a merge patch. The rules are those of a manifest."""
+    changed = await aliases.update_alias(
+        conn,
+        realm=realm_of(caller),
+        account_id=caller.account_id,
+        alias_id=alias_id,
+        actor=caller.actor,
+        expected=if_match,
+        patch=body.patch(),
+    )
+    reply = schemas.written_reply(changed, livemode=caller.mode == "live")
+    return with_etag(reply, of=changed.alias.id, version=changed.alias.version)
+
+
+@router.delete(
+    "/{alias_id}",
+    response_model=schemas.AliasRelease,
+    responses={**WRITE_RESPONSES, **problems(AliasNotFound, AliasSuspended, ImpersonationForbidden)},
+)
+async def release(
+    alias_id: AliasId, caller: Releaser, conn: Tx, settings: SettingsDep, if_match: IfMatch
+) -> ReplyWithHeaders:
+    """Release a name: for a while only you can claim it again. A second request changes nothing.
+
+    A release soon after the claim undoes the claim, once for each name: it is not owed. A later release does not
+    refund the paid period; claiming the name again within it is free. `charges` has the outcome of each charge. A
+    name that the operator suspended cannot be released.
+    """
+    released = await aliases.release_alias(
+        conn,
+        realm=realm_of(caller),
+        account_id=caller.account_id,
+        alias_id=alias_id,
+        actor=caller.actor,
+        expected=if_match,
+        quarantine=timedelta(days=settings.quarantine_days),
+        cooling_off=timedelta(hours=settings.cooling_off_hours),
+    )
+    terms = await aliases.get_released_terms(conn, account_id=caller.account_id, alias=released.alias)
+    reply = schemas.released_reply(released, terms, livemode=caller.mode == "live")
+    return with_etag(reply, of=released.alias.id, version=released.alias.version)
+
+
+@destinations_router.get("", response_model=PageReply[destination_schemas.DestinationReply])
+async def list_destinations(
+    caller: Reader, conn: Reads, page: PageQuery, settings: SettingsDep
+) -> Page[Destination]:
+    """List the addresses that the account's names forward to, or did, and whether their recipients confirmed."""
+    most = settings.confirmations_per_day
+    return await aliases.list_destinations(conn, account_id=caller.account_id, page=page, most=most)
+
+
+@destinations_router.post(
+    "/resend",
+    response_model=destination_schemas.DestinationResent,
+    responses=problems(DestinationNotFound, ConfirmationTooSoon, InFlight),
+    dependencies=[rate_limit(RESEND)],
+)
+async def resend_confirmation(
+    body: destination_schemas.DestinationResend, caller: Resender, conn: Tx, settings: SettingsDep
+) -> destination_schemas.DestinationResent:
+    """Send another confirmation to a destination, unless its recipient has confirmed."""
+    sent, destination = await aliases.resend_confirmation(
+        conn, account_id=caller.account_id, email=body.email, most=settings.confirmations_per_day
+    )
+    return destination_schemas.resent_reply(destination, sent=sent)
+
+
+@destinations_router.get(
+    "/confirm",
+    response_model=destination_schemas.DestinationConfirmed,
+    responses=problems(TokenInvalid, PrefetchRefused, DatabaseUnavailable, DatabaseBusy),
+    dependencies=[CHANGES_STATE],
+)
+async def confirm_destination(
+    request: Request,
+    token: Annotated[str, Query(min_length=8, description="The token of the mailed link.")],
+    database: Pool,
+    keys: KeyringDep,
+) -> ReplyWithHeaders | Response:
+    """Public confirm link of a destination: its recipient agrees to receive mail.
+
+    With `Accept: application/json` the request confirms at once. Without it, the answer is a page (`text/html`)
+    whose button confirms: mail scanners follow links too.
+    """
+    try:
+        refuse_prefetch(request)
+        if _is_program(request):
+            reply = destination_schemas.confirmed_reply(await _confirm(database, keys, token))
+            return ReplyWithHeaders(reply, html.NEGOTIATED)
+        return await _question_page(database, keys, token) or _thanks(await _confirm(database, keys, token))
+    except (TokenInvalid, PrefetchRefused) as refusal:
+        return _refused(request, refusal)
+
+
+@destinations_router.post(
+    "/confirm/page",
+    response_class=Response,
+    responses={**problems(TokenInvalid), **forms.FORM_RESPONSES, **PAGE},
+    openapi_extra=dict(forms.TOKEN_FORM_BODY),
+)
+async def confirm_destination_page(
+    request: Request, token: FormToken, database: Pool, keys: KeyringDep
+) -> Response:
+    """Confirm a destination with the button of the link's page. The token is the only credential."""
+    try:
+        return _thanks(await _confirm(database, keys, token))
+    except TokenInvalid as refusal:
+        return _refused(request, refusal)
+
+
+async def _confirm(database: Database, keyring: Keyring, token: str) -> Confirmation:
+    async with database.transaction() as conn:
+        return await aliases.confirm_destination(conn, keyring=keyring, token=token)
+
+
+def _is_program(request: Request) -> bool:
+    """Return whether a program asks for JSON; mail scanners accept anything, as browsers do."""
+    return "application/json" in request.headers.get("accept", "").lower() and not html.wants_html(request)
+
+
+async def _question_page(database: Database, keyring: Keyring, token: str) -> Response | None:
+    """Return a page with a button; None for a link that was used before.
+
+    Mail scanners open links in complete browsers, and must not confirm in place of the recipient.
+    """
+    async with database.connection() as conn:
+        address = await aliases.find_unconfirmed(conn, keyring=keyring, token=token)
+    if address is None:
+        return None
+    paragraphs = [
+        f"Somebody, hopefully you, wants mail to be forwarded to {address}.",
+        "If that was not you, close this page: nothing is forwarded to you.",
+    ]
+    button = html.Form(action=CONFIRM_PAGE, label="Yes, forward it", fields={"token": token})
+    return html.page("May mail be forwarded to you?", paragraphs, button=button)
+
+
+def _thanks(confirmation: Confirmation) -> Response:
+    said = "was confirmed before" if confirmation.repeated else "is confirmed"
+    paragraph = f"The address {confirmation.email_masked} {said}. You can close this page."
+    return html.page("Thank you", [paragraph])
+
+
+def _refused(request: Request, refusal: Problem) -> Response:
+    refusal.headers |= html.NEGOTIATED
+    if not html.wants_html(request):
+        return refusal.response()
+    paragraphs = [refusal.detail, "The owner of the name can send you a new link."]
+    return html.page("This did not work", paragraphs, status=refusal.status, headers=refusal.headers)

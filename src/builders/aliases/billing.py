@@ -1,0 +1,249 @@
+"""What a name costs: renewals, the terms of a release, and free reclaims of released names.
+
+Renewal: the invoice and the next renewal are written in one transaction, under the lock of the names, so that no
+period is billed twice. Free names renew without an invoice, and so do those of a sandbox. A suspended name is
+renewed after it is restored.
+
+Release: an account that claims its released name again within the paid period continues the period; the alias
+keeps its id, price and renewal. A release within the cooling-off period undoes the claim, which is then not owed;
+this is possible once for each account and name.
+"""
+
+from calendar import monthrange
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from builders.aliases.errors import PricesChanged
+from builders.aliases.records import Alias, AliasSpec, Name, PriceInterval
+from builders.aliases.store import billing as store
+from builders.aliases.store.billing import Claim, DueRenewal, ReleasedName
+from builders.identity import service as identity
+from builders.invoices import service as invoices
+from builders.invoices.records import Charge, InvoiceStatus, NewLine, Seller
+from builders.invoices.service import PaidPeriod
+from builders.kit.db.connections import Conn
+from builders.kit.values import clock
+from builders.kit.values.money import Money
+
+MONTHS = {PriceInterval.MONTH: 1, PriceInterval.YEAR: 12}
+AHEAD_YEAR, AHEAD_MONTH = timedelta(days=30), timedelta(days=7)
+TO_PAY = timedelta(days=7)  # at least, between an invoice and its due date
+ACCOUNTS_AT_ONCE = 500
+NAMES_AT_ONCE = 2_000  # of an account, and so lines of an invoice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reclaim:
+    """A released name whose paid period continues if its account claims it again."""
+
+    alias_id: UUID
+    period: PaidPeriod
+    price: Money  # of the next renewal
+    interval: PriceInterval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseTerms:
+    """The consequences of a release for the charges of a name."""
+
+    charges: Sequence[Charge]  # owed or paid, oldest first
+    period: PaidPeriod | None  # in which a reclaim is free
+    undoable_until: datetime | None  # the end of the cooling-off period; None if a release does not undo the claim
+
+    @property
+    def affects_charges(self) -> bool:
+        """Return whether something is owed, paid or undone."""
+        return bool(self.charges) or self.period is not None or self.undoable_until is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleasedTerms:
+    """The consequences of a past release for the charges of a name."""
+
+    charges: Sequence[Charge]  # for periods that have not ended, oldest first
+    is_undone: bool  # the claim
+    period: PaidPeriod | None  # in which a reclaim is free
+
+
+def add_months(at: datetime, months: int) -> datetime:
+    """Return the same day so many calendar months later, or the last day of a shorter month."""
+    year, month = divmod(at.year * 12 + at.month - 1 + months, 12)
+    return at.replace(year=year, month=month + 1, day=min(at.day, monthrange(year, month + 1)[1]))
+
+
+def next_renewal(*, claimed_at: datetime, renews_at: datetime, interval: PriceInterval) -> datetime:
+    """Return the renewal after this one, counted from the claim: 31 January, 28 February, 31 March."""
+    step = MONTHS[interval]
+    passed = (renews_at.year - claimed_at.year) * 12 + renews_at.month - claimed_at.month
+    periods = max(passed // step, 0)
+    while (found := add_months(claimed_at, periods * step)) <= renews_at:
+        periods += 1
+    return found
+
+
+async def list_due_accounts(conn: Conn, *, after: UUID) -> Sequence[UUID]:
+    """Return up to ACCOUNTS_AT_ONCE accounts with names to renew and ids after `after`."""
+    now = clock.now()
+    return await store.list_due_accounts(
+        conn, after=after, year=now + AHEAD_YEAR, month=now + AHEAD_MONTH, limit=ACCOUNTS_AT_ONCE
+    )
+
+
+async def renew_aliases(conn: Conn, *, account_id: UUID, seller: Seller) -> int:
+    """Renew names of the account that are due, with one invoice per currency; return their number."""
+    now = clock.now()
+    due = await store.lock_due(
+        conn, account_id=account_id, year=now + AHEAD_YEAR, month=now + AHEAD_MONTH, limit=NAMES_AT_ONCE
+    )
+    until = {
+        each.id: next_renewal(claimed_at=each.claimed_at, renews_at=each.renews_at, interval=each.interval)
+        for each in due
+    }
+    await store.set_renewals(conn, account_id=account_id, due=due, until=until)
+    real = await identity.find_real_accounts(conn, account_ids=[account_id])
+    if real.get(account_id) == account_id:
+        await _issue_invoices(conn, account_id=account_id, seller=seller, due=due, until=until)
+    return len(due)
+
+
+async def _issue_invoices(
+    conn: Conn, *, account_id: UUID, seller: Seller, due: Sequence[DueRenewal], until: dict[UUID, datetime]
+) -> None:
+    owed: defaultdict[str, list[DueRenewal]] = defaultdict(list)
+    for each in due:
+        if each.price.amount:
+            owed[each.price.currency].append(each)
+    for currency, names in sorted(owed.items()):
+        await invoices.issue(
+            conn,
+            account_id=account_id,
+            is_test=False,
+            seller=seller,
+            lines=[_line(each, until[each.id]) for each in names],
+            currency=currency,
+            due_at=max(min(each.renews_at for each in names), clock.now() + TO_PAY),
+        )
+
+
+def _line(name: DueRenewal, until: datetime) -> NewLine:
+    return NewLine(
+        description=f"{name.address}, 1 {name.interval}",
+        alias_id=name.id,
+        quantity=1,
+        unit_amount=name.price,
+        period_start=name.renews_at,
+        period_end=until,
+    )
+
+
+async def list_reclaims(
+    conn: Conn, *, account_id: UUID, names: Collection[Name], lock: bool = False
+) -> Mapping[Name, Reclaim]:
+    """Return the names whose paid period the account can continue, in at most two statements.
+
+    With `lock`, the released aliases and their invoices cannot change until the transaction ends.
+    """
+    if not names:
+        return {}
+    now = clock.now()
+    released = await store.list_released(conn, account_id=account_id, names=names, now=now, lock=lock)
+    charges = await invoices.list_charges(
+        conn, account_id=account_id, alias_ids=[each.id for each in released], lock=lock
+    )
+    found: dict[Name, Reclaim] = {}
+    for each in released:
+        period = _period(charges.get(each.id, ()), each, now)
+        name = Name(each.domain, each.key)
+        if period is not None and (name not in found or period.end > found[name].period.end):
+            found[name] = Reclaim(alias_id=each.id, period=period, price=each.price, interval=each.interval)
+    return found
+
+
+def _period(charges: Sequence[Charge], name: Alias | ReleasedName, now: datetime) -> PaidPeriod | None:
+    """Return the current period of a name.
+
+    A name without an invoice has one too: its promotion was not billed yet, and is billed when it resumes.
+    """
+    period, start = invoices.find_paid_period(charges, now=now), name.claimed_at
+    if period is not None or any(each.period_start <= start for each in charges):
+        return period
+    until = next_renewal(claimed_at=start, renews_at=start, interval=name.interval) if name.renews_at else None
+    return PaidPeriod(until=until) if until is None or until > now else None
+
+
+async def check_prices(conn: Conn, *, account_id: UUID, specs: Sequence[AliasSpec]) -> None:
+    """Raise PricesChanged unless exactly the specs with a current paid period continue it; lock these periods."""
+    priced = [each for each in specs if each.continues or each.price.amount]
+    reclaims = await list_reclaims(conn, account_id=account_id, names={each.name for each in priced}, lock=True)
+    wrong = {each.name for each in priced if _continued(each) != _continuable(reclaims.get(each.name))}
+    if wrong:
+        raise PricesChanged(frozenset(wrong))
+
+
+def _continued(spec: AliasSpec) -> tuple[UUID, datetime | None] | None:
+    return (spec.id, spec.paid_until) if spec.continues else None
+
+
+def _continuable(reclaim: Reclaim | None) -> tuple[UUID, datetime | None] | None:
+    return None if reclaim is None else (reclaim.alias_id, reclaim.period.until)
+
+
+async def list_release_terms(
+    conn: Conn, *, account_id: UUID, aliases: Collection[Alias], cooling_off: timedelta
+) -> Mapping[UUID, ReleaseTerms]:
+    """Return the terms of a release now for each alias with a price, in at most two statements."""
+    now = clock.now()
+    priced = [each for each in aliases if each.price.amount]
+    charges = await invoices.list_charges(conn, account_id=account_id, alias_ids=[each.id for each in priced])
+    recent = {each.name for each in priced if each.claimed_at + cooling_off > now}
+    used = await store.list_used(conn, account_id=account_id, names=recent) if recent else frozenset[Name]()
+    terms: dict[UUID, ReleaseTerms] = {}
+    for each in priced:
+        found = charges.get(each.id, ())
+        owed = [charge for charge in found if charge.status is not InvoiceStatus.VOID and not charge.is_credited]
+        # A name that was claimed a moment ago has no invoice yet.
+        is_undoable = each.name in recent - used and (not found or any(map(_is_withdrawable, owed)))
+        terms[each.id] = ReleaseTerms(
+            charges=owed,
+            period=None if is_undoable else _period(found, each, now),
+            undoable_until=each.claimed_at + cooling_off if is_undoable else None,
+        )
+    return terms
+
+
+async def get_released_terms(conn: Conn, *, account_id: UUID, alias: Alias) -> ReleasedTerms:
+    """Return the terms of a past release: what became of the charges."""
+    found = await invoices.list_charges(conn, account_id=account_id, alias_ids=[alias.id])
+    charges = found.get(alias.id, ())
+    is_undone = await store.is_undone(conn, account_id=account_id, alias_id=alias.id)
+    continues = bool(alias.price.amount) and not is_undone
+    period = _period(charges, alias, clock.now()) if continues else None
+    return ReleasedTerms(charges=charges, is_undone=is_undone, period=period)
+
+
+def _is_withdrawable(charge: Charge) -> bool:
+    return charge.status in {InvoiceStatus.OPEN, InvoiceStatus.PAID}
+
+
+async def withdraw_charges(
+    conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID], undone: Collection[UUID] = ()
+) -> None:
+    """Withdraw the charges that are not owed for released names; call it last in the transaction of the release.
+
+    These are charges for later periods, and all charges of the `undone` claims. Publishes the events of
+    `invoices.withdraw_charges`.
+    """
+    now = clock.now()
+    if undone:
+        undone = await store.mark_undone(conn, account_id=account_id, alias_ids=undone, now=now)
+    if alias_ids:
+        await invoices.withdraw_charges(conn, account_id=account_id, alias_ids=alias_ids, at=now, undone=undone)
+
+
+async def lock_claims(conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID]) -> Mapping[UUID, Claim]:
+    """Return the claims of aliases, active or released; block other releases until the transaction ends."""
+    found = await store.lock_claims(conn, account_id=account_id, alias_ids=alias_ids)
+    return {each.id: each for each in found}

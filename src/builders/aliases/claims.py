@@ -1,0 +1,273 @@
+"""Claim, change, release and suspend aliases in sets. A set costs the same number of statements as one alias."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from psycopg import Rollback
+
+from builders.aliases import billing
+from builders.aliases.errors import AliasesChanged, KeysTaken, NamesRefused
+from builders.aliases.events import (
+    ALIAS_CREATED,
+    ALIAS_DELETED,
+    ALIAS_RESTORED,
+    ALIAS_SUSPENDED,
+    ALIAS_UPDATED,
+    AliasData,
+    AliasStopped,
+)
+from builders.aliases.records import (
+    LIVE,
+    Alias,
+    AliasChange,
+    AliasName,
+    AliasSpec,
+    Availability,
+    Name,
+    NameState,
+    Reason,
+    WantedName,
+)
+from builders.aliases.store import aliases as store, billing as billing_store, destinations, names as registry
+from builders.aliases.store.aliases import ChangedAlias
+from builders.identity import service as identity
+from builders.invoices import service as invoices
+from builders.invoices.records import InvoiceStatus, Stage
+from builders.kit.db.connections import Conn
+from builders.kit.events import outbox
+from builders.kit.events.outbox import Event
+from builders.kit.values import clock, ids
+from builders.mail import service as mail
+
+PRUNE_BATCH = 1000
+
+_REASON_OF_STATE = {
+    NameState.CLAIMED: Reason.TAKEN,
+    NameState.QUARANTINED: Reason.QUARANTINED,
+    NameState.HELD: Reason.HELD,
+}
+
+
+async def check_availability(
+    conn: Conn, *, realm: UUID, wanted: Sequence[WantedName], account_id: UUID = ids.NIL
+) -> dict[Name, Availability]:
+    """Return why names are not available; available ones are absent. One statement.
+
+    Reservations, quarantines and confusable names of the account itself do not count; NIL is no account.
+    """
+    found = await registry.list_conflicts(conn, realm=realm, wanted=wanted, now=clock.now())
+    unavailable: dict[Name, Availability] = {}
+    for each in found:
+        name, is_own = Name(each.domain, each.key), each.account_id == account_id
+        if each.state is None:
+            if not is_own:
+                unavailable[name] = Availability(reason=Reason.CONFUSABLE)
+        elif not is_own or each.state == NameState.CLAIMED:
+            reason = _REASON_OF_STATE[NameState(each.state)]
+            unavailable[name] = Availability(reason=reason, until=each.until)
+    return unavailable
+
+
+async def reserve_names(
+    conn: Conn, *, realm: UUID = LIVE, account_id: UUID, wanted: Sequence[AliasName], until: datetime
+) -> None:
+    """Reserve names for the account until a time, all or none. Raises NamesRefused."""
+    await _take_names(conn, realm=realm, account_id=account_id, wanted=wanted, until=until)
+
+
+async def release_reservations(conn: Conn, *, realm: UUID = LIVE, account_id: UUID, names: Sequence[Name]) -> None:
+    """End the account's reservations of names; claimed and quarantined names stay. Idempotent."""
+    await registry.release_reservations(conn, realm=realm, account_id=account_id, names=names)
+
+
+async def expire_reservations(conn: Conn, *, realm: UUID, account_id: UUID, domain: str) -> None:
+    """End the account's reservations and quarantines on a domain; claimed names stay."""
+    await registry.expire_reservations(conn, realm=realm, account_id=account_id, domain=domain, now=clock.now())
+
+
+async def prune_names(conn: Conn) -> int:
+    """Delete up to PRUNE_BATCH expired reservations and quarantines; return their number."""
+    return await registry.prune_expired(conn, now=clock.now(), limit=PRUNE_BATCH)
+
+
+async def create_aliases(conn: Conn, *, realm: UUID = LIVE, account_id: UUID, specs: Sequence[AliasSpec]) -> None:
+    """Claim names, all or none; publish alias.created for each.
+
+    Unique keys decide: if two accounts claim a name concurrently, one succeeds and the other gets NamesRefused.
+    Raises KeysTaken if a manifest key belongs to another alias, and PricesChanged unless exactly those specs
+    continue a paid period that can. The caller has locked the account's routes, and checks for loops (`loops`).
+    """
+    now = clock.now()
+    await billing.check_prices(conn, account_id=account_id, specs=specs)
+    wanted = [
+        AliasName(domain=spec.domain, key=spec.key, skeleton=spec.skeleton, alias_id=spec.id) for spec in specs
+    ]
+    await _take_names(conn, realm=realm, account_id=account_id, wanted=wanted, until=None)
+    await _check_keys(conn, account_id, specs)
+    if fresh := [each for each in specs if not each.continues]:
+        await store.insert(conn, account_id=account_id, specs=fresh, now=now)
+    if continued := [each for each in specs if each.continues]:
+        await store.revive(conn, account_id=account_id, specs=continued, now=now)
+    await _replace_destinations(conn, account_id, specs)
+    events = [(account_id, _event_data(spec, spec.domain, spec.local_part)) for spec in specs]
+    await outbox.publish_many(conn, ALIAS_CREATED, events)
+
+
+async def update_aliases(conn: Conn, *, account_id: UUID, changes: Sequence[AliasChange]) -> None:
+    """Change aliases that still have their version, all or none; publish alias.updated for each.
+
+    One call can swap keys of a manifest. Raises AliasesChanged, and KeysTaken if a key belongs to an alias that is
+    not in `changes`. The caller has locked the account's routes, and checks for loops (`loops`).
+    """
+    now = clock.now()
+    versions = {change.id: change.version for change in changes}
+    await lock_unchanged(conn, account_id=account_id, versions=versions)
+    await _check_keys(conn, account_id, changes)
+    updated = await store.update(conn, account_id=account_id, changes=changes, now=now)
+    await _replace_destinations(conn, account_id, changes)
+    events = [(account_id, _event_data(change, *updated[change.id])) for change in changes]
+    await outbox.publish_many(conn, ALIAS_UPDATED, events)
+
+
+async def release_aliases(
+    conn: Conn,
+    *,
+    realm: UUID = LIVE,
+    account_id: UUID,
+    versions: Mapping[UUID, int],
+    quarantine: timedelta,
+) -> None:
+    """Release aliases that still have their version, all or none; publish alias.deleted for each.
+
+    Only the account can claim the names before the quarantine ends. The caller ends its transaction with
+    `withdraw_charges`. Raises AliasesChanged.
+    """
+    now = clock.now()
+    await lock_unchanged(conn, account_id=account_id, versions=versions)
+    released = await store.release(
+        conn, realm=realm, account_id=account_id, alias_ids=list(versions), until=now + quarantine, now=now
+    )
+    events = [(account_id, _event_data(alias, alias.domain, alias.local_part)) for alias in released]
+    await outbox.publish_many(conn, ALIAS_DELETED, events)
+
+
+async def lock_unchanged(conn: Conn, *, account_id: UUID, versions: Mapping[UUID, int]) -> None:
+    """Lock aliases that still have their version, by id, until the transaction ends. Raises AliasesChanged."""
+    unchanged = await store.lock_unchanged(conn, account_id=account_id, versions=versions)
+    if changed := versions.keys() - unchanged:
+        raise AliasesChanged(frozenset(changed))
+
+
+async def list_aliases(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    manifest: str | None = None,
+    names: Sequence[Name] = (),
+    alias_ids: Sequence[UUID] = (),
+) -> list[Alias]:
+    """Return the account's aliases that the manifest manages, and those with one of the names or ids."""
+    return await store.list_aliases(
+        conn, account_id=account_id, manifest=manifest, names=names, alias_ids=alias_ids
+    )
+
+
+async def clear_aliases(conn: Conn, *, account_id: UUID) -> int:
+    """Delete all aliases of a sandbox account, without quarantines and events; return their number.
+
+    Raises ValueError for a live account.
+    """
+    await identity.require_sandbox_account(conn, account_id=account_id)
+    return await store.clear(conn, account_id=account_id)
+
+
+async def settle_invoice(conn: Conn, *, account_id: UUID, invoice_id: UUID, quarantine: timedelta) -> None:
+    """Suspend, restore or release the names of an invoice, by its current status. Idempotent.
+
+    The status decides and not the event, which can come twice, late or after a later one. Publishes
+    alias.suspended, alias.restored or alias.deleted for each name. Raises InvoiceNotFound.
+    """
+    await billing_store.lock_invoice(conn, account_id=account_id, invoice_id=invoice_id)
+    invoice = await invoices.get_invoice(conn, account_id=account_id, invoice_id=invoice_id)
+    if invoice.status in {InvoiceStatus.PAID, InvoiceStatus.VOID}:
+        restored = await billing_store.restore(conn, account_id=account_id, invoice_id=invoice_id, now=clock.now())
+        await _publish_stopped(conn, ALIAS_RESTORED, account_id, invoice_id, restored)
+    elif invoice.status is InvoiceStatus.UNCOLLECTIBLE:
+        versions = await billing_store.lock_aliases(conn, account_id=account_id, alias_ids=invoice.alias_ids)
+        real = await identity.find_real_accounts(conn, account_ids=[account_id])
+        realm = LIVE if real.get(account_id, account_id) == account_id else account_id
+        await release_aliases(conn, realm=realm, account_id=account_id, versions=versions, quarantine=quarantine)
+        await billing.withdraw_charges(conn, account_id=account_id, alias_ids=versions)
+    elif invoice.status is InvoiceStatus.OPEN and invoice.stage >= Stage.GRACE_ENDED:
+        suspended = await billing_store.suspend(
+            conn, account_id=account_id, invoice_id=invoice_id, alias_ids=invoice.alias_ids, now=clock.now()
+        )
+        await _publish_stopped(conn, ALIAS_SUSPENDED, account_id, invoice_id, suspended)
+
+
+async def _publish_stopped(
+    conn: Conn, event: Event, account_id: UUID, invoice_id: UUID, aliases: Sequence[ChangedAlias]
+) -> None:
+    data = [_event_data(each, each.domain, each.local_part) for each in aliases]
+    await outbox.publish_many(
+        conn, event, [(account_id, AliasStopped.of(each, invoice_id=invoice_id)) for each in data]
+    )
+
+
+async def _take_names(
+    conn: Conn, *, realm: UUID, account_id: UUID, wanted: Sequence[AliasName], until: datetime | None
+) -> None:
+    """Claim names, or reserve them until a time, all or none. Raises NamesRefused."""
+    await registry.lock_skeletons(conn, realm=realm, account_id=account_id, wanted=wanted, now=clock.now())
+    refused = {each.name for each in wanted}
+    async with conn.transaction():  # a savepoint: a refusal undoes the names taken so far
+        refused -= await registry.take(conn, realm=realm, account_id=account_id, wanted=wanted, until=until)
+        if refused:
+            raise Rollback
+    if refused:
+        found = await check_availability(conn, realm=realm, wanted=wanted, account_id=account_id)
+        raise NamesRefused({name: found.get(name, Availability(reason=Reason.TAKEN)) for name in refused})
+
+
+async def _check_keys(conn: Conn, account_id: UUID, wanted: Sequence[AliasSpec | AliasChange]) -> None:
+    if taken := await store.list_taken_keys(conn, account_id=account_id, wanted=wanted):
+        raise KeysTaken(taken)
+
+
+async def _replace_destinations(conn: Conn, account_id: UUID, forwards: Sequence[AliasChange | AliasSpec]) -> None:
+    """Replace the destinations of aliases; recipients of new addresses have to confirm (`confirmations`).
+
+    The account's own verified address is confirmed. So is every address of a sandbox, which delivers no mail.
+    """
+    now, own, is_sandbox, is_live = clock.now(), None, False, True
+    try:
+        account = await identity.get_account(conn, account_id=account_id)
+    except identity.AccountNotFound:
+        real = await identity.find_real_accounts(conn, account_ids=[account_id])
+        is_live, is_sandbox = False, account_id in real
+    else:
+        own = account.email if account.email_verified_at else None
+    await destinations.replace(
+        conn,
+        account_id=account_id,
+        forwards=forwards,
+        own=own,
+        verified_at=now if is_sandbox else None,
+        wanted_at=now if is_live else None,
+        now=now,
+    )
+
+
+def _event_data(alias: AliasSpec | AliasChange | ChangedAlias, domain: str, local_part: str) -> AliasData:
+    return AliasData(
+        id=alias.id,
+        address=f"{local_part}@{domain}",
+        local_part=local_part,
+        domain=domain,
+        enabled=alias.enabled,
+        destinations=[mail.mask(email) for email in alias.destinations],
+        manifest=alias.manifest,
+        manifest_key=alias.manifest_key,
+        project_id=alias.project_id,
+    )

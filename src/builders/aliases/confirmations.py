@@ -1,0 +1,249 @@
+"""Recipient confirmation: mail to an address is forwarded after its recipient follows a link.
+
+A confirmation is requested in the destination's row. It waits for two limits: the daily limit of the account
+(`Settings.confirmations_per_day`), and then the limits of the mailbox, which count the confirmations of all
+accounts and ignore tags. So neither many accounts nor many tags can flood a recipient. An account learns only of
+its own requests: other accounts' requests can delay its mail, but not the dates that it reads. An address that
+bounced gets no confirmation for a week, and a recipient who opted out gets none (`mail`).
+"""
+
+import secrets
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from builders.aliases.errors import ConfirmationTooSoon, DestinationNotFound
+from builders.aliases.events import DESTINATION_VERIFIED, DestinationVerified
+from builders.aliases.records import Confirmation, Destination
+from builders.aliases.store import confirmations as store, destinations
+from builders.aliases.store.confirmations import DueConfirmation, SentConfirmation, WaitingDestination
+from builders.kit.db.connections import Conn, Database
+from builders.kit.errors import TokenInvalid
+from builders.kit.events import outbox
+from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.jobs import queue
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
+from builders.kit.values.accounts import ALL_ACCOUNTS, AccountSelection
+from builders.mail import service as mail
+from builders.mail.service import VerifyDestination
+
+SEND_TASK = "aliases.ask"
+PATH = "/v1/aliases/destinations/confirm"
+LINK_LIFETIME = timedelta(hours=72)
+GAP = timedelta(minutes=15)  # between two confirmations to an address
+DAY = timedelta(days=1)
+BOUNCE_PAUSE = timedelta(days=7)  # after a bounce: the mailbox may be created in the meantime
+MAX_PER_ADDRESS, MAX_PER_MAILBOX = 5, 10  # confirmations in a day: of one account, and of all
+BATCH = 100  # confirmations in a transaction
+LINK_RETENTION = timedelta(days=30)  # after they expired
+PRUNE_BATCH = 10_000
+TOKEN_BYTES = 32
+LINK_PURPOSE = "aliases.link"  # of the keyring
+
+
+async def send_due_confirmations(
+    database: Database, *, keyring: Keyring, settings: Settings, account_id: AccountSelection = ALL_ACCOUNTS
+) -> None:
+    """Send the confirmations that are due, in transactions of BATCH; a later call continues an interrupted one."""
+    await admit_waiting(database, most=settings.confirmations_per_day, account_id=account_id)
+    sent = BATCH
+    while sent >= BATCH:
+        async with database.transaction() as conn:
+            sent = await _send_batch(conn, keyring, settings, account_id)
+
+
+async def admit_waiting(database: Database, *, most: int, account_id: AccountSelection = ALL_ACCOUNTS) -> None:
+    """Admit waiting destinations, in transactions of BATCH; a later call continues an interrupted one."""
+    may_be_more = True
+    while may_be_more:
+        async with database.transaction() as conn:
+            may_be_more = await admit_batch(conn, most=most, account_id=account_id, now=clock.now())
+
+
+async def admit_batch(conn: Conn, *, most: int, account_id: AccountSelection, now: datetime) -> bool:
+    """Admit waiting destinations, up to the daily limit of each account; return whether there may be more.
+
+    A batch costs the same number of statements as one destination.
+    """
+    day_ago = now - DAY
+    found = await store.list_waiting(conn, account_id=account_id, most=most, day_ago=day_ago, limit=BATCH)
+    if not found:
+        return False
+    idle = [each for each in found if not each.is_used]
+    wanted = [each for each in found if each.is_used]
+    counts = Counter(each.account_id for each in wanted)
+    free = await store.take_quota(conn, wanted=counts, most=most, now=now, day_ago=day_ago)
+    due: list[WaitingDestination] = []
+    for each in wanted:
+        if free[each.account_id]:
+            free[each.account_id] -= 1
+            due.append(each)
+    await store.admit(conn, due=due, now=now)
+    await store.cancel_waiting(conn, idle=idle)
+    # If none was admitted, a concurrent transaction has taken the quota: the next call does the rest.
+    return len(found) == BATCH and bool(due or idle)
+
+
+async def _send_batch(conn: Conn, keyring: Keyring, settings: Settings, account_id: AccountSelection) -> int:
+    now = clock.now()
+    found = await store.list_due(
+        conn, account_id=account_id, now=now, bounced_since=now - BOUNCE_PAUSE, limit=BATCH
+    )
+    if not found:
+        return 0
+    wanted = [each for each in found if each.alias is not None and not each.bounced]
+    await store.cancel_due(conn, idle=[each for each in found if each not in wanted])
+    free = await store.reserve_mailboxes(
+        conn,
+        mailboxes=[each.mailbox for each in wanted],
+        now=now,
+        gap_ago=now - GAP,
+        day_ago=now - DAY,
+        most=MAX_PER_MAILBOX,
+    )
+    first = {each.mailbox: each for each in reversed(wanted) if each.mailbox in free}
+    late = [each for each in wanted if first.get(each.mailbox) is not each]
+    await store.postpone(conn, late=late, now=now, soon=now + GAP)
+    await _send(conn, keyring, settings, due=list(first.values()), now=now)
+    return len(found)
+
+
+async def _send(
+    conn: Conn, keyring: Keyring, settings: Settings, *, due: Sequence[DueConfirmation], now: datetime
+) -> None:
+    """Mail a new link to each; it replaces the previous link and the message of it that was not sent yet."""
+    tokens, expires_at = [secrets.token_urlsafe(TOKEN_BYTES) for _ in due], now + LINK_LIFETIME
+    digests = [keyring.hash_token(LINK_PURPOSE, token) for token in tokens]
+    await store.replace_links(conn, due=due, digests=digests, expires_at=expires_at)
+    sent = []
+    for each, token in zip(due, tokens, strict=True):
+        if each.message_id is not None:
+            await mail.withdraw(conn, account_id=each.account_id, message_id=each.message_id)
+        link = f"{settings.url}{PATH}?token={token}"
+        message_id = await mail.send(
+            conn,
+            keyring=keyring,
+            account_id=each.account_id,
+            to=each.email,
+            template=VerifyDestination(link=link, address=each.email, alias=each.alias or ""),
+            expires_at=expires_at,
+        )
+        sent.append(SentConfirmation(due=each, message_id=message_id))
+    await store.record_sent(conn, sent=sent, now=now)
+
+
+async def resend_confirmation(conn: Conn, *, account_id: UUID, email: str, most: int) -> tuple[bool, Destination]:
+    """Request another confirmation unless the recipient has confirmed; return whether one is requested.
+
+    `most` is the daily limit of the account. The result does not reveal requests of other accounts or an opt-out:
+    the mail can leave later, or never. Raises DestinationNotFound, ConfirmationTooSoon.
+    """
+    found = await _find(conn, account_id=account_id, email=email, most=most)
+    if found is None:
+        raise DestinationNotFound("None of your names has this destination.")
+    if found.verified:
+        return False, found
+    now = clock.now()
+    if not await store.request(
+        conn,
+        account_id=account_id,
+        email=email,
+        now=now,
+        gap_ago=now - GAP,
+        day_ago=now - DAY,
+        most=MAX_PER_ADDRESS,
+    ):
+        await _refuse_resend(conn, account_id, email, now)
+    await queue.defer(conn, SEND_TASK, once=f"{SEND_TASK} {account_id}", account_id=str(account_id))
+    return True, await _find(conn, account_id=account_id, email=email, most=most) or found
+
+
+async def _refuse_resend(conn: Conn, account_id: UUID, email: str, now: datetime) -> None:
+    """Raise ConfirmationTooSoon, unless a confirmation is requested already."""
+    sent = await store.list_requests(conn, account_id=account_id, email=email, day_ago=now - DAY)
+    at = max(
+        sent[-1] + GAP if sent else now, sent[-MAX_PER_ADDRESS] + DAY if len(sent) >= MAX_PER_ADDRESS else now
+    )
+    if at > now:
+        raise ConfirmationTooSoon(
+            "A confirmation was sent a short time ago, or the limit of the day is reached.",
+            retry_after=max(1, -int((now - at).total_seconds() // 1)),
+            next_action="Ask the recipient to check the spam folder, or send it again later.",
+        )
+
+
+async def find_unconfirmed(conn: Conn, *, keyring: Keyring, token: str) -> str | None:
+    """Return the address that a link confirms; None if the link was used. Raises TokenInvalid."""
+    link = await destinations.find_link(conn, digests=keyring.hashes(LINK_PURPOSE, token), now=clock.now())
+    if link is None:
+        raise _invalid_link()
+    return None if link.used_at is not None else link.email
+
+
+async def confirm_destination(conn: Conn, *, keyring: Keyring, token: str) -> Confirmation:
+    """Confirm the destination of a link; publish alias.destination_verified.
+
+    Idempotent until the link expires or is replaced by a newer one. Raises TokenInvalid.
+    """
+    now, digests = clock.now(), keyring.hashes(LINK_PURPOSE, token)
+    link = await destinations.find_link(conn, digests=digests, now=now)
+    if link is None:
+        raise _invalid_link()
+    used = await destinations.use_link(conn, account_id=link.account_id, digests=digests, now=now)
+    if used:
+        await verify_destination(conn, account_id=link.account_id, email=link.email)
+    elif link.used_at is None and await destinations.find_link(conn, digests=digests, now=now) is None:
+        raise _invalid_link()  # replaced by a concurrent transaction
+    return Confirmation(email_masked=mail.mask(link.email), repeated=not used)
+
+
+async def verify_destination(conn: Conn, *, account_id: UUID, email: str) -> None:
+    """Mark a destination of the account as confirmed; publish alias.destination_verified. Idempotent."""
+    now = clock.now()
+    for each in await destinations.verify(conn, account_id=account_id, email=email, now=now):
+        aliases = await destinations.mark_changed(conn, account_id=account_id, emails=[each])
+        data = DestinationVerified(email=mail.mask(each), verified_at=now, aliases=aliases)
+        await outbox.publish(conn, DESTINATION_VERIFIED, account_id=account_id, data=data)
+
+
+async def record_bounce(conn: Conn, *, account_id: UUID, message_id: UUID) -> None:
+    """Record that a confirmation bounced: the address gets no other one for BOUNCE_PAUSE."""
+    await store.record_bounce(conn, account_id=account_id, message_id=message_id, now=clock.now())
+
+
+async def list_destinations(conn: Conn, *, account_id: UUID, page: PageRequest, most: int) -> Page[Destination]:
+    """Return the account's destinations by address, also those without an alias."""
+    now, after = clock.now(), str(page.after[0]) if page.after else ""
+    rows = await destinations.list_page(
+        conn,
+        account_id=account_id,
+        after=after,
+        limit=page.limit + 1,
+        most=most,
+        now=now,
+        day_ago=now - DAY,
+    )
+    return page.cut(rows, lambda each: [each.email])
+
+
+async def _find(conn: Conn, *, account_id: UUID, email: str, most: int) -> Destination | None:
+    now = clock.now()
+    return await destinations.find(conn, account_id=account_id, email=email, most=most, now=now, day_ago=now - DAY)
+
+
+async def prune_confirmations(database: Database) -> None:
+    """Delete links that expired a month ago, and mailboxes that were last mailed a day ago."""
+    now = clock.now()
+    async with database.connection() as conn:
+        while await store.prune(conn, links_before=now - LINK_RETENTION, asks_before=now - DAY, limit=PRUNE_BATCH):
+            pass
+
+
+def _invalid_link() -> TokenInvalid:
+    return TokenInvalid(
+        "The link is no longer valid: it has expired, or a newer one was sent.",
+        next_action="Ask the owner of the name for a new link.",
+    )

@@ -1,0 +1,217 @@
+"""The rules for names: which local parts a domain can have, and which words are reserved or blocked. Pure.
+
+The registry (`claims.check_availability`) decides separately whether a name is taken, reserved or confusable.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from typing import Self
+
+from builders.aliases.local_parts import SHAPE, fault, key, mend, normalize, skeleton, squash, unmask
+from builders.aliases.records import (
+    MAX_LOCAL_PART,
+    Detail,
+    Reason,
+    ReservedClass,
+    Rules,
+    SeparatorPolicy,
+    Validation,
+)
+
+MAX_ADDRESS = 254  # octets, RFC 5321 section 4.5.3.1.3: a path of 256 without its brackets
+_MAX_INPUT = 256  # characters: a longer text could only be a name with blanks around it, and is refused unread
+_SHORT = 3  # characters: names confusable with a word so short are allowed, such as `mls` for `mis`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReservedGroup:
+    """Reserved names that share a class, a source and a reason."""
+
+    name: str
+    reserved_class: ReservedClass
+    source: str
+    why: str  # ends the sentence "`admin` is reserved: ..."
+    words: tuple[str, ...]
+    patterns: tuple[str, ...]  # with one `*`, at the start or the end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReservedWord:
+    """One word or pattern of a group, as written in the data."""
+
+    text: str
+    group: ReservedGroup
+
+    def covers(self, key: str, squashed: str) -> bool:
+        """Return whether a key with the same unmasked form is this word or confusable with it.
+
+        Only the word itself is premium: names that are confusable with it have no higher price.
+        """
+        word = squash(self.text)
+        if self.group.reserved_class is ReservedClass.PREMIUM:
+            return key == word
+        return len(word) > _SHORT or skeleton(squashed) == skeleton(word)
+
+
+class _Affixes:
+    """Patterns as unmasked prefixes and suffixes."""
+
+    def __init__(self, folded: Iterable[tuple[str, ReservedWord]]) -> None:
+        self._entries = tuple(folded)
+        self._starts = tuple(fold[:-1] for fold, _ in self._entries if fold.endswith("*"))
+        self._ends = tuple(fold[1:] for fold, _ in self._entries if fold.startswith("*"))
+
+    def find(self, text: str) -> ReservedWord | None:
+        """Return the first pattern that the unmasked text matches."""
+        if not (text.startswith(self._starts) or text.endswith(self._ends)):  # fast, and nearly always true
+            return None
+        return next(entry for fold, entry in self._entries if _fits(text, fold))
+
+
+def _fits(text: str, fold: str) -> bool:
+    return text.startswith(fold[:-1]) if fold.endswith("*") else text.endswith(fold[1:])
+
+
+def _hyphenated(text: str) -> str:
+    """Return the text with a hyphen for every separator."""
+    return text.replace(".", "-").replace("_", "-")
+
+
+class ReservedNames:
+    """The reserved groups and blocked words, indexed by key."""
+
+    def __init__(self, *, groups: Iterable[ReservedGroup], words: Iterable[str], anywhere: Iterable[str]) -> None:
+        self.groups = tuple(groups)
+        patterns = [ReservedWord(text=text, group=group) for group in self.groups for text in group.patterns]
+        self._words: dict[str, ReservedWord] = {}
+        for entry in (ReservedWord(text=word, group=group) for group in self.groups for word in group.words):
+            other = self._words.setdefault(unmask(squash(entry.text)), entry)
+            if other is not entry:
+                raise ValueError(f"{entry.text!r} in {entry.group.name} is {other.text!r} in {other.group.name}")
+        self._joined = _Affixes((unmask(p.text), p) for p in patterns if "-" not in p.text)
+        self._hyphened = _Affixes((unmask(p.text), p) for p in patterns if "-" in p.text)
+        self._all_joined = _Affixes((unmask(squash(p.text)), p) for p in patterns)
+        self._blocked = frozenset(unmask(word) for word in words)
+        self._blocked_anywhere = re.compile("|".join(re.escape(unmask(word)) for word in anywhere) or "(?!)")
+
+    @classmethod
+    def load(cls) -> Self:
+        """Return the names in reserved.toml."""
+        data = tomllib.loads(files("builders.aliases").joinpath("reserved.toml").read_text("utf-8"))
+        groups = [
+            ReservedGroup(
+                name=group["name"],
+                reserved_class=ReservedClass(group["class"]),
+                source=group["source"],
+                why=group["why"],
+                words=tuple(group["words"]),
+                patterns=tuple(group.get("patterns", ())),
+            )
+            for group in data["group"]
+        ]
+        return cls(groups=groups, words=data["blocked"]["words"], anywhere=data["blocked"]["anywhere"])
+
+    def find(self, key: str, *, hyphens_count: bool = True) -> ReservedWord | None:
+        """Return the word or pattern that reserves this key or gives it another price.
+
+        It depends only on the key, so that all spellings of a name have the same result. If the domain ignores
+        hyphens (`hyphens_count=False`), the hyphens of patterns are ignored too. A number is never confusable with
+        a word: `15` is not `is`.
+        """
+        squashed = squash(key)
+        if squashed.isdigit():
+            return None
+        unmasked = unmask(squashed)
+        entry = self._words.get(unmasked)
+        if entry is not None and entry.covers(key, squashed):
+            return entry
+        if not hyphens_count:
+            return self._all_joined.find(unmasked)
+        found = self._joined.find(unmasked)
+        if found is None and key != squashed:
+            found = self._hyphened.find(unmask(_hyphenated(key)))
+        return found
+
+    def blocks(self, key: str) -> bool:
+        """Return whether the key is a blocked word, or contains one between separators."""
+        squashed = squash(key)
+        unmasked = unmask(squashed)
+        if unmasked in self._blocked or self._blocked_anywhere.search(unmasked):
+            return True
+        return key != squashed and not self._blocked.isdisjoint(unmask(_hyphenated(key)).split("-"))
+
+
+RESERVED = ReservedNames.load()
+DEFAULT_RULES = Rules()
+
+
+def validate_local_part(text: str, *, domain: str, rules: Rules = DEFAULT_RULES) -> Validation:
+    """Return the result of the rules for any text as a name on a domain (an A-label); never raises."""
+    name = normalize(text) if len(text) <= _MAX_INPUT else text
+    if len(name) > _MAX_INPUT:  # NFKC makes up to 18 characters of one
+        return _invalid(Detail.TOO_LONG, f"The name is longer than {MAX_LOCAL_PART} characters. Shorten it.")
+    longest = min(rules.max_length, MAX_ADDRESS - len("@") - len(domain))
+    if SHAPE.fullmatch(name):
+        return _apply_rules(name, longest, rules)
+    mended = mend(name)
+    suggestion = mended if mended and _apply_rules(mended, longest, rules).is_ok else None
+    return _invalid(*fault(name), suggestion)
+
+
+@lru_cache(maxsize=8192)  # suggestions try a name on many domains, most with the same rules
+def _apply_rules(name: str, longest: int, rules: Rules) -> Validation:
+    """Return the result for a normalized name that matches SHAPE, of at most 256 characters."""
+    if len(name) > longest:
+        return _invalid(Detail.TOO_LONG, _too_long(name, longest, rules))
+    name_key = key(name, rules.separator_policy)
+    if len(name_key) < rules.min_length:
+        return _invalid(Detail.TOO_SHORT, _too_short(name, name_key, rules))
+    entry = RESERVED.find(name_key, hyphens_count=rules.separator_policy is not SeparatorPolicy.IGNORE_ALL)
+    reserved_class = entry.group.reserved_class if entry else None
+    reason, message = Reason.OK, ""
+    if entry and reserved_class is not ReservedClass.PREMIUM:
+        reason, message = Reason.RESERVED, _reserved(name, entry)
+    elif RESERVED.blocks(name_key):
+        reason, message = (
+            Reason.BLOCKED,
+            "The name contains a word that is not offered here. Choose another name.",
+        )
+    return Validation(
+        reason=reason,
+        message=message,
+        normalized=name,
+        key=name_key,
+        skeleton=skeleton(name_key),
+        reserved_class=reserved_class,
+    )
+
+
+def _invalid(detail: Detail, message: str, suggestion: str | None = None) -> Validation:
+    return Validation(reason=Reason.INVALID, detail=detail, message=message, suggestion=suggestion)
+
+
+def _too_long(name: str, longest: int, rules: Rules) -> str:
+    if longest < 1:
+        return f"No name fits on so long a domain: an address has at most {MAX_ADDRESS} characters."
+    why = "" if longest == rules.max_length else f", as a whole address has at most {MAX_ADDRESS}"
+    return f"The name has {len(name)} characters; this domain takes at most {longest}{why}. Shorten it."
+
+
+def _too_short(name: str, name_key: str, rules: Rules) -> str:
+    how = "" if name == name_key else " without the separators that this domain ignores"
+    return f"The name has {len(name_key)} characters{how}; this domain takes {rules.min_length} or more."
+
+
+def _reserved(name: str, entry: ReservedWord) -> str:
+    """Return why a name is reserved, and who can grant it."""
+    what = f"`{name}` is reserved"
+    if "*" in entry.text:
+        what = f"`{name}` fits `{entry.text}`, which is reserved"
+    elif squash(name) != squash(entry.text):
+        what = f"`{name}` can be mistaken for `{entry.text}`, which is reserved"
+    grant = ", or ask the operator of the domain for it" * (entry.group.reserved_class is ReservedClass.VENDOR)
+    return f"{what}: {entry.group.why}. Choose another name{grant}."

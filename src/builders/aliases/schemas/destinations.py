@@ -1,0 +1,96 @@
+"""Schemas of destinations and their confirmation."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from email_validator import EmailNotValidError, validate_email
+from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
+
+from builders.aliases.records import Confirmation, Destination
+from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.values.texts import checked
+
+_DESTINATION: JsonDict = {
+    "email": "ops@example.net",
+    "verified": False,
+    "verified_at": None,
+    "asked_at": "2026-01-05T09:30:00Z",
+    "asking_at": None,
+    "created_at": "2026-01-05T09:30:00Z",
+}
+
+
+def _mailbox(written: str) -> str:
+    """Return an address (RFC 5321) with its domain as an A-label. Raises ValueError."""
+    try:
+        found = validate_email(written, check_deliverability=False, strict=True)
+    except EmailNotValidError as error:
+        raise ValueError(f"Not an email address: {error}") from None
+    return f"{found.local_part}@{found.ascii_domain.lower()}"
+
+
+Mailbox = Annotated[
+    str, Field(max_length=254), checked(_mailbox, "email"), Field(json_schema_extra={"format": "email"})
+]
+
+
+class DestinationResend(Body):
+    """The destination that gets another confirmation."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({"email": "ops@example.net"}))
+
+    email: Annotated[Mailbox, Field(description="A destination of one of your names.")]
+
+
+class DestinationReply(Reply):
+    """An address that names forward to, or did."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_DESTINATION))
+
+    email: Annotated[str, Field(description="Address of the recipient.")]
+    verified: Annotated[bool, Field(description="Whether the recipient agreed to receive forwarded mail.")]
+    verified_at: Annotated[datetime | None, Field(description="When the recipient agreed; null before.")]
+    asked_at: Annotated[datetime | None, Field(description="When the last confirmation was requested.")]
+    asking_at: Annotated[
+        datetime | None,
+        Field(
+            description="When its confirmation is due at the latest, if the account has reached its daily limit. "
+            "Else null."
+        ),
+    ]
+    created_at: Annotated[datetime, Field(description="When a name first forwarded to it.")]
+
+
+class DestinationResent(DestinationReply, WriteReply):
+    """A destination, and whether it gets another confirmation; not if the recipient has confirmed."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({**_DESTINATION, "sent": True, "warnings": []}))
+
+    sent: Annotated[
+        bool, Field(description="Whether a message is sent; false when the recipient has agreed already.")
+    ]
+
+
+class DestinationConfirmed(Reply):
+    """The result of following a confirmation link."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({"status": "confirmed", "email": "o***@example.net"}))
+
+    status: Annotated[
+        Literal["confirmed", "already_confirmed"],
+        Field(description="`already_confirmed` when the link was followed before."),
+    ]
+    email: Annotated[str, Field(description="The address, masked: `a***@example.net`.")]
+
+
+def resent_reply(destination: Destination, *, sent: bool) -> DestinationResent:
+    """Return the reply to a resend."""
+    return DestinationResent.from_record(destination, sent=sent)
+
+
+def confirmed_reply(confirmation: Confirmation) -> DestinationConfirmed:
+    """Return the reply to a program that followed the link."""
+    return DestinationConfirmed(
+        status="already_confirmed" if confirmation.repeated else "confirmed", email=confirmation.email_masked
+    )

@@ -1,0 +1,287 @@
+"""Renewals, released and undone claims, and aliases that are suspended for unpaid invoices."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from psycopg.rows import class_row, kwargs_row
+
+from builders.aliases.records import Name, PriceInterval
+from builders.aliases.store.aliases import CHANGED, ChangedAlias
+from builders.kit.db.connections import Conn
+from builders.kit.values.money import Money
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DueRenewal:
+    """A name whose next period is to be billed."""
+
+    id: UUID
+    address: str
+    price: Money
+    interval: PriceInterval  # month or year
+    claimed_at: datetime
+    renews_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleasedName:
+    """A released alias whose price was charged."""
+
+    id: UUID
+    domain: str
+    key: str
+    price: Money
+    interval: PriceInterval
+    claimed_at: datetime
+    renews_at: datetime | None  # None for a name that is paid once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """The claim of an alias, active or released, and the period that its price pays for."""
+
+    id: UUID
+    claimed_at: datetime
+    period_end: datetime | None  # None for a name that is paid once
+    is_undone: bool
+
+
+LIST_DUE_ACCOUNTS = """
+    SELECT account_id FROM aliases
+    WHERE renews_at IS NOT NULL AND status IN ('active', 'disabled') AND account_id > %(after)s
+      AND (price_interval = 'year' AND renews_at <= %(year)s
+           OR price_interval = 'month' AND renews_at <= %(month)s)
+    GROUP BY account_id ORDER BY account_id LIMIT %(limit)s
+"""
+# The first transaction to lock the names renews them; one that waited finds none due.
+LOCK_DUE = """
+    SELECT id, local_part || '@' || domain AS address, price_amount, price_currency, price_interval AS interval,
+           claimed_at, renews_at
+    FROM aliases
+    WHERE account_id = %(account_id)s AND renews_at IS NOT NULL AND status IN ('active', 'disabled')
+      AND (price_interval = 'year' AND renews_at <= %(year)s
+           OR price_interval = 'month' AND renews_at <= %(month)s)
+    ORDER BY id LIMIT %(limit)s FOR UPDATE
+"""
+# The version does not change: it counts the changes of the owner, and plans depend on it.
+SET_RENEWALS = """
+    UPDATE aliases AS alias SET renews_at = next.until
+    FROM unnest(%(alias_ids)s::uuid[], %(untils)s::timestamptz[]) AS next (id, until)
+    WHERE alias.account_id = %(account_id)s AND alias.id = next.id
+"""
+# `renews_at` is never earlier than the end of the billed period; without it the name is paid once.
+LIST_RELEASED = """
+    SELECT alias.id, alias.domain, alias.key, alias.price_amount, alias.price_currency,
+           alias.price_interval AS interval, alias.claimed_at, alias.renews_at
+    FROM unnest(%(domains)s::text[], %(keys)s::text[]) AS wanted (domain, key)
+    JOIN aliases AS alias ON alias.account_id = %(account_id)s AND alias.domain = wanted.domain
+     AND alias.key = wanted.key AND alias.status = 'deleted' AND alias.price_amount > 0
+     AND coalesce(alias.renews_at, 'infinity') > %(now)s AND NOT EXISTS (
+         SELECT FROM aliases_undone AS undone
+         WHERE undone.account_id = alias.account_id AND undone.alias_id = alias.id
+     )
+    ORDER BY alias.id
+"""
+LOCK_RELEASED = f"{LIST_RELEASED} FOR UPDATE OF alias"
+LIST_USED = """
+    SELECT undone.domain, undone.key FROM aliases_undone AS undone
+    JOIN unnest(%(domains)s::text[], %(keys)s::text[]) AS wanted (domain, key)
+      ON undone.domain = wanted.domain AND undone.key = wanted.key
+    WHERE undone.account_id = %(account_id)s
+"""
+IS_UNDONE = "SELECT FROM aliases_undone WHERE account_id = %(account_id)s AND alias_id = %(alias_id)s"
+MARK_UNDONE = """
+    INSERT INTO aliases_undone (account_id, domain, key, alias_id, undone_at)
+    SELECT account_id, domain, key, id, %(now)s FROM aliases
+    WHERE account_id = %(account_id)s AND id = ANY(%(alias_ids)s::uuid[]) ORDER BY id
+    ON CONFLICT (account_id, domain, key) DO NOTHING
+    RETURNING alias_id
+"""
+LOCK_CLAIMS = """
+    SELECT FROM aliases WHERE account_id = %(account_id)s AND id = ANY(%(alias_ids)s::uuid[])
+    ORDER BY id FOR UPDATE
+"""
+# Not `renews_at`: a later renewal has moved it.
+LIST_CLAIMS = """
+    SELECT alias.id, alias.claimed_at,
+           CASE alias.price_interval WHEN 'year' THEN alias.claimed_at + interval '1 year'
+                                     WHEN 'month' THEN alias.claimed_at + interval '1 month' END AS period_end,
+           undone.alias_id IS NOT NULL AS is_undone
+    FROM aliases AS alias
+    LEFT JOIN aliases_undone AS undone ON undone.account_id = alias.account_id AND undone.alias_id = alias.id
+    WHERE alias.account_id = %(account_id)s AND alias.id = ANY(%(alias_ids)s::uuid[])
+"""
+LOCK_INVOICE = """
+    SELECT pg_advisory_xact_lock(hashtextextended(%(account_id)s::text || ' arrears ' || %(invoice_id)s::text, 0))
+"""
+LOCK_ALIASES = """
+    SELECT id, version FROM aliases
+    WHERE account_id = %(account_id)s AND id = ANY(%(alias_ids)s::uuid[]) AND status <> 'deleted'
+      AND (status <> 'suspended' OR resumes_as IS NOT NULL)
+    ORDER BY id FOR UPDATE
+"""
+_CHANGED_ALIAS = """
+    alias.id, alias.domain, alias.local_part, alias.project_id, alias.manifest, alias.manifest_key,
+    alias.status = 'active' AS enabled, coalesce((
+        SELECT array_agg(forward.email ORDER BY forward.position) FROM aliases_forwards AS forward
+        WHERE forward.account_id = alias.account_id AND forward.alias_id = alias.id
+    ), '{}') AS destinations
+"""
+SUSPEND = f"""
+    -- The invoice is recorded for every alias, also for one that another invoice has suspended.
+    WITH recorded AS (
+        INSERT INTO aliases_arrears (account_id, alias_id, invoice_id, since)
+        SELECT account_id, id, %(invoice_id)s, %(now)s FROM aliases
+        WHERE account_id = %(account_id)s AND id = ANY(%(alias_ids)s::uuid[]) AND status <> 'deleted'
+        ON CONFLICT DO NOTHING
+    )
+    UPDATE aliases AS alias
+    SET status = 'suspended', resumes_as = alias.status, updated_at = %(now)s, version = alias.version + 1,
+        {CHANGED}
+    WHERE alias.account_id = %(account_id)s AND alias.id = ANY(%(alias_ids)s::uuid[])
+      AND alias.status IN ('active', 'disabled')
+    RETURNING {_CHANGED_ALIAS}
+"""  # noqa: S608 - of constants
+# If two invoices of an alias are paid concurrently, the second transaction waits, and sees what the first deleted.
+LOCK_SUSPENDED = """
+    SELECT alias.id FROM aliases_arrears AS arrears
+    JOIN aliases AS alias ON alias.account_id = arrears.account_id AND alias.id = arrears.alias_id
+    WHERE arrears.account_id = %(account_id)s AND arrears.invoice_id = %(invoice_id)s
+    ORDER BY alias.id FOR UPDATE OF alias
+"""
+RESTORE = f"""
+    WITH settled AS (
+        DELETE FROM aliases_arrears WHERE account_id = %(account_id)s AND invoice_id = %(invoice_id)s
+        RETURNING alias_id
+    )
+    UPDATE aliases AS alias
+    SET status = alias.resumes_as, resumes_as = NULL, updated_at = %(now)s, version = alias.version + 1,
+        {CHANGED}
+    FROM settled
+    WHERE alias.account_id = %(account_id)s AND alias.id = settled.alias_id
+      AND alias.status = 'suspended' AND alias.resumes_as IS NOT NULL
+      -- No other unpaid invoice suspends it.
+      AND NOT EXISTS (
+          SELECT FROM aliases_arrears AS other
+          WHERE other.account_id = alias.account_id AND other.alias_id = alias.id
+            AND other.invoice_id <> %(invoice_id)s
+      )
+    RETURNING {_CHANGED_ALIAS}
+"""  # noqa: S608 - of constants
+
+
+def _due_from_row(*, interval: str, price_amount: Decimal, price_currency: str, **columns: Any) -> DueRenewal:
+    price = Money(price_amount, price_currency).quantized()
+    return DueRenewal(price=price, interval=PriceInterval(interval), **columns)
+
+
+def _released_from_row(
+    *, interval: str, price_amount: Decimal, price_currency: str, **columns: Any
+) -> ReleasedName:
+    price = Money(price_amount, price_currency).quantized()
+    return ReleasedName(price=price, interval=PriceInterval(interval), **columns)
+
+
+async def list_due_accounts(
+    conn: Conn, *, after: UUID, year: datetime, month: datetime, limit: int
+) -> Sequence[UUID]:
+    """Return accounts after that id with a yearly, or monthly, name that renews by then."""
+    row = {"after": after, "year": year, "month": month, "limit": limit}
+    return [each[0] for each in await (await conn.execute(LIST_DUE_ACCOUNTS, row)).fetchall()]
+
+
+async def lock_due(
+    conn: Conn, *, account_id: UUID, year: datetime, month: datetime, limit: int
+) -> Sequence[DueRenewal]:
+    """Lock and return the account's yearly, or monthly, names that renew by then."""
+    row = {"account_id": account_id, "year": year, "month": month, "limit": limit}
+    async with conn.cursor(row_factory=kwargs_row(_due_from_row)) as cursor:
+        await cursor.execute(LOCK_DUE, row)
+        return await cursor.fetchall()
+
+
+async def set_renewals(
+    conn: Conn, *, account_id: UUID, due: Sequence[DueRenewal], until: Mapping[UUID, datetime]
+) -> None:
+    """Set the next renewal of locked names."""
+    ids = [each.id for each in due]
+    row = {"account_id": account_id, "alias_ids": ids, "untils": [until[each] for each in ids]}
+    await conn.execute(SET_RENEWALS, row)
+
+
+async def list_released(
+    conn: Conn, *, account_id: UUID, names: Collection[Name], now: datetime, lock: bool
+) -> Sequence[ReleasedName]:
+    """Return the account's released aliases of these names whose last period has not ended, and was not undone."""
+    row = {"account_id": account_id, "now": now, **_columns(names)}
+    async with conn.cursor(row_factory=kwargs_row(_released_from_row)) as cursor:
+        await cursor.execute(LOCK_RELEASED if lock else LIST_RELEASED, row)
+        return await cursor.fetchall()
+
+
+async def list_used(conn: Conn, *, account_id: UUID, names: Collection[Name]) -> frozenset[Name]:
+    """Return the names of which the account has undone a claim."""
+    cursor = await conn.execute(LIST_USED, {"account_id": account_id, **_columns(names)})
+    return frozenset(Name(*found) for found in await cursor.fetchall())
+
+
+async def is_undone(conn: Conn, *, account_id: UUID, alias_id: UUID) -> bool:
+    """Return whether the release of the alias undid its claim."""
+    found = await conn.execute(IS_UNDONE, {"account_id": account_id, "alias_id": alias_id})
+    return await found.fetchone() is not None
+
+
+async def mark_undone(
+    conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID], now: datetime
+) -> frozenset[UUID]:
+    """Record that claims are undone; return those whose name has no other undone claim."""
+    row = {"account_id": account_id, "alias_ids": list(alias_ids), "now": now}
+    return frozenset(found[0] for found in await (await conn.execute(MARK_UNDONE, row)).fetchall())
+
+
+async def lock_claims(conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID]) -> Sequence[Claim]:
+    """Lock aliases, active or released, and return their claims."""
+    row = {"account_id": account_id, "alias_ids": list(alias_ids)}
+    await conn.execute(LOCK_CLAIMS, row)
+    async with conn.cursor(row_factory=class_row(Claim)) as cursor:
+        await cursor.execute(LIST_CLAIMS, row)  # sees what was committed while the lock was awaited
+        return await cursor.fetchall()
+
+
+async def lock_invoice(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> None:
+    """Block other settlements of the invoice until the transaction ends."""
+    await conn.execute(LOCK_INVOICE, {"account_id": account_id, "invoice_id": invoice_id})
+
+
+async def lock_aliases(conn: Conn, *, account_id: UUID, alias_ids: Sequence[UUID]) -> dict[UUID, int]:
+    """Lock the aliases that are neither released nor suspended by the operator; return their versions."""
+    cursor = await conn.execute(LOCK_ALIASES, {"account_id": account_id, "alias_ids": list(alias_ids)})
+    return dict(await cursor.fetchall())
+
+
+async def suspend(
+    conn: Conn, *, account_id: UUID, invoice_id: UUID, alias_ids: Sequence[UUID], now: datetime
+) -> list[ChangedAlias]:
+    """Suspend aliases for the invoice; return those that were not suspended before."""
+    await lock_aliases(conn, account_id=account_id, alias_ids=alias_ids)
+    row = {"account_id": account_id, "invoice_id": invoice_id, "alias_ids": list(alias_ids), "now": now}
+    async with conn.cursor(row_factory=class_row(ChangedAlias)) as cursor:
+        await cursor.execute(SUSPEND, row)
+        return await cursor.fetchall()
+
+
+async def restore(conn: Conn, *, account_id: UUID, invoice_id: UUID, now: datetime) -> list[ChangedAlias]:
+    """Restore the aliases that only this invoice has suspended."""
+    row = {"account_id": account_id, "invoice_id": invoice_id, "now": now}
+    await conn.execute(LOCK_SUSPENDED, row)
+    async with conn.cursor(row_factory=class_row(ChangedAlias)) as cursor:
+        await cursor.execute(RESTORE, row)
+        return await cursor.fetchall()
+
+
+def _columns(names: Collection[Name]) -> dict[str, list[str]]:
+    return {"domains": [name.domain for name in names], "keys": [name.key for name in names]}
