@@ -225,3 +225,25 @@ async def test_the_base_currency_changes_while_others_record(book: Book) -> None
         found = await each.get()
         assert found["total_cost"]["currency"] == found["base_currency"]
         assert found["entries"][0]["base_amount"]["currency"] == found["base_currency"]
+
+
+async def test_members_who_exchange_references_do_not_wait_for_each_other(book: Book) -> None:
+    other = await add_domain(book.owner, "jetty.com")
+    tax = {"kind": "tax", "amount": "1", "currency": "USD", "occurred_on": "2024-03-04"}
+    for _ in range(5):
+        first = (await book.change(entries_add=[{**tax, "reference": "A"}]))["entries"][-1]["id"]
+        second = (await other.change(entries_add=[{**tax, "reference": "B"}]))["entries"][-1]["id"]
+        answers = await asyncio.gather(
+            book.owner.patch(
+                book.path, json={"entries_void": [first], "entries_add": [{**tax, "reference": "B"}]}
+            ),
+            other.owner.patch(
+                other.path, json={"entries_void": [second], "entries_add": [{**tax, "reference": "A"}]}
+            ),
+        )
+        assert [first_error(each) for each in answers] == [
+            (["entries_add", 0, "reference"], "reference_taken"),
+            (["entries_add", 0, "reference"], "reference_taken"),
+        ]
+        await book.change(entries_void=[first])
+        await other.change(entries_void=[second])

@@ -46,7 +46,9 @@ async def change_finance(
     before = await read_finance(conn, account_id=account_id, domain=domain, as_of=today)
     plan = _plan(before, change, member_id)
     if change.base_currency is UNSET:
-        await ledger.lock_base_currency(conn, account_id=account_id)
+        # Two changes that void a reference which the other records would wait for each other.
+        frees_and_takes = bool(plan.void or plan.replace) and bool(plan.post)
+        await ledger.lock_base_currency(conn, account_id=account_id, exclusive=frees_and_takes)
     else:
         await ledger.set_base_currency(conn, account_id=account_id, base_currency=change.base_currency)
     await _write(conn, account_id, before, plan, member_id, added=len(change.entries_add))

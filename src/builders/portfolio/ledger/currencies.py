@@ -46,7 +46,7 @@ async def convert_awaiting(database: Database) -> None:
 
 
 async def _convert_batch(conn: Conn, *, account_id: UUID, after: UUID) -> UUID | None:
-    base_currency = await lock_base_currency(conn, account_id=account_id, converts=True)
+    base_currency = await lock_base_currency(conn, account_id=account_id, exclusive=True)
     return await store.convert_entries(
         conn, account_id=account_id, base_currency=base_currency, after=after, limit=BATCH
     )
@@ -64,13 +64,13 @@ def unquoted(currency: str, location: tuple[str, ...]) -> Invalid:
     return Invalid(location, message, "currency_unknown")
 
 
-async def lock_base_currency(conn: Conn, *, account_id: UUID, converts: bool = False) -> str:
+async def lock_base_currency(conn: Conn, *, account_id: UUID, exclusive: bool = False) -> str:
     """Return the base currency, which then stays until the transaction ends; locked before any entry is.
 
-    With `converts`, nobody else records or voids entries meanwhile.
+    With `exclusive`, nobody else records or voids entries meanwhile.
     """
-    found = await store.lock_base_currency(conn, account_id=account_id, converts=converts)
+    found = await store.lock_base_currency(conn, account_id=account_id, exclusive=exclusive)
     while found is None:
         await store.add_base_currency(conn, account_id=account_id, base_currency=DEFAULT_BASE_CURRENCY)
-        found = await store.lock_base_currency(conn, account_id=account_id, converts=converts)
+        found = await store.lock_base_currency(conn, account_id=account_id, exclusive=exclusive)
     return found

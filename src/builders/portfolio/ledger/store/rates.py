@@ -16,8 +16,8 @@ from builders.portfolio.ledger.records import EURO, Rate
 LOCK_BASE_CURRENCY = (
     "SELECT base_currency FROM portfolio_ledger_settings WHERE account_id = %(account_id)s FOR SHARE"
 )
-# Who converts the entries of a portfolio locks them in the order of their ids, who records some in any order.
-LOCK_CONVERSION = (
+# A conversion locks entries in the order of their ids, and other changes lock them in any order.
+LOCK_EXCLUSIVELY = (
     "SELECT base_currency FROM portfolio_ledger_settings WHERE account_id = %(account_id)s FOR NO KEY UPDATE"
 )
 ADD_BASE_CURRENCY = """
@@ -94,13 +94,13 @@ IS_QUOTED = """
 """
 
 
-async def lock_base_currency(conn: Conn, *, account_id: UUID, converts: bool) -> str | None:
+async def lock_base_currency(conn: Conn, *, account_id: UUID, exclusive: bool) -> str | None:
     """Return the base currency, which then stays until the transaction ends; None before it is set.
 
-    With `converts`, nobody else has it locked.
+    With `exclusive`, nobody else has it locked.
     """
     row = {"account_id": account_id}
-    cursor = await (conn.execute(LOCK_CONVERSION, row) if converts else conn.execute(LOCK_BASE_CURRENCY, row))
+    cursor = await (conn.execute(LOCK_EXCLUSIVELY, row) if exclusive else conn.execute(LOCK_BASE_CURRENCY, row))
     found = await cursor.fetchone()
     return None if found is None else str(found[0])
 
