@@ -134,9 +134,20 @@ async def test_a_period_has_bounds(owner: Person, months: str) -> None:
     assert answer.json()["detail"][0]["loc"] == ["query", "months"]
 
 
+TEN_YEARS = """
+    INSERT INTO portfolio_ledger_entries (
+        account_id, id, domain_id, kind, amount, currency, occurred_on, source, created_at, base_currency,
+        awaits_rates
+    ) SELECT %(account_id)s, gen_random_uuid(), gen_random_uuid(), 'tax', 1, 'USD', date '2024-12-31' - day,
+        'manual', now(), 'USD', false
+    FROM generate_series(1, 3650) AS day
+"""
+
+
 async def test_a_period_is_read_from_an_index(conn: Conn) -> None:
     row = {"account_id": ids.NIL, "base_currency": "USD", "since": "2024-01-01", "until": "2024-12-31"}
-    async with conn.transaction():
-        await conn.execute("SET LOCAL enable_seqscan = off")
+    async with conn.transaction(force_rollback=True):
+        await conn.execute(TEN_YEARS, row)
+        await conn.execute("ANALYZE portfolio_ledger_entries")
         plan = await (await conn.execute(f"EXPLAIN {sums.SUM_BY_MONTH}", row)).fetchall()
     assert any("portfolio_ledger_entries_period" in line for (line,) in plan), plan
