@@ -3,7 +3,6 @@ import json
 import os
 import signal
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -51,10 +50,9 @@ def test_it_serves_from_an_empty_folder_and_stops_without_a_trace(data: Path) ->
         waiting.request("GET", NEVER, headers={"X-API-Key": secret})
         assert serving.status("/v1/events", secret) == 200  # so the one before is being answered
 
-        begin = time.monotonic()
+        serving.parent.terminate()
+        assert waiting.getresponse().status == 200  # before the client gives up, and its 20 seconds are over
         assert serving.stop() == 0
-        assert time.monotonic() - begin < 10
-        assert waiting.getresponse().status == 200  # it was let go, with nothing
         waiting.close()
         assert serving.remaining() == []
         assert secret not in serving.log()

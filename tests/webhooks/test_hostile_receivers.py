@@ -1,9 +1,7 @@
-"""A receiver with an endless response delays neither test sends nor deliveries to others."""
+"""An endless response of a receiver ends at a byte limit; script/soak isolation measures the other accounts."""
 
 import asyncio
-import time
 from collections.abc import Iterator
-from statistics import median
 
 import pytest
 from aiohttp.client_proto import ResponseHandler
@@ -17,7 +15,6 @@ from tests.webhooks.make import PATH, create
 from tests.webhooks.reaching import calling_by
 
 PARSED = 128 * 1024  # bytes that the parser may see of one response: head, 16 KB of body, framing
-FREE_MS = 50  # beside ten times the idle latency: no measure, but far below the seconds of an unbounded response
 
 
 @pytest.fixture(scope="module")
@@ -41,15 +38,6 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sizes
 
 
-async def _median_ms(person: Person, *, times: int) -> float:
-    taken = []
-    for _ in range(times):
-        began = time.perf_counter()
-        assert (await person.get("/v1/me")).status_code == 200
-        taken.append((time.perf_counter() - began) * 1000)
-    return median(taken)
-
-
 async def _test_send(person: Person, url: str) -> str:
     made = await create(person, url=url)
     answer = await person.post(f"{PATH}/{made['id']}/test")
@@ -58,16 +46,15 @@ async def _test_send(person: Person, url: str) -> str:
 
 
 @pytest.mark.parametrize("kind", endless_receivers.KINDS)
-async def test_a_test_send_ends_at_the_byte_limit_and_delays_no_other_account(
+async def test_a_test_send_ends_at_the_byte_limit_and_other_accounts_are_served(
     kind: str, alice: Person, bob: Person, service: Service, port: int, parsed: list[int]
 ) -> None:
     allow = f"{endless_receivers.HOST}:{port}"
     settings = Settings(outbound_allow=(allow,), base_url="https://builders.test")
     async with open_client(settings) as outbound, calling_by(service, outbound, allow=allow):
-        idle = await _median_ms(bob, times=5)
         sending = asyncio.create_task(_test_send(alice, f"http://{endless_receivers.HOST}:{port}/{kind}"))
-        busy = await _median_ms(bob, times=15)
+        served = [(await bob.get("/v1/me")).status_code for _ in range(5)]
         error = await sending
     assert error != "timeout"
     assert sum(parsed) <= PARSED
-    assert busy <= 10 * idle + FREE_MS
+    assert served == [200] * 5

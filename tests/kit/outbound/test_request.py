@@ -13,7 +13,7 @@ async def test_the_response_has_status_headers_and_body() -> None:
         answer = await outbound.request("GET", receiver.url)
     assert (answer.status, answer.body, answer.truncated) == (201, b"hello", False)
     assert answer.headers["x-kind"] == "Shell"
-    assert 0 <= answer.elapsed_ms < 5_000
+    assert answer.elapsed_ms >= 0
 
 
 async def test_a_body_is_sent_byte_for_byte() -> None:

@@ -1,7 +1,5 @@
 """Which URLs are refused and why, and how accepted ones are normalised."""
 
-import time
-
 import pytest
 from hypothesis import example, given, strategies as st
 
@@ -124,9 +122,13 @@ def test_a_refusal_becomes_a_422_with_its_location() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["http://" + "a." * 1000, "http://" + "é" * 2000, "http://a.example/" + "%" * 2000]
+    ("url", "rule"),
+    [
+        ("http://" + "a." * 1_000, Rule.HOST),
+        ("http://" + "é" * 2_000, Rule.HOST),
+        ("http://a.example/" + "%" * 2_000, None),
+        ("http://a.example/" + "%" * 200_000, Rule.LENGTH),
+    ],
 )
-def test_a_long_url_is_checked_quickly(url: str) -> None:
-    began = time.perf_counter()
-    refusal(url)
-    assert time.perf_counter() - began < 0.5
+def test_a_long_url_is_checked(url: str, rule: Rule | None) -> None:
+    assert refusal(url) is rule

@@ -42,7 +42,8 @@ _log = log.get_logger()
 class DistributedQuota:
     """Grants parts of a quota from Redis."""
 
-    def __init__(self, cache: redis.Redis) -> None:
+    def __init__(self, cache: redis.Redis, *, timeout_s: float = TIMEOUT_S) -> None:
+        self._timeout_s = timeout_s
         self._grant = cache.register_script(GRANT)
         self._retry_at = 0.0  # monotonic; 0 while Redis responds
 
@@ -64,7 +65,7 @@ class DistributedQuota:
         now_ms = round(clock.now().timestamp() * 1000)
         unreported = window.unreported
         try:
-            async with asyncio.timeout(TIMEOUT_S):
+            async with asyncio.timeout(self._timeout_s):
                 granted, ungranted, left_ms = await self._grant(
                     keys=[f"builders:limits:{counter.policy.name}:{subject}"],
                     args=[now_ms, counter.window_s * 1000, counter.quota, part, unreported],

@@ -1,5 +1,4 @@
 import logging
-import time
 
 import pytest
 from pydantic import BaseModel, Field, ValidationError
@@ -159,8 +158,6 @@ def test_a_secret_at_a_truncation_boundary_is_masked(written: Written, at: int) 
         "&key=",
     ],
 )
-def test_hostile_text_is_searched_quickly(part: str) -> None:
-    text = part * (32_768 // len(part))
-    started = time.process_time()
-    log.redact(text)
-    assert time.process_time() - started < 0.5
+def test_a_long_hostile_text_is_searched_to_its_end(part: str) -> None:
+    text = part * (262_144 // len(part))  # a search that is not linear would take minutes
+    assert KEY not in log.redact(f"{text}\n{KEY}")
