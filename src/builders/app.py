@@ -200,13 +200,13 @@ async def lifespan(api: FastAPI) -> AsyncIterator[None]:
         api.state.limits.quota_source = None if cache is None else DistributedQuota(cache)
     api.state.catalog = catalog.CatalogCache(database, assets=settings.data_dir / "assets")
     api.state.funnel = funnel = catalog.Funnel(database)
-    api.state.hits = hits = tracking.Recorder(database, keyring=keyring)
+    api.state.tracking_recorder = recorder = tracking.Recorder(database, keyring=keyring)
     api.state.write_check = write_check = probes.WriteCheck(database)
     api.state.feed_waiters = waiters = webhooks.FeedWaiters(database)
     await database.open()
     flushing = asyncio.create_task(_flush(authenticator))
     try:
-        async with outbound, hits, funnel, waiters:
+        async with outbound, recorder, funnel, waiters:
             yield
     finally:
         flushing.cancel()

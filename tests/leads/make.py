@@ -1,4 +1,4 @@
-"""What the tests of leads ask for: forms, a worker's work done at once, and the mail that came of it."""
+"""Forms, a runner of jobs, and the received messages of the tests of leads."""
 
 import re
 from datetime import datetime
@@ -13,7 +13,7 @@ from builders.kit.events import dispatcher
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 from builders.leads import service as leads
-from builders.leads.records import Lead, Wanted
+from builders.leads.records import Lead, LeadFilter
 from builders.mail.records import VENDOR
 from tests.cast import Client
 from tests.mail.smtp_server import MailServer, Received
@@ -39,85 +39,85 @@ _LINK = re.compile(rf"http://builders\.test{CONFIRM}\?token=([\w-]+)")
 _STOP = re.compile(r"http://builders\.test(/v1/mail/unsubscribe/[\w-]+)")
 
 
-class Desk:
-    """Has the news told and the jobs done, over a mail server of the test's own."""
+class Runner:
+    """Dispatches events and runs jobs, with a mail server."""
 
     def __init__(self, database: Database, settings: Settings, server: MailServer) -> None:
         assert worker.JOBS  # all subscribers are declared
         self.database, self.settings, self.server = database, settings, server
 
-    async def work(self) -> None:
-        """Until there is no news and no job left."""
-        told = 1
-        while told:
+    async def run(self) -> None:
+        """Run until no event and no job is left."""
+        dispatched = 1
+        while dispatched:
             await queue.run_pending(self.database, self.settings)
             async with self.database.transaction() as conn:
-                told = await dispatcher.dispatch(conn)
+                dispatched = await dispatcher.dispatch(conn)
 
-    async def letters(self, address: str) -> list[Received]:
-        """What the address got so far, oldest first."""
-        await self.work()
+    async def messages(self, address: str) -> list[Received]:
+        """Return the messages to the address, oldest first."""
+        await self.run()
         return [each for each in self.server.received if each.recipients == [address]]
 
     async def tokens(self, address: str) -> list[str]:
-        """The tokens of the links that the address got, oldest first."""
-        return [token_of(each) for each in await self.letters(address)]
+        """Return the tokens of the links to the address, oldest first."""
+        return [token_of(each) for each in await self.messages(address)]
 
     async def token(self, address: str) -> str:
-        """The newest one."""
+        """Return the newest token."""
         return (await self.tokens(address))[-1]
 
     async def lead(self, address: str) -> Lead | None:
-        """The lead with the address."""
-        await self.work()
+        """Return the lead of the address."""
+        await self.run()
         async with self.database.connection() as conn:
-            found = await leads.list_newest(conn, wanted=Wanted(), limit=100_000)
+            found = await leads.list_newest(conn, filters=LeadFilter(), limit=100_000)
         return next((each for each in found if each.email == address), None)
 
     async def status(self, address: str) -> str | None:
-        """Where that lead stands."""
+        """Return the status of the lead."""
         found = await self.lead(address)
         return None if found is None else found.status.value
 
 
 def token_of(received: Received) -> str:
-    """The token of the link in a letter."""
+    """Return the token of the link in a message."""
     found = _LINK.search(received.part("plain"))
     assert found is not None
     return found[1]
 
 
-def stop_of(received: Received) -> str:
-    """The path by which a reader ends it, as a mail program finds it."""
+def unsubscribe_path(received: Received) -> str:
+    """Return the path of the unsubscribe header."""
     found = _STOP.search(str(received.message["List-Unsubscribe"]))
     assert found is not None
     return found[1]
 
 
-async def ask(client: Client, email: str, **members: Any) -> httpx.Response:
-    """Leaves an address."""
+async def submit(client: Client, email: str, **members: Any) -> httpx.Response:
+    """Submit an address."""
     answer = await client.post(LEADS, json={"email": email, **members})
     assert answer.status_code == 201, answer.text
     return answer
 
 
 async def confirm(client: Client, token: str) -> str:
-    """What following a link answers to a program: its status, or its code."""
+    """Confirm by the link; return the status or the error code."""
     answer = await client.get(CONFIRM, params={"token": token})
     found: str = answer.json()["status"] if answer.status_code == 200 else answer.json()["code"]
     return found
 
 
-async def told(conn: Conn, lead_id: UUID) -> list[dict[str, Any]]:
-    """What was published of the lead, in order."""
+async def published(conn: Conn, lead_id: UUID) -> list[dict[str, Any]]:
+    """Return the published events of the lead, oldest first."""
     cursor = await conn.execute(
         "SELECT data::json FROM kit_outbox WHERE account_id = %s AND name = 'lead.confirmed' ORDER BY id", [VENDOR]
     )
     return [row[0] for row in await cursor.fetchall() if row[0]["lead_id"] == str(lead_id)]
 
 
-def same(answer: httpx.Response) -> tuple[int, bytes, list[tuple[str, str]]]:
-    """All of an answer but its ids."""
+def comparable(answer: httpx.Response) -> tuple[int, bytes, list[tuple[str, str]]]:
+    """Return the parts of a response without its ids."""
     own = answer.json()["id"]
     UUID(own)
     headers = sorted((name, value) for name, value in answer.headers.items() if name != "x-request-id")
@@ -125,5 +125,5 @@ def same(answer: httpx.Response) -> tuple[int, bytes, list[tuple[str, str]]]:
 
 
 def at(text: str) -> datetime:
-    """A time as it is written in JSON and in sheets."""
+    """Parse a time of JSON or CSV."""
     return datetime.fromisoformat(text)

@@ -1,4 +1,4 @@
-"""Following the link: once it confirms, again it is harmless, and nothing else does."""
+"""Confirmation of a lead by its link."""
 
 import asyncio
 from datetime import timedelta
@@ -9,7 +9,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from tests.browser import press
 from tests.cast import Client
-from tests.leads.make import BROWSER, CONFIRM, Desk, ask, confirm, told
+from tests.leads.make import BROWSER, CONFIRM, Runner, confirm, published, submit
 
 TOKENS = """
     SELECT string_agg(digest::text || row_to_json(token)::text, '') FROM leads_tokens AS token
@@ -17,19 +17,19 @@ TOKENS = """
 """
 
 
-async def test_following_the_link_confirms_the_lead(anyone: Client, desk: Desk, conn: Conn, email: str) -> None:
-    await ask(anyone, email, source="harbour-lander", interest="alias", consent={"marketing": True})
-    answer = await anyone.get(CONFIRM, params={"token": await desk.token(email)})
+async def test_the_link_confirms_the_lead(anyone: Client, runner: Runner, conn: Conn, email: str) -> None:
+    await submit(anyone, email, source="harbour-lander", interest="alias", consent={"marketing": True})
+    answer = await anyone.get(CONFIRM, params={"token": await runner.token(email)})
 
     assert (answer.status_code, answer.json()) == (
         200,
         {"status": "confirmed", "email_masked": "a***@example.net"},
     )
     assert answer.headers["Cache-Control"] == "no-store"
-    lead = await desk.lead(email)
+    lead = await runner.lead(email)
     assert lead is not None
     assert lead.status == "confirmed"
-    [event] = await told(conn, lead.id)
+    [event] = await published(conn, lead.id)
     assert {name: event[name] for name in ("source", "interest", "marketing", "first")} == {
         "source": "harbour-lander",
         "interest": "alias",
@@ -39,16 +39,16 @@ async def test_following_the_link_confirms_the_lead(anyone: Client, desk: Desk, 
     assert email not in str(event)
 
 
-async def test_the_news_is_internal(anyone: Client) -> None:
+async def test_the_event_is_internal(anyone: Client) -> None:
     catalog = (await anyone.get("/v1/notifications/events")).text
     assert "lead.confirmed" not in catalog
 
 
-async def test_a_repeat_is_harmless_until_the_link_expires(
-    anyone: Client, desk: Desk, conn: Conn, email: str
+async def test_confirming_is_idempotent_until_the_link_expires(
+    anyone: Client, runner: Runner, conn: Conn, email: str
 ) -> None:
-    await ask(anyone, email)
-    token = await desk.token(email)
+    await submit(anyone, email)
+    token = await runner.token(email)
 
     assert await confirm(anyone, token) == "confirmed"
     for hours in (0, 1, 70):
@@ -56,45 +56,47 @@ async def test_a_repeat_is_harmless_until_the_link_expires(
         assert await confirm(anyone, token) == "already_confirmed"
     clock.move(timedelta(hours=1))
     assert await confirm(anyone, token) == "token_invalid"
-    lead = await desk.lead(email)
+    lead = await runner.lead(email)
     assert lead is not None
     assert lead.status == "confirmed"
-    assert len(await told(conn, lead.id)) == 1
+    assert len(await published(conn, lead.id)) == 1
 
 
-async def test_of_many_at_once_one_confirms(anyone: Client, desk: Desk, conn: Conn, email: str) -> None:
-    await ask(anyone, email)
-    token = await desk.token(email)
+async def test_concurrent_confirmations_confirm_once(
+    anyone: Client, runner: Runner, conn: Conn, email: str
+) -> None:
+    await submit(anyone, email)
+    token = await runner.token(email)
     answers = await asyncio.gather(*(confirm(anyone, token) for _ in range(8)))
 
     assert sorted(answers) == [*["already_confirmed"] * 7, "confirmed"]
-    lead = await desk.lead(email)
+    lead = await runner.lead(email)
     assert lead is not None
-    assert len(await told(conn, lead.id)) == 1
+    assert len(await published(conn, lead.id)) == 1
 
 
-async def test_only_the_newest_link_is_good(anyone: Client, desk: Desk, email: str) -> None:
-    await ask(anyone, email)
-    await desk.work()
+async def test_only_the_newest_link_is_valid(anyone: Client, runner: Runner, email: str) -> None:
+    await submit(anyone, email)
+    await runner.run()
     clock.move(timedelta(minutes=16))
-    await ask(anyone, email)
-    first, second = await desk.tokens(email)
+    await submit(anyone, email)
+    first, second = await runner.tokens(email)
 
     assert await confirm(anyone, first) == "token_invalid"
     assert await confirm(anyone, second) == "confirmed"
 
 
-async def test_a_confirmed_lead_that_asks_again_confirms_that_too(
-    anyone: Client, desk: Desk, conn: Conn, email: str
+async def test_a_confirmed_lead_confirms_a_second_request(
+    anyone: Client, runner: Runner, conn: Conn, email: str
 ) -> None:
-    await ask(anyone, email, source="first")
-    await confirm(anyone, await desk.token(email))
-    before = await desk.lead(email)
+    await submit(anyone, email, source="first")
+    await confirm(anyone, await runner.token(email))
+    before = await runner.lead(email)
     clock.move(timedelta(minutes=16))
-    await ask(anyone, email, source="second")
-    between = await desk.lead(email)
-    assert await confirm(anyone, await desk.token(email)) == "confirmed"
-    after = await desk.lead(email)
+    await submit(anyone, email, source="second")
+    between = await runner.lead(email)
+    assert await confirm(anyone, await runner.token(email)) == "confirmed"
+    after = await runner.lead(email)
 
     assert before is not None
     assert between is not None
@@ -102,12 +104,12 @@ async def test_a_confirmed_lead_that_asks_again_confirms_that_too(
     assert [each.source for each in (before, between, after)] == ["first", "first", "second"]
     assert {each.status.value for each in (before, between, after)} == {"confirmed"}
     assert after.confirmed_at == before.confirmed_at
-    assert [each["first"] for each in await told(conn, after.id)] == [True, False]
+    assert [each["first"] for each in await published(conn, after.id)] == [True, False]
 
 
-async def test_what_is_no_good_token_is_refused_in_the_same_words(anyone: Client, desk: Desk, email: str) -> None:
-    await ask(anyone, email)
-    token = await desk.token(email)
+async def test_all_invalid_tokens_get_the_same_error(anyone: Client, runner: Runner, email: str) -> None:
+    await submit(anyone, email)
+    token = await runner.token(email)
     wrong = [f"{token[:-1]}{'A' if token[-1] != 'A' else 'B'}", token.upper(), "x" * 8, "é" * 20, "x" * 5000]
     answers = [await anyone.get(CONFIRM, params={"token": each}) for each in wrong]
     clock.move(timedelta(hours=72))
@@ -115,10 +117,10 @@ async def test_what_is_no_good_token_is_refused_in_the_same_words(anyone: Client
 
     assert {(each.status_code, each.json()["code"]) for each in answers} == {(400, "token_invalid")}
     assert len({each.text.replace(each.json()["request_id"], "") for each in answers}) == 1
-    assert await desk.status(email) == "pending"
+    assert await runner.status(email) == "pending"
 
 
-async def test_a_token_of_seven_characters_is_none(anyone: Client) -> None:
+async def test_a_token_of_seven_characters_is_invalid(anyone: Client) -> None:
     answer = await anyone.get(CONFIRM, params={"token": "x" * 7})
 
     assert (answer.status_code, answer.json()["detail"][0]["loc"]) == (422, ["query", "token"])
@@ -127,32 +129,32 @@ async def test_a_token_of_seven_characters_is_none(anyone: Client) -> None:
 
 @pytest.mark.parametrize("header", [{"Sec-Purpose": "prefetch;prerender"}, {"Purpose": "prefetch"}])
 @pytest.mark.parametrize("browser", [{}, BROWSER])
-async def test_a_look_ahead_does_nothing(
-    anyone: Client, desk: Desk, email: str, header: dict[str, str], browser: dict[str, str]
+async def test_a_prefetch_does_nothing(
+    anyone: Client, runner: Runner, email: str, header: dict[str, str], browser: dict[str, str]
 ) -> None:
-    await ask(anyone, email)
-    token = await desk.token(email)
+    await submit(anyone, email)
+    token = await runner.token(email)
     answer = await anyone.get(CONFIRM, params={"token": token}, headers={**header, **browser})
 
     assert (answer.status_code, answer.headers["Cache-Control"]) == (503, "no-store")
-    assert await desk.status(email) == "pending"
+    assert await runner.status(email) == "pending"
     assert await confirm(anyone, token) == "confirmed"
 
 
-async def test_a_question_for_the_head_does_nothing(anyone: Client, desk: Desk, email: str) -> None:
-    await ask(anyone, email)
-    answer = await anyone.head(CONFIRM, params={"token": await desk.token(email)})
+async def test_head_does_nothing(anyone: Client, runner: Runner, email: str) -> None:
+    await submit(anyone, email)
+    answer = await anyone.head(CONFIRM, params={"token": await runner.token(email)})
 
     assert answer.status_code == 405
-    assert await desk.status(email) == "pending"
+    assert await runner.status(email) == "pending"
 
 
-async def test_a_browser_gets_a_page_whose_button_confirms(anyone: Client, desk: Desk, email: str) -> None:
-    await ask(anyone, email)
-    token = await desk.token(email)
+async def test_a_browser_gets_a_page_whose_button_confirms(anyone: Client, runner: Runner, email: str) -> None:
+    await submit(anyone, email)
+    token = await runner.token(email)
     link = {"token": token}
     opened = [await anyone.get(CONFIRM, params=link, headers=BROWSER) for _ in range(2)]
-    assert await desk.status(email) == "pending"
+    assert await runner.status(email) == "pending"
     pages = [
         *opened,
         await press(anyone, opened[0]),
@@ -164,17 +166,17 @@ async def test_a_browser_gets_a_page_whose_button_confirms(anyone: Client, desk:
     assert [each.headers["Content-Type"] for each in pages] == ["text/html; charset=utf-8"] * 5
     assert opened[0].text.count("<button") == 1
     assert "is confirmed" in pages[2].text
-    assert "was confirmed before" in pages[3].text
-    assert "not good" in pages[4].text
+    assert "is already confirmed" in pages[3].text
+    assert "not valid" in pages[4].text
     assert not any(token in page.text for page in pages[2:])
     for page in pages:
         assert email not in page.text
         assert "set-cookie" not in page.headers
 
 
-async def test_the_token_is_kept_nowhere(anyone: Client, desk: Desk, conn: Conn, email: str) -> None:
-    await ask(anyone, email)
-    token, lead = await desk.token(email), await desk.lead(email)
+async def test_the_token_is_not_stored(anyone: Client, runner: Runner, conn: Conn, email: str) -> None:
+    await submit(anyone, email)
+    token, lead = await runner.token(email), await runner.lead(email)
     assert lead is not None
 
     found = await (await conn.execute(TOKENS, [lead.id])).fetchone()

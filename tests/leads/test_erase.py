@@ -1,4 +1,4 @@
-"""Erasing an address: nothing of it is left but a hash, by which it stays away."""
+"""Erasure of an address: only a hash is left."""
 
 import asyncio
 import re
@@ -9,12 +9,12 @@ from psycopg import sql
 from builders.kit.db.connections import Conn, Database
 from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.values import clock
-from builders.leads import opting, service as leads
+from builders.leads import opt_in, service as leads
 from builders.leads.records import Erased
 from builders.leads.store import requests
 from builders.mail.records import VENDOR
 from tests.cast import Client
-from tests.leads.make import FULL, Desk, ask, confirm, same, stop_of, token_of
+from tests.leads.make import FULL, Runner, comparable, confirm, submit, token_of, unsubscribe_path
 from tests.tracking.conftest import BROWSER
 
 TRACES = """
@@ -37,18 +37,18 @@ async def erase(database: Database, keyring: Keyring, email: str) -> Erased:
 
 
 async def traces(conn: Conn, email: str) -> int:
-    """Rows in which the address still stands."""
+    """Return the number of rows with the address."""
     row = await (await conn.execute(TRACES, {"email": email})).fetchone()
     assert row is not None
     count: int = row[0]
     return count
 
 
-async def test_nothing_is_left_and_nothing_comes_again(
-    anyone: Client, desk: Desk, database: Database, conn: Conn, keyring: Keyring, email: str
+async def test_erasure_deletes_all_rows_and_suppresses_the_address(
+    anyone: Client, runner: Runner, database: Database, conn: Conn, keyring: Keyring, email: str
 ) -> None:
-    first = await ask(anyone, email, **FULL)
-    token = await desk.token(email)
+    first = await submit(anyone, email, **FULL)
+    token = await runner.token(email)
     await confirm(anyone, token)
     assert await traces(conn, email) == 2
 
@@ -56,13 +56,13 @@ async def test_nothing_is_left_and_nothing_comes_again(
     assert await traces(conn, email) == 0
     assert await confirm(anyone, token) == "token_invalid"
     clock.move(timedelta(days=1))
-    assert same(await ask(anyone, email, **FULL)) == same(first)
-    assert len(await desk.letters(email)) == 1
+    assert comparable(await submit(anyone, email, **FULL)) == comparable(first)
+    assert len(await runner.messages(email)) == 1
     assert await traces(conn, email) == 0
 
 
 async def holding(conn: Conn, text: str) -> dict[str, int]:
-    """The tables in which a text stands somewhere, and in how many rows."""
+    """Return the tables that contain a text, with the number of rows."""
     found = {}
     for (name,) in await (await conn.execute(TABLES)).fetchall():
         cursor = await conn.execute(sql.SQL(HOLDING).format(sql.Identifier(name)), [text])
@@ -70,44 +70,44 @@ async def holding(conn: Conn, text: str) -> dict[str, int]:
     return {name: count for name, count in found.items() if count}
 
 
-async def test_after_a_long_history_no_table_knows_the_address_nor_its_mail(
-    anyone: Client, desk: Desk, database: Database, conn: Conn, keyring: Keyring, email: str
+async def test_erasure_deletes_the_address_from_all_tables(
+    anyone: Client, runner: Runner, database: Database, conn: Conn, keyring: Keyring, email: str
 ) -> None:
-    await ask(anyone, email, **FULL)
-    [letter] = await desk.letters(email)
-    await anyone.get(PIXEL.findall(letter.part("html"))[0], headers=BROWSER)
-    await confirm(anyone, token_of(letter))
-    await anyone.post(stop_of(letter), data={"List-Unsubscribe": "One-Click"})
-    await desk.work()
+    await submit(anyone, email, **FULL)
+    [message] = await runner.messages(email)
+    await anyone.get(PIXEL.findall(message.part("html"))[0], headers=BROWSER)
+    await confirm(anyone, token_of(message))
+    await anyone.post(unsubscribe_path(message), data={"List-Unsubscribe": "One-Click"})
+    await runner.run()
     clock.move(timedelta(days=2))
-    desk.server.script.rcpt = [f"550 5.1.1 <{email}> is unknown"]
-    await ask(anyone, email)
-    assert await desk.status(email) == "bounced"
+    runner.server.script.rcpt = [f"550 5.1.1 <{email}> is unknown"]
+    await submit(anyone, email)
+    assert await runner.status(email) == "bounced"
     cursor = await conn.execute("SELECT unnest(message_ids)::text FROM leads_leads WHERE email = %s", [email])
     message_ids = [message_id for (message_id,) in await cursor.fetchall()]
     assert len(message_ids) == 2
     assert any("tracking_hits" in name for name in await holding(conn, message_ids[0]))
 
     await erase(database, keyring, email)
-    await desk.work()
+    await runner.run()
     assert await holding(conn, email) == {}
     left = [name for message_id in message_ids for name in await holding(conn, message_id)]
     assert [name for name in left if name.startswith(("mail_", "tracking_", "leads_"))] == []
 
 
-async def test_it_can_be_done_twice_and_for_nobody(database: Database, keyring: Keyring, email: str) -> None:
+async def test_erasure_is_idempotent(database: Database, keyring: Keyring, email: str) -> None:
     for _ in range(2):
         assert await erase(database, keyring, email) == Erased(leads=0, requests=0)
 
 
-async def test_a_message_that_waits_is_not_sent_any_more(
-    anyone: Client, desk: Desk, database: Database, conn: Conn, keyring: Keyring, email: str
+async def test_a_queued_message_is_not_sent(
+    anyone: Client, runner: Runner, database: Database, conn: Conn, keyring: Keyring, email: str
 ) -> None:
-    desk.server.script.rcpt = ["450 4.2.0 greylisted"] * 50
-    await ask(anyone, email)
-    lead = await desk.lead(email)
+    runner.server.script.rcpt = ["450 4.2.0 greylisted"] * 50
+    await submit(anyone, email)
+    lead = await runner.lead(email)
     assert lead is not None
-    desk.server.script.rcpt = []
+    runner.server.script.rcpt = []
     await erase(database, keyring, email)
 
     cursor = await conn.execute(
@@ -116,34 +116,36 @@ async def test_a_message_that_waits_is_not_sent_any_more(
     )
     assert await cursor.fetchone() == (0,)
     clock.move(timedelta(minutes=20))
-    assert await desk.letters(email) == []
+    assert await runner.messages(email) == []
 
 
-async def test_a_request_that_waits_for_its_job_goes_too(
-    anyone: Client, desk: Desk, database: Database, conn: Conn, keyring: Keyring, email: str
+async def test_an_unprocessed_request_is_deleted(
+    anyone: Client, runner: Runner, database: Database, conn: Conn, keyring: Keyring, email: str
 ) -> None:
-    await ask(anyone, email)
+    await submit(anyone, email)
     assert await erase(database, keyring, email) == Erased(leads=0, requests=1)
 
-    assert await desk.letters(email) == []
+    assert await runner.messages(email) == []
     assert await traces(conn, email) == 0
 
 
-async def test_who_erases_while_requests_come_in_leaves_nothing(
-    anyone: Client, desk: Desk, database: Database, conn: Conn, keyring: Keyring, email: str
+async def test_erasure_during_requests_leaves_nothing(
+    anyone: Client, runner: Runner, database: Database, conn: Conn, keyring: Keyring, email: str
 ) -> None:
-    await asyncio.gather(*(ask(anyone, email) for _ in range(10)), desk.work(), erase(database, keyring, email))
-    await desk.work()
+    await asyncio.gather(
+        *(submit(anyone, email) for _ in range(10)), runner.run(), erase(database, keyring, email)
+    )
+    await runner.run()
 
     assert await traces(conn, email) == 0
 
 
-async def test_it_is_known_again_after_the_secret_keys_were_rotated(
+async def test_a_suppression_survives_a_rotation_of_the_secret_keys(
     database: Database, conn: Conn, email: str
 ) -> None:
     old, new = generate_secret(), generate_secret()
     await erase(database, Keyring([old]), email)
 
     for ring, known in ((Keyring([new, old]), True), (Keyring([new]), False)):
-        hashes = ring.hashes(opting.SUPPRESSED, email)
+        hashes = ring.hashes(opt_in.SUPPRESSED, email)
         assert await requests.is_suppressed(conn, account_id=VENDOR, hashes=hashes) is known

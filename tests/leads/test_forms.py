@@ -1,4 +1,4 @@
-"""Whatever is sent: taken or refused in the form of all refusals, and what is kept holds nothing that steers."""
+"""Any form is accepted or refused with a 422, and stored text has no control characters."""
 
 import json
 import unicodedata
@@ -20,8 +20,8 @@ VALUE = st.recursive(
 MEMBERS = st.sampled_from([*CreateLeadRequest.model_fields, *BuildersWaitlistRequest.model_fields, "other"])
 
 
-def steering(value: Any) -> list[str]:
-    """The characters of what is kept that no text may have, but line feeds."""
+def control_characters(value: Any) -> list[str]:
+    """Return the control characters of a stored value, line feeds excluded."""
     text = json.dumps(value, ensure_ascii=False).replace("\\n", "")
     return [char for char in text if unicodedata.category(char) == "Cc" or char in "\u202a\u202e\u2066"]
 
@@ -34,7 +34,7 @@ def steering(value: Any) -> list[str]:
 @example({"domain": "xn--a"})
 @example({"domain": "ß.example."})
 @limits(deadline=None)
-def test_any_form_is_taken_or_refused(members: dict[str, Any]) -> None:
+def test_any_form_is_accepted_or_refused(members: dict[str, Any]) -> None:
     for kind in (CreateLeadRequest, BuildersWaitlistRequest):
         try:
             form = kind.model_validate({"email": "Ada@Example.net", **members})
@@ -42,8 +42,8 @@ def test_any_form_is_taken_or_refused(members: dict[str, Any]) -> None:
             continue
         request = form.request("192.0.2.7")
         kept = dict(request.details)
-        own = kept.pop("metadata", {})  # pairs of the page's own making
-        assert steering([kept, request.source, request.text_version]) == []
+        own = kept.pop("metadata", {})  # the client's own pairs
+        assert control_characters([kept, request.source, request.text_version]) == []
         assert len(own) <= 20
         assert "secret" not in kept.get("referrer", "")
         assert request.email == request.email.lower()

@@ -1,4 +1,4 @@
-"""Forms are counted for each client address, both of them together."""
+"""The rate limit of both forms together, per client address."""
 
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -14,13 +14,13 @@ from tests.leads.make import LEADS, WAITLIST
 
 @pytest.fixture
 async def limited(settings: Settings) -> AsyncIterator[Service]:
-    """A service that counts."""
+    """Return a service with rate limits."""
     app = create_app(settings.model_copy(update={"limits": 1.0}))
     async with lifespan(app.api):
         yield app
 
 
-async def test_twenty_forms_in_ten_minutes_for_an_address(limited: Service) -> None:
+async def test_twenty_forms_per_address_in_ten_minutes(limited: Service) -> None:
     async with Client(limited) as anyone:
         answers = [
             await anyone.post(path, json={"email": f"{ids.new().hex}@example.net"})

@@ -1,4 +1,4 @@
-"""What the operator sees: which leads, and which of their requests."""
+"""The operator's list of leads and their requests."""
 
 from datetime import timedelta
 from urllib.parse import urlsplit
@@ -10,33 +10,33 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from builders.leads import service as leads
-from builders.leads.records import Interest, Lead, Status, Wanted
+from builders.leads.records import Interest, Lead, LeadFilter, Status
 from tests.cast import Client
-from tests.leads.make import Desk, ask, confirm
+from tests.leads.make import Runner, confirm, submit
 
 
-async def listed(database: Database, **wanted: object) -> list[Lead]:
-    """The leads that are wanted."""
+async def listed(database: Database, **filters: object) -> list[Lead]:
+    """Return the matching leads."""
     async with database.connection() as conn:
-        return list(await leads.list_newest(conn, wanted=Wanted(**wanted), limit=1000))  # type: ignore[arg-type] # by name
+        return list(await leads.list_newest(conn, filters=LeadFilter(**filters), limit=1000))  # type: ignore[arg-type] # by name
 
 
 @pytest.fixture
 def source() -> str:
-    """A source of this test alone."""
+    """Return a source of this test alone."""
     return f"s-{ids.new().hex}"
 
 
-async def test_filters_look_at_all_requests_of_a_lead(
-    anyone: Client, desk: Desk, database: Database, source: str, email: str, other: str
+async def test_filters_match_all_requests_of_a_lead(
+    anyone: Client, runner: Runner, database: Database, source: str, email: str, other: str
 ) -> None:
-    await ask(anyone, email, source=source, interest="alias")
-    await ask(anyone, other, source=source, interest="mailbox")
-    await confirm(anyone, await desk.token(email))
+    await submit(anyone, email, source=source, interest="alias")
+    await submit(anyone, other, source=source, interest="mailbox")
+    await confirm(anyone, await runner.token(email))
     clock.move(timedelta(hours=1))
     before = clock.now()
-    await ask(anyone, email, source=f"{source[:30]}-2", interest="domain")
-    await desk.work()
+    await submit(anyone, email, source=f"{source[:30]}-2", interest="domain")
+    await runner.run()
 
     assert [each.email for each in await listed(database, source=source)] == [other, email]
     assert [each.email for each in await listed(database, source=source, status=Status.CONFIRMED)] == [email]
@@ -46,28 +46,28 @@ async def test_filters_look_at_all_requests_of_a_lead(
     assert (later.email, later.interest, later.proved_at) == (email, "domain", None)
 
 
-async def test_all_are_read_page_by_page(
-    anyone: Client, desk: Desk, database: Database, source: str, monkeypatch: pytest.MonkeyPatch
+async def test_all_leads_are_read_page_by_page(
+    anyone: Client, runner: Runner, database: Database, source: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(leads, "PAGE", 2)
     sent = [f"{ids.new().hex}@example.net" for _ in range(5)]
     for each in sent:
-        await ask(anyone, each, source=source)
-        await desk.work()
+        await submit(anyone, each, source=source)
+        await runner.run()
 
-    found = [each.email async for each in leads.list_all(database, wanted=Wanted(source=source))]
+    found = [each.email async for each in leads.list_all(database, filters=LeadFilter(source=source))]
     assert found == sent[::-1]
-    assert [each async for each in leads.list_all(database, wanted=Wanted(source="nowhere"))] == []
+    assert [each async for each in leads.list_all(database, filters=LeadFilter(source="nowhere"))] == []
 
 
 async def test_the_link_of_an_export_unsubscribes(
-    anyone: Client, desk: Desk, settings: Settings, keyring: Keyring, email: str
+    anyone: Client, runner: Runner, settings: Settings, keyring: Keyring, email: str
 ) -> None:
-    await ask(anyone, email)
-    await confirm(anyone, await desk.token(email))
-    lead = await desk.lead(email)
+    await submit(anyone, email)
+    await confirm(anyone, await runner.token(email))
+    lead = await runner.lead(email)
     assert lead is not None
     link = leads.unsubscribe_link(keyring, settings=settings, lead=lead)
     assert (await anyone.post(urlsplit(link).path)).status_code == 200
 
-    assert await desk.status(email) == "unsubscribed"
+    assert await runner.status(email) == "unsubscribed"

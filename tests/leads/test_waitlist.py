@@ -1,11 +1,11 @@
-"""The builders waitlist: a lead of its own source."""
+"""The builders waitlist, whose entries are leads of one source."""
 
 from typing import Any
 
 import pytest
 
 from tests.cast import Client
-from tests.leads.make import WAITLIST, Desk, ask, confirm, same
+from tests.leads.make import WAITLIST, Runner, comparable, confirm, submit
 
 FORM: dict[str, Any] = {
     "name": "Ada Lovelace",
@@ -20,12 +20,12 @@ FORM: dict[str, Any] = {
 }
 
 
-async def test_a_builder_is_kept_as_a_lead(anyone: Client, desk: Desk, email: str) -> None:
+async def test_an_entry_is_stored_as_a_lead(anyone: Client, runner: Runner, email: str) -> None:
     answer = await anyone.post(WAITLIST, json={"email": email, **FORM})
     assert answer.status_code == 201
-    assert await confirm(anyone, await desk.token(email)) == "confirmed"
+    assert await confirm(anyone, await runner.token(email)) == "confirmed"
 
-    lead = await desk.lead(email)
+    lead = await runner.lead(email)
     assert lead is not None
     assert (lead.source, lead.interest, lead.marketing, lead.text_version) == (
         *("builders_waitlist", "builder", False, "w1"),
@@ -42,22 +42,22 @@ async def test_a_builder_is_kept_as_a_lead(anyone: Client, desk: Desk, email: st
     }
 
 
-async def test_the_answer_is_that_of_a_lead(anyone: Client, desk: Desk, email: str, other: str) -> None:
-    await ask(anyone, email)
-    await desk.work()
+async def test_the_reply_is_that_of_a_lead(anyone: Client, runner: Runner, email: str, other: str) -> None:
+    await submit(anyone, email)
+    await runner.run()
     answers = [
         await anyone.post(WAITLIST, json={"email": each, **extra})
         for each, extra in ((email, {}), (other, {}), (other, {"website": "spam"}))
     ]
 
-    assert {repr(same(each)) for each in answers} == {repr(same(await ask(anyone, email)))}
+    assert {repr(comparable(each)) for each in answers} == {repr(comparable(await submit(anyone, email)))}
 
 
-async def test_the_source_is_not_the_sender_s_to_choose(anyone: Client, desk: Desk, email: str) -> None:
+async def test_the_client_cannot_set_the_source(anyone: Client, runner: Runner, email: str) -> None:
     answer = await anyone.post(WAITLIST, json={"email": email, "source": "mine", "interest": "mailbox"})
 
     assert [each["field"] for each in answer.json()["warnings"]] == ["source", "interest"]
-    lead = await desk.lead(email)
+    lead = await runner.lead(email)
     assert lead is not None
     assert (lead.source, lead.interest, lead.details) == ("builders_waitlist", "builder", {})
 
@@ -74,7 +74,7 @@ async def test_the_source_is_not_the_sender_s_to_choose(anyone: Client, desk: De
         ({"email": "@"}, "email", "email"),
     ],
 )
-async def test_what_breaks_a_bound_is_422(
+async def test_an_invalid_member_is_422(
     anyone: Client, email: str, members: dict[str, Any], member: str, kind: str
 ) -> None:
     answer = await anyone.post(WAITLIST, json={"email": email, **members})

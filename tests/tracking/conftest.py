@@ -1,4 +1,4 @@
-"""Mail that was sent a while ago, and its links."""
+"""A sent message, its tracked links and its tracking events."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
@@ -27,8 +27,8 @@ BROWSER = {
 
 
 @dataclass(frozen=True)
-class Mailed:
-    """A message that was sent."""
+class SentMessage:
+    """A sent message."""
 
     id: UUID
     account_id: UUID
@@ -40,14 +40,14 @@ class Mailed:
         return f"/v1/t/o/{self.token}"
 
     def click(self, target: str = TARGET) -> tuple[str, dict[str, str]]:
-        """The path of a tracked link, and its query."""
+        """Return the path of a click link, and its query."""
         minted = mail.mint_links(self.keyring, base_url=BASE, message_id=self.id).click(target)
         query = parse_qs(urlsplit(minted).query, keep_blank_values=True)
         return urlsplit(minted).path, {name: value for name, [value] in query.items()}
 
 
-Make = Callable[..., Awaitable[Mailed]]
-Hits = Callable[[Mailed], Awaitable[list[dict[str, Any]]]]
+SendMessage = Callable[..., Awaitable[SentMessage]]
+FindEvents = Callable[[SentMessage], Awaitable[list[dict[str, Any]]]]
 
 
 @pytest.fixture
@@ -57,49 +57,49 @@ def keyring(service: Service) -> Keyring:
 
 
 @pytest.fixture
-def make(database: Database, keyring: Keyring, alice: Person) -> Make:
-    """Has a letter sent for Alice, a minute ago if nothing else is said; `ago=None` leaves it in the queue."""
+def send_message(database: Database, keyring: Keyring, alice: Person) -> SendMessage:
+    """Return a function that sends an email to Alice, by default a minute ago; `ago=None` leaves it queued."""
 
-    async def make(
-        letter: EmailTemplate = WEBHOOK, *, to: Person = alice, ago: timedelta | None = timedelta(minutes=1)
-    ) -> Mailed:
+    async def send_message(
+        template: EmailTemplate = WEBHOOK, *, to: Person = alice, ago: timedelta | None = timedelta(minutes=1)
+    ) -> SentMessage:
         async with database.transaction() as conn:
             message_id = await mail.send(
-                conn, keyring=keyring, account_id=to.account.id, to="reader@mail.example", template=letter
+                conn, keyring=keyring, account_id=to.account.id, to="reader@mail.example", template=template
             )
             if ago is not None:
-                sent = "UPDATE mail_messages SET status = 'sent', sent_at = %s WHERE id = %s"
-                await conn.execute(sent, [clock.now() - ago, message_id])
+                update = "UPDATE mail_messages SET status = 'sent', sent_at = %s WHERE id = %s"
+                await conn.execute(update, [clock.now() - ago, message_id])
         token = mail.mint_links(keyring, base_url=BASE, message_id=message_id).token
-        return Mailed(message_id, to.account.id, token, keyring)
+        return SentMessage(message_id, to.account.id, token, keyring)
 
-    return make
-
-
-@pytest.fixture
-async def mailed(make: Make) -> Mailed:
-    """A notice of Alice's."""
-    return await make()
+    return send_message
 
 
 @pytest.fixture
-def hits(conn: Conn) -> Hits:
-    """What was recorded of a message."""
+async def sent(send_message: SendMessage) -> SentMessage:
+    """Return a notice of Alice."""
+    return await send_message()
 
-    async def hits(mailed: Mailed) -> list[dict[str, Any]]:
+
+@pytest.fixture
+def find_events(conn: Conn) -> FindEvents:
+    """Return a function that lists the tracking events of a message."""
+
+    async def find_events(sent: SentMessage) -> list[dict[str, Any]]:
         cursor = await conn.execute(
             "SELECT account_id, kind, url, machine, agent, network::text, created_at FROM tracking_hits "
             "WHERE message_id = %s ORDER BY id",
-            [mailed.id],
+            [sent.id],
         )
         names = [each.name for each in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in await cursor.fetchall()]
 
-    return hits
+    return find_events
 
 
 @pytest.fixture
 async def no_mail_jobs(conn: Conn) -> AsyncIterator[None]:
-    """What was deferred here is not done elsewhere."""
+    """Delete the mail jobs that a test enqueued."""
     yield
     await conn.execute("DELETE FROM procrastinate_jobs WHERE task_name LIKE 'mail.%' AND status = 'todo'")

@@ -1,4 +1,4 @@
-"""GET /v1/t/c/{token}: to the target that we wrote, and to no other."""
+"""GET /v1/t/c/{token}: only signed targets are accepted."""
 
 import string
 from urllib.parse import quote
@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, assume, example, given, settings as trials, 
 
 from builders.kit.values import ids
 from builders.mail import service as mail
-from builders.tracking import links
+from builders.tracking import recorder
 from tests.cast import Client, Person
-from tests.tracking.conftest import BASE, BROWSER, TARGET, Hits, Mailed, Make
+from tests.tracking.conftest import BASE, BROWSER, TARGET, FindEvents, SendMessage, SentMessage
 
 pytestmark = pytest.mark.usefixtures("no_mail_jobs")
 
@@ -18,14 +18,16 @@ OURS = {"X-Robots-Tag": "noindex", "Cache-Control": "no-store", "Referrer-Policy
 often = trials(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
 
-async def test_a_browser_is_sent_to_the_target(anyone: Client, mailed: Mailed, hits: Hits, alice: Person) -> None:
-    path, query = mailed.click()
+async def test_a_browser_is_redirected_to_the_target(
+    anyone: Client, sent: SentMessage, find_events: FindEvents, alice: Person
+) -> None:
+    path, query = sent.click()
     answer = await anyone.get(path, params=query, headers=BROWSER)
 
     assert (answer.status_code, answer.headers["Location"]) == (302, TARGET)
     assert {name: answer.headers.get_list(name) for name in OURS} == {k: [v] for k, v in OURS.items()}
-    [hit] = await hits(mailed)
-    assert (hit["account_id"], hit["kind"], hit["url"], hit["machine"]) == (
+    [event] = await find_events(sent)
+    assert (event["account_id"], event["kind"], event["url"], event["machine"]) == (
         alice.account.id,
         "click",
         TARGET,
@@ -42,36 +44,38 @@ async def test_a_browser_is_sent_to_the_target(anyone: Client, mailed: Mailed, h
         {**BROWSER, "User-Agent": "Mozilla/5.0 (compatible; Barracuda Sentinel)"},
     ],
 )
-async def test_everything_else_is_told_the_target(anyone: Client, mailed: Mailed, headers: dict[str, str]) -> None:
-    path, query = mailed.click()
+async def test_other_clients_get_the_target_as_json(
+    anyone: Client, sent: SentMessage, headers: dict[str, str]
+) -> None:
+    path, query = sent.click()
     answer = await anyone.get(path, params=query, headers=headers)
     assert (answer.status_code, answer.json()) == (200, {"target": TARGET})
     assert "Location" not in answer.headers
     assert {name: answer.headers.get_list(name) for name in OURS} == {k: [v] for k, v in OURS.items()}
 
 
-async def test_the_mail_program_may_spell_the_address_in_another_way(anyone: Client, mailed: Mailed) -> None:
-    path, query = mailed.click()
+async def test_a_percent_encoded_address_is_accepted(anyone: Client, sent: SentMessage) -> None:
+    path, query = sent.click()
     for spelt in (quote(TARGET, safe=""), quote(TARGET, safe=":/?=")):
         answer = await anyone.get(f"{path}?m={query['m']}&u={spelt}", headers=BROWSER)
         assert (answer.status_code, answer.headers["Location"]) == (302, TARGET)
 
 
-async def test_head_shows_the_way_and_counts_nothing(anyone: Client, mailed: Mailed, hits: Hits) -> None:
-    path, query = mailed.click()
+async def test_head_records_nothing(anyone: Client, sent: SentMessage, find_events: FindEvents) -> None:
+    path, query = sent.click()
     answer = await anyone.head(path, params=query, headers=BROWSER)
     assert (answer.status_code, answer.headers["Location"]) == (302, TARGET)
-    assert await hits(mailed) == []
+    assert await find_events(sent) == []
 
 
-async def test_a_link_outlives_its_message(anyone: Client, mailed: Mailed) -> None:
-    minted = mail.mint_links(mailed.keyring, base_url=BASE, message_id=ids.new()).click(TARGET)
+async def test_a_link_outlives_its_message(anyone: Client, sent: SentMessage) -> None:
+    minted = mail.mint_links(sent.keyring, base_url=BASE, message_id=ids.new()).click(TARGET)
     answer = await anyone.get(minted, headers=BROWSER)
     assert answer.status_code == 302
 
 
 async def refused(client: Client, path: str, query: dict[str, str]) -> bool:
-    """Whether nobody is sent anywhere, by no way of asking."""
+    """Return whether the link is refused, for browsers and for other clients."""
     for headers in (BROWSER, {"Accept": "*/*"}):
         for method in ("GET", "HEAD"):
             answer = await client.request(method, path, params=query, headers=headers)
@@ -82,18 +86,18 @@ async def refused(client: Client, path: str, query: dict[str, str]) -> bool:
     return True
 
 
-async def test_a_link_of_another_message_leads_nowhere(
-    anyone: Client, make: Make, mailed: Mailed, hits: Hits
+async def test_a_link_of_another_message_is_refused(
+    anyone: Client, send_message: SendMessage, sent: SentMessage, find_events: FindEvents
 ) -> None:
-    other = await make()
-    path, query = mailed.click()
+    other = await send_message()
+    path, query = sent.click()
     assert await refused(anyone, other.click()[0], query)
     assert await refused(anyone, path, {**query, "m": other.click()[1]["m"]})
-    assert await hits(mailed) == await hits(other) == []
+    assert await find_events(sent) == await find_events(other) == []
 
 
-async def test_a_person_is_told_in_words(anyone: Client, mailed: Mailed) -> None:
-    path, query = mailed.click()
+async def test_a_browser_gets_an_error_page(anyone: Client, sent: SentMessage) -> None:
+    path, query = sent.click()
     evil = "https://evil.example/"
     answer = await anyone.get(path, params={**query, "u": evil}, headers=BROWSER)
     assert answer.headers["content-type"].startswith("text/html")
@@ -125,11 +129,11 @@ async def test_a_person_is_told_in_words(anyone: Client, mailed: Mailed) -> None
         "https://builders.example/" + "a" * 2048,
     ],
 )
-async def test_a_target_that_is_no_web_address_leads_nowhere_though_signed(
-    anyone: Client, mailed: Mailed, hits: Hits, target: str
+async def test_a_signed_target_that_is_not_a_web_address_is_refused(
+    anyone: Client, sent: SentMessage, find_events: FindEvents, target: str
 ) -> None:
-    assert await refused(anyone, *mailed.click(target))
-    assert await hits(mailed) == []
+    assert await refused(anyone, *sent.click(target))
+    assert await find_events(sent) == []
 
 
 @often
@@ -139,9 +143,9 @@ async def test_a_target_that_is_no_web_address_leads_nowhere_though_signed(
 @example(altered=TARGET + "/")
 @example(altered=TARGET.upper())
 @example(altered=TARGET.replace("%C3%A4", "%c3%a4"))
-async def test_another_target_leads_nowhere(anyone: Client, mailed: Mailed, altered: str) -> None:
+async def test_another_target_is_refused(anyone: Client, sent: SentMessage, altered: str) -> None:
     assume(altered != TARGET and "\0" not in altered)
-    path, query = mailed.click()
+    path, query = sent.click()
     assert await refused(anyone, path, {**query, "u": altered})
 
 
@@ -149,37 +153,37 @@ async def test_another_target_leads_nowhere(anyone: Client, mailed: Mailed, alte
 @given(
     at=st.integers(0, 200), to=st.sampled_from(string.printable), where=st.sampled_from("um"), cut=st.booleans()
 )
-async def test_one_other_character_leads_nowhere(
-    anyone: Client, mailed: Mailed, at: int, to: str, where: str, *, cut: bool
+async def test_a_changed_character_is_refused(
+    anyone: Client, sent: SentMessage, at: int, to: str, where: str, *, cut: bool
 ) -> None:
-    path, query = mailed.click()
+    path, query = sent.click()
     text = query[where]
     at %= len(text)
     altered = text[:at] + to + text[at + cut :]
-    assume(altered not in {text, text.rstrip("=")})  # the padding says nothing
+    assume(altered not in {text, text.rstrip("=")})  # padding has no meaning
     assert await refused(anyone, path, {**query, where: altered})
 
 
 @often
 @given(at=st.integers(0, 47), to=st.sampled_from(string.ascii_letters + string.digits + "-_.~"))
-async def test_another_token_leads_nowhere(anyone: Client, mailed: Mailed, at: int, to: str) -> None:
-    query = mailed.click()[1]
-    altered = mailed.token[:at] + to + mailed.token[at + 1 :]
-    assume(altered != mailed.token)
+async def test_another_token_is_refused(anyone: Client, sent: SentMessage, at: int, to: str) -> None:
+    query = sent.click()[1]
+    altered = sent.token[:at] + to + sent.token[at + 1 :]
+    assume(altered != sent.token)
     assert await refused(anyone, f"/v1/t/c/{altered}", query)
 
 
 @given(st.text(max_size=60))
-def test_what_counts_as_a_web_address_begins_as_one(text: str) -> None:
+def test_a_web_address_starts_with_http(text: str) -> None:
     for target in (text, f"https:{text}", f"https://{text}"):
-        if links.is_web(target):
+        if recorder.is_web_address(target):
             assert target.startswith(("http://", "https://"))
             assert not set(target) & set("\\ \t\r\n")
 
 
 @pytest.mark.parametrize("missing", ["u", "m"])
-async def test_both_parameters_are_required(anyone: Client, mailed: Mailed, missing: str) -> None:
-    path, query = mailed.click()
+async def test_both_parameters_are_required(anyone: Client, sent: SentMessage, missing: str) -> None:
+    path, query = sent.click()
     del query[missing]
     answer = await anyone.get(path, params=query, headers={"Accept": "*/*"})
     assert answer.status_code == 422

@@ -1,4 +1,4 @@
-"""GET /v1/messages: an account's notices, and what their readers did."""
+"""GET /v1/messages: an account's notices with their opens and clicks."""
 
 import asyncio
 from datetime import timedelta
@@ -14,7 +14,7 @@ from builders.tracking import jobs as tracking_jobs
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
 from tests.mail.make import RENEWALS, SIGN_IN
-from tests.tracking.conftest import BROWSER, TARGET, Hits, Mailed, Make
+from tests.tracking.conftest import BROWSER, TARGET, FindEvents, SendMessage, SentMessage
 
 pytestmark = pytest.mark.usefixtures("no_mail_jobs")
 
@@ -29,22 +29,22 @@ async def listed(person: Person) -> list[dict[str, Any]]:
     return items
 
 
-async def follow(client: Client, mailed: Mailed, target: str = TARGET, **headers: str) -> None:
-    path, query = mailed.click(target)
+async def follow(client: Client, sent: SentMessage, target: str = TARGET, **headers: str) -> None:
+    path, query = sent.click(target)
     await client.get(path, params=query, headers={**BROWSER, **headers})
 
 
-async def test_lists_the_notices_with_what_people_and_machines_did(
-    alice: Person, anyone: Client, mailed: Mailed
+async def test_lists_the_notices_with_counts_of_people_and_machines(
+    alice: Person, anyone: Client, sent: SentMessage
 ) -> None:
     proxy = {"User-Agent": "Mozilla/5.0 (via ggpht.com GoogleImageProxy)"}
     for headers in (BROWSER, BROWSER, proxy, {"User-Agent": "curl/8"}):
-        await anyone.get(mailed.pixel, headers=headers)
-    await follow(anyone, mailed)
+        await anyone.get(sent.pixel, headers=headers)
+    await follow(anyone, sent)
 
     [item] = await listed(alice)
     opens, clicks = item.pop("opens"), item.pop("clicks")
-    assert (item["id"], item["letter"], item["status"]) == (str(mailed.id), "webhook_disabled", "sent")
+    assert (item["id"], item["letter"], item["status"]) == (str(sent.id), "webhook_disabled", "sent")
     assert item["recipient"] != "reader@mail.example"
     assert (opens["people"], opens["machines"], opens["proxied"]) == (2, 2, 1)
     assert opens["first_at"] < opens["last_at"]
@@ -52,20 +52,20 @@ async def test_lists_the_notices_with_what_people_and_machines_did(
     assert {**clicks, "first_at": None, "last_at": None} == {**NEVER, "people": 1}
 
 
-async def test_what_was_not_touched_has_nothing(alice: Person, mailed: Mailed) -> None:
+async def test_an_unopened_message_has_no_counts(alice: Person, sent: SentMessage) -> None:
     [item] = await listed(alice)
-    assert item["id"] == str(mailed.id)
+    assert item["id"] == str(sent.id)
     assert item["opens"] == item["clicks"] == NEVER
 
 
-async def test_only_notices_are_listed(alice: Person, make: Make) -> None:
-    await make(SIGN_IN)
-    notice = await make(RENEWALS)
+async def test_only_notices_are_listed(alice: Person, send_message: SendMessage) -> None:
+    await send_message(SIGN_IN)
+    notice = await send_message(RENEWALS)
     assert [each["id"] for each in await listed(alice)] == [str(notice.id)]
 
 
-async def test_pages_follow_each_other_newest_first(alice: Person, make: Make) -> None:
-    made = [str((await make()).id) for _ in range(5)]
+async def test_pages_are_newest_first(alice: Person, send_message: SendMessage) -> None:
+    made = [str((await send_message()).id) for _ in range(5)]
     seen: list[str] = []
     cursor = ""
     while True:
@@ -76,13 +76,15 @@ async def test_pages_follow_each_other_newest_first(alice: Person, make: Make) -
     assert seen == made[::-1]
 
 
-async def test_bob_sees_nothing_of_alices(bob: Person, alice: Person, anyone: Client, mailed: Mailed) -> None:
-    await anyone.get(mailed.pixel, headers=BROWSER)
+async def test_bob_does_not_see_notices_of_alice(
+    bob: Person, alice: Person, anyone: Client, sent: SentMessage
+) -> None:
+    await anyone.get(sent.pixel, headers=BROWSER)
     assert await listed(bob) == []
     assert (await alice.test.get(PATH)).json()["items"] == []
 
 
-async def test_the_scope_is_asked_for(dana: Person, anyone: Client) -> None:
+async def test_the_scope_is_required(dana: Person, anyone: Client) -> None:
     assert (await dana.get(PATH)).status_code == 200  # every preset has account:read
     assert (await anyone.get(PATH)).status_code == 401
 
@@ -93,20 +95,20 @@ async def sweep(database: Database, settings: Settings) -> None:
     await queue.run_pending(database, settings)
 
 
-async def test_three_links_at_once_are_a_machines_doing(
-    alice: Person, anyone: Client, mailed: Mailed, database: Database, settings: Settings
+async def test_three_links_at_once_are_a_burst(
+    alice: Person, anyone: Client, sent: SentMessage, database: Database, settings: Settings
 ) -> None:
     for n in range(4):
-        await follow(anyone, mailed, f"https://builders.example/{n}")
+        await follow(anyone, sent, f"https://builders.example/{n}")
     await sweep(database, settings)
     [item] = await listed(alice)
     assert (item["clicks"]["people"], item["clicks"]["machines"]) == (0, 4)
 
 
-async def test_a_person_follows_one_link_often_or_several_slowly(
-    alice: Person, anyone: Client, make: Make, database: Database, settings: Settings
+async def test_one_link_often_or_several_slowly_is_a_person(
+    alice: Person, anyone: Client, send_message: SendMessage, database: Database, settings: Settings
 ) -> None:
-    again, slowly = await make(), await make()
+    again, slowly = await send_message(), await send_message()
     for n in range(3):
         await follow(anyone, again)
         await follow(anyone, slowly, f"https://builders.example/{n}")
@@ -117,34 +119,34 @@ async def test_a_person_follows_one_link_often_or_several_slowly(
     assert [each["clicks"]["people"] for each in await listed(alice)] == [5, 3]
 
 
-async def test_nobody_follows_a_hundred_links_in_some_minutes(
-    alice: Person, anyone: Client, make: Make, database: Database, settings: Settings
+async def test_over_a_hundred_clicks_are_a_machine(
+    alice: Person, anyone: Client, send_message: SendMessage, database: Database, settings: Settings
 ) -> None:
-    often, swarmed = await make(), await make()
-    for mailed, times in ((often, 100), (swarmed, 101)):
-        await asyncio.gather(*(follow(anyone, mailed) for _ in range(times)))
+    often, swarmed = await send_message(), await send_message()
+    for sent, times in ((often, 100), (swarmed, 101)):
+        await asyncio.gather(*(follow(anyone, sent) for _ in range(times)))
     await sweep(database, settings)
     assert [each["clicks"]["people"] for each in await listed(alice)] == [0, 100]
 
 
-async def test_one_messages_burst_is_not_anothers(
-    alice: Person, anyone: Client, make: Make, database: Database, settings: Settings
+async def test_a_burst_is_of_one_message(
+    alice: Person, anyone: Client, send_message: SendMessage, database: Database, settings: Settings
 ) -> None:
-    several = [await make() for _ in range(3)]
+    several = [await send_message() for _ in range(3)]
     for n, each in enumerate(several):
         await follow(anyone, each, f"https://builders.example/{n}")
     await sweep(database, settings)
     assert [each["clicks"]["people"] for each in await listed(alice)] == [1, 1, 1]
 
 
-async def test_a_hit_is_of_the_account_of_its_message(
-    people: MakePerson, make: Make, anyone: Client, hits: Hits, conn: Conn
+async def test_an_event_has_the_account_of_its_message(
+    people: MakePerson, send_message: SendMessage, anyone: Client, find_events: FindEvents, conn: Conn
 ) -> None:
     carol = await people("carol")
-    mailed = await make(to=carol)
-    await anyone.get(mailed.pixel, headers=BROWSER)
-    [hit] = await hits(mailed)
-    assert hit["account_id"] == carol.account.id
-    # And it is found again by the account's own index.
+    sent = await send_message(to=carol)
+    await anyone.get(sent.pixel, headers=BROWSER)
+    [event] = await find_events(sent)
+    assert event["account_id"] == carol.account.id
+    # The index of the account finds it.
     found = await conn.execute("SELECT count(*) FROM tracking_hits WHERE account_id = %s", [carol.account.id])
     assert await found.fetchone() == (1,)

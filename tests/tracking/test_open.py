@@ -1,4 +1,4 @@
-"""GET /v1/t/o/{token}: always the same image, and what is ours is recorded."""
+"""GET /v1/t/o/{token}: the image is always the same; opens of valid tokens are recorded."""
 
 import asyncio
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.values import clock, ids
 from builders.mail import service as mail
 from tests.cast import Client, Person
-from tests.tracking.conftest import BASE, BROWSER, Hits, Mailed, Make
+from tests.tracking.conftest import BASE, BROWSER, FindEvents, SendMessage, SentMessage
 
 pytestmark = pytest.mark.usefixtures("no_mail_jobs")
 
@@ -22,13 +22,13 @@ SAID = ("content-type", "content-length", "cache-control", "expires", "cross-ori
 
 
 def shown(answer: httpx.Response) -> tuple[int, bytes, Mapping[str, str]]:
-    """All that a client can see of it."""
+    """Return the parts of a response that a client sees."""
     unlike = {"x-request-id"}
     return answer.status_code, answer.content, {k: v for k, v in answer.headers.items() if k not in unlike}
 
 
-async def test_answers_an_image_that_nobody_keeps(anyone: Client, mailed: Mailed) -> None:
-    answer = await anyone.get(mailed.pixel)
+async def test_returns_an_image_that_is_not_cached(anyone: Client, sent: SentMessage) -> None:
+    answer = await anyone.get(sent.pixel)
 
     assert answer.status_code == 200
     assert len(answer.content) == 43
@@ -42,12 +42,14 @@ async def test_answers_an_image_that_nobody_keeps(anyone: Client, mailed: Mailed
     }
 
 
-async def test_a_person_who_opens_is_recorded(anyone: Client, mailed: Mailed, hits: Hits, alice: Person) -> None:
-    await anyone.get(mailed.pixel, headers=BROWSER)
+async def test_an_open_of_a_person_is_recorded(
+    anyone: Client, sent: SentMessage, find_events: FindEvents, alice: Person
+) -> None:
+    await anyone.get(sent.pixel, headers=BROWSER)
 
-    [hit] = await hits(mailed)
-    assert abs(clock.now() - hit.pop("created_at")) < timedelta(seconds=10)
-    assert hit == {
+    [event] = await find_events(sent)
+    assert abs(clock.now() - event.pop("created_at")) < timedelta(seconds=10)
+    assert event == {
         "account_id": alice.account.id,
         "kind": "open",
         "url": None,
@@ -57,44 +59,50 @@ async def test_a_person_who_opens_is_recorded(anyone: Client, mailed: Mailed, hi
     }
 
 
-async def test_each_opening_is_recorded_also_at_once(anyone: Client, make: Make, hits: Hits) -> None:
-    several = [await make() for _ in range(3)]
+async def test_concurrent_opens_are_recorded(
+    anyone: Client, send_message: SendMessage, find_events: FindEvents
+) -> None:
+    several = [await send_message() for _ in range(3)]
     await asyncio.gather(*(anyone.get(each.pixel) for each in several * 10))
-    assert [len(await hits(each)) for each in several] == [10, 10, 10]
+    assert [len(await find_events(each)) for each in several] == [10, 10, 10]
 
 
-async def test_nothing_is_learnt_by_probing(anyone: Client, mailed: Mailed) -> None:
-    ours = await anyone.get(mailed.pixel)
+async def test_invalid_tokens_get_the_same_response(anyone: Client, sent: SentMessage) -> None:
+    ours = await anyone.get(sent.pixel)
     stranger = Keyring([generate_secret()])
-    forged = mail.mint_links(stranger, base_url=BASE, message_id=mailed.id).token
-    gone = mail.mint_links(mailed.keyring, base_url=BASE, message_id=ids.new()).token
-    for token in (forged, gone, "x", "%F0%9F%98%80", "0" * 48, mailed.token + "A", mailed.token[:-1]):
+    forged = mail.mint_links(stranger, base_url=BASE, message_id=sent.id).token
+    gone = mail.mint_links(sent.keyring, base_url=BASE, message_id=ids.new()).token
+    for token in (forged, gone, "x", "%F0%9F%98%80", "0" * 48, sent.token + "A", sent.token[:-1]):
         assert shown(await anyone.get(f"/v1/t/o/{token}")) == shown(ours)
 
 
-async def test_what_is_not_ours_is_not_recorded(anyone: Client, mailed: Mailed, hits: Hits) -> None:
-    for token in (mailed.token[:-1] + "!", mailed.token + "=", "!" + mailed.token, mailed.token[::-1]):
+async def test_an_invalid_token_is_not_recorded(
+    anyone: Client, sent: SentMessage, find_events: FindEvents
+) -> None:
+    for token in (sent.token[:-1] + "!", sent.token + "=", "!" + sent.token, sent.token[::-1]):
         assert (await anyone.get(f"/v1/t/o/{token}")).status_code == 200
-    assert await hits(mailed) == []
+    assert await find_events(sent) == []
 
 
 @trials(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(at=st.integers(0, 47), to=st.characters(codec="ascii", categories=["L", "N"]))
 async def test_a_changed_token_is_not_recorded(
-    anyone: Client, mailed: Mailed, hits: Hits, at: int, to: str
+    anyone: Client, sent: SentMessage, find_events: FindEvents, at: int, to: str
 ) -> None:
-    token = mailed.token[:at] + to + mailed.token[at + 1 :]
-    before = len(await hits(mailed))
+    token = sent.token[:at] + to + sent.token[at + 1 :]
+    before = len(await find_events(sent))
     assert (await anyone.get(f"/v1/t/o/{token}")).status_code == 200
-    assert len(await hits(mailed)) - before == (token == mailed.token)
+    assert len(await find_events(sent)) - before == (token == sent.token)
 
 
-async def test_head_has_the_same_headers_and_counts_nothing(anyone: Client, mailed: Mailed, hits: Hits) -> None:
-    answer = await anyone.head(mailed.pixel, headers=BROWSER)
+async def test_head_has_the_same_headers_and_records_nothing(
+    anyone: Client, sent: SentMessage, find_events: FindEvents
+) -> None:
+    answer = await anyone.head(sent.pixel, headers=BROWSER)
     assert answer.status_code == 200
     assert answer.content == b""
     assert answer.headers["content-length"] == "43"
-    assert await hits(mailed) == []
+    assert await find_events(sent) == []
 
 
 @pytest.mark.parametrize(
@@ -117,22 +125,22 @@ async def test_head_has_the_same_headers_and_counts_nothing(anyone: Client, mail
         ({"User-Agent": ""}, "program"),
     ],
 )
-async def test_a_machine_is_kept_with_the_reason(
-    anyone: Client, mailed: Mailed, hits: Hits, headers: dict[str, str], why: str
+async def test_a_machine_is_recorded_with_the_reason(
+    anyone: Client, sent: SentMessage, find_events: FindEvents, headers: dict[str, str], why: str
 ) -> None:
-    assert (await anyone.get(mailed.pixel, headers=headers)).status_code == 200
-    [hit] = await hits(mailed)
-    assert hit["machine"] == why
+    assert (await anyone.get(sent.pixel, headers=headers)).status_code == 200
+    [event] = await find_events(sent)
+    assert event["machine"] == why
 
 
 @pytest.mark.parametrize("ago", [None, timedelta(), timedelta(seconds=4)])
-async def test_what_comes_before_anybody_can_read_is_a_machine(
-    anyone: Client, make: Make, hits: Hits, ago: timedelta | None
+async def test_an_open_right_after_sending_is_a_machine(
+    anyone: Client, send_message: SendMessage, find_events: FindEvents, ago: timedelta | None
 ) -> None:
-    mailed = await make(ago=ago)
-    await anyone.get(mailed.pixel, headers=BROWSER)
-    [hit] = await hits(mailed)
-    assert hit["machine"] == "too_soon"
+    sent = await send_message(ago=ago)
+    await anyone.get(sent.pixel, headers=BROWSER)
+    [event] = await find_events(sent)
+    assert event["machine"] == "too_soon"
 
 
 @pytest.mark.parametrize(
@@ -144,19 +152,19 @@ async def test_what_comes_before_anybody_can_read_is_a_machine(
         ("nonsense", None),
     ],
 )
-async def test_of_an_address_only_its_network_is_kept(
-    service: Service, mailed: Mailed, hits: Hits, client: str, network: str | None
+async def test_only_the_network_of_an_address_is_stored(
+    service: Service, sent: SentMessage, find_events: FindEvents, client: str, network: str | None
 ) -> None:
     transport = httpx.ASGITransport(app=service, client=(client, 4000))
     async with httpx.AsyncClient(transport=transport, base_url=BASE) as somebody:
-        await somebody.get(mailed.pixel)
-    [hit] = await hits(mailed)
-    assert hit["network"] == network
+        await somebody.get(sent.pixel)
+    [event] = await find_events(sent)
+    assert event["network"] == network
 
 
-async def test_apples_own_network_is_a_machine(service: Service, mailed: Mailed, hits: Hits) -> None:
+async def test_apples_network_is_a_machine(service: Service, sent: SentMessage, find_events: FindEvents) -> None:
     transport = httpx.ASGITransport(app=service, client=("17.58.1.2", 4000))
     async with httpx.AsyncClient(transport=transport, base_url=BASE) as apple:
-        await apple.get(mailed.pixel, headers=BROWSER)
-    [hit] = await hits(mailed)
-    assert hit["machine"] == "apple_proxy"
+        await apple.get(sent.pixel, headers=BROWSER)
+    [event] = await find_events(sent)
+    assert event["machine"] == "apple_proxy"

@@ -15,12 +15,12 @@ from builders.kit.process import secret_keys
 from builders.kit.process.settings import Settings
 from builders.kit.values.emails import canonical
 from builders.leads import service as leads
-from builders.leads.records import Erased, Interest, Lead, Status, Wanted
+from builders.leads.records import Erased, Interest, Lead, LeadFilter, Status
 
 Command = TypeVar("Command", bound=Callable[..., Any])  # as click has it
 
 
-def _filters(command: Command) -> Command:
+def _filter_options(command: Command) -> Command:
     """The options by which leads are chosen."""
     days = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"])
     states, interests = ([each.value for each in kind] for kind in (Status, Interest))
@@ -30,8 +30,8 @@ def _filters(command: Command) -> Command:
     return click.option("--status", type=click.Choice(states), help="Only what stands so.")(command)
 
 
-def _wanted(status: str | None, source: str | None, interest: str | None, since: datetime | None) -> Wanted:
-    return Wanted(
+def _filter(status: str | None, source: str | None, interest: str | None, since: datetime | None) -> LeadFilter:
+    return LeadFilter(
         status=None if status is None else Status(status),
         source=source,
         interest=None if interest is None else Interest(interest),
@@ -45,7 +45,7 @@ def commands() -> None:
 
 
 @commands.command("list")
-@_filters
+@_filter_options
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 1000), help="How many at most.")
 @json_option
 def list_command(limit: int, *, as_json: bool, **chosen: Any) -> None:
@@ -53,7 +53,7 @@ def list_command(limit: int, *, as_json: bool, **chosen: Any) -> None:
 
     async def work(database: Database, _: Settings) -> Sequence[Lead]:
         async with database.connection() as conn:
-            return await leads.list_newest(conn, wanted=_wanted(**chosen), limit=limit)
+            return await leads.list_newest(conn, filters=_filter(**chosen), limit=limit)
 
     found = run(work)
     show(found, as_json=as_json, text=table(_HEAD, map(_cells, found), empty="No leads."))
@@ -68,7 +68,7 @@ def _cells(lead: Lead) -> Sequence[object]:
 
 
 @commands.command()
-@_filters
+@_filter_options
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, in place of the screen.")
 @json_option
 def export(output: Path | None, *, as_json: bool, **chosen: Any) -> None:
@@ -76,14 +76,14 @@ def export(output: Path | None, *, as_json: bool, **chosen: Any) -> None:
 
     async def work(database: Database, settings: Settings) -> int:
         keyring = secret_keys.keyring_of(settings)
-        found = leads.list_all(database, wanted=_wanted(**chosen))
+        found = leads.list_all(database, filters=_filter(**chosen))
         if settings.base_url is None and not as_json:
             note(
                 f"The links to unsubscribe begin with {settings.url}; BUILDERS_BASE_URL is what readers can reach."
             )
         with written(output) as file:
             if not as_json:
-                return await leads.write_sheet(
+                return await leads.write_csv(
                     found, file, link=lambda lead: leads.unsubscribe_link(keyring, settings=settings, lead=lead)
                 )
             rows = [lead async for lead in found]

@@ -1,4 +1,4 @@
-"""/v1/leads and the builders waitlist: public, and the same answer to all."""
+"""/v1/leads and the builders waitlist: public; known and unknown addresses get the same reply."""
 
 from typing import Annotated
 
@@ -29,7 +29,7 @@ ON_PAGE = "/v1/leads/confirm/page"
 
 @router.post("", status_code=201, response_model=schemas.LeadReply, dependencies=[rate_limit(LEADS)])
 async def create(body: schemas.CreateLeadRequest, address: ClientAddress, conn: Tx) -> Receipt:
-    """Leave an address: its reader is asked by mail to confirm. The same answer whether it is known or not."""
+    """Submit an address, which receives an email to confirm it. The reply does not show whether it is known."""
     return await leads.create(conn, request=body.request(address))
 
 
@@ -47,12 +47,12 @@ async def join_waitlist(body: schemas.BuildersWaitlistRequest, address: ClientAd
 )
 async def confirm(
     request: Request,
-    token: Annotated[str, Query(min_length=8, description="Of the link that was mailed.")],
+    token: Annotated[str, Query(min_length=8, description="Token of the emailed link.")],
     address: ClientAddress,
     database: Pool,
     keys: KeyringDep,
 ) -> ReplyWithHeaders | Response:
-    """Confirm link of a lead: repeating it is harmless. A browser gets a page, whose button confirms."""
+    """Confirm a lead by the emailed link; idempotent. A browser gets a page whose button confirms."""
     try:
         refuse_prefetch(request)
         if not html.wants_html(request):
@@ -76,7 +76,7 @@ async def confirm(
 async def confirm_page(
     request: Request, token: FormToken, address: ClientAddress, database: Pool, keys: KeyringDep
 ) -> Response:
-    """Confirm a lead with the link's page: what its button posts. The token alone counts."""
+    """Confirm a lead by the button of the link's page. The token is the only credential."""
     try:
         return _thanks(await _confirm(database, keys, token, address))
     except TokenInvalid as refusal:
@@ -84,17 +84,17 @@ async def confirm_page(
 
 
 async def _ask(database: Database, keyring: Keyring, token: str) -> Response | None:
-    """A page with a button; None for a link that confirms nothing more.
+    """Return a page with a button; None for a link that is used or not valid.
 
-    Scanners of mail follow links in whole browsers, and must not confirm in the place of the recipient.
+    Mail scanners open links in browsers, and must not confirm for the recipient.
     """
     async with database.connection() as conn:
         email = await leads.find_unused_link(conn, keyring=keyring, token=token)
     if email is None:
         return None
     paragraphs = [
-        f"The address {email} was left on one of our pages.",
-        "If that was not you, close this page, and you hear nothing more from us.",
+        f"The address {email} was entered on one of our pages.",
+        "If it was not you, close this page. You will receive no further email.",
     ]
     button = html.Form(action=ON_PAGE, label="Confirm this address", fields={"token": token})
     return html.page("Confirm your email address", paragraphs, button=button)
@@ -106,13 +106,15 @@ async def _confirm(database: Database, keyring: Keyring, token: str, address: st
 
 
 def _thanks(confirmation: Confirmation) -> Response:
-    said = "was confirmed before" if confirmation.repeated else "is confirmed"
-    return html.page("Thank you", [f"The address {confirmation.email_masked} {said}. You can close this page."])
+    state = "is already confirmed" if confirmation.repeated else "is confirmed"
+    return html.page("Thank you", [f"The address {confirmation.email_masked} {state}. You can close this page."])
 
 
 def _refused(request: Request, refusal: Problem) -> Response:
     refusal.headers |= html.NEGOTIATED
     if not html.wants_html(request):
         return refusal.response()
-    paragraphs = [refusal.detail, "Leave your address once more, and a new link is on its way to you."]
-    return html.page("This did not work", paragraphs, status=refusal.status, headers=refusal.headers)
+    paragraphs = [refusal.detail, "Enter your address again to receive a new link."]
+    return html.page(
+        "The address could not be confirmed", paragraphs, status=refusal.status, headers=refusal.headers
+    )

@@ -1,4 +1,4 @@
-"""What leads tell, for subscribers only: a lead is the vendor's, and its address stays here."""
+"""The internal events of leads. They omit the address, because a lead belongs to the vendor."""
 
 from uuid import UUID
 
@@ -8,21 +8,21 @@ from builders.kit.events.outbox import Event, declare
 
 
 class LeadConfirmed(BaseModel):
-    """A link was followed: the request that it was mailed for is its reader's own."""
+    """A lead that confirmed the request of an emailed link."""
 
     lead_id: UUID
     request_id: UUID
     source: str | None
     interest: str | None
     marketing: bool
-    first: bool  # the lead was not confirmed before
+    first: bool  # whether it is the first confirmation of the lead
 
 
 LEAD_CONFIRMED = declare(
     Event(
         name="lead.confirmed",
         version=1,
-        description="A lead has confirmed that it was them who asked.",
+        description="A lead confirmed its request by the emailed link.",
         example=LeadConfirmed(
             lead_id=UUID("0193a1b2-0000-7000-8000-000000000005"),
             request_id=UUID("0193a1b2-0000-7000-8000-000000000006"),

@@ -1,4 +1,4 @@
-"""What leads do by themselves: mail links, hear what became of mail, and end what is over."""
+"""Jobs and subscribers of leads."""
 
 from uuid import UUID
 
@@ -8,16 +8,16 @@ from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue
-from builders.leads import opting, service as leads
+from builders.leads import opt_in, service as leads
 from builders.mail.records import Topic
 from builders.mail.service import LeadConfirm
 
 
-@queue.app.task(name=opting.TAKE, retry=queue.RETRY, pass_context=True)
+@queue.app.task(name=opt_in.TAKE, retry=queue.RETRY, pass_context=True)
 async def take(context: JobContext, request_id: str) -> None:
-    """Make a lead of a request."""
+    """Create or update the lead of a request, and send its link."""
     async with queue.database(context).transaction() as conn:
-        await opting.take(
+        await opt_in.take(
             conn, keyring=queue.keyring(context), settings=queue.settings(context), request_id=UUID(request_id)
         )
 
@@ -25,24 +25,24 @@ async def take(context: JobContext, request_id: str) -> None:
 @dispatcher.subscribe(
     "mail.unsubscribed", name="leads.record_unsubscribed", alias="builders.leads.jobs.note_unsubscribed"
 )
-async def note_unsubscribed(conn: Conn, told: PublishedEvent) -> None:
-    """Notes that a reader wants no more mail to leads."""
-    data = told.read()
+async def record_unsubscribed(conn: Conn, event: PublishedEvent) -> None:
+    """Unsubscribe the lead of an address that opted out."""
+    data = event.read()
     if data["topic"] == Topic.LEADS:
-        await leads.unsubscribe(conn, email=data["address"], at=told.created_at)
+        await leads.unsubscribe(conn, email=data["address"], at=event.created_at)
 
 
 @dispatcher.subscribe("mail.bounced", name="leads.record_bounce", alias="builders.leads.jobs.note_bounced")
-async def note_bounced(conn: Conn, told: PublishedEvent) -> None:
-    """Notes that a link came back."""
-    data = told.read()
+async def record_bounce(conn: Conn, event: PublishedEvent) -> None:
+    """Record the bounce of a link."""
+    data = event.read()
     if data["letter"] == LeadConfirm.name:
-        await leads.bounce(conn, message_id=UUID(data["message_id"]), at=told.created_at)
+        await leads.bounce(conn, message_id=UUID(data["message_id"]), at=event.created_at)
 
 
 @queue.app.periodic(cron="37 * * * *")
 @queue.app.task(name="leads.expire", queueing_lock="leads.expire", pass_context=True)
 async def expire(context: JobContext, timestamp: int) -> None:
-    """Ends the waiting for links that are over, and forgets who never confirmed."""
+    """Expire unconfirmed leads, and delete old ones."""
     del timestamp
     await leads.expire(queue.database(context))

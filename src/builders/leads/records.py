@@ -1,4 +1,4 @@
-"""What crosses the door of leads."""
+"""Records of leads."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,14 +12,14 @@ WAITLIST = "builders_waitlist"  # the source of leads from the waitlist
 
 
 class Status(StrEnum):
-    """Where a lead stands. Nothing leads out of the last one."""
+    """State of a lead; the last one is final."""
 
-    PENDING = "pending"  # a link is on its way
+    PENDING = "pending"  # a link was sent or is queued
     CONFIRMED = "confirmed"
     UNSUBSCRIBED = "unsubscribed"
-    EXPIRED = "expired"  # no link was followed in time
-    BOUNCED = "bounced"  # no mail arrives there
-    SUPPRESSED = "suppressed"  # wants no mail at all, not even to confirm
+    EXPIRED = "expired"  # not confirmed in time
+    BOUNCED = "bounced"  # email to the address bounced
+    SUPPRESSED = "suppressed"  # receives no email, not even to confirm
 
 
 class Interest(StrEnum):
@@ -44,21 +44,21 @@ class Volume(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What somebody sent who left an address; whether it is theirs is not known."""
+    """A submitted form; the address may not belong to the sender."""
 
     email: str  # in canonical form
     source: str | None = None
     interest: str | None = None
-    marketing: bool = False  # whether they agreed to news
-    text_version: str | None = None  # of the wording that they agreed to
-    client: str | None = None  # the network that it came from
-    details: Mapping[str, Any] = field(default_factory=dict)  # the other members, by name: JSON
-    is_trapped: bool = False  # a machine filled in what no person sees
+    marketing: bool = False  # whether they agreed to marketing email
+    text_version: str | None = None  # version of the wording that they agreed to
+    client: str | None = None  # network of the client
+    details: Mapping[str, Any] = field(default_factory=dict)  # the other members, as JSON
+    is_trapped: bool = False  # the field that people do not see was filled in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """The one answer to all who leave an address."""
+    """The receipt of a request, alike for every address."""
 
     id: UUID  # of the request
     email_masked: str
@@ -68,15 +68,15 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirmation:
-    """What following a link has done."""
+    """The result of a confirmation."""
 
     repeated: bool
     email_masked: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """A lead as it is kept."""
+class LeadState:
+    """The state of a lead that the opt-in needs."""
 
     id: UUID
     email: str
@@ -86,7 +86,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
-    """A link's token, as it is kept: without what opens it."""
+    """The token of a link, without its secret."""
 
     lead_id: UUID
     request_id: UUID
@@ -95,18 +95,18 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """Which leads the operator asks for; None: whichever."""
+class LeadFilter:
+    """A filter of leads; None matches all."""
 
     status: Status | None = None
     source: str | None = None
     interest: Interest | None = None
-    since: datetime | None = None  # that somebody asked
+    since: datetime | None = None  # the time of the request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lead:
-    """A lead, with the newest of its requests that is wanted; a confirmed one goes before others."""
+    """A lead with the newest of its matching requests, a confirmed one first."""
 
     id: UUID
     email: str
@@ -117,7 +117,7 @@ class Lead:
     text_version: str | None
     asked_at: datetime
     asked_from: str | None  # a network
-    proved_at: datetime | None  # the link of this request's message was followed
+    proved_at: datetime | None  # when the request was confirmed
     proved_from: str | None
     created_at: datetime
     confirmed_at: datetime | None
@@ -129,7 +129,7 @@ class Lead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erased:
-    """What was removed of an address."""
+    """The number of deleted rows of an address."""
 
     leads: int
     requests: int

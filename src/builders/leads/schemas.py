@@ -1,7 +1,6 @@
-"""What goes over the wire at leads.
+"""Wire format of leads.
 
-These are forms that visitors fill in: a member that is left blank counts as not sent, and text is tidied rather
-than refused.
+Visitors fill in these forms: a blank member counts as absent, and text is normalized rather than refused.
 """
 
 from enum import StrEnum
@@ -39,13 +38,13 @@ def _line(text: str) -> str:
 
 
 def _choice(kind: type[StrEnum]) -> WithJsonSchema:
-    """One of a closed set, or nothing chosen."""
+    """Return the schema of a closed set or an empty text."""
     words = {"type": "string", "enum": [*(each.value for each in kind), ""]}
     return WithJsonSchema({"anyOf": [words, {"type": "null"}]})
 
 
 def _domain(text: str) -> str:
-    """A domain as it is stored: lower-case A-labels."""
+    """Return the domain as lower-case A-labels."""
     name = find_a_label(text)
     if name is None:
         raise ValueError("Not a domain; send one such as harbour.example.")
@@ -53,7 +52,7 @@ def _domain(text: str) -> str:
 
 
 def _page(text: str) -> str:
-    """A referrer without its query, which can hold what is nobody's business; empty when it is no address."""
+    """Return a referrer without its query, which can hold personal data; empty when it is not a URL."""
     try:
         parts = urlsplit(text)
         host = parts.hostname or ""
@@ -66,7 +65,7 @@ Email = Annotated[
     str,
     _text(254),
     checked(emails.canonical, "email"),
-    Field(description="Kept in lower case, its domain as A-labels."),
+    Field(description="Stored in lower case, with the domain as A-labels."),
 ]
 BLANK = BeforeValidator(lambda sent: None if sent == "" else sent)
 Line = AfterValidator(_line)
@@ -76,14 +75,14 @@ Message = Annotated[Annotated[str, _text(2000), AfterValidator(texts.cleaned)] |
 
 
 class LeadConsent(Body):
-    """What the visitor agreed to, and in which wording."""
+    """Consent of the visitor, and its wording."""
 
-    marketing: Annotated[StrictBool | None, Field(description="Whether they agreed to news.")] = None
-    text_version: Annotated[Code, Field(description="Your name for the wording they saw.")] = None
+    marketing: Annotated[StrictBool | None, Field(description="Whether they agreed to marketing email.")] = None
+    text_version: Annotated[Code, Field(description="Your name for the wording that they saw.")] = None
 
 
 class LeadUtm(Body):
-    """Where the visit came from, as the address of the page said."""
+    """Campaign parameters (UTM) of the page's address."""
 
     source: Annotated[
         Tag, Field(description="`utm_source` of the page: the site or newsletter that sent the visitor.")
@@ -92,28 +91,28 @@ class LeadUtm(Body):
         None
     )
     campaign: Annotated[Tag, Field(description="`utm_campaign`: the campaign.")] = None
-    term: Annotated[Tag, Field(description="`utm_term`: the search term that was paid for.")] = None
-    content: Annotated[Tag, Field(description="`utm_content`: which link or advertisement was followed.")] = None
+    term: Annotated[Tag, Field(description="`utm_term`: the paid search term.")] = None
+    content: Annotated[Tag, Field(description="`utm_content`: the link or advertisement.")] = None
 
 
 class _Visitor(Body):
-    """What both forms have."""
+    """Members of both forms."""
 
     email: Email
     name: Annotated[Annotated[str, _text(120), Line] | None, BLANK, Field(description="Name of the visitor.")] = (
         None
     )
     consent: Annotated[
-        LeadConsent | None, Field(description="What the visitor agreed to; left out: to nothing beyond an answer.")
+        LeadConsent | None, Field(description="Consent of the visitor; absent: to nothing beyond a reply.")
     ] = None
     utm: Annotated[LeadUtm | None, Field(description="Campaign parameters of the visit.")] = None
     website: Annotated[
         str | None,
-        Field(description="A trap for machines: hide it from people. When it is filled, nothing is kept."),
+        Field(description="A honeypot: hide it from people. When it is filled in, nothing is stored."),
     ] = None
 
     def details(self) -> dict[str, Any]:
-        """What is kept as it was sent."""
+        """Return the members that are stored as JSON."""
         own = set(type(self).model_fields) - {"email", "consent", "website", "source", "interest"}
         sent = self.model_dump(mode="json", include=own, exclude_none=True)
         if self.utm is not None:
@@ -135,7 +134,7 @@ class _Visitor(Body):
 
 
 class CreateLeadRequest(_Visitor):
-    """Somebody who leaves an address on one of the vendor's pages."""
+    """The form of a visitor on one of the vendor's pages."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example(
@@ -180,21 +179,21 @@ class CreateLeadRequest(_Visitor):
     referrer: Annotated[
         Annotated[str, _text(texts.MAX_URL), AfterValidator(_page)] | None,
         BLANK,
-        Field(description="The page before; kept without its query."),
+        Field(description="The referring page; stored without its query."),
     ] = None
     metadata: Annotated[
         dict[Annotated[str, StringConstraints(min_length=1, max_length=40)], Annotated[str, Field(max_length=500)]]
         | None,
-        Field(max_length=20, description="Pairs of text of your own."),
+        Field(max_length=20, description="Your own pairs of text."),
     ] = None
 
     def request(self, address: str) -> Request:
-        """What was sent, from a client's address."""
+        """Return the request of the form, with the client's address."""
         return self._request(address, source=self.source, interest=self.interest)
 
 
 class BuildersWaitlistRequest(_Visitor):
-    """A builder who wants to be let in."""
+    """The form of a builder for the waitlist."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example(
@@ -214,26 +213,24 @@ class BuildersWaitlistRequest(_Visitor):
     role: Annotated[
         Annotated[str, _text(80), Line] | None, BLANK, Field(description="What the visitor does there.")
     ] = None
-    use_case: Annotated[Message, Field(description="What the names are needed for, 2,000 characters at most.")] = (
-        None
-    )
+    use_case: Annotated[Message, Field(description="Use of the names, 2,000 characters at most.")] = None
     url: Annotated[
         Annotated[str, _text(texts.MAX_URL), checked(texts.web_address, "web_address")] | None,
         BLANK,
         Field(description="An http or https address."),
     ] = None
     expected_volume: Annotated[
-        Volume | None, BLANK, _choice(Volume), Field(description="Names that are expected to be needed.")
+        Volume | None, BLANK, _choice(Volume), Field(description="Expected number of names.")
     ] = None
-    referral_code: Annotated[Code, Field(description="Code of whoever recommended the service.")] = None
+    referral_code: Annotated[Code, Field(description="Code of the person who recommended the service.")] = None
 
     def request(self, address: str) -> Request:
-        """What was sent, from a client's address."""
+        """Return the request of the form, with the client's address."""
         return self._request(address, source=WAITLIST, interest=Interest.BUILDER)
 
 
 class LeadReply(WriteReply):
-    """The same for every address, whether it was known or not."""
+    """Receipt of a form, alike for known and unknown addresses."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example(
@@ -247,18 +244,16 @@ class LeadReply(WriteReply):
         )
     )
 
-    id: Annotated[UUID, Field(description="Of this request.")]
-    status: Annotated[
-        Literal["pending"], Field(description="Always `pending`: a message with a link to confirm is sent.")
-    ]
+    id: Annotated[UUID, Field(description="Identifier of the request.")]
+    status: Annotated[Literal["pending"], Field(description="Always `pending`: a confirmation link is sent.")]
     email_masked: Annotated[str, Field(description="The address, masked: `a***@example.net`.")]
     confirmation_required: Annotated[
-        bool, Field(description="Always true: the lead counts after the link is followed.")
+        bool, Field(description="Always true: the lead counts after its confirmation.")
     ]
 
 
 class LeadConfirmedReply(Reply):
-    """What following the link has done."""
+    """Result of the confirmation."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example({"status": "confirmed", "email_masked": "a***@example.net"})
@@ -266,13 +261,13 @@ class LeadConfirmedReply(Reply):
 
     status: Annotated[
         Literal["confirmed", "already_confirmed"],
-        Field(description="`already_confirmed` when the link was followed before."),
+        Field(description="`already_confirmed` when the link was used before."),
     ]
     email_masked: Annotated[str, Field(description="The address, masked.")]
 
 
 def confirmed(confirmation: Confirmation) -> LeadConfirmedReply:
-    """The answer to a program that followed the link."""
+    """Return the reply to a client other than a browser."""
     return LeadConfirmedReply(
         status="already_confirmed" if confirmation.repeated else "confirmed",
         email_masked=confirmation.email_masked,

@@ -1,1 +1,1 @@
-"""Opens and clicks of mail: what the links that mail mints lead to, and what an account is told of them."""
+"""Opens and clicks of emails: the endpoints of tracked links, and the counts that an account sees."""

@@ -1,9 +1,9 @@
-"""What tracking refuses."""
+"""Errors of tracking."""
 
 from builders.kit.errors import Problem
 
 
 class LinkAltered(Problem):
-    """The link is not as it was written."""
+    """The link or its signature was altered."""
 
     status, code = 400, "link_altered"

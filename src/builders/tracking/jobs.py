@@ -1,4 +1,4 @@
-"""What tracking does by itself."""
+"""Jobs and subscribers of tracking."""
 
 from uuid import UUID
 
@@ -12,16 +12,16 @@ from builders.tracking import service as tracking
 
 
 @dispatcher.subscribe("mail.forgotten", name="tracking.erase_messages", alias="builders.tracking.jobs.forget")
-async def forget(conn: Conn, told: PublishedEvent) -> None:
-    """Forgets what was done with messages that are to be known no more."""
-    message_ids = [UUID(each) for each in told.read()["message_ids"]]
-    await tracking.forget(conn, account_id=told.account_id, message_ids=message_ids)
+async def erase_messages(conn: Conn, event: PublishedEvent) -> None:
+    """Delete the tracking events of deleted messages."""
+    message_ids = [UUID(each) for each in event.read()["message_ids"]]
+    await tracking.erase_messages(conn, account_id=event.account_id, message_ids=message_ids)
 
 
 @queue.app.periodic(cron="* * * * *")
 @queue.app.task(name="tracking.mark_bursts", queueing_lock="tracking.mark_bursts", pass_context=True)
 async def mark_bursts(context: JobContext, timestamp: int) -> None:
-    """Takes several links of one mail that were followed at once for a machine's doing."""
+    """Attribute clicks on several links of one email at the same time to a machine."""
     del timestamp
     async with queue.database(context).transaction() as conn:
         await tracking.mark_bursts(conn)

@@ -1,4 +1,4 @@
-"""What tracking shows to others."""
+"""Records of tracking."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,40 +10,40 @@ from builders.kit.http.visitors import Visitor
 from builders.mail.records import Status
 
 
-class HitKind(StrEnum):
-    """What was done with a mail."""
+class TrackingEventKind(StrEnum):
+    """What a recipient did with an email."""
 
     OPEN = "open"
     CLICK = "click"
 
 
-class Hit(NamedTuple):
-    """One request for a link of ours."""
+class TrackingEvent(NamedTuple):
+    """One request for a tracked link."""
 
     message_id: UUID
-    kind: HitKind
-    url: str | None  # where a click leads
+    kind: TrackingEventKind
+    url: str | None  # the target of a click
     at: datetime
     visitor: Visitor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count:
-    """How often a message was opened, or its links were followed."""
+    """How often a message was opened, or its links were clicked."""
 
     people: int = 0
     machines: int = 0
-    proxied: int = 0  # of the machines: image proxies, which mostly fetch for a reader
+    proxied: int = 0  # of the machines: image proxies, which mostly load for a recipient
     first_at: datetime | None = None  # by a person
     last_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Followed:
-    """A message, and what became of it at its reader's."""
+class TrackedMessage:
+    """A message with its opens and clicks."""
 
     id: UUID
-    letter: str  # its kind
+    template: str
     recipient: str  # masked
     status: Status
     created_at: datetime

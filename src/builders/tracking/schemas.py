@@ -1,4 +1,4 @@
-"""What goes over the wire at tracking."""
+"""Wire format of tracking."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -11,30 +11,31 @@ from builders.kit.http.bodies import Reply, by_example
 
 
 class LinkReply(Reply):
-    """Where a tracked link leads, for whoever is no browser."""
+    """The target of a tracked link, for clients other than browsers."""
 
     model_config = ConfigDict(json_schema_extra=by_example({"target": "https://builders.example/renewals"}))
 
-    target: Annotated[str, Field(description="Address that the link leads to.")]
+    target: Annotated[str, Field(description="Target of the link.")]
 
 
 class CountReply(Reply):
-    """How often, by whom."""
+    """Number of opens or clicks, by people and by machines."""
 
-    people: Annotated[int, Field(description="All that does not look like a machine.")]
-    machines: Annotated[int, Field(description="Scanners, previews, proxies that load ahead, programs.")]
+    people: Annotated[int, Field(description="Those not attributed to a machine.")]
+    machines: Annotated[int, Field(description="Scanners, previews, prefetching proxies and programs.")]
     proxied: Annotated[
-        int, Field(description="Of the machines, image proxies of Gmail and Yahoo: mostly there was a reader.")
+        int,
+        Field(description="Of the machines, image proxies of Gmail and Yahoo, which mostly load for a person."),
     ]
-    first_at: Annotated[datetime | None, Field(description="By a person.")]
-    last_at: Annotated[datetime | None, Field(description="By a person.")]
+    first_at: Annotated[datetime | None, Field(description="First by a person.")]
+    last_at: Annotated[datetime | None, Field(description="Latest by a person.")]
 
 
 _NONE: JsonDict = {"people": 0, "machines": 0, "proxied": 0, "first_at": None, "last_at": None}
 
 
 class MessageReply(Reply):
-    """A notice that was mailed for the account."""
+    """A notice that was emailed for the account."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example(
@@ -58,13 +59,13 @@ class MessageReply(Reply):
     )
 
     id: Annotated[UUID, Field(description="Identifier of the message.")]
-    letter: Annotated[str, Field(description="Its kind.")]
+    template: Annotated[str, Field(serialization_alias="letter", description="Email template of the message.")]
     recipient: Annotated[str, Field(description="Address of the recipient, masked.")]
     status: Annotated[
         Literal["queued", "deferred", "sent", "bounced", "expired", "suppressed"],
-        Field(description="How far the delivery of the message is."),
+        Field(description="Delivery state of the message."),
     ]
     created_at: Annotated[datetime, Field(description="When the message was queued.")]
     sent_at: Annotated[datetime | None, Field(description="When the mail server accepted it; null before.")]
-    opens: Annotated[CountReply, Field(description="How often people opened it, without machines.")]
-    clicks: Annotated[CountReply, Field(description="How often people followed a link in it, without machines.")]
+    opens: Annotated[CountReply, Field(description="Opens of the message.")]
+    clicks: Annotated[CountReply, Field(description="Clicks on links of the message.")]

@@ -1,4 +1,4 @@
-"""All SQL of tracking. Whose a hit is comes from its message, before the hit is written."""
+"""All SQL of tracking. A tracking event has the account of its message, which is found before the insert."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from builders.kit.db import partitions
 from builders.kit.db.connections import Conn
 from builders.kit.http.visitors import Machine
 from builders.kit.values import ids
-from builders.tracking.records import Hit
+from builders.tracking.records import TrackingEvent
 
 partitions.declare("tracking_hits", retention=timedelta(days=90), setting="tracking_days")
 
-# The rows as one JSON text, which is cheaper to write than nine arrays: a hit takes 73 µs in all, not 85.
+# The rows are one JSON text, which is cheaper to write than nine arrays: 73 instead of 85 µs per event.
 INSERT = """
     INSERT INTO tracking_hits (account_id, id, created_at, message_id, kind, url, machine, agent, network)
     SELECT account_id, id, created_at, message_id, kind, url, machine, agent, network
@@ -37,9 +37,9 @@ COUNT = """
     WHERE account_id = %(account_id)s AND message_id = ANY(%(message_ids)s) AND created_at >= %(since)s
     GROUP BY message_id, kind
 """
-FORGET = "DELETE FROM tracking_hits WHERE account_id = %(account_id)s AND message_id = ANY(%(message_ids)s)"
-# From each click on: are there three links of its mail within the span? Then all clicks of the span are one burst.
-# Nor does a person follow a hundred in some minutes; such a swarm, looked at each with each, would take for ever.
+DELETE_EVENTS = "DELETE FROM tracking_hits WHERE account_id = %(account_id)s AND message_id = ANY(%(message_ids)s)"
+# A burst is a span after a click with clicks on three links of the email. More clicks than a person makes are a
+# swarm, which is marked as a whole, because comparing all its pairs would be slow.
 MARK_BURSTS = """
     WITH busy AS (
         SELECT account_id, message_id, count(*) > %(most)s AS is_swarm
@@ -51,34 +51,34 @@ MARK_BURSTS = """
         JOIN tracking_hits AS first
           ON first.account_id = busy.account_id AND first.message_id = busy.message_id AND first.kind = 'click'
          AND first.created_at >= %(since)s
-        JOIN tracking_hits AS hit
-          ON hit.account_id = first.account_id AND hit.message_id = first.message_id AND hit.kind = 'click'
-         AND hit.created_at BETWEEN first.created_at AND first.created_at + %(span)s
+        JOIN tracking_hits AS event
+          ON event.account_id = first.account_id AND event.message_id = first.message_id AND event.kind = 'click'
+         AND event.created_at BETWEEN first.created_at AND first.created_at + %(span)s
         WHERE NOT busy.is_swarm
         GROUP BY busy.account_id, busy.message_id, first.id, first.created_at
-        HAVING count(DISTINCT hit.url) >= %(links)s
+        HAVING count(DISTINCT event.url) >= %(links)s
         UNION ALL
         SELECT account_id, message_id, %(since)s, 'infinity' FROM busy WHERE is_swarm
     )
-    UPDATE tracking_hits AS hit SET machine = 'burst'
+    UPDATE tracking_hits AS event SET machine = 'burst'
     FROM bursts
-    WHERE hit.account_id = bursts.account_id AND hit.message_id = bursts.message_id AND hit.kind = 'click'
-      AND hit.created_at BETWEEN bursts.start AND bursts.stop AND hit.created_at >= %(since)s
-      AND hit.machine IS NULL
+    WHERE event.account_id = bursts.account_id AND event.message_id = bursts.message_id AND event.kind = 'click'
+      AND event.created_at BETWEEN bursts.start AND bursts.stop AND event.created_at >= %(since)s
+      AND event.machine IS NULL
 """
 
 
-class Judged(NamedTuple):
-    """A hit, whose it is, and whether it counts."""
+class AttributedEvent(NamedTuple):
+    """A tracking event with the account of its message, and the machine that caused it."""
 
-    hit: Hit
+    event: TrackingEvent
     account_id: UUID
     machine: Machine | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counted:
-    """A line of the count."""
+class EventCount:
+    """The counts of a message and a kind."""
 
     message_id: UUID
     kind: str
@@ -89,41 +89,41 @@ class Counted:
     last_at: datetime | None
 
 
-async def insert(conn: Conn, *, hits: Sequence[Judged]) -> None:
-    """Writes the hits, all or none."""
+async def insert(conn: Conn, *, events: Sequence[AttributedEvent]) -> None:
+    """Insert the events, all or none."""
     rows = [
         {
             "account_id": account_id.hex,
-            "id": hit_id,
-            "created_at": hit.at,
-            "message_id": hit.message_id.hex,
-            "kind": str(hit.kind),  # to_json would take a µs for each that is still an enum
-            "url": hit.url,
+            "id": event_id,
+            "created_at": event.at,
+            "message_id": event.message_id.hex,
+            "kind": str(event.kind),  # to_json is slower for an enum
+            "url": event.url,
             "machine": machine and str(machine),
-            "agent": str(hit.visitor.agent),
-            "network": hit.visitor.network,
+            "agent": str(event.visitor.agent),
+            "network": event.visitor.network,
         }
-        for (hit, account_id, machine), hit_id in zip(hits, ids.new_texts(len(hits)), strict=True)
+        for (event, account_id, machine), event_id in zip(events, ids.new_texts(len(events)), strict=True)
     ]
     await conn.execute(INSERT, {"rows": to_json(rows).decode()})
 
 
 async def count(
     conn: Conn, *, account_id: UUID, message_ids: Sequence[UUID], since: datetime
-) -> Sequence[Counted]:
-    """The hits of the messages from `since` on, a line for each message and kind that has any."""
+) -> Sequence[EventCount]:
+    """Return the counts of the messages from `since` on, for each message and kind with events."""
     row = {"account_id": account_id, "message_ids": list(message_ids), "since": since}
-    async with conn.cursor(row_factory=class_row(Counted)) as cursor:
+    async with conn.cursor(row_factory=class_row(EventCount)) as cursor:
         await cursor.execute(COUNT, row)
         return await cursor.fetchall()
 
 
-async def forget(conn: Conn, *, account_id: UUID, message_ids: Sequence[UUID]) -> None:
-    """Removes the hits of the messages."""
-    await conn.execute(FORGET, {"account_id": account_id, "message_ids": list(message_ids)})
+async def delete_events(conn: Conn, *, account_id: UUID, message_ids: Sequence[UUID]) -> None:
+    """Delete the events of the messages."""
+    await conn.execute(DELETE_EVENTS, {"account_id": account_id, "message_ids": list(message_ids)})
 
 
 async def mark_bursts(conn: Conn, *, since: datetime, span: timedelta, links: int, most: int) -> int:
-    """Marks clicks since then on so many links of a mail within the span, or on a mail of more than `most`."""
+    """Mark clicks since then on so many links of an email within the span, or on one with more than `most`."""
     cursor = await conn.execute(MARK_BURSTS, {"since": since, "span": span, "links": links, "most": most})
     return cursor.rowcount

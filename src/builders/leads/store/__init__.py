@@ -1,1 +1,1 @@
-"""The SQL of leads."""
+"""All SQL of leads."""

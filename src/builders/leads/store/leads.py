@@ -1,4 +1,4 @@
-"""Leads, and the tokens of their links."""
+"""SQL of leads and of the tokens of their links."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -9,7 +9,7 @@ from uuid import UUID
 from psycopg.rows import class_row, kwargs_row
 
 from builders.kit.db.connections import Conn
-from builders.leads.records import Lead, Standing, Status, Token, Wanted
+from builders.leads.records import Lead, LeadFilter, LeadState, Status, Token
 
 ENSURE = """
     INSERT INTO leads_leads (account_id, id, email, status, changed_at, created_at)
@@ -24,8 +24,8 @@ LOCK = """
     SELECT id, email, status, message_id FROM leads_leads
     WHERE account_id = %(account_id)s AND id = %(id)s FOR UPDATE
 """
-# What was sent to other spellings of its address counts, for one reader gets it all. Who calls this holds the lock
-# on the mailbox, so of two at once the second finds what the first has sent.
+# Messages to other spellings of the address count, because one mailbox receives them all. The caller locks
+# the mailbox, so a concurrent call sees the earlier message.
 RESERVE = """
     UPDATE leads_leads AS lead
     SET sends = ARRAY(
@@ -36,7 +36,7 @@ RESERVE = """
         changed_at = CASE WHEN status IN ('confirmed', 'pending') THEN changed_at ELSE %(now)s END
     WHERE account_id = %(account_id)s AND id = %(id)s AND status <> 'suppressed'
       AND (status <> 'bounced' OR changed_at <= %(rested)s)
-      AND (last_sent_at IS NULL OR last_sent_at <= %(gap_ago)s) -- of this row, so that two at once are told apart
+      AND (last_sent_at IS NULL OR last_sent_at <= %(gap_ago)s) -- on this row, for concurrent calls
       AND NOT EXISTS (
           SELECT FROM leads_leads AS alike CROSS JOIN unnest(alike.sends) AS at
           WHERE alike.account_id = %(account_id)s AND alike.mailbox = lead.mailbox AND at > %(day_ago)s
@@ -57,8 +57,8 @@ CONFIRM = """
         confirmed_at = CASE status WHEN 'confirmed' THEN confirmed_at ELSE %(now)s END
     WHERE account_id = %(account_id)s AND id = %(id)s
 """
-# Told again, or late, news finds a status that is younger than itself.
-LEAVE = """
+# changed_at makes a repeated or late event a no-op.
+UNSUBSCRIBE = """
     UPDATE leads_leads
     SET status = CASE status WHEN 'confirmed' THEN 'unsubscribed' ELSE 'suppressed' END,
         changed_at = %(at)s, unsubscribed_at = %(at)s
@@ -76,7 +76,7 @@ EXPIRE = """
     WHERE account_id = %(account_id)s AND status = 'pending'
       AND changed_at <= %(before)s AND coalesce(last_sent_at, created_at) <= %(before)s
 """
-FORGET = """
+DELETE_OLD = """
     DELETE FROM leads_leads WHERE account_id = %(account_id)s AND id IN (
         SELECT id FROM leads_leads
         WHERE account_id = %(account_id)s AND status IN ('expired', 'bounced') AND changed_at <= %(before)s
@@ -105,8 +105,8 @@ USE_LINK = """
 """
 VOID_LINK = "DELETE FROM leads_tokens WHERE account_id = %(account_id)s AND lead_id = %(lead_id)s"
 PRUNE_LINKS = "DELETE FROM leads_tokens WHERE account_id = %(account_id)s AND expires_at <= %(now)s"
-# Each with one request: the newest that is wanted, a confirmed one first, since that is the holder's own word.
-# Not prepared: a plan for all filters would be good for none.
+# Each lead has one request: the newest that matches, a confirmed one first, because its sender is known.
+# Not prepared: a generic plan would fit no filter.
 LIST = """
     SELECT lead.id, lead.email, lead.status, source, interest, marketing, text_version, asked_at, asked_from,
            proved_at, proved_from, lead.created_at, lead.confirmed_at, lead.unsubscribed_at, lead.last_sent_at,
@@ -127,26 +127,26 @@ LIST = """
 """
 
 
-def _standing(*, status: str, **columns: Any) -> Standing:
-    return Standing(status=Status(status), **columns)
+def _lead_state(*, status: str, **columns: Any) -> LeadState:
+    return LeadState(status=Status(status), **columns)
 
 
 def _lead(*, status: str, **columns: Any) -> Lead:
     return Lead(status=Status(status), **columns)
 
 
-async def ensure(conn: Conn, *, account_id: UUID, lead_id: UUID, email: str, now: datetime) -> Standing:
-    """The lead with the address, made if there is none, which nobody else changes until the transaction ends."""
+async def ensure(conn: Conn, *, account_id: UUID, lead_id: UUID, email: str, now: datetime) -> LeadState:
+    """Lock and return the lead of the address; create it when there is none."""
     await conn.execute(ENSURE, {"account_id": account_id, "id": lead_id, "email": email, "now": now})
-    async with conn.cursor(row_factory=kwargs_row(_standing)) as cursor:
+    async with conn.cursor(row_factory=kwargs_row(_lead_state)) as cursor:
         await cursor.execute(LOCK_BY_EMAIL, {"account_id": account_id, "email": email})
         [found] = await cursor.fetchall()
         return found
 
 
-async def lock(conn: Conn, *, account_id: UUID, lead_id: UUID) -> Standing | None:
-    """The lead, which nobody else changes until the transaction ends."""
-    async with conn.cursor(row_factory=kwargs_row(_standing)) as cursor:
+async def lock(conn: Conn, *, account_id: UUID, lead_id: UUID) -> LeadState | None:
+    """Lock and return the lead."""
+    async with conn.cursor(row_factory=kwargs_row(_lead_state)) as cursor:
         await cursor.execute(LOCK, {"account_id": account_id, "id": lead_id})
         return await cursor.fetchone()
 
@@ -162,49 +162,49 @@ async def reserve(
     rested: datetime,
     most: int,
 ) -> bool:
-    """Whether a message may go to the lead now; it then counts as sent, and the lead waits for its link."""
+    """Count a message to the lead and make it pending; False when no message may be sent now."""
     row = {"account_id": account_id, "id": lead_id, "now": now, "most": most}
     limits = {"gap_ago": gap_ago, "day_ago": day_ago, "rested": rested}
     return (await conn.execute(RESERVE, row | limits)).rowcount == 1
 
 
 async def set_message(conn: Conn, *, account_id: UUID, lead_id: UUID, message_id: UUID, oldest: UUID) -> None:
-    """Notes the message that went to the lead, and forgets those with smaller ids than the oldest."""
+    """Record the message to the lead, and drop recorded ones with smaller ids than the oldest."""
     row = {"account_id": account_id, "id": lead_id, "message_id": message_id, "oldest": oldest}
     await conn.execute(SET_MESSAGE, row)
 
 
 async def confirm(conn: Conn, *, account_id: UUID, lead_id: UUID, now: datetime) -> None:
-    """The lead is confirmed; since when does not change if it was already."""
+    """Confirm the lead; the time of an earlier confirmation stays."""
     await conn.execute(CONFIRM, {"account_id": account_id, "id": lead_id, "now": now})
 
 
-async def leave(conn: Conn, *, account_id: UUID, email: str, at: datetime) -> UUID | None:
-    """The lead that wanted no more mail then: unsubscribed, or suppressed if it was not confirmed."""
+async def unsubscribe(conn: Conn, *, account_id: UUID, email: str, at: datetime) -> UUID | None:
+    """Unsubscribe a confirmed lead, suppress another one; return its id."""
     row = {"account_id": account_id, "email": email, "at": at}
-    found = await (await conn.execute(LEAVE, row)).fetchone()
+    found = await (await conn.execute(UNSUBSCRIBE, row)).fetchone()
     return None if found is None else found[0]
 
 
 async def bounce(conn: Conn, *, account_id: UUID, message_id: UUID, at: datetime) -> None:
-    """Notes that the message came back."""
+    """Record the bounce of the message."""
     await conn.execute(BOUNCE, {"account_id": account_id, "message_id": message_id, "at": at})
 
 
 async def expire(conn: Conn, *, account_id: UUID, before: datetime, now: datetime) -> int:
-    """Ends the waiting for links that were mailed before then; their number."""
+    """Expire pending leads whose link was sent before then; return their number."""
     row = {"account_id": account_id, "before": before, "now": now}
     return (await conn.execute(EXPIRE, row)).rowcount
 
 
-async def forget(conn: Conn, *, account_id: UUID, before: datetime, batch: int) -> int:
-    """Forgets some of those who did not confirm, or whom no mail reaches, since before then; their number."""
+async def delete_old(conn: Conn, *, account_id: UUID, before: datetime, batch: int) -> int:
+    """Delete a batch of leads that expired or bounced before then; return their number."""
     row = {"account_id": account_id, "before": before, "batch": batch}
-    return (await conn.execute(FORGET, row)).rowcount
+    return (await conn.execute(DELETE_OLD, row)).rowcount
 
 
 async def delete(conn: Conn, *, account_id: UUID, email: str) -> Sequence[UUID] | None:
-    """Forgets the lead with the address; its messages, or None when there was none."""
+    """Delete the lead of the address; return its messages, or None when there is no lead."""
     row = await (await conn.execute(DELETE, {"account_id": account_id, "email": email})).fetchone()
     return None if row is None else list(filter(None, row[0]))
 
@@ -212,37 +212,39 @@ async def delete(conn: Conn, *, account_id: UUID, email: str) -> Sequence[UUID] 
 async def put_token(
     conn: Conn, *, account_id: UUID, lead_id: UUID, request_id: UUID, digest: bytes, expires_at: datetime
 ) -> None:
-    """Keeps a token in the place of the lead's one before."""
+    """Replace the token of the lead."""
     row = {"account_id": account_id, "lead_id": lead_id, "request_id": request_id, "digest": digest}
     await conn.execute(PUT_LINK, {**row, "expires_at": expires_at})
 
 
 async def find_token(conn: Conn, *, account_id: UUID, digests: Sequence[bytes], now: datetime) -> Token | None:
-    """The token with one of these digests, unless it has expired."""
+    """Return the token with one of these digests, unless it has expired."""
     async with conn.cursor(row_factory=class_row(Token)) as cursor:
         await cursor.execute(FIND_LINK, {"account_id": account_id, "digests": list(digests), "now": now})
         return await cursor.fetchone()
 
 
 async def use_token(conn: Conn, *, account_id: UUID, digests: Sequence[bytes], now: datetime) -> bool:
-    """Whether the token was there and not yet used."""
+    """Mark the token as used; False when it does not exist or is used."""
     row = {"account_id": account_id, "digests": list(digests), "now": now}
     return (await conn.execute(USE_LINK, row)).rowcount == 1
 
 
 async def void_token(conn: Conn, *, account_id: UUID, lead_id: UUID) -> None:
-    """No link of the lead is good any more."""
+    """Delete the token of the lead."""
     await conn.execute(VOID_LINK, {"account_id": account_id, "lead_id": lead_id})
 
 
 async def prune_tokens(conn: Conn, *, account_id: UUID, now: datetime) -> None:
-    """Forgets links that have expired."""
+    """Delete expired tokens."""
     await conn.execute(PRUNE_LINKS, {"account_id": account_id, "now": now})
 
 
-async def list_newest(conn: Conn, *, account_id: UUID, wanted: Wanted, before: UUID, limit: int) -> Sequence[Lead]:
-    """The leads that are wanted, newest first, that are older than `before`."""
-    row = {"account_id": account_id, **asdict(wanted), "before": before, "limit": limit}
+async def list_newest(
+    conn: Conn, *, account_id: UUID, filters: LeadFilter, before: UUID, limit: int
+) -> Sequence[Lead]:
+    """Return the matching leads older than `before`, newest first."""
+    row = {"account_id": account_id, **asdict(filters), "before": before, "limit": limit}
     async with conn.cursor(row_factory=kwargs_row(_lead)) as cursor:
         await cursor.execute(LIST, row, prepare=False)
         return await cursor.fetchall()

@@ -1,4 +1,4 @@
-"""Requests: what somebody sent who left an address."""
+"""SQL of requests (submitted forms) and of suppressed addresses."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 from builders.kit.db.connections import Conn
 from builders.leads.records import Request
 
-ADDRESSES = 4_711_013  # any number: of the locks on addresses
+ADDRESSES = 4_711_013  # namespace of the advisory locks on addresses
 
 INSERT = """
     INSERT INTO leads_requests (account_id, id, email, source, interest, marketing, text_version, client, details,
@@ -19,7 +19,7 @@ INSERT = """
     VALUES (%(account_id)s, %(id)s, %(email)s, %(source)s, %(interest)s, %(marketing)s, %(text_version)s,
             %(client)s, %(details)s, %(now)s)
 """
-# Who erases an address must not miss a lead that is being made of it: there is no row yet to lock.
+# An erasure must wait for a concurrent creation of the lead, which has no row to lock yet.
 LOCK_ADDRESS = "SELECT pg_advisory_xact_lock(%(space)s::int, hashtext(leads_mailbox(%(email)s)))"
 FIND_EMAIL = """
     SELECT email FROM leads_requests WHERE account_id = %(account_id)s AND id = %(id)s AND lead_id IS NULL
@@ -29,7 +29,7 @@ ASSIGN = """
     WHERE account_id = %(account_id)s AND id = %(id)s AND lead_id IS NULL
 """
 DELETE = "DELETE FROM leads_requests WHERE account_id = %(account_id)s AND id = %(id)s"
-# What is confirmed stays, and what a link out there would confirm.
+# Confirmed requests stay, and those that a valid link would confirm.
 TRIM = """
     DELETE FROM leads_requests
     WHERE account_id = %(account_id)s AND lead_id = %(lead_id)s AND confirmed_at IS NULL
@@ -61,8 +61,8 @@ SUPPRESS = """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proven:
-    """What is told of a request that was confirmed."""
+class ConfirmedRequest:
+    """The published members of a confirmed request."""
 
     source: str | None
     interest: str | None
@@ -70,7 +70,7 @@ class Proven:
 
 
 async def insert(conn: Conn, *, account_id: UUID, request_id: UUID, request: Request, now: datetime) -> None:
-    """A new request, which nobody has looked at."""
+    """Insert a request that is not processed yet."""
     row = {
         "account_id": account_id,
         "id": request_id,
@@ -87,35 +87,37 @@ async def insert(conn: Conn, *, account_id: UUID, request_id: UUID, request: Req
 
 
 async def lock_address(conn: Conn, *, email: str) -> None:
-    """Until the transaction ends, nobody else makes a lead of the address, mails its reader, or erases it."""
+    """Lock the address until the transaction ends, against concurrent creation, messages and erasure."""
     await conn.execute(LOCK_ADDRESS, {"space": ADDRESSES, "email": email})
 
 
 async def find_email(conn: Conn, *, account_id: UUID, request_id: UUID) -> str | None:
-    """The address of a request that belongs to no lead yet."""
+    """Return the address of a request without a lead."""
     row = await (await conn.execute(FIND_EMAIL, {"account_id": account_id, "id": request_id})).fetchone()
     return None if row is None else row[0]
 
 
 async def assign(conn: Conn, *, account_id: UUID, request_id: UUID, lead_id: UUID) -> bool:
-    """Whether the request was nobody's, and is the lead's now."""
+    """Assign a request without a lead; False when it has one."""
     row = {"account_id": account_id, "id": request_id, "lead_id": lead_id}
     return (await conn.execute(ASSIGN, row)).rowcount == 1
 
 
 async def delete(conn: Conn, *, account_id: UUID, request_id: UUID) -> None:
-    """Forgets a request."""
+    """Delete a request."""
     await conn.execute(DELETE, {"account_id": account_id, "id": request_id})
 
 
 async def trim(conn: Conn, *, account_id: UUID, lead_id: UUID, most: int) -> None:
-    """Forgets all but the newest of a lead's requests."""
+    """Delete all but the newest requests of a lead."""
     await conn.execute(TRIM, {"account_id": account_id, "lead_id": lead_id, "most": most})
 
 
-async def confirm(conn: Conn, *, account_id: UUID, request_id: UUID, client: str | None, now: datetime) -> Proven:
-    """Keeps when and from where the request was confirmed."""
-    async with conn.cursor(row_factory=class_row(Proven)) as cursor:
+async def confirm(
+    conn: Conn, *, account_id: UUID, request_id: UUID, client: str | None, now: datetime
+) -> ConfirmedRequest:
+    """Record when and from which network the request was confirmed."""
+    async with conn.cursor(row_factory=class_row(ConfirmedRequest)) as cursor:
         row = {"account_id": account_id, "id": request_id, "client": client, "now": now}
         await cursor.execute(CONFIRM, row)
         [found] = await cursor.fetchall()
@@ -123,21 +125,21 @@ async def confirm(conn: Conn, *, account_id: UUID, request_id: UUID, client: str
 
 
 async def delete_of_address(conn: Conn, *, account_id: UUID, email: str) -> int:
-    """Forgets all requests with the address; their number."""
+    """Delete all requests with the address; return their number."""
     return (await conn.execute(DELETE_OF_ADDRESS, {"account_id": account_id, "email": email})).rowcount
 
 
 async def prune(conn: Conn, *, account_id: UUID, before: datetime) -> None:
-    """Forgets what no job has ever looked at."""
+    """Delete requests that no job has processed."""
     await conn.execute(PRUNE, {"account_id": account_id, "before": before})
 
 
 async def is_suppressed(conn: Conn, *, account_id: UUID, hashes: Sequence[bytes]) -> bool:
-    """Whether one of these stands for an address that was erased."""
+    """Return whether one of these hashes is of an erased address."""
     row = {"account_id": account_id, "hashes": list(hashes)}
     return await (await conn.execute(FIND_SUPPRESSION, row)).fetchone() is not None
 
 
 async def suppress(conn: Conn, *, account_id: UUID, digest: bytes, now: datetime) -> None:
-    """Keeps of an address only what tells that it was erased."""
+    """Store the hash of an erased address."""
     await conn.execute(SUPPRESS, {"account_id": account_id, "hash": digest, "now": now})

@@ -1,4 +1,4 @@
-"""Leads as a sheet (CSV, RFC 4180), which no spreadsheet takes for formulas."""
+"""Export of leads as CSV (RFC 4180), with escaped formulas."""
 
 import csv
 import json
@@ -22,8 +22,8 @@ COLUMNS = (
 HEADER = (*COLUMNS, *DETAILS, *(f"utm_{name}" for name in UTM), "metadata", "unsubscribe_url")
 
 
-async def write_sheet(leads: AsyncIterator[Lead], file: TextIO, *, link: Callable[[Lead], str]) -> int:
-    """Writes the leads, each with its `link` to unsubscribe, as they come; their number."""
+async def write_csv(leads: AsyncIterator[Lead], file: TextIO, *, link: Callable[[Lead], str]) -> int:
+    """Write the leads, each with its unsubscribe `link`; return their number."""
     writer, count = csv.writer(file), 0
     writer.writerow(HEADER)
     async for lead in leads:
@@ -33,7 +33,7 @@ async def write_sheet(leads: AsyncIterator[Lead], file: TextIO, *, link: Callabl
 
 
 def cell(value: Any) -> str:
-    """A value as text; what would be a formula begins with an apostrophe."""
+    """Return a value as text; a formula is escaped with an apostrophe."""
     match value:
         case None:
             return ""

@@ -1,4 +1,4 @@
-"""The database goes away, a month is missing: no reader notices, and what can be kept is."""
+"""Tracking without the database or a partition: recipients are served, and later events are recorded."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ from builders.kit.values import clock
 from tests.cast import Client
 from tests.kit.db.proxy import DatabaseProxy
 from tests.kit.scratch import until
-from tests.tracking.conftest import BROWSER, TARGET, Hits, Mailed
+from tests.tracking.conftest import BROWSER, TARGET, FindEvents, SentMessage
 
 pytestmark = pytest.mark.usefixtures("no_mail_jobs")
 
@@ -27,56 +27,58 @@ async def proxy(conninfo: str) -> AsyncIterator[DatabaseProxy]:
 
 
 @pytest.fixture
-async def house(proxy: DatabaseProxy, settings: Settings) -> AsyncIterator[Service]:
-    """The whole service with its database behind the proxy."""
+async def proxied_service(proxy: DatabaseProxy, settings: Settings) -> AsyncIterator[Service]:
+    """Return a service whose database is behind the proxy."""
     behind = {"database_url": SecretStr(proxy.conninfo), "pool_timeout_s": 0.3, "pool_size": 4}
     app = create_app(settings.model_copy(update=behind))
     async with lifespan(app.api):
         yield app
 
 
-async def test_without_the_database_readers_are_served_and_afterwards_counted_again(
-    house: Service, proxy: DatabaseProxy, mailed: Mailed, hits: Hits
+async def test_recipients_are_served_without_the_database(
+    proxied_service: Service, proxy: DatabaseProxy, sent: SentMessage, find_events: FindEvents
 ) -> None:
-    path, query = mailed.click()
-    async with Client(house) as reader:
-        await reader.get(mailed.pixel, headers=BROWSER)
+    path, query = sent.click()
+    async with Client(proxied_service) as recipient:
+        await recipient.get(sent.pixel, headers=BROWSER)
         await proxy.shut()
         answers = await asyncio.gather(
-            *(reader.get(mailed.pixel, headers=BROWSER) for _ in range(5)),
-            *(reader.get(path, params=query, headers=BROWSER) for _ in range(5)),
+            *(recipient.get(sent.pixel, headers=BROWSER) for _ in range(5)),
+            *(recipient.get(path, params=query, headers=BROWSER) for _ in range(5)),
         )
         assert [each.status_code for each in answers] == [200] * 5 + [302] * 5
         assert {each.headers["Location"] for each in answers[5:]} == {TARGET}
-        assert len(await hits(mailed)) == 1
+        assert len(await find_events(sent)) == 1
 
         await proxy.open()
 
         async def is_counted() -> bool:
-            await reader.get(mailed.pixel, headers=BROWSER)
-            return len(await hits(mailed)) > 1
+            await recipient.get(sent.pixel, headers=BROWSER)
+            return len(await find_events(sent)) > 1
 
         await until(is_counted)
 
 
-async def test_what_waits_is_written_when_the_service_stops(
-    settings: Settings, mailed: Mailed, hits: Hits
+async def test_queued_events_are_written_at_shutdown(
+    settings: Settings, sent: SentMessage, find_events: FindEvents
 ) -> None:
     app = create_app(settings)
-    async with lifespan(app.api), Client(app) as reader:
-        asking = [asyncio.ensure_future(reader.get(mailed.pixel, headers=BROWSER)) for _ in range(20)]
+    async with lifespan(app.api), Client(app) as recipient:
+        requests = [asyncio.ensure_future(recipient.get(sent.pixel, headers=BROWSER)) for _ in range(20)]
         await asyncio.sleep(0)
-        await asyncio.gather(*asking)
-    assert len(await hits(mailed)) == 20
+        await asyncio.gather(*requests)
+    assert len(await find_events(sent)) == 20
 
 
-async def test_a_month_that_nobody_made_fails_no_write(anyone: Client, mailed: Mailed, hits: Hits) -> None:
+async def test_an_event_without_a_partition_is_written(
+    anyone: Client, sent: SentMessage, find_events: FindEvents
+) -> None:
     clock.move(timedelta(days=400))
-    assert (await anyone.get(mailed.pixel, headers=BROWSER)).status_code == 200
-    assert [each["kind"] for each in await hits(mailed)] == ["open"]
+    assert (await anyone.get(sent.pixel, headers=BROWSER)).status_code == 200
+    assert [each["kind"] for each in await find_events(sent)] == ["open"]
 
 
-async def test_how_long_hits_are_kept_is_a_setting(conn: Conn, settings: Settings) -> None:
+async def test_the_retention_of_events_is_a_setting(conn: Conn, settings: Settings) -> None:
     declared = partitions._tables["tracking_hits"]
     assert declared.setting == "tracking_days"
     async with conn.transaction():

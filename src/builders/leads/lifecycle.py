@@ -1,4 +1,4 @@
-"""How leads end: by their reader, by mail that comes back, by time, by the operator."""
+"""The end of leads: opt-out, bounce, expiry, and erasure by the operator."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -6,52 +6,51 @@ from uuid import UUID
 from builders.kit.db.connections import Conn, Database
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, emails
-from builders.leads.opting import SUPPRESSED
+from builders.leads.opt_in import SUPPRESSED
 from builders.leads.records import LINK_LIFE, Erased
 from builders.leads.store import leads as store, requests
 from builders.mail import service as mail
 from builders.mail.records import VENDOR
 
-KEPT = timedelta(days=90)  # those who did not confirm, or whom no mail reaches
-FORGOTTEN_AT_ONCE = 5_000
+KEPT = timedelta(days=90)  # of expired and bounced leads
+DELETE_BATCH = 5_000
 
 
 async def unsubscribe(conn: Conn, *, email: str, at: datetime) -> None:
-    """The reader wanted no more mail at that time; can be repeated.
+    """Record that the address opted out at that time; can be repeated.
 
-    Somebody who had confirmed is unsubscribed and may ask again. Anybody else never asked, and is left alone for
-    good: suppressed.
+    A confirmed lead is unsubscribed and can subscribe again. Any other lead is suppressed permanently.
     """
     try:
         address = emails.canonical(email)
     except ValueError:
-        return  # of mail that other rooms send: no lead has it
-    lead_id = await store.leave(conn, account_id=VENDOR, email=address, at=at)
+        return  # no lead has such an address; mail of other packages may
+    lead_id = await store.unsubscribe(conn, account_id=VENDOR, email=address, at=at)
     if lead_id is not None:
         await store.void_token(conn, account_id=VENDOR, lead_id=lead_id)
 
 
 async def bounce(conn: Conn, *, message_id: UUID, at: datetime) -> None:
-    """The message came back at that time; can be repeated."""
+    """Record that the message bounced at that time; can be repeated."""
     await store.bounce(conn, account_id=VENDOR, message_id=message_id, at=at)
 
 
 async def expire(database: Database) -> None:
-    """Ends the waiting for links that are over, and forgets what is KEPT no longer."""
+    """Expire leads whose link has expired, and delete old tokens, requests and leads."""
     now = clock.now()
     async with database.connection() as conn:
         await store.expire(conn, account_id=VENDOR, before=now - LINK_LIFE, now=now)
         await store.prune_tokens(conn, account_id=VENDOR, now=now)
         await requests.prune(conn, account_id=VENDOR, before=now - KEPT)
-        forgotten = FORGOTTEN_AT_ONCE
-        while forgotten == FORGOTTEN_AT_ONCE:
-            forgotten = await store.forget(conn, account_id=VENDOR, before=now - KEPT, batch=FORGOTTEN_AT_ONCE)
+        deleted = DELETE_BATCH
+        while deleted == DELETE_BATCH:
+            deleted = await store.delete_old(conn, account_id=VENDOR, before=now - KEPT, batch=DELETE_BATCH)
 
 
 async def erase(conn: Conn, *, keyring: Keyring, email: str) -> Erased:
-    """Removes all that is kept of an address but a hash, by which nothing is ever kept or sent again.
+    """Delete all data of an address, its mail and tracking events included, except a hash that suppresses it.
 
-    That is its mail too, with what was seen of its reading. The address is in canonical form.
+    The address is in canonical form.
     """
     await requests.lock_address(conn, email=email)
     digest = keyring.hash_token(SUPPRESSED, email)

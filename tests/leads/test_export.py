@@ -1,4 +1,4 @@
-"""Sheets of leads: whatever strangers write, no cell is a formula, and what was written is read again."""
+"""Export of leads as CSV: no cell is a formula, and values survive the round trip."""
 
 import csv
 import io
@@ -10,14 +10,14 @@ from hypothesis import example, given, strategies as st
 
 from builders.kit.sheets.cells import RISKY
 from builders.kit.values import clock, ids
-from builders.leads import sheet
+from builders.leads import export
 from builders.leads.records import Lead, Status
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
 
 
 def make_lead(**changed: Any) -> Lead:
-    """A lead as the store gives it."""
+    """Return a lead."""
     now = clock.now()
     values: dict[str, Any] = {
         "id": ids.new(),
@@ -42,33 +42,33 @@ def make_lead(**changed: Any) -> Lead:
 
 
 async def written(*found: Lead) -> list[dict[str, str]]:
-    """The rows of a sheet, as a reader of CSV gets them."""
+    """Return the parsed rows of the export."""
 
     async def each() -> AsyncIterator[Lead]:
         for lead in found:
             yield lead
 
     file = io.StringIO(newline="")
-    assert await sheet.write_sheet(each(), file, link=lambda lead: f"https://stop.example/{lead.id}") == len(found)
+    assert await export.write_csv(each(), file, link=lambda lead: f"https://stop.example/{lead.id}") == len(found)
     file.seek(0)
     return list(csv.DictReader(file))
 
 
 @pytest.mark.parametrize("risky", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "=cmd|' /C calc'!A0"])
-async def test_what_would_be_a_formula_is_quoted(risky: str) -> None:
-    assert sheet.cell(risky) == f"'{risky}"
+async def test_a_formula_is_escaped(risky: str) -> None:
+    assert export.cell(risky) == f"'{risky}"
     [row] = await written(make_lead(details={"name": risky, "utm": {"term": risky}, "metadata": {risky: "x"}}))
     assert (row["name"], row["utm_term"]) == (f"'{risky}", f"'{risky}")
 
 
 @pytest.mark.parametrize("harmless", ["ada@example.net", "Ada -1", "", "'=1", "Ä=", "1"])
-def test_what_is_harmless_stays_as_it_is(harmless: str) -> None:
-    assert sheet.cell(harmless) == harmless
+def test_a_harmless_value_is_unchanged(harmless: str) -> None:
+    assert export.cell(harmless) == harmless
 
 
-@given(st.dictionaries(st.sampled_from(sheet.DETAILS), TEXT), st.dictionaries(TEXT, TEXT, max_size=3), TEXT)
+@given(st.dictionaries(st.sampled_from(export.DETAILS), TEXT), st.dictionaries(TEXT, TEXT, max_size=3), TEXT)
 @example({"name": "=1"}, {"=1": "=1"}, '=HYPERLINK("https://evil.example")')
-async def test_no_cell_begins_as_a_formula_and_nothing_is_lost(
+async def test_no_cell_is_a_formula_and_no_text_is_lost(
     details: dict[str, str], metadata: dict[str, str], email: str
 ) -> None:
     [row] = await written(make_lead(email=email, details={**details, "metadata": metadata}))
@@ -78,11 +78,11 @@ async def test_no_cell_begins_as_a_formula_and_nothing_is_lost(
         assert row[name] in {sent, f"'{sent}"}
 
 
-async def test_a_row_says_all_that_is_kept() -> None:
+async def test_a_row_has_all_values() -> None:
     lead = make_lead(details={"name": "Ada", "utm": {"source": "newsletter"}, "metadata": {"b": "2", "a": "1"}})
     [row] = await written(lead)
 
-    assert list(row) == list(sheet.HEADER)
+    assert list(row) == list(export.HEADER)
     filled = {name: value for name, value in row.items() if value}
     at = f"{lead.asked_at:%Y-%m-%dT%H:%M:%SZ}"
     assert filled == {

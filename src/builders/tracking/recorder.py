@@ -1,0 +1,131 @@
+"""Recorder of tracking events: check the link, find the message, and write events in groups.
+
+A recipient never waits for the database or sees an error page. An event that cannot be written is lost, and the
+image or redirect is sent all the same. An event that was written is committed before the response.
+"""
+
+import re
+from collections.abc import Sequence
+from datetime import timedelta
+from functools import lru_cache
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from builders.kit.db.connections import Conn, Database
+from builders.kit.db.group_commit import GroupCommit
+from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
+from builders.kit.http.visitors import Machine, Visitor
+from builders.kit.process import log
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.values import clock
+from builders.mail import service as mail
+from builders.mail.records import Origin
+from builders.tracking import store
+from builders.tracking.errors import LinkAltered
+from builders.tracking.records import TrackingEvent, TrackingEventKind
+
+TOO_SOON = timedelta(seconds=5)  # after sending; no person opens an email so fast
+TIMEOUT_S = 1.5  # in the queue, and again for the database
+MAX_ORIGINS = 20_000  # messages whose account is cached
+LOG_INTERVAL_S = 10.0
+MAX_TARGET = 2048  # characters
+_TOKEN = 48  # characters
+_MAC = re.compile(r"[A-Za-z0-9_-]{26}[AEIMQUYcgkosw048]={0,1}")  # 20 bytes in canonical base64url
+_UNSAFE = re.compile(r"[\x00-\x20\x7f\\]")  # browsers drop some of them, and read a backslash as a slash
+
+_log = log.get_logger()
+
+
+class Recorder:
+    """Records opens and clicks, for one process."""
+
+    def __init__(self, database: Database, *, keyring: Keyring) -> None:
+        self._keyring = keyring
+        self._commits = GroupCommit(database, self._write, timeout_s=TIMEOUT_S)
+        self._origins: dict[UUID, Origin] = {}  # of messages that were sent
+        self._lost, self._logged_at = 0, clock.monotonic()
+
+    async def __aenter__(self) -> Self:
+        """Return the recorder; opens nothing."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Write the queued events."""
+        await self._commits.close()
+
+    async def record_open(self, *, token: str, visitor: Visitor) -> None:
+        """Record an open; ignore an invalid token."""
+        message_id = mail.read_token(self._keyring, token) if len(token) == _TOKEN else None
+        if message_id is not None:
+            await self._record(TrackingEvent(message_id, TrackingEventKind.OPEN, None, clock.now(), visitor))
+
+    def check(self, *, token: str, target: str, mac: str) -> None:
+        """Raise LinkAltered unless the link was minted with this token and this target.
+
+        The MAC is compared first, in constant time. All minted links pass the other checks, which are a second
+        barrier.
+        """
+        is_valid = mail.is_target(self._keyring, token, target=target, mac=mac)
+        if not is_valid or not _MAC.fullmatch(mac) or not is_web_address(target):
+            raise LinkAltered("The link was altered. Follow it from the original email.")
+
+    async def record_click(self, *, token: str, target: str, visitor: Visitor) -> None:
+        """Record a click of a link that `check` accepted."""
+        message_id = mail.message_of(token)
+        if message_id is not None:
+            await self._record(TrackingEvent(message_id, TrackingEventKind.CLICK, target, clock.now(), visitor))
+
+    async def _record(self, event: TrackingEvent) -> None:
+        try:
+            await self._commits.add(event)
+        except (DatabaseUnavailable, DatabaseBusy):
+            self._lost += 1
+            if clock.monotonic() - self._logged_at >= LOG_INTERVAL_S:
+                _log.warning("tracking_events_lost", count=self._lost)
+                self._lost, self._logged_at = 0, clock.monotonic()
+
+    async def _write(self, conn: Conn, events: Sequence[TrackingEvent]) -> Sequence[None]:
+        origins = [self._origins.get(each.message_id) for each in events]
+        if None in origins:
+            found = await self._find_origins(conn, {each.message_id for each in events})
+            origins = [found.get(each.message_id) for each in events]
+        rows = [
+            store.AttributedEvent(each, origin.account_id, _machine(each, origin))
+            for each, origin in zip(events, origins, strict=True)
+            if origin is not None  # else the message or its account was deleted
+        ]
+        if rows:
+            await store.insert(conn, events=rows)
+        return [None] * len(events)
+
+    async def _find_origins(self, conn: Conn, message_ids: set[UUID]) -> dict[UUID, Origin]:
+        known = {each: self._origins[each] for each in message_ids & self._origins.keys()}
+        found = await mail.find_origins(conn, message_ids=message_ids - known.keys())
+        if len(self._origins) + len(found) > MAX_ORIGINS:
+            self._origins.clear()
+        self._origins |= {each: origin for each, origin in found.items() if origin.sent_at is not None}
+        return {**known, **found}
+
+
+@lru_cache(maxsize=1024)  # of valid targets alone, which many recipients share
+def is_web_address(target: str) -> bool:
+    """Return whether the target is an absolute http or https address without hidden parts."""
+    if len(target) > MAX_TARGET or _UNSAFE.search(target):
+        return False
+    try:
+        parts = urlsplit(target)
+        _ = parts.port  # raises unless it is a number
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.hostname) and "@" not in parts.netloc
+
+
+def _machine(event: TrackingEvent, origin: Origin) -> Machine | None:
+    if event.visitor.machine is not None:
+        return event.visitor.machine
+    is_too_soon = origin.sent_at is None or event.at < origin.sent_at + TOO_SOON
+    return Machine.TOO_SOON if is_too_soon else None
