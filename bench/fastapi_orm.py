@@ -25,12 +25,12 @@ from bench.fastapi_orm_tables import Account, ApiKey, ApiKeyId, CatalogDomain
 from bench.fixtures import open_dependencies
 from builders.aliases.records import LIVE, Reason, ReservedClass
 from builders.aliases.service import validate_local_part
+from builders.catalog import suggestions as suggesting
 from builders.catalog.records import Check, Suggestion, Suggestions
-from builders.catalog.replies import CheckReply, SuggestReply
+from builders.catalog.schemas.catalog import CheckReply, SuggestReply
 from builders.catalog.snapshot import Snapshot
 from builders.catalog.store.domains import Row, record
-from builders.catalog.suggestions import candidates as suggesting
-from builders.catalog.words import tokenise
+from builders.catalog.suggestion_index import tokenise
 from builders.identity import scopes
 from builders.identity.records import Preset
 from builders.identity.schemas.keys import ApiKeyItem, ApiKeyReply

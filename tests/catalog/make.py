@@ -45,16 +45,16 @@ def csv_of(rows: Iterable[Mapping[str, object]]) -> bytes:
     return text.getvalue().encode()
 
 
-async def catch_up(shelf: catalog.CatalogCache) -> None:
+async def catch_up(cache: catalog.CatalogCache) -> None:
     """Lets a process show what is in the database by now, as it does by itself within a second."""
-    async with shelf._database.connection() as conn:
+    async with cache._database.connection() as conn:
         version = await store.get_version(conn)
     while True:
-        shelf._checked = -inf
-        await shelf.current()
-        if shelf._following is not None:
-            await shelf._following  # however slow the machine is
-        if shelf._snapshot.version >= version:  # not yet, when the reading had begun before the change
+        cache._checked = -inf
+        await cache.current()
+        if cache._updating is not None:
+            await cache._updating  # however slow the machine is
+        if cache._snapshot.version >= version:  # not yet, when the reading had begun before the change
             return
 
 
@@ -64,7 +64,7 @@ class Loader:
     def __init__(self, service: Service, folder: Path) -> None:
         self.service, self.folder = service, folder
         self.assets = service.api.state.settings.data_dir / "assets"
-        self._database, self._shelf = service.api.state.database, service.api.state.catalog
+        self._database, self._cache = service.api.state.database, service.api.state.catalog
 
     async def __call__(
         self, *rows: Mapping[str, object], raw: bytes | None = None, partial: bool = False, dry_run: bool = False
@@ -75,7 +75,7 @@ class Loader:
         report = await catalog.load(
             self._database, path=path, assets=self.assets, partial=partial, dry_run=dry_run
         )
-        await catch_up(self._shelf)
+        await catch_up(self._cache)
         return report
 
 

@@ -49,40 +49,40 @@ async def counted(conninfo: str, settings: Settings) -> AsyncIterator[Counted]:
 
 async def test_many_requests_share_one_reading(counted: Counted, load: Loader) -> None:
     await load({"domain": fresh()})
-    shelf = CatalogCache(counted, assets=Path())
-    found = await asyncio.gather(*(shelf.current() for _ in range(50)))
+    cache = CatalogCache(counted, assets=Path())
+    found = await asyncio.gather(*(cache.current() for _ in range(50)))
     assert len({id(snapshot) for snapshot in found}) == 1
     assert counted.asked == 2  # what version, and what is in it
 
 
 async def test_the_version_is_asked_for_once_a_second(counted: Counted) -> None:
-    shelf = CatalogCache(counted, assets=Path())
-    await shelf.current()
+    cache = CatalogCache(counted, assets=Path())
+    await cache.current()
     before = counted.asked
     for _ in range(10):
-        await shelf.current()
+        await cache.current()
     assert counted.asked == before
     clock.move(A_SECOND)
-    await asyncio.gather(*(shelf.current() for _ in range(10)))
+    await asyncio.gather(*(cache.current() for _ in range(10)))
     assert counted.asked == before + 1
 
 
 async def test_a_change_is_followed_by_reading_only_it(counted: Counted, load: Loader) -> None:
     domain, other = fresh(), fresh()
     await load({"domain": domain, "title": "Old"}, {"domain": other, "title": "Other"})
-    shelf = CatalogCache(counted, assets=Path())
-    old = await shelf.current()
+    cache = CatalogCache(counted, assets=Path())
+    old = await cache.current()
     await load({"domain": domain, "title": "New"})
     clock.move(A_SECOND)
-    new = await shelf.current()
+    new = await cache.current()
     assert (old.by_domain[domain].title, new.by_domain[domain].title) == ("Old", "New")
     assert new.by_domain[other] is old.by_domain[other]
     assert new.version > old.version
 
 
 async def test_a_client_that_goes_away_takes_nobody_with_it(counted: Counted) -> None:
-    shelf = CatalogCache(counted, assets=Path())
-    first, second = asyncio.create_task(shelf.current()), asyncio.create_task(shelf.current())
+    cache = CatalogCache(counted, assets=Path())
+    first, second = asyncio.create_task(cache.current()), asyncio.create_task(cache.current())
     await asyncio.sleep(0)
     first.cancel()
     assert (await second).version > 0
@@ -90,27 +90,27 @@ async def test_a_client_that_goes_away_takes_nobody_with_it(counted: Counted) ->
 
 
 async def test_without_the_database_nobody_is_told_what_may_be_stale(counted: Counted) -> None:
-    shelf = CatalogCache(counted, assets=Path())
-    await shelf.current()
+    cache = CatalogCache(counted, assets=Path())
+    await cache.current()
     counted.is_away = True
-    await shelf.current()  # checked less than a second ago
+    await cache.current()  # checked less than a second ago
     clock.move(A_SECOND)
     with pytest.raises(DatabaseUnavailable):
-        await shelf.current()
+        await cache.current()
     counted.is_away = False
-    assert (await shelf.current()).version > 0
+    assert (await cache.current()).version > 0
 
 
 async def test_an_empty_catalog_is_never_shown_in_place_of_one_that_is_still_read(
     counted: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("builders.catalog.cache._WAIT_S", 0)
-    shelf = CatalogCache(counted, assets=Path())
+    cache = CatalogCache(counted, assets=Path())
     counted.is_away = True
     with pytest.raises(DatabaseUnavailable):
-        await shelf.current()
+        await cache.current()
     counted.is_away, counted.asked, counted.slow = False, 0, asyncio.Event()
-    first = asyncio.create_task(shelf.current())
+    first = asyncio.create_task(cache.current())
     await counted.waits.wait()
     counted.slow.set()
     assert (await first).version > 0
@@ -119,26 +119,26 @@ async def test_an_empty_catalog_is_never_shown_in_place_of_one_that_is_still_rea
 async def test_an_older_database_is_read_from_the_start(counted: Counted, load: Loader) -> None:
     domain = fresh()
     await load({"domain": domain})
-    shelf = CatalogCache(counted, assets=Path())
-    snapshot = await shelf.current()
-    shelf._snapshot = snapshot.changed([], [], snapshot.version + 1000)  # as before a backup was put back
+    cache = CatalogCache(counted, assets=Path())
+    snapshot = await cache.current()
+    cache._snapshot = snapshot.changed([], [], snapshot.version + 1000)  # as before a backup was put back
     clock.move(A_SECOND)
-    assert (await shelf.current()).version == snapshot.version
-    assert domain in (await shelf.current()).by_domain
+    assert (await cache.current()).version == snapshot.version
+    assert domain in (await cache.current()).by_domain
 
 
 async def test_a_large_change_is_read_aside_and_the_old_catalog_is_shown_meanwhile(
     counted: Counted, load: Loader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("builders.catalog.cache._WAIT_S", 0.01)
-    shelf = CatalogCache(counted, assets=Path())
-    old = await shelf.current()
+    cache = CatalogCache(counted, assets=Path())
+    old = await cache.current()
     domain = fresh()
     await load({"domain": domain})
     clock.move(A_SECOND)
     counted.asked, counted.slow = 0, asyncio.Event()
-    assert await shelf.current() is old
+    assert await cache.current() is old
     counted.slow.set()
-    assert shelf._following is not None
-    await shelf._following
-    assert domain in (await shelf.current()).by_domain
+    assert cache._updating is not None
+    await cache._updating
+    assert domain in (await cache.current()).by_domain

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, strategies as st
 from PIL import Image
 
-from builders.catalog import images
-from builders.catalog.images import ImageMissing, ImageRefused
+from builders.catalog.catalog_file import images
+from builders.catalog.catalog_file.images import ImageMissing, ImageRefused
 
 FORMATS = {"png": "PNG", "jpg": "JPEG", "jpeg": "JPEG", "webp": "WEBP", "avif": "AVIF", "gif": "GIF", "ico": "ICO"}
 

@@ -139,7 +139,7 @@ async def test_a_file_without_the_column_domain_is_refused(load: Loader) -> None
 
 
 async def test_a_file_that_is_too_large_is_refused(load: Loader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("builders.catalog.catalog_file.MAX_BYTES", 100)
+    monkeypatch.setattr("builders.catalog.catalog_file.loader.MAX_BYTES", 100)
     report = await load(raw=csv_of([{"domain": fresh()} for _ in range(10)]))
     assert [line.code for line in report.errors] == ["file_too_large"]
 
@@ -147,7 +147,7 @@ async def test_a_file_that_is_too_large_is_refused(load: Loader, monkeypatch: py
 async def test_a_file_of_too_many_rows_is_refused_as_a_whole(
     anyone: Client, load: Loader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("builders.catalog.rows.MAX_ROWS", 2)
+    monkeypatch.setattr("builders.catalog.catalog_file.loader.MAX_ROWS", 2)
     domains = [fresh() for _ in range(3)]
     report = await load(*({"domain": domain} for domain in domains), partial=True)
     assert [(line.line, line.code) for line in report.errors] == [(4, "too_many_rows")]

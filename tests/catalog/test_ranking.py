@@ -4,8 +4,8 @@ from itertools import pairwise
 
 from hypothesis import given, strategies as st
 
-from builders.catalog.ranking import Place, Ranking, normalize_query, search_text
 from builders.catalog.records import CatalogDomain
+from builders.catalog.snapshot import Place, Ranking, normalize_query, search_text
 from tests.catalog.make import make_domain, make_snapshot
 
 LABEL = st.text("abz", min_size=1, max_size=4)

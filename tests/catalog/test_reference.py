@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from builders.catalog.rows import COLUMNS
+from builders.catalog.catalog_file.loader import COLUMNS
 from builders.demo.catalog import demo_csv
 from tests.catalog.make import Loader
 
 ROOT = Path(__file__).parents[2]
-ROOM = ("catalog_file", "cells", "images", "rows")
+MODULES = ("cells", "images", "loader")
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,10 @@ def codes_of(source: str) -> Iterator[str]:
 
 
 def test_every_code_of_a_report_is_described(page: str) -> None:
-    sources = [files("builders.catalog").joinpath(f"{name}.py").read_text(encoding="utf-8") for name in ROOM]
+    sources = [
+        files("builders.catalog.catalog_file").joinpath(f"{name}.py").read_text(encoding="utf-8")
+        for name in MODULES
+    ]
     assert first_cells(page, "Report") == {code for source in sources for code in codes_of(source)}
 
 

@@ -5,9 +5,9 @@ import io
 import pytest
 from hypothesis import given, strategies as st
 
-from builders.catalog.cells import Json
+from builders.catalog.catalog_file.cells import Json
+from builders.catalog.catalog_file.loader import COLUMNS, CatalogSheet, FileRefused, Row
 from builders.catalog.records import ReportLine
-from builders.catalog.rows import COLUMNS, CatalogSheet, FileRefused, Row
 from tests.catalog.make import csv_of
 
 CATEGORIES = ["music", "food", "short"]

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from builders.aliases.records import SeparatorPolicy
+from builders.catalog import suggestions
 from builders.catalog.records import CatalogDomain, DomainStatus, PriceTier, Suggestion
-from builders.catalog.suggestions import candidates
 from tests.catalog.make import make_domain, make_snapshot
 
 HARBOUR = make_domain("harbour.example", featured=True, tier=PriceTier.PLUS, rank=9, categories=("travel",))
@@ -38,8 +38,8 @@ QUERY = st.one_of(st.text(max_size=12), st.lists(LABEL, max_size=5).map(" ".join
 
 
 def suggested(domains: Sequence[CatalogDomain], q: str, limit: int = 12) -> list[Suggestion]:
-    themes = make_snapshot(*domains).suggestion_index
-    return candidates.best(candidates.candidates(themes, q, limit=limit), limit=limit)
+    index = make_snapshot(*domains).suggestion_index
+    return suggestions.best(suggestions.candidates(index, q, limit=limit), limit=limit)
 
 
 def addresses(domains: Sequence[CatalogDomain], q: str, limit: int = 12) -> list[str]:
@@ -175,22 +175,22 @@ def test_a_short_name_has_its_own_price() -> None:
 
 def test_alternatives_are_on_the_asked_domain_first_and_then_the_same_name_elsewhere() -> None:
     shop = [make_domain(f"{label}.example", categories=("sea",)) for label in ("harbour", "anchor", "tide")]
-    themes = make_snapshot(*shop, VINYL).suggestion_index
-    near, far = candidates.alternatives(themes, "ada", domain="harbour.example", categories=("sea",))
-    found = [each.address for each in candidates.best_alternatives(near, far)]
+    index = make_snapshot(*shop, VINYL).suggestion_index
+    near, far = suggestions.alternatives(index, "ada", domain="harbour.example", categories=("sea",))
+    found = [each.address for each in suggestions.best_alternatives(near, far)]
     assert [address.partition("@")[2] for address in found[:3]] == ["harbour.example"] * 3
     assert sorted(found[3:]) == ["ada@anchor.example", "ada@tide.example"]
 
 
 def test_alternatives_to_an_unknown_domain_are_on_similar_ones() -> None:
-    themes = make_snapshot(*SHOP).suggestion_index
-    near, far = candidates.alternatives(themes, "ada", domain="harbor.example", categories=())
+    index = make_snapshot(*SHOP).suggestion_index
+    near, far = suggestions.alternatives(index, "ada", domain="harbor.example", categories=())
     assert near == ()
-    assert candidates.best_alternatives(near, far)[0].address == "ada@harbour.example"
+    assert suggestions.best_alternatives(near, far)[0].address == "ada@harbour.example"
 
 
 def test_a_query_meets_few_of_many_domains() -> None:
     many = [make_domain(f"jane{n}.example", tags=("jane",), rank=n) for n in range(1000)]
-    themes = make_snapshot(*many).suggestion_index
-    assert len(themes.pool(("jane", "doe"))) <= 200
-    assert len(candidates.candidates(themes, "jane doe", limit=24)) == 96
+    index = make_snapshot(*many).suggestion_index
+    assert len(index.pool(("jane", "doe"))) <= 200
+    assert len(suggestions.candidates(index, "jane doe", limit=24)) == 96

@@ -3,7 +3,8 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
-from builders.catalog.words import MAX_WORD, MAX_WORDS, domain_hack, local_parts_of, remaining_words, tokenise
+from builders.catalog.scoring import domain_hack, local_parts_of, remaining_words
+from builders.catalog.suggestion_index import MAX_WORD, MAX_WORDS, tokenise
 
 WORD = st.from_regex(r"[a-z0-9]{1,30}", fullmatch=True)
 

@@ -1,48 +1,51 @@
-"""Why nobody can have a name, and how it is said: one rule for a check, a plan and a promotion. Pure."""
+"""Whether a name of the catalog is available: the rules and the catalog decide first, then the registry of names.
+
+`decide_name` is pure and shared: a check, a plan and a promotion give the same reasons.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from builders.aliases import service as aliases
-from builders.aliases.records import Reason, Rules, Validation
-from builders.catalog.records import CatalogDomain, DomainStatus
+from builders.aliases.records import LIVE, Availability, Reason, ReservedClass, Rules, Validation, WantedName
+from builders.catalog.records import CatalogDomain, Check, DomainStatus, Suggestion
+from builders.catalog.snapshot import Snapshot
+from builders.catalog.suggestions import list_alternatives
+from builders.kit.db.connections import Conn
+from builders.kit.values import clock
+from builders.kit.values.domain_names import find_a_label
 
-DEFAULT_RULES = Rules()  # of a domain that the catalog does not have, or does not show
+DEFAULT_RULES = Rules()  # of a domain that is not in the catalog, or not public
 _MESSAGES: Mapping[Reason, str] = {
     Reason.DOMAIN_UNKNOWN: "The catalog has no such domain.",
     Reason.DOMAIN_NOT_LIVE: "Names on this domain cannot be claimed yet.",
     Reason.CATCH_ALL: "All names on this domain belong to one owner.",
     Reason.TAKEN: "The name is taken.",
-    Reason.QUARANTINED: "The name was released lately; for a while only who had it can have it again.",
-    Reason.HELD: "The name is held for somebody; it may be free again soon.",
-    Reason.CONFUSABLE: "The name looks like one that somebody has.",
+    Reason.QUARANTINED: "The name was released recently; for a while only its former holder can claim it.",
+    Reason.HELD: "The name is reserved for another account; it may become available again soon.",
+    Reason.CONFUSABLE: "The name is confusable with a claimed name.",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameDecision:
-    """What the catalog and the rules say of a name, before the registry is asked."""
+    """The decision of the rules and the catalog on a name, before the registry is read."""
 
-    domain: CatalogDomain | None  # None: unknown, or not shown, which nobody can tell apart
-    validation: Validation  # by the domain's rules, or the usual ones
-    refusal: Reason | None  # None: nothing but the registry can be against it
+    domain: CatalogDomain | None  # None for an unknown domain and for one that is not public
+    validation: Validation  # by the rules of the domain, or the default rules
+    refusal: Reason | None  # None when only the registry can refuse the name
 
 
 def decide_name(local_part: str, domain: CatalogDomain | None) -> NameDecision:
-    """The ruling on a name; a domain that is not public counts as unknown, its rules too."""
-    shown = domain if domain is not None and domain.public else None
-    rules, label = (shown.rules, shown.domain) if shown else (DEFAULT_RULES, "")
+    """Decide on a name; a domain that is not public counts as unknown."""
+    public = domain if domain is not None and domain.public else None
+    rules, label = (public.rules, public.domain) if public else (DEFAULT_RULES, "")
     validation = aliases.validate_local_part(local_part, domain=label, rules=rules)
-    return NameDecision(domain=shown, validation=validation, refusal=_refusal(validation, shown))
+    return NameDecision(domain=public, validation=validation, refusal=_find_refusal(validation, public))
 
 
-def describe_reason(reason: Reason, validation: Validation | None = None) -> str:
-    """A reason in words, for people; what the rules refuse, their validation says. Empty for `ok`."""
-    return _MESSAGES.get(reason, validation.message if validation else "")
-
-
-def _refusal(validation: Validation, domain: CatalogDomain | None) -> Reason | None:
-    """The first of `Reason` that holds, but for those of the registry, which come last."""
+def _find_refusal(validation: Validation, domain: CatalogDomain | None) -> Reason | None:
+    """Return the first `Reason` that applies; those of the registry come after all of these."""
     if validation.reason is Reason.INVALID:
         return Reason.INVALID
     if domain is None:
@@ -52,3 +55,51 @@ def _refusal(validation: Validation, domain: CatalogDomain | None) -> Reason | N
     if domain.catch_all:
         return Reason.CATCH_ALL
     return None if validation.is_ok else validation.reason
+
+
+def describe_reason(reason: Reason, validation: Validation | None = None) -> str:
+    """Return the reason as a sentence; the validation has that of a broken rule. Empty for `ok`."""
+    return _MESSAGES.get(reason, validation.message if validation else "")
+
+
+async def check_availability(conn: Conn, *, catalog: Snapshot, local_part: str, domain: str) -> Check:
+    """Return whether a name can be claimed now, in one statement when it can.
+
+    Of several reasons against it, the first in the order of `Reason` is returned. The holder of a name is never
+    disclosed.
+    """
+    label = find_a_label(domain) or domain
+    decision = decide_name(local_part, catalog.by_domain.get(label))
+    known, validation = decision.domain, decision.validation
+    availability = (
+        Availability(reason=decision.refusal) if decision.refusal else await _look_up(conn, label, validation)
+    )
+    normalized = validation.normalized or None
+    is_premium = validation.reserved_class is ReservedClass.PREMIUM
+    alternatives: tuple[Suggestion, ...] = ()
+    if availability.reason is not Reason.OK:
+        nearest = validation.suggestion or normalized or local_part
+        categories = known.categories if known else ()
+        alternatives = await list_alternatives(
+            conn, catalog=catalog, local_part=nearest, domain=label, categories=categories
+        )
+    return Check(
+        reason=availability.reason,
+        detail=validation.detail,
+        message=describe_reason(availability.reason, validation),
+        local_part=local_part,
+        normalized_local_part=normalized,
+        domain=label,
+        price=known.price_for(validation.key, is_premium=is_premium) if known and normalized else None,
+        alternatives=alternatives,
+        available_at=availability.until,
+        rules=known.rules if known else DEFAULT_RULES,
+        checked_at=clock.now(),
+    )
+
+
+async def _look_up(conn: Conn, domain: str, validation: Validation) -> Availability:
+    """Return the availability of a valid name in the registry."""
+    wanted = WantedName(domain=domain, key=validation.key, skeleton=validation.skeleton)
+    found = await aliases.check_availability(conn, realm=LIVE, wanted=[wanted])
+    return found.get(wanted.name, Availability(reason=Reason.OK))

@@ -1,9 +1,8 @@
-"""The catalog of one process: the newest snapshot, followed by the serial of changes.
+"""The catalog cache of one process: the newest snapshot, updated by the serials of changed rows.
 
-Once a second, at most, one request asks the database for the version; the others wait for its answer or do
-not even notice. A small change is there before the answer; a large one is built off the event loop, and the
-old snapshot is shown meanwhile. While the database is away nobody can say what is current, so the failure is
-everybody's.
+At most once a second, one request reads the version from the database, and concurrent requests share its result. A
+small change is applied before the response. A large one is built off the event loop, while requests get the old
+snapshot. Without the database nobody knows whether the snapshot is current, so every request fails.
 """
 
 import asyncio
@@ -19,14 +18,14 @@ from builders.kit.process import log
 from builders.kit.values import clock
 
 CHECKED_EVERY_S = 1.0
-_WAIT_S = 0.25  # that a request waits for a new snapshot when there is an old one
+_WAIT_S = 0.25  # how long a request waits for a new snapshot while there is an old one
 _BATCH = 500  # domains read by one statement
 
 _log = log.get_logger()
 
 
 class CatalogCache:
-    """What the requests of one process read the catalog from."""
+    """The cached catalog that the requests of one process read."""
 
     def __init__(self, database: Database, *, assets: Path) -> None:
         self.assets = assets
@@ -34,48 +33,48 @@ class CatalogCache:
         self._snapshot = snapshot.EMPTY
         self._checked = -inf  # on the monotonic clock
         self._checking: asyncio.Task[None] | None = None
-        self._following: asyncio.Task[None] | None = None
+        self._updating: asyncio.Task[None] | None = None
 
     def find_current(self) -> Snapshot | None:
-        """The catalog as it was at most a second ago; None when the database has to be asked."""
+        """Return the catalog of at most a second ago; None when the version must be read."""
         return None if self._is_due() else self._snapshot
 
     async def current(self) -> Snapshot:
-        """The catalog as it was at most a second ago. Raises DatabaseUnavailable and DatabaseBusy."""
+        """Return the catalog of at most a second ago. Raise DatabaseUnavailable and DatabaseBusy."""
         while self._is_due():
             if self._checking is None or self._checking.done():
                 self._checking = asyncio.create_task(self._check())
-            # Shielded: a client that goes away takes nobody else's answer with it.
+            # Shielded: a client that disconnects must not cancel the read of other requests.
             await asyncio.shield(self._checking)
         return self._snapshot
 
     def _is_due(self) -> bool:
-        # A clock that was set back is no reason to trust the snapshot for longer.
+        # A negative age means that the clock was set back: the snapshot may be older.
         return not 0 <= clock.monotonic() - self._checked < CHECKED_EVERY_S
 
     async def _check(self) -> None:
-        shown = self._snapshot
-        patience = None if shown is snapshot.EMPTY else _WAIT_S
+        old = self._snapshot
+        longest = None if old is snapshot.EMPTY else _WAIT_S
         async with self._database.connection() as conn:
             version = await store.get_version(conn)
-        if patience is None and self._following is not None:
-            await asyncio.wait({self._following})  # it may have begun too early to see the change
-        has_moved_on = self._snapshot is not shown and self._snapshot.version >= version
-        if version != shown.version and not has_moved_on:
-            await self._wait(version, patience)
+        if longest is None and self._updating is not None:
+            await asyncio.wait({self._updating})  # it may have started before the change
+        is_newer = self._snapshot is not old and self._snapshot.version >= version
+        if version != old.version and not is_newer:
+            await self._wait(version, longest)
         self._checked = clock.monotonic()
 
-    async def _wait(self, version: int, patience: float | None) -> None:
-        """Lets a newer snapshot be made, and waits for it as long as it is patient."""
-        if self._following is None or self._following.done():
-            self._following = asyncio.create_task(self._follow(version))
-            self._following.add_done_callback(_log_failure)
-        await asyncio.wait({self._following}, timeout=patience)
-        if self._following.done():
-            self._following.result()
+    async def _wait(self, version: int, longest: float | None) -> None:
+        """Start an update to a newer snapshot, and wait for it up to `longest` seconds."""
+        if self._updating is None or self._updating.done():
+            self._updating = asyncio.create_task(self._update(version))
+            self._updating.add_done_callback(_log_failure)
+        await asyncio.wait({self._updating}, timeout=longest)
+        if self._updating.done():
+            self._updating.result()
 
-    async def _follow(self, version: int) -> None:
-        """Puts a newer snapshot in place; from the start when the database is an older one than before."""
+    async def _update(self, version: int) -> None:
+        """Replace the snapshot by a newer one; read all when the database has an older version (a restore)."""
         old = self._snapshot if version > self._snapshot.version else snapshot.EMPTY
         changed: list[CatalogDomain] = []
         async with self._database.connection() as conn:
@@ -93,7 +92,7 @@ def _records(rows: list[store.Row]) -> list[CatalogDomain]:
     return [store.record(row) for row in rows]
 
 
-def _log_failure(following: asyncio.Task[None]) -> None:
-    """A failure that no request waited for is in the log; the next check tries again."""
-    if not following.cancelled() and (error := following.exception()) is not None:
+def _log_failure(updating: asyncio.Task[None]) -> None:
+    """Log a failure that no request waited for; the next check tries again."""
+    if not updating.cancelled() and (error := updating.exception()) is not None:
         _log.warning("catalog_not_read", error=str(error))

@@ -11,13 +11,13 @@ class DomainNotFound(Problem):
 
 
 class AssetNotFound(Problem):
-    """There is no such image."""
+    """The image does not exist."""
 
     status, code = 404, "asset_not_found"
     remedy = "Take the address of an image from GET /v1/catalog/domains."
 
 
 class RangeNotSatisfiable(Problem):
-    """The image has no such range of bytes."""
+    """The requested range of bytes is outside the image."""
 
     status, code = 416, "range_not_satisfiable"

@@ -1,23 +1,37 @@
-"""The funnel: events of the vendor's pages, judged, written together, and counted once however often they come."""
+"""The funnel: validate the events of the vendor's pages, write them in batches, sum them up, rank the domains.
+
+Repeats have the same key, so an event counts once however often a page sends it.
+"""
 
 import hashlib
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
 from builders.catalog.funnel_events import EventError, EventKind, EventResult, FunnelEvent, Receipt, StoredEvent
+from builders.catalog.records import FunnelLine
 from builders.catalog.snapshot import Snapshot
-from builders.catalog.store import events as store
+from builders.catalog.store import domains as domain_store, events as store
 from builders.kit.db.connections import Conn, Database
 from builders.kit.db.group_commit import GroupCommit
+from builders.kit.errors import Invalid
+from builders.kit.http.body_limits import too_large
 from builders.kit.http.visitors import Visitor
 from builders.kit.values import clock, ids
 from builders.kit.values.domain_names import find_a_label
 
-MAX_AGE = timedelta(hours=24)  # that an event may be old when we hear of it
-MAX_CLOCK_LEAD = timedelta(minutes=5)  # that a page's clock may be fast
+MAX_EVENT_BYTES = 8 * 1024  # of a body with one event
+MAX_BATCH_BYTES = 64 * 1024
+MAX_AGE = timedelta(hours=24)  # of an event when it is received
+MAX_CLOCK_LEAD = timedelta(minutes=5)  # of a page's clock
+KEY_RETENTION = timedelta(days=7)
+MAX_DAYS = 90  # summed up after a long pause
+RANKED_DAYS = 30
+# The least points (1 per session with a view, 3 with a check, 10 with a claim), and the share of domains below.
+HIGH, MEDIUM = (50, 0.9), (10, 0.6)
+_DAY = timedelta(days=1)
 _MAX_HOST = 253
 _RESULTS = {
     EventKind.VIEW: (),
@@ -27,19 +41,19 @@ _RESULTS = {
 
 
 class Funnel:
-    """Takes down the events that one process hears of."""
+    """Records the events that one process receives."""
 
     def __init__(self, database: Database) -> None:
         self._commits = GroupCommit(database, _write)
 
     async def __aenter__(self) -> Self:
-        """Ready; opens nothing."""
+        """Open nothing."""
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Writes what waits."""
+        """Write the pending events."""
         await self._commits.close()
 
     async def take(
@@ -47,32 +61,49 @@ class Funnel:
     ) -> Sequence[Receipt]:
         """Return the receipts of the events once they are written. Raise DatabaseUnavailable, DatabaseBusy."""
         now = clock.now()
-        judged = [each if isinstance(each, EventError) else validate_event(catalog, each) for each in events]
-        beacons = [_stored_event(each, visitor, now) for each in judged if not isinstance(each, EventError)]
-        written = iter(await self._commits.add_many(beacons))
-        return [Receipt(error=each) if isinstance(each, EventError) else next(written) for each in judged]
+        results = [each if isinstance(each, EventError) else validate_event(catalog, each) for each in events]
+        valid = [_stored_event(each, visitor, now) for each in results if not isinstance(each, EventError)]
+        written = iter(await self._commits.add_many(valid))
+        return [Receipt(error=each) if isinstance(each, EventError) else next(written) for each in results]
+
+
+def check_form(kind: EventKind | None, *, size: int, is_batch: bool) -> None:
+    """Raise Invalid unless the body is one event or a batch, BodyTooLarge for one event of more than 8 KB."""
+    if is_batch == (kind is not None):
+        raise Invalid(("body", "kind"), "Write `kind` for one event, or `events` for several.", "event_form")
+    if not is_batch and size > MAX_EVENT_BYTES:
+        raise too_large(MAX_EVENT_BYTES)
+
+
+def raise_event_error(receipts: Sequence[Receipt], *, is_batch: bool) -> None:
+    """Raise Invalid for the error of a single event; the reply to a batch has the errors of its events."""
+    error = receipts[0].error
+    if error is not None and not is_batch:
+        raise Invalid(("body", error.field), error.message, error.code)
 
 
 def validate_event(catalog: Snapshot, event: FunnelEvent) -> FunnelEvent | EventError:
-    """The event in normal form, or what is wrong with it."""
+    """Return the event in normal form, or its error."""
     if event.domain is None and event.kind is not EventKind.VIEW:
-        return EventError(field="domain", code="domain_required", message=f"A {event.kind} is of a domain.")
+        return EventError(field="domain", code="domain_required", message=f"A {event.kind} needs a domain.")
     if event.local_part is None and event.kind is EventKind.CLAIM:
-        return EventError(field="local_part", code="local_part_required", message="A claim is of a name.")
+        return EventError(field="local_part", code="local_part_required", message="A claim needs a local part.")
     if event.result is not None and event.result not in _RESULTS[event.kind]:
-        return EventError(field="result", code="result_mismatch", message=f"A {event.kind} does not end so.")
+        return EventError(
+            field="result", code="result_mismatch", message=f"A {event.kind} does not have this result."
+        )
     domain = event.domain
-    if domain is not None and domain not in catalog.by_domain:  # seldom: else it is in normal form
+    if domain is not None and domain not in catalog.by_domain:  # seldom: most pages send the normal form
         domain = find_a_label(domain)
         if domain not in catalog.by_domain:
             return EventError(field="domain", code="domain_unknown", message="The catalog has no such domain.")
     if domain == event.domain and event.referrer is None:
-        return event  # as nearly all are
+        return event
     return event._replace(domain=domain, referrer=_host(event.referrer))
 
 
 def _host(address: str | None) -> str | None:
-    """The host of an address; all else of it may be somebody's business."""
+    """Return the host of an address; the rest can be private."""
     try:
         host = urlsplit(address or "").hostname
     except ValueError:
@@ -81,19 +112,13 @@ def _host(address: str | None) -> str | None:
 
 
 def _stored_event(event: FunnelEvent, visitor: Visitor, now: datetime) -> StoredEvent:
-    told = event.occurred_at
-    occurred_at = now if told is None else min(max(told, now - MAX_AGE), now + MAX_CLOCK_LEAD)
-    return StoredEvent(
-        key=_key(event, occurred_at),
-        at=now,
-        occurred_at=occurred_at,
-        event=event,
-        visitor=visitor,
-    )
+    sent = event.occurred_at
+    occurred_at = now if sent is None else min(max(sent, now - MAX_AGE), now + MAX_CLOCK_LEAD)
+    return StoredEvent(key=_key(event, occurred_at), at=now, occurred_at=occurred_at, event=event, visitor=visitor)
 
 
 def _key(event: FunnelEvent, occurred_at: datetime) -> bytes | None:
-    """By the page's own id; without it the same step of a session in the same minute is one."""
+    """Return the deduplication key: of the page's own id, else of the step of a session in the same minute."""
     if event.event_id is not None:
         parts = ["id", event.event_id]
     elif event.session_id is not None:
@@ -104,14 +129,52 @@ def _key(event: FunnelEvent, occurred_at: datetime) -> bytes | None:
     return hashlib.sha256("\0".join(parts).encode()).digest()[:16]
 
 
-async def _write(conn: Conn, beacons: Sequence[StoredEvent]) -> Sequence[Receipt]:
-    event_ids = ids.new_many(len(beacons))
-    if await store.insert(conn, beacons=beacons, event_ids=event_ids) == len(beacons):  # as mostly
+async def _write(conn: Conn, events: Sequence[StoredEvent]) -> Sequence[Receipt]:
+    event_ids = ids.new_many(len(events))
+    if await store.insert(conn, events=events, event_ids=event_ids) == len(events):  # no repeats
         return [Receipt(id=each) for each in event_ids]
-    first = await store.find_keys(conn, keys=[each.key for each in beacons if each.key is not None])
+    first = await store.find_keys(conn, keys=[each.key for each in events if each.key is not None])
     return [
         Receipt(id=event_id)
         if each.key is None or first.get(each.key) == event_id
         else Receipt(id=first.get(each.key), duplicate=True)
-        for each, event_id in zip(beacons, event_ids, strict=True)
+        for each, event_id in zip(events, event_ids, strict=True)
     ]
+
+
+async def roll_up(database: Database) -> None:
+    """Sum up each day since the last sums again, in one transaction per day.
+
+    The day before the last sums is included: its events could arrive until the end of the last day.
+    """
+    today = clock.now().astimezone(UTC).date()
+    async with database.connection() as conn:
+        last = await store.find_last_day(conn, today=today)
+    first = max(today - MAX_DAYS * _DAY, (last or today) - _DAY)
+    for ahead in range((today - first).days + 1):
+        day = first + ahead * _DAY
+        start = datetime.combine(day, time(), UTC)
+        async with database.transaction() as conn:
+            await store.roll_up(conn, day=day, start=start, end=start + _DAY, late=MAX_AGE, early=MAX_CLOCK_LEAD)
+
+
+async def rank_popularity(conn: Conn) -> int:
+    """Write the popularity of each domain in the last 30 days; return the number of changed domains."""
+    await domain_store.lock(conn)
+    return await store.rank(conn, since=_since(RANKED_DAYS), high=HIGH, medium=MEDIUM)
+
+
+async def report_funnel(
+    conn: Conn, *, days: int, domain: str | None = None, limit: int = 100
+) -> Sequence[FunnelLine]:
+    """Return the sums of the last days, including today's so far, the most viewed domains first."""
+    return await store.report(conn, since=_since(days), domain=domain, limit=limit)
+
+
+async def prune_event_keys(conn: Conn) -> int:
+    """Delete expired deduplication keys; return their number."""
+    return await store.prune_keys(conn, before=clock.now() - KEY_RETENTION)
+
+
+def _since(days: int) -> date:
+    return (clock.now().astimezone(UTC) - (days - 1) * _DAY).date()

@@ -1,4 +1,4 @@
-"""What pages tell of their visitors, and what becomes of it."""
+"""The records of funnel events: as a page sends one, as it is stored, and its receipt."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class EventKind(StrEnum):
 
 
 class EventResult(StrEnum):
-    """How a step ended: the first two of a check, the others of a claim."""
+    """The result of a step: the first two of a check, the others of a claim."""
 
     AVAILABLE = "available"
     UNAVAILABLE = "unavailable"
@@ -29,13 +29,13 @@ class EventResult(StrEnum):
 
 
 class FunnelEvent(NamedTuple):
-    """What a page tells."""
+    """An event as a page sends it."""
 
     kind: EventKind
-    domain: str | None = None  # in either form
+    domain: str | None = None  # Unicode or A-label
     local_part: str | None = None
     category: str | None = None
-    event_id: str | None = None  # the page's own, by which a repeat is known
+    event_id: str | None = None  # the page's own; a repeat has the same one
     session_id: str | None = None
     occurred_at: datetime | None = None
     result: EventResult | None = None
@@ -46,7 +46,7 @@ class FunnelEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventError:
-    """Why an event cannot be taken."""
+    """Why an event is invalid."""
 
     field: str
     code: str
@@ -54,23 +54,23 @@ class EventError:
 
 
 class StoredEvent(NamedTuple):
-    """An event as it is written."""
+    """An event as it is stored."""
 
-    key: bytes | None  # the same for repeats; None when nothing tells them apart
-    at: datetime  # when we heard of it
+    key: bytes | None  # the same for repeats; None when a repeat cannot be recognized
+    at: datetime  # when it was received
     occurred_at: datetime
     event: FunnelEvent
     visitor: Visitor
 
 
 class Receipt(NamedTuple):
-    """What became of an event."""
+    """The result of recording an event."""
 
-    id: UUID | None = None  # of the first, for a repeat
+    id: UUID | None = None  # of the first event with its key
     duplicate: bool = False
     error: EventError | None = None
 
     @property
     def accepted(self) -> bool:
-        """Whether it is in the record, by now or since before."""
+        """Return whether the event is recorded, now or before."""
         return self.error is None

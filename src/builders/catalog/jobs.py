@@ -1,4 +1,4 @@
-"""What the catalog does by itself."""
+"""The periodic jobs of the catalog."""
 
 from procrastinate import JobContext
 
@@ -9,7 +9,7 @@ from builders.kit.jobs import queue
 @queue.app.periodic(cron="*/10 * * * *")
 @queue.app.task(name="catalog.roll_up", queueing_lock="catalog.roll_up", pass_context=True)
 async def roll_up(context: JobContext, timestamp: int) -> None:
-    """Sums up the funnel's events by day and domain."""
+    """Sum up the events of the funnel by day and domain."""
     del timestamp
     await catalog.roll_up(queue.database(context))
 
@@ -17,7 +17,7 @@ async def roll_up(context: JobContext, timestamp: int) -> None:
 @queue.app.periodic(cron="40 3 * * *")
 @queue.app.task(name="catalog.rank_popularity", queueing_lock="catalog.rank_popularity", pass_context=True)
 async def rank_popularity(context: JobContext, timestamp: int) -> None:
-    """Writes how popular each domain was in the last 30 days; forgets by what old events were known."""
+    """Write the popularity of each domain in the last 30 days; delete expired deduplication keys."""
     del timestamp
     async with queue.database(context).transaction() as conn:
         await catalog.rank_popularity(conn)

@@ -1,4 +1,4 @@
-"""What the catalog room shows to others."""
+"""Records of the catalog."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,10 +10,10 @@ from builders.kit.values.money import Money
 
 
 class DomainStatus(StrEnum):
-    """Where a catalog domain stands; the first two are public."""
+    """The status of a catalog domain; the first two are public."""
 
     LIVE = "live"  # names can be claimed
-    COMING_SOON = "coming_soon"  # shown, not yet claimable
+    COMING_SOON = "coming_soon"  # announced, not yet claimable
     PAUSED = "paused"
     RETIRED = "retired"
 
@@ -27,7 +27,7 @@ class MailMode(StrEnum):
 
 
 class PriceTier(StrEnum):
-    """How dear a domain is among its like."""
+    """The price class of a domain."""
 
     STANDARD = "standard"
     PLUS = "plus"
@@ -35,7 +35,7 @@ class PriceTier(StrEnum):
 
 
 class Popularity(StrEnum):
-    """How much a domain is looked at, in the rough: exact figures are the vendor's business."""
+    """How often visitors used a domain, in three steps: exact figures are not public."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -44,7 +44,7 @@ class Popularity(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """What a name costs."""
+    """The price of a name."""
 
     money: Money
     interval: PriceInterval
@@ -63,7 +63,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShortNamePrice:
-    """What names of at most `max_len` characters cost instead, in the currency of the domain."""
+    """The price of names with at most `max_len` characters, in the currency of the domain."""
 
     max_len: int
     money: Money
@@ -86,11 +86,11 @@ class Asset:
     filename: str
     width: int  # pixels
     height: int
-    alt: str  # what it shows, for those who do not see it
+    alt: str  # alternative text
 
     @property
     def url(self) -> str:
-        """Where it is, to be resolved against the address of the service."""
+        """Return the URL relative to the service."""
         return f"/v1/catalog/assets/{self.filename}"
 
 
@@ -105,7 +105,7 @@ class Assets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Category:
-    """A group of domains, as a shop window has them."""
+    """A category of domains."""
 
     slug: str
     name: str
@@ -113,7 +113,7 @@ class Category:
     position: int
     parent: str | None  # the slug of a category
     serial: int
-    domain_count: int = 0  # public ones, as a snapshot has them
+    domain_count: int = 0  # public ones; set in a snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,12 +130,12 @@ class CatalogDomain:
     tags: tuple[str, ...]
     status: DomainStatus
     mail_mode: MailMode
-    catch_all: bool  # all mail goes to one owner, so no name is claimable
+    catch_all: bool  # all mail goes to one owner, and no name is claimable
     price: Price
     short_name_prices: tuple[ShortNamePrice, ...]  # by max_len, the shortest first
     rules: Rules  # of its local parts
     featured: bool
-    rank: int  # higher is shown earlier
+    rank: int  # higher ranks come first in lists
     assets: Assets
     serial: int  # of the last change; the catalog's version is the highest one
     created_at: datetime  # UTC
@@ -144,39 +144,39 @@ class CatalogDomain:
 
     @property
     def label(self) -> str:
-        """The first label: `cool` of cool.example."""
+        """Return the first label: `cool` of cool.example."""
         return self.domain.partition(".")[0]
 
     @property
     def tld(self) -> str:
-        """The last label, an A-label too."""
+        """Return the last label, as an A-label."""
         return self.domain.rpartition(".")[2]
 
     @property
     def min_local_length(self) -> int:
-        """Of the key."""
+        """Return the minimum length of the key."""
         return self.rules.min_length
 
     @property
     def separator_policy(self) -> SeparatorPolicy:
-        """Which separators do not make another name."""
+        """Return which separators its names ignore."""
         return self.rules.separator_policy
 
     @property
     def claimable(self) -> bool:
-        """Whether names on it can be claimed."""
+        """Return whether names on it can be claimed."""
         return self.status is DomainStatus.LIVE and not self.catch_all
 
     @property
     def public(self) -> bool:
-        """Whether the catalog shows it."""
+        """Return whether the catalog shows it."""
         return self.status in {DomainStatus.LIVE, DomainStatus.COMING_SOON}
 
     def price_for(self, key: str, *, is_premium: bool) -> Price:
-        """What a name costs: the price of the shortest band it fits in, else the domain's.
+        """Return the price of a name: of the shortest band that it fits, else of the domain.
 
-        Of the key, the form in which a name is unique, so that a dot that does not count makes no name
-        cheaper. A premium word costs what the shortest names do.
+        The length is that of the key, so that an ignored dot does not make a name cheaper. A premium word costs
+        as much as the shortest names.
         """
         for band in self.short_name_prices:
             if is_premium or len(key) <= band.max_len:
@@ -186,7 +186,7 @@ class CatalogDomain:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """A part of a score, and what it is for."""
+    """A part of a score, with its reason."""
 
     code: str
     points: int
@@ -203,40 +203,40 @@ class Suggestion:
     price: Price
     score: int
     why: tuple[Points, ...]  # sums to the score
-    available: bool = True  # what is not is never suggested
+    available: bool = True  # only available names are suggested
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """Whether a name is free, and if not, why and what is."""
+    """The availability of a name; if it is not available, the reason and alternatives."""
 
     reason: Reason
     detail: Detail | None  # with `invalid`
-    message: str  # for people; empty when free
-    local_part: str  # as it was asked for
-    normalized_local_part: str | None  # None for what can be no name
-    domain: str  # A-label; as asked for when it is none
-    price: Price | None  # None for what can be no name, and on an unknown domain
+    message: str  # the reason as a sentence; empty when available
+    local_part: str  # as sent
+    normalized_local_part: str | None  # None for an invalid name
+    domain: str  # A-label; as sent when it is invalid
+    price: Price | None  # None for an invalid name, and on an unknown domain
     alternatives: tuple[Suggestion, ...]
-    available_at: datetime | None  # when a hold or a quarantine ends
-    rules: Rules  # of the domain, the usual ones for an unknown domain
+    available_at: datetime | None  # when a reservation or a quarantine ends
+    rules: Rules  # of the domain, the default rules for an unknown domain
     checked_at: datetime
 
     @property
     def available(self) -> bool:
-        """Whether the name can be claimed now."""
+        """Return whether the name can be claimed now."""
         return self.reason is Reason.OK
 
     @property
     def address(self) -> str | None:
-        """The whole address, where there can be one."""
+        """Return the whole address; None for an invalid name."""
         return f"{self.normalized_local_part}@{self.domain}" if self.normalized_local_part else None
 
 
-# Equal only to itself: one is made for a question, and what is made of it in turn is found by it.
+# Compared by identity: the result of a query is cached, and its serialized reply is cached by this object.
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Suggestions:
-    """Free names for a query, the best first."""
+    """Available names for a query, the best first."""
 
     query: str
     tokens: tuple[str, ...]
@@ -246,9 +246,9 @@ class Suggestions:
 
 @dataclass(frozen=True, slots=True)
 class ReportLine:
-    """What is to be said about a line of a catalog file."""
+    """An error or a warning about a line of a catalog file."""
 
-    line: int  # counted from 1, as editors do; the first one of a row that has several
+    line: int  # counted from 1; the first line of a row
     column: str | None  # None: the whole line
     code: str
     message: str
@@ -256,10 +256,10 @@ class ReportLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadReport:
-    """What loading a catalog file did, or would do."""
+    """The result of the load of a catalog file, or of a dry run."""
 
-    is_written: bool  # false for a dry run, and when an error stopped it all
-    rows: int  # with anything in them
+    is_written: bool  # false for a dry run, and after an error that stopped the load
+    rows: int  # that are not blank
     created: int
     updated: int
     unchanged: int
@@ -269,13 +269,13 @@ class LoadReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunnelLine:
-    """What people did with a domain; empty stands for the whole catalog."""
+    """The sums of the funnel for a domain."""
 
-    domain: str
+    domain: str  # empty for the whole catalog
     views: int
     checks: int
-    available: int  # checks of names that were free
+    available: int  # checks of available names
     claims: int
     completed: int  # claims
-    sessions: int  # added up over days and steps
-    machines: int  # events of theirs, counted nowhere else
+    sessions: int  # summed over days and steps
+    machines: int  # events of machines, which no other field counts

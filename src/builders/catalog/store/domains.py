@@ -1,7 +1,7 @@
-"""The domains and categories."""
+"""SQL of domains and categories."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from functools import lru_cache
@@ -12,7 +12,6 @@ from psycopg.rows import class_row, scalar_row
 from psycopg.types.json import Jsonb
 
 from builders.aliases.records import PriceInterval, Rules, SeparatorPolicy
-from builders.catalog.cells import Json
 from builders.catalog.records import (
     Asset,
     Assets,
@@ -31,7 +30,12 @@ from builders.kit.values.money import Money
 
 _NO_ASSETS = Assets()
 
-# Held to the end of the transaction by whoever changes the catalog, so that serials commit in their order.
+COLUMNS = """
+    id, domain, title, tagline, description, categories, tags, status, mail_mode, catch_all,
+    price_amount, price_currency, price_interval, price_tier, short_name_prices, min_local_length,
+    separator_policy, featured, rank, logo, cover, icon, popularity, serial, created_at, updated_at
+"""
+# Held until the end of each transaction that changes the catalog, so that serials commit in order.
 LOCK = "SELECT pg_advisory_xact_lock(hashtext('catalog_serial'))"
 VERSION = """
     SELECT greatest((SELECT max(serial) FROM catalog_domains), (SELECT max(serial) FROM catalog_categories))
@@ -39,20 +43,14 @@ VERSION = """
 LIST_CATEGORIES = """
     SELECT slug, name, description, position, parent, serial FROM catalog_categories ORDER BY position, slug
 """
-LIST_CHANGES = """
-    SELECT id, domain, title, tagline, description, categories, tags, status, mail_mode, catch_all,
-           price_amount, price_currency, price_interval, price_tier, short_name_prices, min_local_length,
-           separator_policy, featured, rank, logo, cover, icon, popularity, serial, created_at, updated_at
-    FROM catalog_domains WHERE serial > %(after)s ORDER BY serial LIMIT %(limit)s
-"""
-LIST_DOMAINS = """
-    SELECT id, domain, title, tagline, description, categories, tags, status, mail_mode, catch_all,
-           price_amount, price_currency, price_interval, price_tier, short_name_prices, min_local_length,
-           separator_policy, featured, rank, logo, cover, icon, popularity, serial, created_at, updated_at
-    FROM catalog_domains WHERE domain = ANY(%(domains)s::text[])
-"""
-# A column that a row does not have (null) stays as it is; a row that would change nothing is not touched.
-# With another policy names get other keys, and what is taken would look free: once they can be claimed it stays.
+LIST_CHANGES = f"""
+    SELECT {COLUMNS} FROM catalog_domains WHERE serial > %(after)s ORDER BY serial LIMIT %(limit)s
+"""  # noqa: S608 - built from a constant
+FIND_DOMAINS = f"""
+    SELECT {COLUMNS} FROM catalog_domains WHERE domain = ANY(%(domains)s::text[])
+"""  # noqa: S608 - built from a constant
+# Another separator policy gives names other keys, and claimed names would look free: the policy is fixed as soon
+# as names can be claimed.
 LIST_FIXED_POLICIES = """
     SELECT old.domain, old.separator_policy
     FROM unnest(%(domains)s::text[], %(policies)s::text[]) AS new (domain, policy)
@@ -60,6 +58,7 @@ LIST_FIXED_POLICIES = """
     WHERE old.separator_policy <> new.policy AND old.status <> 'coming_soon'
 """
 LOAD = """
+    -- The rows that create a domain or change one. An unchanged row gets no serial, so no process reads it again.
     WITH changed AS (
         SELECT new.id, new.domain, old.id AS old_id, merged.*
         FROM jsonb_to_recordset(%(rows)s) AS new (
@@ -70,6 +69,8 @@ LOAD = """
             featured boolean, rank int, logo jsonb, cover jsonb, icon jsonb
         )
         LEFT JOIN catalog_domains AS old ON old.domain = new.domain
+        -- Each column: the value of the row; else (null: the file does not have the column) the present value; for
+        -- a new domain the default.
         CROSS JOIN LATERAL (
             SELECT coalesce(new.title, old.title, '') AS title,
                    coalesce(new.tagline, old.tagline, '') AS tagline,
@@ -92,6 +93,7 @@ LOAD = """
                    coalesce(new.cover, old.cover, '{}') AS cover,
                    coalesce(new.icon, old.icon, '{}') AS icon
         ) AS merged
+        -- Without the columns that the file never sets: popularity, serial and times.
         WHERE merged IS DISTINCT FROM ROW(
             old.title, old.tagline, old.description, old.categories, old.tags, old.status, old.mail_mode,
             old.catch_all, old.price_amount, old.price_currency, old.price_interval, old.price_tier,
@@ -99,6 +101,7 @@ LOAD = """
             old.logo, old.cover, old.icon
         )
     ), written AS (
+        -- New domains are inserted with the id of their row; a present domain keeps its id and created_at.
         INSERT INTO catalog_domains (
             id, domain, title, tagline, description, categories, tags, status, mail_mode, catch_all,
             price_amount, price_currency, price_interval, price_tier, short_name_prices, min_local_length,
@@ -119,6 +122,7 @@ LOAD = """
              excluded.separator_policy, excluded.featured, excluded.rank, excluded.logo, excluded.cover,
              excluded.icon, excluded.serial, excluded.updated_at)
     )
+    -- The numbers of created and of updated domains.
     SELECT count(*) FILTER (WHERE old_id IS NULL), count(*) FILTER (WHERE old_id IS NOT NULL) FROM changed
 """
 
@@ -140,7 +144,7 @@ class Row(NamedTuple):
     price_currency: str
     price_interval: str
     price_tier: str
-    short_name_prices: list[dict[str, Any]]  # of the form that the loader wrote
+    short_name_prices: list[dict[str, Any]]  # as catalog_file.cells.bands returns them
     min_local_length: int
     separator_policy: str
     featured: bool
@@ -155,54 +159,57 @@ class Row(NamedTuple):
 
 
 async def lock(conn: Conn) -> None:
-    """Waits until no other transaction changes the catalog."""
+    """Wait until no other transaction changes the catalog; exclude others until this one ends."""
     await conn.execute(LOCK)
 
 
 async def get_version(conn: Conn) -> int:
-    """The serial of the last change, 0 before the first."""
+    """Return the serial of the last change; 0 before the first."""
     async with conn.cursor(row_factory=scalar_row) as cursor:
         await cursor.execute(VERSION)
         return int(await cursor.fetchone() or 0)
 
 
 async def list_categories(conn: Conn) -> list[Category]:
-    """All categories."""
+    """Return all categories."""
     async with conn.cursor(row_factory=class_row(Category)) as cursor:
         await cursor.execute(LIST_CATEGORIES)
         return await cursor.fetchall()
 
 
 async def list_changes(conn: Conn, *, after: int, limit: int) -> list[Row]:
-    """The domains that changed after a serial, in that order; not yet records, which take time to build."""
+    """Return the domains that changed after a serial, in that order, as rows: records take time to build."""
     async with conn.cursor(row_factory=class_row(Row)) as cursor:
         await cursor.execute(LIST_CHANGES, {"after": after, "limit": limit})
         return await cursor.fetchall()
 
 
-async def list_domains(conn: Conn, *, domains: Sequence[str]) -> list[CatalogDomain]:
-    """The domains of these names (A-labels), of whatever status."""
+async def find_domains(conn: Conn, *, domains: Iterable[str]) -> dict[str, CatalogDomain]:
+    """Return those of the domains (A-labels) that are in the catalog, of any status, by name.
+
+    Names can be claimed on a `claimable` domain only. One statement.
+    """
     async with conn.cursor(row_factory=class_row(Row)) as cursor:
-        await cursor.execute(LIST_DOMAINS, {"domains": list(domains)})
-        return [record(row) for row in await cursor.fetchall()]
+        await cursor.execute(FIND_DOMAINS, {"domains": sorted(set(domains))})
+        return {row.domain: record(row) for row in await cursor.fetchall()}
 
 
-async def list_fixed_policies(conn: Conn, *, rows: Iterable[dict[str, Json]]) -> dict[str, str]:
-    """Of rows that would change a policy which must stay: the domain, and its policy."""
+async def list_fixed_policies(conn: Conn, *, rows: Iterable[Mapping[str, object]]) -> dict[str, str]:
+    """Return the domain and its policy for each row that would change a fixed policy."""
     given = {str(row["domain"]): row.get("separator_policy") for row in rows if row.get("separator_policy")}
     row = {"domains": list(given), "policies": list(given.values())}
     return dict(await (await conn.execute(LIST_FIXED_POLICIES, row)).fetchall())
 
 
-async def load(conn: Conn, *, rows: Iterable[dict[str, Json]], now: datetime) -> tuple[int, int]:
-    """Writes what the rows change, under the lock; how many domains are new, and how many are changed."""
+async def load(conn: Conn, *, rows: Iterable[Mapping[str, object]], now: datetime) -> tuple[int, int]:
+    """Write the changes of the rows, under the lock; return the numbers of created and updated domains."""
     cursor = await conn.execute(LOAD, {"rows": Jsonb(list(rows)), "now": now})
     created, updated = await cursor.fetchone() or (0, 0)
     return created, updated
 
 
 def record(row: Row) -> CatalogDomain:
-    """The domain as a record. What many domains share is one object: there may be 100,000."""
+    """Return the record of a row. Values that many of the 100,000 domains share are one object."""
     unicode_domain = unicode_of(row.domain)
     return CatalogDomain(
         id=row.id,

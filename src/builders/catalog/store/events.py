@@ -1,4 +1,4 @@
-"""Events of the funnel, and their daily sums."""
+"""SQL of funnel events, their daily sums and the popularity of domains."""
 
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
@@ -14,8 +14,7 @@ from builders.kit.db.connections import Conn
 
 partitions.declare("catalog_events", retention=timedelta(days=90), setting="tracking_days")
 
-# The rows as one JSON text, cheaper to write than sixteen arrays. Keys in their order, so that two batches
-# which share some wait, and do not block each other.
+# One JSON text for all rows takes less time than sixteen arrays.
 INSERT = """
     WITH given AS (
         SELECT id, decode(key, 'hex') AS key, created_at, occurred_at, kind, domain, local_part, category, result,
@@ -26,11 +25,13 @@ INSERT = """
             is_machine boolean, agent text, network cidr
         )
     ), fresh AS (
+        -- The events whose key is new. In the order of keys: batches that share keys wait and cannot deadlock.
         INSERT INTO catalog_event_keys (key, event_id, created_at)
         SELECT key, id, created_at FROM given WHERE key IS NOT NULL ORDER BY key, id
         ON CONFLICT (key) DO NOTHING
         RETURNING event_id
     )
+    -- The events that are not repeats: without a key, or with a new one.
     INSERT INTO catalog_events (
         id, created_at, occurred_at, kind, domain, local_part, category, result, session_id, referrer, utm,
         metadata, is_machine, agent, network
@@ -42,7 +43,7 @@ INSERT = """
 FIND_KEYS = "SELECT key, event_id FROM catalog_event_keys WHERE key = ANY(%(keys)s)"
 PRUNE_KEYS = "DELETE FROM catalog_event_keys WHERE created_at < %(before)s"
 SET_TIMEOUTS = "SELECT set_config('statement_timeout', '300s', true), set_config('lock_timeout', '300s', true)"
-# One at a time: of two, the one that looked first might write last, and put back what it did not see.
+# One roll-up at a time: of two, the one with the older snapshot could write last, and lose the newer sums.
 LOCK_SUMS = "LOCK TABLE catalog_daily IN SHARE ROW EXCLUSIVE MODE"
 LAST_DAY = """
     SELECT coalesce(
@@ -50,12 +51,14 @@ LAST_DAY = """
         (SELECT (min(created_at) AT TIME ZONE 'UTC')::date FROM catalog_events)
     )
 """
-# Sessions are grouped first: to count distinct ones would sort every event.
 ROLL_UP = """
+    -- The sums of a day replace those before.
     INSERT INTO catalog_daily (day, domain, kind, result, people, machines, sessions)
     SELECT %(day)s, domain, kind, result, sum(people), sum(machines),
            count(*) FILTER (WHERE people > 0 AND session_id IS NOT NULL)
     FROM (
+        -- Grouped by session first: count(DISTINCT session_id) would sort every event. The bounds of created_at
+        -- limit the search to the partitions that can have events of the day.
         SELECT coalesce(domain, '') AS domain, kind, coalesce(result, '') AS result, session_id,
                count(*) FILTER (WHERE NOT is_machine) AS people, count(*) FILTER (WHERE is_machine) AS machines
         FROM catalog_events
@@ -67,8 +70,9 @@ ROLL_UP = """
     ON CONFLICT (day, domain, kind, result) DO UPDATE
     SET people = excluded.people, machines = excluded.machines, sessions = excluded.sessions
 """
-# Only what changes takes a new serial, by which every process follows the catalog.
 RANK = """
+    -- The points of each domain with visitors: its sessions, or its events without sessions, by the weight of the
+    -- step.
     WITH points AS (
         SELECT domain, sum(
             CASE WHEN sessions > 0 THEN sessions ELSE people END * CASE kind
@@ -76,19 +80,22 @@ RANK = """
         ) AS points
         FROM catalog_daily WHERE day >= %(since)s AND domain <> '' GROUP BY domain
     ), placed AS (
+        -- The share of domains with at most as many points.
         SELECT domain, points, cume_dist() OVER (ORDER BY points) AS place FROM points
     ), wanted AS (
+        -- The popularity of every domain of the catalog, by the least points and the share of domains below.
         SELECT known.domain, CASE
             WHEN points >= %(high_from)s AND place > %(high_above)s THEN 'high'
             WHEN points >= %(medium_from)s AND place > %(medium_above)s THEN 'medium'
             ELSE 'low' END AS popularity
         FROM catalog_domains AS known LEFT JOIN placed ON placed.domain = known.domain
     )
+    -- Only a change takes a new serial: each process reads the domains with newer serials again.
     UPDATE catalog_domains AS known
     SET popularity = wanted.popularity, serial = nextval('catalog_serial')
     FROM wanted WHERE wanted.domain = known.domain AND wanted.popularity <> known.popularity
 """
-# Not prepared: a plan for one domain is none for all.
+# Not prepared: one domain and all domains need different plans.
 REPORT = """
     SELECT domain,
            coalesce(sum(people) FILTER (WHERE kind = 'view'), 0)::bigint AS views,
@@ -104,12 +111,12 @@ REPORT = """
 """
 
 
-async def insert(conn: Conn, *, beacons: Sequence[StoredEvent], event_ids: Sequence[UUID]) -> int:
-    """Writes those events that are no repeats; how many."""
+async def insert(conn: Conn, *, events: Sequence[StoredEvent], event_ids: Sequence[UUID]) -> int:
+    """Write the events that are not repeats; return their number."""
     rows = [
         {
-            **event._asdict(),  # what the table has no column for is passed over
-            "kind": str(event.kind),  # to_json would take a µs for each that is still an enum
+            **event._asdict(),  # members without a column in `given` are ignored
+            "kind": str(event.kind),  # to_json takes a µs for each enum
             "result": event.result and str(event.result),
             "id": event_id.hex,
             "key": key and key.hex(),
@@ -119,23 +126,23 @@ async def insert(conn: Conn, *, beacons: Sequence[StoredEvent], event_ids: Seque
             "agent": str(visitor.agent),
             "network": visitor.network,
         }
-        for (key, at, occurred_at, event, visitor), event_id in zip(beacons, event_ids, strict=True)
+        for (key, at, occurred_at, event, visitor), event_id in zip(events, event_ids, strict=True)
     ]
     return (await conn.execute(INSERT, {"rows": to_json(rows).decode()})).rowcount
 
 
 async def find_keys(conn: Conn, *, keys: Sequence[bytes]) -> dict[bytes, UUID]:
-    """The events that were first with these keys."""
+    """Return the first event of each of the keys."""
     return dict(await (await conn.execute(FIND_KEYS, {"keys": list(keys)})).fetchall())
 
 
 async def prune_keys(conn: Conn, *, before: datetime) -> int:
-    """Forgets old keys; how many."""
+    """Delete older keys; return their number."""
     return (await conn.execute(PRUNE_KEYS, {"before": before})).rowcount
 
 
 async def find_last_day(conn: Conn, *, today: date) -> date | None:
-    """The last day up to today that has sums; while there are none, the first that was heard of."""
+    """Return the last day up to today that has sums; without any sums, the day of the first event."""
     row = await (await conn.execute(LAST_DAY, {"today": today})).fetchone()
     return None if row is None else row[0]
 
@@ -143,7 +150,7 @@ async def find_last_day(conn: Conn, *, today: date) -> date | None:
 async def roll_up(
     conn: Conn, *, day: date, start: datetime, end: datetime, late: timedelta, early: timedelta
 ) -> None:
-    """Sums up a day anew; events are heard of up to `late` after and `early` before they happened."""
+    """Sum up a day again; its events arrive between `early` before and `late` after their time."""
     await conn.execute(SET_TIMEOUTS)
     await conn.execute(LOCK_SUMS)
     row = {"day": day, "start": start, "end": end, "heard_from": start - early, "heard_until": end + late}
@@ -151,7 +158,7 @@ async def roll_up(
 
 
 async def rank(conn: Conn, *, since: date, high: tuple[int, float], medium: tuple[int, float]) -> int:
-    """Writes how popular each domain is, by points at least and the part of domains below; how many changed."""
+    """Write the popularity of each domain, by least points and share of domains below; return the changes."""
     row = {
         "since": since,
         "high_from": high[0],
@@ -163,7 +170,7 @@ async def rank(conn: Conn, *, since: date, high: tuple[int, float], medium: tupl
 
 
 async def report(conn: Conn, *, since: date, domain: str | None, limit: int) -> Sequence[FunnelLine]:
-    """The sums of domains from a day on, the most viewed first."""
+    """Return the sums of domains since a day, the most viewed first."""
     async with conn.cursor(row_factory=class_row(FunnelLine)) as cursor:
         await cursor.execute(REPORT, {"since": since, "domain": domain, "limit": limit}, prepare=False)
         return await cursor.fetchall()

@@ -1,4 +1,4 @@
-"""Answers that clients may keep: validators, 304, and the images with their ranges (RFC 9110, 9111)."""
+"""Cacheable responses: ETags, 304, and images with byte ranges (RFC 9110, 9111)."""
 
 import hashlib
 import re
@@ -7,33 +7,33 @@ from pathlib import Path
 
 from fastapi import Request, Response
 
+from builders.catalog.catalog_file.images import MEDIA_TYPES, stored
 from builders.catalog.errors import AssetNotFound, RangeNotSatisfiable
-from builders.catalog.images import MEDIA_TYPES, stored
 
-_FOR_A_MINUTE = "public, max-age=60"
-_FOR_EVER = "public, max-age=31536000, immutable"  # the name is the hash of the content
+_ONE_MINUTE = "public, max-age=60"
+_IMMUTABLE = "public, max-age=31536000, immutable"  # the name is the hash of the content
 _RANGE = re.compile(r"bytes=([0-9]{0,12})-([0-9]{0,12})")
 
 
 def of_version(request: Request, version: int, body: Callable[[], bytes]) -> Response:
-    """JSON that depends on the address and a version of the catalog; not made when the client has it."""
-    return _unless_known(request, f'W/"v{version}"', body)
+    """Return JSON that depends on the URL and a version of the catalog; it is not built when the client has it."""
+    return _unless_current(request, f'W/"v{version}"', body)
 
 
 def of_content(request: Request, body: bytes) -> Response:
-    """JSON that depends on more than the catalog."""
-    return _unless_known(request, f'W/"{hashlib.sha256(body).hexdigest()[:32]}"', lambda: body)
+    """Return JSON that depends on more than the catalog."""
+    return _unless_current(request, f'W/"{hashlib.sha256(body).hexdigest()[:32]}"', lambda: body)
 
 
-def _unless_known(request: Request, etag: str, body: Callable[[], bytes]) -> Response:
-    headers = {"ETag": etag, "Cache-Control": _FOR_A_MINUTE}
-    if _knows(request, etag):
+def _unless_current(request: Request, etag: str, body: Callable[[], bytes]) -> Response:
+    headers = {"ETag": etag, "Cache-Control": _ONE_MINUTE}
+    if _is_current(request, etag):
         return Response(status_code=304, headers=headers)
     return Response(body(), headers=headers, media_type="application/json")
 
 
-def _knows(request: Request, etag: str) -> bool:
-    """Whether If-None-Match names the tag, compared weakly (RFC 9110, 13.1.2); our tags hold no comma."""
+def _is_current(request: Request, etag: str) -> bool:
+    """Return whether If-None-Match has the tag, by weak comparison (RFC 9110, 13.1.2); our tags have no comma."""
     given = request.headers.get("if-none-match")
     if given is None:
         return False
@@ -42,9 +42,9 @@ def _knows(request: Request, etag: str) -> bool:
 
 
 def image(request: Request, folder: Path, filename: str) -> Response:
-    """An image of the assets folder, or the range of it that is asked for.
+    """Return an image of the assets folder, or the requested range of its bytes.
 
-    Blocks while it reads at most 2 MB. Raises AssetNotFound and RangeNotSatisfiable.
+    Blocks to read at most 2 MB. Raise AssetNotFound and RangeNotSatisfiable.
     """
     path = stored(folder, filename)
     if path is None:
@@ -52,13 +52,13 @@ def image(request: Request, folder: Path, filename: str) -> Response:
     etag = f'"{path.stem}"'
     headers = {
         "ETag": etag,
-        "Cache-Control": _FOR_EVER,
+        "Cache-Control": _IMMUTABLE,
         "Accept-Ranges": "bytes",
-        # Opened by itself an image must not act as a page of ours.
+        # A browser that opens the image alone must not treat it as a page of our origin.
         "Content-Security-Policy": "default-src 'none'; sandbox",
-        "Cross-Origin-Resource-Policy": "cross-origin",  # it is there for the pages of those who sell our names
+        "Cross-Origin-Resource-Policy": "cross-origin",  # pages of resellers embed the images
     }
-    if _knows(request, etag):
+    if _is_current(request, etag):
         return Response(status_code=304, headers=headers)
     content = path.read_bytes()
     part = _range(request, etag, len(content))
@@ -70,7 +70,7 @@ def image(request: Request, folder: Path, filename: str) -> Response:
 
 
 def _range(request: Request, etag: str, size: int) -> range | None:
-    """The bytes asked for; None for all: a malformed range and several may be ignored (RFC 9110, 14.2)."""
+    """Return the requested range; None for the whole, also for a malformed range or several (RFC 9110, 14.2)."""
     wanted = _RANGE.fullmatch(request.headers.get("range", "").replace(" ", ""))
     if wanted is None or request.headers.get("if-range", etag) != etag:
         return None

@@ -1,7 +1,7 @@
-"""Images of the catalog: judged before they are taken, stored under the SHA-256 of their content.
+"""Images of the catalog: validated, then stored under the SHA-256 of their content.
 
-An image is served to every visitor from our own origin, so only formats without scripts are taken (no SVG),
-and what the bytes are must be what the name says.
+Our own origin serves the images to every visitor, so only formats without scripts are accepted (no SVG), and the
+content must have the format of the file name.
 """
 
 import hashlib
@@ -31,11 +31,11 @@ _STORED_NAME = re.compile(rf"[0-9a-f]{{64}}\.(?:{'|'.join(MEDIA_TYPES)})")
 
 
 class ImageMissing(Exception):
-    """There is no such file."""
+    """The file does not exist."""
 
 
 class ImageRefused(Exception):
-    """The file is not an image that may be shown."""
+    """The file is not an acceptable image."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -44,28 +44,28 @@ class ImageRefused(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidImage:
-    """An image that was judged good, still where the operator has it."""
+    """A valid image in the folder of the operator."""
 
     source: Path
-    filename: str  # what it is stored as
+    filename: str  # in the assets folder
     width: int  # pixels
     height: int
 
 
 def find(folder: Path, name: str) -> ValidImage:
-    """The image of a path relative to the folder, from which it must not lead out.
+    """Return the image of a path relative to the folder; the path must stay inside the folder.
 
-    Raises ImageMissing and ImageRefused.
+    Raise ImageMissing and ImageRefused.
     """
     extension = name.rpartition(".")[2].lower()
     if extension not in MEDIA_TYPES:
         raise ImageRefused("image_type", f"An image is one of {', '.join(MEDIA_TYPES)}.")
     try:
         source = (folder / name).resolve(strict=True)
-    except (OSError, ValueError, RuntimeError):  # not there, a NUL, links in a circle
+    except (OSError, ValueError, RuntimeError):  # a missing file, a NUL, a loop of links
         raise ImageMissing from None
     if not source.is_relative_to(folder.resolve()):
-        raise ImageRefused("image_outside", "The path leads out of the folder of the file.")
+        raise ImageRefused("image_outside", "The path leaves the folder of the file.")
     if not source.is_file():
         raise ImageMissing
     content = _read(source)
@@ -79,9 +79,9 @@ def find(folder: Path, name: str) -> ValidImage:
 
 
 def store(found: ValidImage, assets: Path) -> None:
-    """Copy the image into the assets folder, whole or not at all; nothing is done when it is there.
+    """Copy the image into the assets folder atomically, unless it is there.
 
-    Raises ImageRefused when the file was changed since it was judged.
+    Raise ImageRefused when the file was changed since its validation.
     """
     target = assets / found.filename
     if target.exists():
@@ -103,7 +103,7 @@ def store(found: ValidImage, assets: Path) -> None:
 
 
 def stored(assets: Path, filename: str) -> Path | None:
-    """The image of this name in the folder; None for any other text, so for a path that leads elsewhere."""
+    """Return the stored image of this name; None for any other text, such as a path outside the folder."""
     path = assets / filename
     return path if _STORED_NAME.fullmatch(filename) and path.is_file() and not path.is_symlink() else None
 
@@ -117,7 +117,7 @@ def _read(source: Path) -> bytes:
 
 
 def _measure(content: bytes, image_format: str) -> tuple[int, int]:
-    """Width and height. Only the head of the file is decoded, so no decompression bomb goes off."""
+    """Return width and height. Only the header is decoded, which is safe for decompression bombs."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
@@ -125,12 +125,12 @@ def _measure(content: bytes, image_format: str) -> tuple[int, int]:
                 width, height = image.size
                 image.verify()
     except UnidentifiedImageError:
-        raise ImageRefused("image_type", f"The content is not what the name says, {image_format}.") from None
+        raise ImageRefused("image_type", f"The content is not {image_format}, the format of the name.") from None
     except (
         OSError,
         ValueError,
         SyntaxError,
-        RuntimeError,  # what the AVIF decoder makes of a file without its image
+        RuntimeError,  # of the AVIF decoder for a file without its image
         Image.DecompressionBombError,
         Image.DecompressionBombWarning,
     ) as error:

@@ -1,4 +1,4 @@
-"""Cells of the catalog file: what each column may hold, and what a blank one means."""
+"""The cells of a catalog file: the values that each column accepts, and the meaning of a blank one."""
 
 import re
 import unicodedata
@@ -26,7 +26,7 @@ _MAX_SHOWN = 60  # characters of a cell that a report repeats
 
 
 class CellRefused(Exception):
-    """A cell does not hold what its column takes."""
+    """The value of a cell is invalid for its column."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -34,7 +34,7 @@ class CellRefused(Exception):
 
 
 def domain(cell: str) -> str:
-    """The A-label of a domain of at least two labels, written in either form."""
+    """Return the A-label of a domain with at least two labels, from either form."""
     name = find_a_label(cell)
     if name is None:
         raise CellRefused("domain_invalid", f"{shown(cell)} is not a domain name of two labels or more.")
@@ -42,7 +42,7 @@ def domain(cell: str) -> str:
 
 
 def text(limit: int, *, lines: bool = False) -> Callable[[str], str]:
-    """Text of at most so many characters, on one line unless `lines`."""
+    """Return a reader of text with at most `limit` characters, on one line unless `lines`."""
 
     def read(cell: str) -> str:
         written = unicodedata.normalize("NFC", cell.strip().replace("\r\n", "\n"))
@@ -50,14 +50,14 @@ def text(limit: int, *, lines: bool = False) -> Callable[[str], str]:
             raise CellRefused("too_long", f"{len(written)} characters; at most {limit} fit.")
         for char in written:
             if unicodedata.category(char) in {"Cc", "Cs"} and not (lines and char in "\n\t"):
-                raise CellRefused("character_invalid", f"The character U+{ord(char):04X} does not belong here.")
+                raise CellRefused("character_invalid", f"The character U+{ord(char):04X} is not allowed.")
         return written
 
     return read
 
 
 def one_of(values: type[StrEnum], blank: StrEnum) -> Callable[[str], str]:
-    """One of the words."""
+    """Return a reader of the values of an enum."""
 
     def read(cell: str) -> str:
         word = cell.strip().lower() or blank.value
@@ -71,7 +71,7 @@ def one_of(values: type[StrEnum], blank: StrEnum) -> Callable[[str], str]:
 
 
 def boolean(cell: str) -> bool:
-    """Yes or no, no when blank."""
+    """Return true or false; false when blank."""
     value = _BOOLEANS.get(cell.strip().lower())
     if value is None:
         raise CellRefused("not_a_boolean", f"{shown(cell)} is neither true nor false.")
@@ -79,7 +79,7 @@ def boolean(cell: str) -> bool:
 
 
 def whole(least: int, most: int, blank: int) -> Callable[[str], int]:
-    """A whole number within bounds."""
+    """Return a reader of whole numbers within bounds."""
 
     def read(cell: str) -> int:
         written = cell.strip()
@@ -93,12 +93,12 @@ def whole(least: int, most: int, blank: int) -> Callable[[str], int]:
 
 
 def categories(known: Collection[str]) -> Callable[[str], list[Json]]:
-    """Slugs of categories that exist, the main one first."""
+    """Return a reader of slugs of existing categories, the main one first."""
 
     def read(cell: str) -> list[Json]:
         slugs = _split(cell)
         if len(slugs) > _MAX_CATEGORIES:
-            raise CellRefused("too_many", f"{len(slugs)} categories; at most {_MAX_CATEGORIES} are taken.")
+            raise CellRefused("too_many", f"{len(slugs)} categories; at most {_MAX_CATEGORIES} are allowed.")
         for slug in slugs:
             if slug not in known:
                 raise CellRefused(
@@ -110,15 +110,15 @@ def categories(known: Collection[str]) -> Callable[[str], list[Json]]:
 
 
 def tags(cell: str) -> list[Json]:
-    """Words to find the domain by, in lower case."""
+    """Return the search keywords, in lower case."""
     words = _split(unicodedata.normalize("NFKC", cell))
     if len(words) > _MAX_TAGS:
-        raise CellRefused("too_many", f"{len(words)} tags; at most {_MAX_TAGS} are taken.")
+        raise CellRefused("too_many", f"{len(words)} tags; at most {_MAX_TAGS} are allowed.")
     return [*map(text(_MAX_TAG), words)]
 
 
 def currency(cell: str) -> str:
-    """An ISO 4217 code."""
+    """Return the ISO 4217 code."""
     code = cell.strip().upper() or DEFAULT_CURRENCY
     try:
         return Money.zero(code).currency
@@ -127,7 +127,7 @@ def currency(cell: str) -> str:
 
 
 def amount(cell: str, in_currency: str) -> str:
-    """What a name costs, with all decimals of the currency; nothing when blank."""
+    """Return a price with all decimals of the currency; zero when blank."""
     try:
         money = Money.of(cell.strip() or "0", in_currency)
     except ValueError as refusal:
@@ -138,7 +138,7 @@ def amount(cell: str, in_currency: str) -> str:
 
 
 def bands(cell: str, in_currency: str) -> list[Json]:
-    """Prices of short names, `2:120.00|3:60.00`: up to 2 characters, up to 3."""
+    """Return the prices of short names, `2:120.00|3:60.00`: up to 2 characters, up to 3."""
     found: dict[int, Json] = {}
     for part in _split(cell):
         length, colon, price = part.partition(":")
@@ -147,17 +147,16 @@ def bands(cell: str, in_currency: str) -> list[Json]:
             raise CellRefused("band_invalid", f"{shown(part)} is not a new length and its price, such as 3:60.00.")
         found[most] = amount(price, in_currency)
     if len(found) > _MAX_BANDS:
-        raise CellRefused("too_many", f"{len(found)} lengths; at most {_MAX_BANDS} are taken.")
+        raise CellRefused("too_many", f"{len(found)} lengths; at most {_MAX_BANDS} are allowed.")
     return [{"max_len": most, "amount": found[most]} for most in sorted(found)]
 
 
 def path(cell: str) -> str:
-    """A path of an image, as written; where it leads is for the one who opens it."""
+    """Return the path of an image as written; `images.find` validates it."""
     return cell.strip()
 
 
-# What a blank cell means stands in each reader; `price_amount` and `short_name_prices` need the currency of
-# their row.
+# Each reader defines the meaning of a blank cell. The readers of prices need the currency of the row too.
 READERS: dict[str, Callable[[str], Json]] = {
     "domain": domain,
     "title": text(80),
@@ -182,7 +181,7 @@ PRICED: dict[str, Callable[[str, str], Json]] = {"price_amount": amount, "short_
 
 
 def _split(cell: str) -> list[str]:
-    """The parts between bars, in lower case, blanks and repeats left out."""
+    """Return the parts between bars in lower case, without blanks and repeats."""
     return list(dict.fromkeys(part.strip().lower() for part in cell.split("|") if part.strip()))
 
 
@@ -192,6 +191,6 @@ def _did_you_mean(word: str, known: Collection[str]) -> str:
 
 
 def shown(cell: str) -> str:
-    """A cell as it can be repeated in a report: short and printable."""
+    """Return the cell for a report: short and printable."""
     short = cell if len(cell) <= _MAX_SHOWN else f"{cell[:_MAX_SHOWN]}..."
     return repr(short) if short.isprintable() else ascii(short)

@@ -1,9 +1,11 @@
-"""Which domains fit which words: the index behind suggestions, over the claimable domains of the catalog.
+"""The index of suggestions: the words of a query, and which claimable domains fit them.
 
-A query meets a bounded number of domains, however many there are: the first few, by rank, of each list that a
-word leads to. Positions are ranks, so lists cut short keep the best.
+The work for a query is bounded, however many domains there are: each list that a word leads to yields its first
+domains only. Positions are ranks, so a list that is cut keeps the best domains.
 """
 
+import re
+import unicodedata
 from array import array
 from bisect import bisect_left
 from collections import Counter
@@ -12,33 +14,54 @@ from itertools import islice, takewhile
 from typing import Any, TypeAlias, TypeVar
 
 from builders.catalog.records import CatalogDomain
-from builders.catalog.words import MIN_SPELLED
 
 Positions: TypeAlias = "array[int]"  # a string, since array takes no [] before Python 3.12
 
 T = TypeVar("T")
 
-POOL = 200  # domains looked at for a query
+MAX_QUERY = 200  # characters read of a query
+MAX_WORDS = 4
+MAX_WORD = 30  # characters kept of a word
+MIN_SPELLED = 3  # characters of a label that is looked for at the end of a word
+POOL = 200  # domains compared with a query
 _PER_LIST = 40  # domains taken from one list
-_LONGER_THEMES = 5  # categories and tags that a word begins
+_LONGER_THEMES = 5  # categories and tags that begin with a word
 _NO_POSITIONS = array("I")
-_MIN_PREFIX = 3  # letters a word needs to stand for a longer category or tag
+_MIN_PREFIX = 3  # characters of a word that can stand for a longer category or tag
 _POSTINGS = 2000  # entries read of the trigram lists of a word, the rarest trigrams first
-
-_CACHED = 256  # questions, of some 50 KB each at most
-_MAX_DOMAIN_LENGTH = 254 - len("@") - 64  # RFC 5321, 4.5.3.1: on a longer name not every local part fits
+_CACHED = 256  # queries with cached results, of about 50 KB each at most
+_MAX_DOMAIN_LENGTH = 254 - len("@") - 64  # RFC 5321, 4.5.3.1: not every local part fits on a longer name
 
 SAME_THEME, THEME_PREFIX, MAX_SIMILARITY = 20, 12, 10  # points
 
+# fooBar and HTTPServer are two words each.
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_WORD = re.compile(r"[a-z0-9]+")
+_TRANSLITERATIONS = str.maketrans(
+    {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "þ": "th", "\u0131": "i"}
+)
+
+
+def tokenise(text: str) -> tuple[str, ...]:
+    """Return the words of a query in order, without repeats: lower-case ASCII letters and digits, at most four.
+
+    Spaces, punctuation and camel case separate words. Accents are removed (José is jose). Other scripts are
+    ignored, because issued names are ASCII.
+    """
+    folded = unicodedata.normalize("NFKD", text[:MAX_QUERY])
+    ascii_only = "".join(ch for ch in folded if not unicodedata.combining(ch))
+    words = _WORD.findall(_CAMEL.sub(" ", ascii_only).lower().translate(_TRANSLITERATIONS))
+    return tuple(dict.fromkeys(word[:MAX_WORD] for word in words))[:MAX_WORDS]
+
 
 def trigrams(word: str) -> frozenset[str]:
-    """The three-letter pieces of a word, its edges marked, so that beginnings weigh more."""
+    """Return the three-character pieces of a word; its marked ends give beginnings more weight."""
     edged = f"^{word}$"
     return frozenset(edged[at : at + 3] for at in range(len(edged) - 2))
 
 
 def _similarity(pieces: frozenset[str], others: frozenset[str]) -> int:
-    """Jaccard's index of two sets of trigrams, as 0..10."""
+    """Return the Jaccard index of two sets of trigrams, scaled to 0..10."""
     both = len(pieces & others)
     return MAX_SIMILARITY * both // (len(pieces) + len(others) - both)
 
@@ -46,32 +69,32 @@ def _similarity(pieces: frozenset[str], others: frozenset[str]) -> int:
 class Fit:
     """How well one domain fits the words of a query."""
 
-    __slots__ = ("_alike", "_known", "_theme", "best", "position")
+    __slots__ = ("_affinities", "_similarities", "_theme", "best", "position")
 
-    def __init__(self, position: int, theme: int, alike: dict[str, int]) -> None:
+    def __init__(self, position: int, theme: int, similarities: dict[str, int]) -> None:
         self.position = position
-        self._theme, self._alike = theme, alike
-        self._known: dict[frozenset[str], int] = {}
+        self._theme, self._similarities = theme, similarities
+        self._affinities: dict[frozenset[str], int] = {}
         self.best = self.affinity(frozenset())
 
     def affinity(self, spelled: frozenset[str]) -> int:
-        """Up to 20 points for a local part that spells these words; likeness to the label counts for others."""
-        points = self._known.get(spelled)
+        """Return up to 20 points; similarity of the label to a word counts unless the local part spells it."""
+        points = self._affinities.get(spelled)
         if points is None:
-            points = max((n for word, n in self._alike.items() if word not in spelled), default=0)
-            points = self._known[spelled] = max(self._theme, points)
+            points = max((n for word, n in self._similarities.items() if word not in spelled), default=0)
+            points = self._affinities[spelled] = max(self._theme, points)
         return points
 
 
 class SuggestionIndex:
     """Claimable domains by name, by category and tag, and by the trigrams of the label.
 
-    Immutable but for what was made of the last questions, which people repeat letter by letter.
+    Immutable, except for the cached results of the last queries, which clients repeat while a person types.
     """
 
     def __init__(self, domains: Iterable[CatalogDomain]) -> None:
         self.domains = [each for each in domains if each.claimable and len(each.domain) <= _MAX_DOMAIN_LENGTH]
-        self._made: dict[Hashable, Any] = {}
+        self._cache: dict[Hashable, Any] = {}
         self._by_theme: dict[str, Positions] = {}
         self._by_trigram: dict[str, Positions] = {}
         for position, domain in enumerate(self.domains):
@@ -87,79 +110,78 @@ class SuggestionIndex:
         self._featured = tuple(islice(featured, _PER_LIST))
         self._highest = range(min(_PER_LIST, len(self.domains)))
 
-    def once(self, question: Hashable, make: Callable[[], T]) -> T:
-        """What `make` gives for the question, remembered for a few hundred of them. It must be immutable."""
-        made: T | None = self._made.get(question)
+    def cached(self, query: Hashable, make: Callable[[], T]) -> T:
+        """Return the result of `make` for the query, cached for some hundred queries. It must be immutable."""
+        made: T | None = self._cache.get(query)
         if made is None:
-            if len(self._made) >= _CACHED:
-                self._made.clear()
-            made = self._made[question] = make()
+            if len(self._cache) >= _CACHED:
+                self._cache.clear()
+            made = self._cache[query] = make()
         return made
 
-    def sharing(self, categories: Iterable[str]) -> list[int]:
-        """Domains with one of the categories, by rank within each."""
-        return list(
-            dict.fromkeys(at for slug in categories for at in self._by_theme.get(slug, _NO_POSITIONS)[:_PER_LIST])
-        )
+    def in_categories(self, categories: Iterable[str]) -> list[int]:
+        """Return domains with one of the categories, by rank within each."""
+        lists = (self._by_theme.get(slug, _NO_POSITIONS)[:_PER_LIST] for slug in categories)
+        return list(dict.fromkeys(position for positions in lists for position in positions))
 
     def find(self, domain: str) -> int | None:
-        """The position of a domain (A-label); None when no name on it is claimable."""
+        """Return the position of a domain (A-label); None when no name on it is claimable."""
         at = bisect_left(self._names, domain)
         return self._named[at] if at < len(self._names) and self._names[at] == domain else None
 
-    def pinned(self, text: str) -> list[int]:
-        """The domain of this name, or those whose name begins so (`jane@har` on the way to harbour.example)."""
+    def matching(self, text: str) -> list[int]:
+        """Return the domain of this name, or those whose name begins with the text (`har` for harbour.example)."""
         exact = self.find(text)
-        return self._beginning(text) if exact is None else [exact]
+        return self._by_prefix(text) if exact is None else [exact]
 
     def pool(self, words: Sequence[str]) -> list[int]:
-        """At most 200 domains worth looking at, the surest first; featured and high ranks fill up."""
+        """Return at most 200 domains to compare, the likeliest first; featured and high ranks fill up."""
         chosen: dict[int, None] = {}
         ends = [words[-1][start:] for start in range(1, len(words[-1]) - MIN_SPELLED + 1)] if words else []
         for label in (*words, *ends):
-            chosen.update(dict.fromkeys(self._beginning(f"{label}.")))
+            chosen.update(dict.fromkeys(self._by_prefix(f"{label}.")))
         for word in words:
-            chosen.update(dict.fromkeys(self._of_word(word)))
+            chosen.update(dict.fromkeys(self._by_word(word)))
         chosen.update(dict.fromkeys((*self._featured, *self._highest)))
         return list(islice(chosen, POOL))
 
-    def window(self) -> list[int]:
-        """The shop window: featured domains, or the highest ranks where nothing is featured."""
+    def featured(self) -> list[int]:
+        """Return the featured domains, or those of the highest ranks when none is featured."""
         return list(self._featured or self._highest)
 
     def fit(self, position: int, words: Sequence[tuple[str, frozenset[str]]]) -> Fit:
-        """How well a domain fits; each word comes with its trigrams."""
+        """Return how well a domain fits the words, each given with its trigrams."""
         domain = self.domains[position]
         themes, pieces = (*domain.categories, *domain.tags), trigrams(domain.label)
         theme = max((_theme_points(word, themes) for word, _ in words), default=0)
         return Fit(position, theme, {word: _similarity(own, pieces) for word, own in words})
 
-    def _beginning(self, text: str) -> list[int]:
-        """The first domains by alphabet whose name begins so, by rank."""
+    def _by_prefix(self, text: str) -> list[int]:
+        """Return the alphabetically first domains whose name begins with the text, by rank."""
         if not text:
             return []
         at = bisect_left(self._names, text)
         names = takewhile(lambda name: name.startswith(text), self._names[at : at + _PER_LIST])
         return sorted(self._named[at + n] for n, _ in enumerate(names))
 
-    def _of_word(self, word: str) -> Iterator[int]:
+    def _by_word(self, word: str) -> Iterator[int]:
         yield from self._by_theme.get(word, _NO_POSITIONS)[:_PER_LIST]
         if len(word) >= _MIN_PREFIX:
             at = bisect_left(self._sorted_themes, word)
             for theme in self._sorted_themes[at : at + _LONGER_THEMES]:
                 if theme.startswith(word):
                     yield from self._by_theme[theme][:_PER_LIST]
-        yield from self._like(word)
+        yield from self._similar(word)
 
-    def _like(self, word: str) -> list[int]:
-        """The domains whose label shares most trigrams with the word."""
+    def _similar(self, word: str) -> list[int]:
+        """Return the domains whose label shares most trigrams with the word."""
         lists = sorted((self._by_trigram.get(piece, _NO_POSITIONS) for piece in sorted(trigrams(word))), key=len)
         shared: Counter[int] = Counter()
         left = _POSTINGS
         for positions in lists:
             shared.update(positions[:left])
             left -= min(left, len(positions))
-        # Of equals the first that was counted: those with the rarer trigrams, by rank.
+        # Ties keep the order of counting: rarer trigrams first, then rank.
         return [position for position, _ in shared.most_common(_PER_LIST)]
 
 

@@ -1,0 +1,286 @@
+"""Replies about domains, categories and names of the catalog."""
+
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
+
+from builders.aliases.records import Detail, PriceInterval, Reason, SeparatorPolicy
+from builders.catalog.records import DomainStatus, MailMode, Popularity, PriceTier
+from builders.kit.http.bodies import Reply, by_example
+from builders.kit.http.fields import CreatedAt, Interval, SeparatorRule, UpdatedAt
+
+Amount = Annotated[str, Field(description="Exact decimal digits.", examples=["24.00"])]
+Currency = Annotated[str, Field(description="ISO 4217.", examples=["USD"])]
+ALabel = Annotated[str, Field(description="Lower-case A-label.", examples=["harbour.example"])]
+_PRICE: JsonDict = {"amount": "24.00", "currency": "USD", "interval": "year", "tier": "plus"}
+_LOGO = "9df54097ab24c5f83cdea08d47643e267a16497d651b455edff2dba8098c8681.png"
+_DOMAIN: JsonDict = {
+    "id": "0193a1b2-0000-7000-8000-000000000005",
+    "domain": "harbour.example",
+    "unicode_domain": "harbour.example",
+    "tld": "example",
+    "title": "Harbour",
+    "tagline": "Where every message comes in safely.",
+    "description": "A calm, dependable name for people and small firms.",
+    "categories": ["business", "travel"],
+    "tags": ["sea", "calm"],
+    "status": "live",
+    "mail_mode": "both",
+    "catch_all": False,
+    "claimable": True,
+    "price": _PRICE,
+    "short_name_prices": [{"max_len": 2, "amount": "240.00", "currency": "USD"}],
+    "min_local_length": 2,
+    "separator_policy": "ignore_dots",
+    "featured": True,
+    "rank": 1000,
+    "assets": {
+        "logo": {
+            "filename": _LOGO,
+            "url": f"/v1/catalog/assets/{_LOGO}",
+            "width": 256,
+            "height": 256,
+            "alt": "Harbour logo",
+        },
+        "cover": None,
+        "icon": None,
+    },
+    "popularity": "medium",
+    "created_at": "2026-01-05T09:30:00Z",
+    "updated_at": "2026-01-05T09:30:00Z",
+}
+_CATEGORIES: JsonDict = {
+    "items": [
+        {
+            "slug": "tech",
+            "name": "Technology",
+            "description": "Machines, networks and what runs on them.",
+            "position": 1,
+            "parent": None,
+            "domain_count": 11,
+        }
+    ]
+}
+_SUGGESTION: JsonDict = {
+    "address": "hiada@harbour.example",
+    "local_part": "hiada",
+    "domain": "harbour.example",
+    "category": "business",
+    "price": _PRICE,
+    "available": True,
+    "score": 68,
+    "why": [{"code": "prefix", "points": 63}, {"code": "featured", "points": 5}],
+}
+_SUGGESTED: JsonDict = {"query": "ada", "tokens": ["ada"], "items": [_SUGGESTION], "catalog_version": 81}
+_CHECKED: JsonDict = {
+    "local_part": "ada",
+    "normalized_local_part": "ada",
+    "domain": "harbour.example",
+    "address": "ada@harbour.example",
+    "price": _PRICE,
+    "available_at": None,
+    "rules": {"min": 2, "max": 64, "separator_policy": "ignore_dots"},
+    "definitive": True,
+    "checked_at": "2026-01-05T09:30:00Z",
+}
+_AVAILABLE: JsonDict = {
+    **_CHECKED,
+    "available": True,
+    "reason": "ok",
+    "detail": None,
+    "message": "",
+    "alternatives": [],
+}
+_TAKEN: JsonDict = {
+    **_CHECKED,
+    "available": False,
+    "reason": "taken",
+    "detail": None,
+    "message": "The name is taken.",
+    "alternatives": [_SUGGESTION],
+}
+
+
+class PriceReply(Reply):
+    """The price of a name."""
+
+    amount: Amount
+    currency: Currency
+    interval: Annotated[PriceInterval, Field(description=Interval)]
+    tier: Annotated[PriceTier, Field(description="Price class of the domain.")]
+
+
+class ShortNamePriceReply(Reply):
+    """The price of names with at most `max_len` characters."""
+
+    max_len: Annotated[int, Field(description="Most characters, without separators that the domain ignores.")]
+    amount: Amount
+    currency: Currency
+
+
+class AssetReply(Reply):
+    """An image."""
+
+    filename: Annotated[
+        str, Field(description="Name of the image for `GET /v1/catalog/assets/{filename}`; a hash of its content.")
+    ]
+    url: Annotated[str, Field(description="URL of the image, relative to the service.")]
+    width: Annotated[int, Field(description="Width in pixels.")]
+    height: Annotated[int, Field(description="Height in pixels.")]
+    alt: Annotated[str, Field(description="Alternative text of the image.")]
+
+
+class AssetsReply(Reply):
+    """The images of a domain."""
+
+    logo: Annotated[AssetReply | None, Field(description="Logo of the domain; null without one.")]
+    cover: Annotated[
+        AssetReply | None, Field(description="Wide image for the page of the domain; null without one.")
+    ]
+    icon: Annotated[AssetReply | None, Field(description="Small square image; null without one.")]
+
+
+class RulesReply(Reply):
+    """The bounds of a local part, and the separators that it ignores."""
+
+    min_length: Annotated[int, Field(serialization_alias="min", description="Fewest characters of a local part.")]
+    max_length: Annotated[int, Field(serialization_alias="max", description="Most characters of a local part.")]
+    separator_policy: Annotated[SeparatorPolicy, Field(description=SeparatorRule)]
+
+
+class CatalogDomainReply(Reply):
+    """A domain of the catalog; names on it can be claimed when it is live and not catch_all."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_DOMAIN))
+
+    id: Annotated[UUID, Field(description="Identifier of the catalog domain.")]
+    domain: ALabel
+    unicode_domain: Annotated[str, Field(description="The domain in Unicode; the same for a name in ASCII.")]
+    tld: Annotated[str, Field(description="Last label of the domain, such as `example`.")]
+    title: Annotated[str, Field(description="Display name of the domain.")]
+    tagline: Annotated[str, Field(description="One line about the domain.")]
+    description: Annotated[str, Field(description="A paragraph about the domain.")]
+    categories: Annotated[list[str], Field(description="Slugs, the main one first.")]
+    tags: Annotated[list[str], Field(description="Keywords for search.")]
+    status: Annotated[
+        DomainStatus,
+        Field(description="Names can be claimed on `live` domains only; `coming_soon` ones are announced."),
+    ]
+    mail_mode: Annotated[MailMode, Field(description="Whether names can be mailboxes, aliases, or both.")]
+    catch_all: Annotated[
+        bool, Field(description="All mail of the domain goes to one place; no names can be claimed.")
+    ]
+    claimable: Annotated[bool, Field(description="Whether names can be claimed now: `live`, and not `catch_all`.")]
+    price: Annotated[PriceReply, Field(description="Price of a name of usual length.")]
+    short_name_prices: Annotated[
+        list[ShortNamePriceReply],
+        Field(description="Prices of names with few characters, in place of `price`."),
+    ]
+    min_local_length: Annotated[int, Field(description="Fewest characters of a local part.")]
+    separator_policy: Annotated[SeparatorPolicy, Field(description=SeparatorRule)]
+    featured: Annotated[bool, Field(description="Whether the vendor features the domain.")]
+    rank: Annotated[int, Field(description="Domains with a higher rank come first in lists.")]
+    assets: Annotated[AssetsReply, Field(description="Images of the domain.")]
+    popularity: Annotated[
+        Popularity,
+        Field(description="How often visitors used it in the last 30 days, compared with other domains."),
+    ]
+    created_at: CreatedAt
+    updated_at: UpdatedAt
+
+
+class CategoryReply(Reply):
+    """A category, with the number of its public domains."""
+
+    slug: Annotated[str, Field(description="Identifier for the query parameter `category`.")]
+    name: Annotated[str, Field(description="Display name of the category.")]
+    description: Annotated[str, Field(description="A sentence about the category.")]
+    position: Annotated[int, Field(description="Place in the list, from 0 upwards.")]
+    parent: Annotated[str | None, Field(description="Slug of the parent category; null at the top.")]
+    domain_count: Annotated[int, Field(description="Public domains in the category.")]
+
+
+class CategoriesReply(Reply):
+    """All categories, in their display order."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_CATEGORIES))
+
+    items: Annotated[list[CategoryReply], Field(description="The categories, in their display order.")]
+
+
+class PointsReply(Reply):
+    """A part of a score."""
+
+    code: Annotated[
+        str, Field(description="Generator of the local part, or reason for other points.", examples=["dot"])
+    ]
+    points: Annotated[int, Field(description="Points added to the score; negative ones reduce it.")]
+
+
+class SuggestionReply(Reply):
+    """A name that is available now."""
+
+    address: Annotated[str, Field(description="The whole address, `local_part@domain`.")]
+    local_part: Annotated[str, Field(description="The part of the address before the `@`.")]
+    domain: ALabel
+    category: Annotated[
+        str | None, Field(description="Slug of the main category of the domain; null without one.")
+    ]
+    price: Annotated[PriceReply, Field(description="Price of the name.")]
+    available: Annotated[
+        bool, Field(description="Always true at the time of the response; only a claim reserves a name.")
+    ]
+    score: Annotated[
+        int,
+        Field(description="Sum of the points in `why`; higher is better. Comparable within one response only."),
+    ]
+    why: Annotated[list[PointsReply], Field(description="The points that sum to the score.")]
+
+
+class SuggestReply(Reply):
+    """Available names, the best first."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_SUGGESTED))
+
+    query: Annotated[str, Field(description="`q`, cut to 200 characters.")]
+    tokens: Annotated[list[str], Field(description="The words of the query.")]
+    items: Annotated[list[SuggestionReply], Field(description="Available names, the best first, at most `limit`.")]
+    catalog_version: Annotated[
+        int, Field(description="Version of the catalog that the names come from; grows with each change.")
+    ]
+
+
+class CheckReply(Reply):
+    """Whether a name can be claimed."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_AVAILABLE, _TAKEN))
+
+    available: Annotated[bool, Field(description="Whether the name can be claimed now. Only a claim reserves it.")]
+    reason: Annotated[
+        Reason, Field(description="The first reason in this order that applies; `ok` when available.")
+    ]
+    detail: Annotated[Detail | None, Field(description="Which rule the name breaks, with the reason `invalid`.")]
+    message: Annotated[str, Field(description="The reason as a sentence, with what to do. Empty when available.")]
+    local_part: Annotated[str, Field(description="The local part as it was sent.")]
+    normalized_local_part: Annotated[
+        str | None, Field(description="The local part as it would be claimed; null when it is not valid.")
+    ]
+    domain: Annotated[str, Field(description="The domain, as a lower-case A-label where it is one.")]
+    address: Annotated[
+        str | None, Field(description="The address as it would be claimed; null when it is not valid.")
+    ]
+    price: Annotated[PriceReply | None, Field(description="Price of the name; null when it can never be claimed.")]
+    alternatives: Annotated[
+        list[SuggestionReply], Field(description="Up to five available names; empty when this one is available.")
+    ]
+    available_at: Annotated[
+        datetime | None, Field(description="When the reservation or quarantine of the name ends.")
+    ]
+    rules: Annotated[RulesReply, Field(description="Rules for local parts on this domain.")]
+    definitive: Annotated[
+        bool, Field(description="Always true: the response comes from the registry of names, it is no estimate.")
+    ] = True
+    checked_at: Annotated[datetime, Field(description="Time of the check.")]

@@ -1,0 +1,205 @@
+"""Bodies and replies of funnel events."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import AwareDatetime, ConfigDict, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic.config import JsonDict
+
+from builders.catalog.funnel_events import EventError, EventKind, EventResult, FunnelEvent, Receipt
+from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
+
+ClientId = Annotated[str, Field(min_length=8, max_length=64)]
+UtmValue = Annotated[str, Field(max_length=100)]
+_EVENT: JsonDict = {
+    "kind": "check",
+    "domain": "harbour.example",
+    "local_part": "jane.doe",
+    "result": "available",
+    "event_id": "8f14e45f-ceea-467f-a1b2-1a2b3c4d5e6f",
+    "session_id": "b7c9d1e2f3a4b5c6",
+    "referrer": "https://news.example/item?id=1",
+    "utm": {"source": "newsletter", "campaign": "spring"},
+}
+_EVENTS: JsonDict = {
+    "events": [{"kind": "view"}, {"kind": "claim", "domain": "harbour.example", "local_part": "jane.doe"}]
+}
+_RECORDED: JsonDict = {
+    "id": "0193a1b2-0000-7000-8000-0000000000b1",
+    "accepted": True,
+    "duplicate": False,
+    "results": None,
+    "warnings": [],
+}
+_RECORDED_BATCH: JsonDict = {
+    "id": None,
+    "accepted": False,
+    "duplicate": False,
+    "results": [
+        {"id": "0193a1b2-0000-7000-8000-0000000000b2", "accepted": True, "duplicate": False, "error": None},
+        {
+            "id": None,
+            "accepted": False,
+            "duplicate": False,
+            "error": {
+                "field": "local_part",
+                "code": "local_part_required",
+                "message": "A claim needs a local part.",
+            },
+        },
+    ],
+    "warnings": [],
+}
+
+
+class Utm(Body):
+    """The campaign parameters of the link that a visitor followed."""
+
+    source: Annotated[
+        UtmValue | None,
+        Field(description="`utm_source` of the page: the site or newsletter that sent the visitor."),
+    ] = None
+    medium: Annotated[
+        UtmValue | None, Field(description="`utm_medium`: the kind of channel, such as `email` or `cpc`.")
+    ] = None
+    campaign: Annotated[UtmValue | None, Field(description="`utm_campaign`: the campaign.")] = None
+    term: Annotated[UtmValue | None, Field(description="`utm_term`: the search term that was paid for.")] = None
+    content: Annotated[
+        UtmValue | None, Field(description="`utm_content`: which link or advertisement was followed.")
+    ] = None
+
+
+class FunnelEventBody(Body):
+    """One step of a visitor."""
+
+    kind: Annotated[EventKind, Field(description="Step of the funnel. Required, unless `events` is sent.")]
+    domain: Annotated[
+        str | None,
+        Field(max_length=253, description="Domain in Unicode or as an A-label; required for `check` and `claim`."),
+    ] = None
+    local_part: Annotated[str | None, Field(max_length=64, description="Local part; required for `claim`.")] = None
+    category: Annotated[
+        str | None, Field(max_length=40, description="Slug of the category that the page shows.")
+    ] = None
+    event_id: Annotated[
+        ClientId | None,
+        Field(description="A random identifier of your own; for a week, an event with the same one is a repeat."),
+    ] = None
+    session_id: Annotated[
+        ClientId | None, Field(description="Random identifier of the session, not of a user.")
+    ] = None
+    occurred_at: Annotated[
+        AwareDatetime | None,
+        Field(description="Time of the event; limited to the last 24 hours and the next 5 minutes."),
+    ] = None
+    result: Annotated[EventResult | None, Field(description="Result of a `check` or a `claim`.")] = None
+    referrer: Annotated[
+        str | None, Field(max_length=2048, description="URL of the referring page; only its host is stored.")
+    ] = None
+    utm: Annotated[Utm | None, Field(description="Campaign parameters of the visit.")] = None
+    metadata: Annotated[
+        dict[Annotated[str, Field(max_length=40)], Annotated[str, Field(max_length=500)]] | None,
+        Field(max_length=20, description="Your own pairs of text, at most 20."),
+    ] = None
+
+    def record(self) -> FunnelEvent:
+        """Return the record."""
+        utm = {} if self.utm is None else self.utm.model_dump(include=set(Utm.model_fields), exclude_none=True)
+        return FunnelEvent(
+            kind=self.kind,
+            domain=self.domain,
+            local_part=self.local_part,
+            category=self.category,
+            event_id=self.event_id,
+            session_id=self.session_id,
+            occurred_at=self.occurred_at,
+            result=self.result,
+            referrer=self.referrer,
+            utm=utm,
+            metadata=self.metadata or {},
+        )
+
+
+def _event_or_error(
+    value: Any, handler: ValidatorFunctionWrapHandler
+) -> FunnelEventBody | EventError:  # of any JSON
+    """An event of a batch; a bad one is said of by itself, and does not stop the others."""
+    try:
+        event: FunnelEventBody = handler(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        return EventError(field=".".join(map(str, first["loc"])), code=first["type"], message=first["msg"])
+    return event
+
+
+class CatalogFunnelEventRequest(FunnelEventBody):
+    """One event, or up to 50 in `events` without the other members."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_EVENT, _EVENTS))
+
+    kind: Annotated[EventKind | None, Field(description="Step of the funnel; left out when `events` is sent.")] = (
+        None  # type: ignore[assignment] # absent with `events`
+    )
+    events: Annotated[
+        list[Annotated[FunnelEventBody, WrapValidator(_event_or_error)]] | None,
+        Field(
+            min_length=1,
+            max_length=50,
+            description="A batch of 1 to 50 events. An invalid one is reported in `results` and does not stop the "
+            "others.",
+        ),
+    ] = None
+
+    def records(self) -> list[FunnelEvent | EventError]:
+        """Return the events of the batch, or the single event."""
+        if self.events is None:
+            return [self.record()]
+        return [each if isinstance(each, EventError) else each.record() for each in self.events]
+
+
+class FlawReply(Reply):
+    """Why an event is invalid."""
+
+    field: Annotated[str, Field(description="Path of the invalid member.")]
+    code: Annotated[str, Field(description="Stable name of the broken rule, as `type` in a 422.")]
+    message: Annotated[str, Field(description="The error as a sentence.")]
+
+
+class ReceiptReply(Reply):
+    """The result of one event of a batch."""
+
+    id: Annotated[UUID | None, Field(description="Identifier of the event; null when it was not accepted.")]
+    accepted: Annotated[bool, Field(description="Whether the event is recorded.")]
+    duplicate: Annotated[bool, Field(description="Whether it is a repeat of a recorded event; it counts once.")]
+    error: Annotated[FlawReply | None, Field(description="Why it was not accepted; null when it was.")]
+
+
+class FunnelReply(WriteReply):
+    """The result of an event, or of a batch."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_RECORDED, _RECORDED_BATCH))
+
+    id: Annotated[
+        UUID | None,
+        Field(description="Identifier of the event, for a repeat of the first one; null for a batch."),
+    ]
+    accepted: Annotated[bool, Field(description="Whether all events are recorded, now or before.")]
+    duplicate: Annotated[bool, Field(description="Whether all events are repeats; they count once.")]
+    results: Annotated[
+        list[ReceiptReply] | None, Field(description="Result of each event of a batch, in order; null otherwise.")
+    ]
+
+
+def funnel_reply(receipts: Sequence[Receipt], *, is_batch: bool) -> FunnelReply:
+    """Return the reply to one event or to a batch."""
+    if not is_batch:
+        [one] = receipts
+        # `warnings` is given, because pydantic makes a deep copy of a default.
+        return FunnelReply(id=one.id, accepted=one.accepted, duplicate=one.duplicate, results=None, warnings=[])
+    return FunnelReply(
+        id=None,
+        accepted=all(each.accepted for each in receipts),
+        duplicate=all(each.duplicate for each in receipts),
+        results=[ReceiptReply.model_validate(each) for each in receipts],
+    )

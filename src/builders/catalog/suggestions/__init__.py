@@ -1,1 +1,0 @@
-"""Suggestions of free names for a query, and alternatives to a name that is not available."""
