@@ -52,7 +52,8 @@ class _Domain(BaseModel):
     status: tuple[str, ...] = ()
     dates: _Dates = _Dates()
     autorenew: Annotated[Flag, BeforeValidator(_switch)] = None
-    nameserver: _Nameserver | None = None
+    nameserver: _Nameserver | None = None  # in the list
+    nameservers: tuple[str, ...] | None = None  # in the details
     authinfo: str | None = None
 
 
@@ -119,5 +120,5 @@ def _held(row: _Domain) -> HeldDomain:
         locked=not _LOCKS.isdisjoint(row.status),
         status=found,
         status_raw=", ".join(row.status) or None,
-        nameservers=row.nameserver.hosts if row.nameserver else None,
+        nameservers=row.nameserver.hosts if row.nameserver else row.nameservers,
     )

@@ -60,8 +60,7 @@ class _Domain(Row):
 class _Item(Row):
     id: int
     status: str = "success"
-    name: str = ""
-    tld: str = ""
+    name: str | None = None  # none for what is not for one domain
     type: str = ""
     price: Decimal
     price_non_usd: Decimal | None = None
@@ -196,8 +195,8 @@ def _lines(order: _Purchase) -> list[BilledLine]:
             order_id=str(order.id),
             line_id=str(item.id),
             charged_on=charged_on.date(),
-            description=f"{item.name} - {item.type}",
-            domains=(item.name,),
+            description=f"{item.name} - {item.type}" if item.name else item.type,
+            domains=(item.name,) if item.name else (),
             kind=_KINDS.get(item.type, ChargeKind.OTHER),
             total=price + item.tax_amount,
             tax=item.tax_amount,

@@ -1,7 +1,7 @@
 """OVHcloud (https://eu.api.ovh.com/console/): signed requests; one request per domain for its details."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from hashlib import sha1
 from typing import Annotated
@@ -161,16 +161,17 @@ class Ovh(Adapter):
 
 
 def _line(bill: _Bill, line_id: str, row: _Line) -> BilledLine:
-    billed_at = read_time(bill.date)
-    if billed_at is None:
-        raise RegistrarFailed(RegistrarFailure.MALFORMED)
+    try:
+        billed_on = datetime.fromisoformat(bill.date).date()  # as the bill shows it, in OVHcloud's time zone
+    except ValueError:
+        raise RegistrarFailed(RegistrarFailure.MALFORMED) from None
     total = row.total_price.value
     start, end = read_time(row.period_start), read_time(row.period_end)
     years = round((end - start).days / 365.25) if start and end else None
     return BilledLine(
         order_id=bill.bill_id,
         line_id=line_id,
-        charged_on=billed_at.date(),
+        charged_on=billed_on,
         description=row.description,
         domains=(row.domain,) if "." in row.domain else (),
         kind=ChargeKind.REFUND if total < 0 else classify(row.description),

@@ -44,6 +44,10 @@ class _Privacy(Row):
     level: str = "public"
 
 
+class _Nameservers(Row):
+    hosts: tuple[str, ...] = ()
+
+
 class _Domain(Row):
     name: str
     auto_renew: Flag = None
@@ -52,6 +56,7 @@ class _Domain(Row):
     lifecycle_status: str | None = None
     epp_statuses: tuple[str, ...] | None = None
     privacy_protection: _Privacy | None = None
+    nameservers: _Nameservers | None = None
 
 
 class _Page(Row):
@@ -165,4 +170,5 @@ def _held(row: _Domain) -> HeldDomain:
         privacy=None if row.privacy_protection is None else row.privacy_protection.level != "public",
         status=_STATUSES.get(row.lifecycle_status or "", HeldStatus.UNKNOWN),
         status_raw=row.lifecycle_status,
+        nameservers=row.nameservers.hosts if row.nameservers else None,
     )
