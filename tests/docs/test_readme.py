@@ -19,6 +19,7 @@ PORTFOLIO_PAGES = (
     "record-parking-revenue",
     "track-cost-and-profit",
     "book-registrar-charges",
+    "import-domains-of-a-registrar-without-an-api",
     "set-up-renewal-notices",
     "decide-renewals",
     "move-a-domain-to-another-registrar",

@@ -18,6 +18,7 @@ from tests.portfolio.billing.make import (
     apply,
     bill,
     charges,
+    database_of,
     day,
     entries,
     line,
@@ -116,6 +117,17 @@ async def test_charges_are_booked_once_taken_back_and_booked_again(alice: Person
     assert (done["applied"], done["results"][0]["reason"] != "") == (1, True)
 
 
+async def matched_domains(person: Person) -> list[str]:
+    """The domains of the events about charges that were matched."""
+    async with database_of(person).connection() as conn:
+        rows = await conn.execute(
+            "SELECT data::jsonb ->> 'domain' FROM kit_outbox WHERE account_id = %s "
+            "AND name = 'portfolio.billing.charge_matched' ORDER BY id",
+            [person.account.id],
+        )
+        return [name for (name,) in await rows.fetchall()]
+
+
 async def test_a_member_decides_about_charges(alice: Person, bob: Person) -> None:
     held = await add_domains(alice, "harbour.com", "harbour.net", "pier.com")
     await bill(
@@ -135,7 +147,9 @@ async def test_a_member_decides_about_charges(alice: Person, bob: Person) -> Non
     assert (chosen["state"], chosen["match"]["domain_id"], chosen["match"]["method"]) == (
         *("applied", str(held["harbour.net"]), "manual"),
     )
+    ok(await alice.patch(path, json={"domain": "harbour.net"}))  # again: it is not found anew
     other = ok(await alice.patch(path, json={"domain": str(held["harbour.com"])}))
+    assert await matched_domains(alice) == ["harbour.net", "harbour.com"]
     assert other["match"]["domain_id"] == str(held["harbour.com"])
     assert sorted((each[0], str(each[2])) for each in await entries(alice) if str(each[2]) == "10.0000") == [
         (held["harbour.com"], "10.0000")

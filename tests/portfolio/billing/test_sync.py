@@ -1,6 +1,6 @@
 """Charges are fetched from fakes of registrars, once, whatever happens meanwhile."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -18,8 +18,10 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.portfolio.billing import service as billing, summaries, syncing
 from builders.portfolio.billing.store import charges as charge_store
+from builders.portfolio.billing.sync_records import SyncOptions
 from builders.portfolio.ledger import service as ledger
 from builders.portfolio.registrars import service as registrars
+from builders.portfolio.registrars.records import Connection
 from tests.cast import Person
 from tests.portfolio.billing.make import BILLING, Json, add_domains, charges, database_of, entries, load, ok
 from tests.portfolio.registrars.make import connect, keyring_of
@@ -118,6 +120,60 @@ async def test_a_failing_registrar_fails_alone(
     parts = {each["provider"]: each for each in (await read(alice, run))["providers"]}
     assert (parts["namesilo"]["state"], parts["namecom"]["state"]) == ("completed", "failed")
     assert parts["namecom"]["error"]["code"] == "provider_auth_failed"
+    assert await failures(alice) == [("namecom", "billing", "provider_auth_failed")]
+    bad.account.faults.extend([Fault.BAD_KEY] * 9)
+    connections = await list_connections(alice)
+    for _ in range(2):  # by schedule, where the same failure in a row is published once
+        async with database_of(alice).transaction() as conn:
+            await syncing.start_sync(
+                conn, account_id=alice.account.id, connections=connections, options=SyncOptions()
+            )
+        await work(alice, worker)
+    assert len(await failures(alice)) == 1
+
+
+async def list_connections(person: Person) -> Sequence[Connection]:
+    async with database_of(person).connection() as conn:
+        return await registrars.list_connections(conn, account_id=person.account.id)
+
+
+async def failures(person: Person) -> list[tuple[str, str, str]]:
+    """Registrar, kind and code of the published failures."""
+    async with database_of(person).connection() as conn:
+        rows = await conn.execute(
+            "SELECT data::jsonb FROM kit_outbox WHERE account_id = %s "
+            "AND name = 'portfolio.sync.failed' ORDER BY id",
+            [person.account.id],
+        )
+        return [(data["provider"], data["kind"], data["code"]) for (data,) in await rows.fetchall()]
+
+
+async def test_a_disconnected_registrar_is_charged_no_more(
+    alice: Person, fakes: FakeServer, outbound: Outbound, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await add_domains(alice, *NAMES)
+    connection = await connect(alice, billing_fake(), fakes)
+    run = ok(await alice.post(SYNC, params={"wait": 0}))
+    real = registrars.open_adapter
+
+    async def slow(*arguments: Any, **options: Any) -> Any:
+        adapter = await real(*arguments, **options)
+        assert ok(await alice.delete("/v1/portfolio/registrars/namesilo"))["disconnected"]
+        return adapter
+
+    monkeypatch.setattr(registrars, "open_adapter", slow)
+    await billing.sync_charges(
+        database_of(alice),
+        account_id=alice.account.id,
+        run_id=UUID(run["run_id"]),
+        connection_id=connection.id,
+        outbound=outbound,
+        keyring=keyring_of(alice),
+    )
+    [part] = (await read(alice, run))["providers"]
+    assert (part["state"], part["counts"]["new"]) == ("failed", 0)
+    assert "disconnected" in part["error"]["hint"]
+    assert ((await charges(alice))["count"], await entries(alice), await failures(alice)) == (0, [], [])
 
 
 async def test_stale_data_is_refreshed_and_fresh_data_is_not(

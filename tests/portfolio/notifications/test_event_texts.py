@@ -46,6 +46,12 @@ CHARGES = {
             "porkbun could not be synced. The registrar does not respond.",
         ),
         (
+            "sync.failed",
+            PORKBUN | {"kind": "billing", "message": "The registrar does not respond."},
+            Severity.WARN,
+            "The charges of porkbun could not be synced. The registrar does not respond.",
+        ),
+        (
             "reconcile.drift_detected",
             {"severity": "critical", "new": 3, "findings": FINDINGS},
             Severity.CRITICAL,

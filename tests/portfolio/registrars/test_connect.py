@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -13,8 +14,10 @@ from builders.demo.registrars.fake import FakeRegistrar, FakeServer
 from builders.demo.registrars.fakes import FAKES
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring, generate_secret
+from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.portfolio.registrars import service as registrars
+from builders.portfolio.registrars import providers, service as registrars
+from builders.portfolio.registrars.records import Environment
 from tests.cast import Client, Person
 from tests.portfolio.registrars.make import REGISTRARS, connect, database_of, events_of
 
@@ -180,6 +183,49 @@ async def test_what_is_not_allowed_is_refused(alice: Person, fakes: FakeServer) 
     assert (await delete(alice, "manual:", 404))["code"] == "provider_not_found"
     sandbox = await put(alice.test, "godaddy", {"credentials": {**KEYS, "api_secret": "s"}, "verify": False})
     assert sandbox["environment"] == "sandbox"
+
+
+LIVE = (
+    *("api.porkbun.com", "api-ipv4.porkbun.com", "PORKBUN.com.", "api.godaddy.com", "api.secureserver.net"),
+    *("eu.api.ovh.com", "ca.api.ovh.com", "api.us.ovhcloud.com", "ca.api.soyoustart.com", "api.name.com"),
+    *("www.namesilo.com", "api.dynadot.com", "api.cloudflare.com", "api.namecheap.com", "api.gandi.net"),
+    *("spaceship.dev", "route53domains.us-east-1.amazonaws.com", "route53domains.us-east-1.api.aws"),
+)
+OTHER = (
+    "api.ote-godaddy.com",
+    "api.dev.name.com",
+    "sandbox.namesilo.com",
+    "notporkbun.com",
+    "stand-in.example.com",
+)
+
+
+async def test_a_test_key_reaches_no_production_api_of_any_registrar(alice: Person) -> None:
+    for host in LIVE:
+        body = {"credentials": KEYS, "verify": False, "base_url": f"https://{host}/1.0"}
+        [error] = (await put(alice.test, "porkbun", body, 422))["detail"]
+        assert error["type"] == "base_url_not_allowed", host
+    assert [host for host in OTHER if providers.is_live_host(host)] == []
+    for each in providers.ADAPTERS.values():
+        for environment, url in each.profile.base_urls.items():
+            is_live = providers.is_live_host(urlsplit(url).hostname or "")
+            assert is_live == (environment is Environment.LIVE), url
+
+
+async def test_a_refused_address_is_named_where_it_is_known(
+    alice: Person, fakes: FakeServer, outbound: Outbound, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hints = []
+    for ip in (None, "192.0.2.17"):
+        monkeypatch.setattr(outbound, "ip", ip)
+        fake = fake_of("namesilo")
+        fake.account.faults.append(Fault.IP_NOT_ALLOWED)
+        body = {"credentials": fake.credentials, "base_url": fakes.add(fake)}
+        hints.append((await put(alice.test, "namesilo", body))["verification"]["hint"])
+    assert "curl https://checkip.amazonaws.com" in hints[0]
+    assert hints[1].endswith("on its list of allowed ones: 192.0.2.17.")
+    named = Settings.model_validate({"outbound_ip": "192.0.2.17", "outbound_allow": [fakes.address]})
+    assert Outbound(named).ip == "192.0.2.17"
 
 
 async def test_credentials_do_not_go_to_another_base_url(alice: Person, fakes: FakeServer) -> None:

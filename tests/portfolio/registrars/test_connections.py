@@ -12,7 +12,7 @@ from builders.kit.db.connections import Database
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.portfolio.registrars import service as registrars
+from builders.portfolio.registrars import connections, service as registrars
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.pace import SharedPace
 from builders.portfolio.registrars.records import Connection, ConnectionStatus, Quota
@@ -139,6 +139,29 @@ async def test_a_registrar_without_an_adapter_is_connected_once(alice: Person, o
     listed = (await alice.get("/v1/portfolio/registrars")).json()
     assert listed["count"] == len(FAKES) + 1
     assert listed["items"][0]["connection_id"] == str(first.id)
+
+
+async def test_no_more_registrars_than_allowed_are_connected_at_once(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "MAX_CONNECTIONS", 2)
+    assert (await alice.put("/v1/portfolio/registrars/manual:one", json={})).status_code == 200
+    answers = await asyncio.gather(
+        *(alice.put(f"/v1/portfolio/registrars/manual:{name}", json={}) for name in ("two", "three", "four"))
+    )
+    assert sorted(each.status_code for each in answers) == [200, 409, 409]
+    assert {each.json()["code"] for each in answers if each.status_code == 409} == {"connection_limit"}
+    imported = await alice.post(
+        "/v1/portfolio/registrars/inventory/import", json={"provider": "manual:five", "domains": ["a.com"]}
+    )
+    assert (imported.status_code, imported.json()["code"]) == (409, "connection_limit")
+    charges = {"provider": "manual:five", "csv": "Date,Domain,Amount\n2026-01-01,harbour.com,1\n"}
+    billed = await alice.post("/v1/portfolio/registrars/billing/import", json=charges)
+    assert (billed.status_code, billed.json()["code"]) == (409, "connection_limit")
+    await alice.delete("/v1/portfolio/registrars/manual:one")
+    again = await alice.post("/v1/portfolio/registrars/billing/import", json=charges)
+    assert again.status_code == 200
+    assert (await alice.put("/v1/portfolio/registrars/manual:one", json={})).status_code == 409
 
 
 def test_each_failure_has_a_response() -> None:

@@ -12,6 +12,7 @@ from tests.cast import Person
 from tests.portfolio.domains.make import DOMAINS, add
 from tests.portfolio.registrars.make import REGISTRARS, connect
 from tests.portfolio.registrars.sync import INVENTORY, fake_of, ok, read, run_parts, start, sync
+from tests.portfolio.registrars.test_sync_failures import events
 
 
 async def test_a_sync_writes_nothing_after_a_disconnection(
@@ -33,6 +34,7 @@ async def test_a_sync_writes_nothing_after_a_disconnection(
     ended = await read(alice, run)
     assert [each["state"] for each in ended["providers"]] == ["failed"]
     assert "disconnected" in ended["providers"][0]["error"]["hint"]
+    assert await events(alice) == []
     assert ok(await alice.get(f"{DOMAINS}/a.com"))["connection_id"] is None
     assert ok(await alice.get(INVENTORY))["items"] == []
 

@@ -1,5 +1,8 @@
 """Registrars whose answers make no sense or never end."""
 
+import csv
+import json
+from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -9,7 +12,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from builders.demo.registrars.account import FakeAccount
+from builders.demo.registrars.account import FakeAccount, FakeLine
 from builders.demo.registrars.fake import FakeServer
 from builders.demo.registrars.fakes import FAKES
 from builders.kit.process.settings import Settings
@@ -21,12 +24,13 @@ from builders.portfolio.registrars.adapters import dynadot, ovh
 from builders.portfolio.registrars.api_client import read
 from builders.portfolio.registrars.connections import next_allowed_at
 from builders.portfolio.registrars.failures import MAX_RETRY_AFTER_S, RegistrarFailed, RegistrarFailure
+from builders.portfolio.registrars.providers import ADAPTERS
 from builders.portfolio.registrars.records import HeldDomain, HeldTransfer, TransferDirection, TransferState
 from tests.cast import Person
 from tests.portfolio.billing.make import BILLING, charges, line
 from tests.portfolio.billing.test_sync import purchase
 from tests.portfolio.domains.make import DOMAINS, add
-from tests.portfolio.registrars.make import connect
+from tests.portfolio.registrars.make import REGISTRARS, connect
 from tests.portfolio.registrars.sync import (
     EXPIRES,
     fake_of,
@@ -36,6 +40,7 @@ from tests.portfolio.registrars.sync import (
     sync,
     work,
 )
+from tests.portfolio.registrars.test_recorded import Replay, adapter_of
 
 NO_TIMES = (datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC))
 
@@ -102,6 +107,63 @@ async def test_a_list_that_repeats_a_page_or_never_ends_is_malformed(monkeypatch
             async for _ in adapter.bounded(forever(*pages)):
                 pass
         assert failed.value.kind is RegistrarFailure.MALFORMED
+
+
+EMPTY = {
+    "namecom": {"domains": [], "orders": [], "nextPage": 2},
+    "route53": {"Domains": [], "BillingRecords": [], "Operations": [], "NextPageMarker": "more"},
+    "cloudflare": {"success": True, "result": [], "result_info": {"cursor": "more"}},
+}
+
+
+@pytest.mark.parametrize("provider", EMPTY)
+async def test_a_registrar_that_returns_only_empty_pages_is_left_soon(provider: str) -> None:
+    replay = Replay(defaultdict(lambda: json.dumps(EMPTY[provider])))
+    client = adapter_of(provider, replay)
+    lists: list[AsyncIterator[Sequence[Any]]] = [client.list_domains()]
+    if client.profile.capabilities.billing:
+        lists.append(client.list_charges(since=date(2026, 1, 1), until=date(2026, 12, 31)))
+    for pages in lists:
+        replay.requests = 0
+        with pytest.raises(RegistrarFailed, match="cannot be read") as failed:
+            async for _ in adapter.bounded(pages):
+                pass
+        assert replay.requests == adapter.MAX_EMPTY_PAGES + 1
+        assert "4 pages of its list in a row were empty" in str(failed.value.hint)
+    if provider == "route53":
+        with pytest.raises(RegistrarFailed):
+            await client.find_transfer("a.com")
+
+
+RISKY = ("=", "+", "-", "@", "\t", "\r")
+
+
+async def test_what_a_registrar_says_is_no_formula_in_a_file(
+    alice: Person, fakes: FakeServer, worker: Settings
+) -> None:
+    formula = "=HYPERLINK(1)"
+    servers = [formula, "+ns.example", "@ns.example", "ns1.example.com"]
+    fake = fake_of("godaddy", held("pier.com", nameservers=servers, state="active"))
+    line_of = FakeLine(domains=["pier.com"], operation="renewal", total=Decimal(9), text=f"{formula} pier.com")
+    fake.account.orders.append(purchase("=1+1", "pier.com"))
+    fake.account.orders[0] = replace(fake.account.orders[0], lines=[line_of])
+    await add(alice, "pier.com")
+    await connect(alice, fake, fakes, name="@default")
+    await sync(alice, worker)
+    ok(await alice.post(f"{BILLING}/sync", params={"wait": 0}))
+    await work(alice, worker)
+    rows = [{"domain": "quay.com", "registrar": formula, "notes": formula}, {"domain": f"{formula}.com"}]
+    listed = {"provider": "manual:corner", "rows": rows, "add_to_portfolio": True}
+    ok(await alice.post(f"{REGISTRARS}/inventory/import", json=listed))
+    file = (await alice.get("/v1/portfolio/export.csv")).text
+    assert {"pier.com", "quay.com"} <= {row[0] for row in csv.reader(file.splitlines())}
+    assert "HYPERLINK" in file  # of the bill, in the ledger of the domain
+    cells = [cell for row in csv.reader(file.splitlines()) for cell in row]
+    assert [cell for cell in cells if cell.startswith(RISKY)] == []
+    for provider in ADAPTERS:
+        template = await alice.get(f"{BILLING}/templates", params={"provider": provider, "format": "csv"})
+        cells = [cell for row in csv.reader(template.text.splitlines()) for cell in row]
+        assert [cell for cell in cells if cell.startswith(RISKY[:1] + RISKY[3:])] == []
 
 
 @pytest.mark.parametrize(

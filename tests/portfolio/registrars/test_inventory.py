@@ -1,5 +1,7 @@
 """The inventory: listed with filters, and imported from files."""
 
+from typing import Any
+
 from builders.demo.registrars.fake import FakeServer
 from builders.identity.records import Preset
 from builders.kit.process.settings import Settings
@@ -82,6 +84,26 @@ async def test_imports_a_file_of_a_registrar_without_an_api(alice: Person) -> No
     again = await load(alice, csv=FILE)
     assert (again["summary"]["unchanged"], again["updated_domains"]) == (3, 0)
     assert again["connection_id"] == done["connection_id"]
+
+
+async def test_imports_a_file_as_it_is(alice: Person) -> None:
+    async def send(content: bytes, **query: str | bool) -> Any:
+        return await alice.post(IMPORT, params=query, content=content, headers={"Content-Type": "text/csv"})
+
+    await load(alice, domains=["old.com"])
+    file = FILE.encode("utf-16")
+    planned = ok(await send(file, provider=CORNER, dry_run=True))
+    assert (planned["dry_run"], planned["summary"]["created"], await listed(alice)) == (True, 2, ["old.com"])
+    done = ok(await send(file, provider=CORNER, add_to_portfolio=True))
+    assert (done["summary"], done["added_domains"], done["mode"]) == (planned["summary"], 2, "merge")
+    assert done["results"][0]["line"] == 2
+    replaced = ok(await send(b"domain\na.com\n", provider=CORNER, mode="replace_snapshot"))
+    assert (replaced["complete"], replaced["missing"]) == (True, 2)
+    missing = (await send(file)).json()
+    assert (missing["detail"][0]["loc"], missing["detail"][0]["type"]) == (["body", "provider"], "missing")
+    assert code(await send(b"x", provider=CORNER, mode="all"))[0] == 422
+    named = ok(await alice.post(IMPORT, params={"provider": CORNER}, json={"domains": ["a.com"]}))
+    assert named["provider"] == CORNER
 
 
 async def test_a_complete_list_marks_others_missing_and_adds_on_request(alice: Person) -> None:

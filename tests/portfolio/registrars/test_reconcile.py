@@ -7,12 +7,16 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from builders.demo.registrars.fake import FakeServer
 from builders.identity.records import Preset
+from builders.kit.process.settings import Settings
 from builders.portfolio.domains.records import PortfolioDomainStatus
 from builders.portfolio.registrars.store import reconcile as store
 from tests.cast import Person
 from tests.conftest import MakePerson
+from tests.portfolio.domains.make import DOMAINS, add
 from tests.portfolio.parking.make import database_of
+from tests.portfolio.registrars import make
 from tests.portfolio.registrars.reconcile_make import (
     REPORT,
     ahead,
@@ -23,6 +27,7 @@ from tests.portfolio.registrars.reconcile_make import (
     own,
     report,
 )
+from tests.portfolio.registrars.sync import fake_of, ok, sync
 from tests.portfolio.team.make import join, of
 
 ALL = [
@@ -162,6 +167,24 @@ async def test_a_suggested_action_resolves_its_finding(alice: Person) -> None:
     expected = {("high", "missing_at_registrar", "fass.com"), *ALL} - set(named({"findings": sent}))
     assert sorted(named(left), key=str) == sorted(expected, key=str)
     assert (await report(alice))["findings"] == left["findings"]  # and their ids stay
+
+
+@pytest.mark.usefixtures("calls_fakes")
+async def test_a_sold_domain_that_is_still_held_is_handed_over_with_its_auth_code(
+    alice: Person, fakes: FakeServer, worker: Settings
+) -> None:
+    await make.connect(alice, fake_of("godaddy", "sold.com"), fakes)
+    domain = await add(alice, "sold.com")
+    ok(await alice.patch(f"{DOMAINS}/sold.com", json={"status": "sold"}))
+    await sync(alice, worker)
+    found = finding(await report(alice), "sold_but_still_held")
+    assert found["message"] == (
+        "sold.com has left the portfolio, but GoDaddy still holds it. Transfer it to its new holder."
+    )
+    action = found["suggested_action"]
+    assert action == {"method": "POST", "path": f"{DOMAINS}/{domain['id']}/auth-code", "body": None}
+    answer = ok(await alice.post(action["path"]))
+    assert (answer["domain"], answer["delivery"], bool(answer["auth_code"])) == ("sold.com", "returned", True)
 
 
 async def test_a_finding_says_what_differs(alice: Person) -> None:

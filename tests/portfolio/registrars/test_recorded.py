@@ -34,8 +34,10 @@ class Replay:
 
     def __init__(self, responses: Mapping[str, str]) -> None:
         self._responses = responses
+        self.requests = 0
 
     async def request(self, _: str, url: str, *, headers: Mapping[str, str], **__: Any) -> Response:
+        self.requests += 1
         operation = headers.get("X-Amz-Target", "").rpartition(".")[2]
         body = self._responses[operation or urlsplit(url).path].encode()
         return Response(status=200, headers={}, body=body, elapsed_ms=1, truncated=False)
@@ -352,9 +354,9 @@ EXPECTED = {
 }
 
 
-def adapter_of(provider: str, responses: Mapping[str, str]) -> Adapter:
+def adapter_of(provider: str, replay: Replay) -> Adapter:
     credentials = {**FAKES[provider].credentials, "account_id": "recorded"}
-    api = ApiClient(outbound=cast(Outbound, Replay(responses)), pace=NoPace(), base_url=BASE)
+    api = ApiClient(outbound=cast(Outbound, replay), pace=NoPace(), base_url=BASE)
     return ADAPTERS[provider](api, credentials=credentials)
 
 
@@ -362,7 +364,7 @@ def adapter_of(provider: str, responses: Mapping[str, str]) -> Adapter:
 async def test_the_documented_examples_are_read_as_rows(provider: str) -> None:
     recorded, expected = tomllib.loads((RECORDED / f"{provider}.toml").read_text()), EXPECTED[provider]
     assert recorded["page"].startswith("https://")
-    adapter = adapter_of(provider, recorded["responses"])
+    adapter = adapter_of(provider, Replay(recorded["responses"]))
     listed = [row for page in [page async for page in adapter.list_domains()] for row in page]
     assert [matching.cleaned(each) for each in listed] == expected.held
     if adapter.reads_one_domain():

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from pydantic import BaseModel
 
 from builders.demo.registrars.account import FakeAccount, FakeDomain, FakeLine, FakePurchase, Fault
 from builders.demo.registrars.fake import FakeRegistrar, FakeServer
@@ -19,6 +20,7 @@ from builders.kit.process import log
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.portfolio.registrars import credentials as sealing, service as registrars
+from builders.portfolio.registrars.adapters import dynadot, gandi, godaddy, namecom, route53, spaceship
 from builders.portfolio.registrars.providers import ADAPTERS
 from builders.portfolio.registrars.schemas import RegistrarConnect
 from builders.portfolio.registrars.store import credentials as store
@@ -142,6 +144,23 @@ async def test_jobs_and_auth_codes_leave_no_secret_behind(
     shown += [repr(AuthCodeReply.model_validate(body)) for body in delivered.values()]
     texts = "\n".join([*said, logged.getvalue(), *shown])
     assert [form for form in forms_of(secrets) if form in texts] == []
+
+
+CODE_ROWS: list[tuple[type[BaseModel], dict[str, Any]]] = [
+    (gandi._Domain, {"fqdn": "a.com", "authinfo": CODE}),
+    (godaddy._Domain, {"domain": "a.com", "authCode": CODE}),
+    (spaceship._Code, {"authCode": CODE}),
+    (namecom._Code, {"authCode": CODE}),
+    (dynadot._Code, {"auth_code": CODE}),
+    (route53._Code, {"AuthCode": CODE}),
+]
+
+
+@pytest.mark.parametrize(("form", "said"), CODE_ROWS, ids=lambda each: getattr(each, "__module__", ""))
+def test_a_row_shows_no_auth_code(form: type[BaseModel], said: dict[str, Any]) -> None:
+    row = form.model_validate(said)
+    assert CODE in row.model_dump().values()
+    assert CODE not in f"{row!r} {row}"
 
 
 async def settle(person: Person, worker: Settings, secrets: set[str]) -> None:

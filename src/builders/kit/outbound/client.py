@@ -62,6 +62,7 @@ class Outbound:
         self._allowed_hosts = frozenset(map(targets.parse_host_port, settings.outbound_allow))
         self._own_host = _own_host(settings.url)
         self._ca = settings.outbound_ca
+        self.ip = None if settings.outbound_ip is None else str(settings.outbound_ip)  # that calls come from
         self._user_agent = f"Builders/{VERSION} (+{settings.url})"
         self._sessions: HttpSessions | None = None
         self._target = lru_cache(maxsize=1024)(self.validate_url)  # the same URL is requested many times

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AliasChoices, Field, SecretStr, ValidationInfo, field_validator
+from pydantic import AliasChoices, Field, IPvAnyAddress, SecretStr, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from builders.kit.process import issuers
@@ -161,6 +161,11 @@ class Settings(BaseSettings):
         "development and tests: `127.0.0.1:9000, [::1]:9000, localhost:9000`. A name must lead to this machine or "
         "to a public address.",
     )
+    outbound_ip: IPvAnyAddress | None = Field(
+        None,
+        description="Public address that outgoing calls come from. It is named to members whose registrar accepts "
+        "requests only from listed addresses.",
+    )
     outbound_ca: Path | None = Field(
         None,
         description="File of certificates (PEM) of authorities that outgoing calls trust besides the system's.",
@@ -246,6 +251,11 @@ class Settings(BaseSettings):
     @classmethod
     def _read_include(cls, value: str | None) -> str | None:
         return value if value is None else hosts.read_host(value)
+
+    @field_validator("outbound_allow")
+    @classmethod
+    def _read_allowed(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(map(hosts.read_host_port, value))
 
     @field_validator("lander_origins")
     @classmethod

@@ -12,6 +12,7 @@ MAX_PORT = 65_535
 UNIX = "unix"  # peers without an address: those of a Unix socket
 _WITH_PORT = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<four>[0-9.]+))(?::(?P<port>[0-9]{1,5}))?")
 
+_HOST_PORT = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<name>[\w.-]+)):(?P<port>[0-9]{1,5})")
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:\d{1,5})?|https?://\[[0-9a-f:]+\](:\d{1,5})?")
 
 
@@ -34,6 +35,28 @@ def read_resolver(text: str) -> Resolver:
     if not address or not 0 < port <= MAX_PORT:
         raise ValueError("write addresses of name servers: 192.0.2.53, 192.0.2.53:5353 or [2001:db8::53]:53")
     return Resolver(address, port)
+
+
+def read_host_port(text: str) -> str:
+    """A host and its port as written. Raises ValueError."""
+    match = _HOST_PORT.fullmatch(text)
+    if match is not None and 0 < int(match["port"]) <= MAX_PORT and _is_host(match["six"], match["name"]):
+        return text
+    raise ValueError(
+        "this is not a host and a port: write 127.0.0.1:9000, [::1]:9000 or localhost:9000, without a scheme and "
+        "a path, and commas between several"
+    )
+
+
+def _is_host(six: str | None, name: str | None) -> bool:
+    """Return whether a text can be a host: an address where it looks like one."""
+    if name is not None and name.rpartition(".")[2].strip("0123456789"):
+        return True
+    try:
+        ip_address(six or name or "")
+    except ValueError:
+        return False
+    return True
 
 
 def read_host(text: str) -> str:

@@ -125,8 +125,8 @@ async def change_charge(
 ) -> Charge:
     """Set the domain of a charge and book it there, or ignore it; needs a transaction.
 
-    What was booked before is taken back. A charge without a domain is matched with the next application. Raises
-    ChargeNotFound and DomainNotFound.
+    What was booked before is taken back. A charge without a domain is matched with the next application. Publishes
+    portfolio.billing.charge_matched for another domain. Raises ChargeNotFound and DomainNotFound.
     """
     await store.lock_portfolio(conn, account_id=account_id)
     charge = await _get_charge(conn, account_id=account_id, charge_id=charge_id)
@@ -142,7 +142,9 @@ async def change_charge(
     changed = await _get_charge(conn, account_id=account_id, charge_id=charge_id)
     if changed.state is ChargeState.MATCHED:
         booking = Booking(min_confidence=MIN_CONFIDENCE, member_id=member_id)
-        await match_charges(conn, account_id=account_id, charges=[changed], booking=booking)
+        done = await match_charges(conn, account_id=account_id, charges=[changed], booking=booking)
+        if changed.domain_id != charge.domain_id:
+            await summaries.publish_matches(conn, account_id=account_id, found=done)
     return await _get_charge(conn, account_id=account_id, charge_id=charge_id)
 
 

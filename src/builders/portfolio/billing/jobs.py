@@ -12,6 +12,7 @@ from builders.kit.jobs import queue
 from builders.kit.outbound import client
 from builders.kit.process import log
 from builders.portfolio.billing import service as billing
+from builders.portfolio.registrars import service as registrars
 
 TRIES = 6  # of a job that fails otherwise than by the database
 
@@ -27,7 +28,9 @@ async def sync_registrar_charges(context: JobContext, account_id: str, run_id: s
     target = {"account_id": UUID(account_id), "run_id": UUID(run_id), "connection_id": UUID(connection_id)}
     outbound = await queue.get_shared(context, client.open_client)
     try:
-        await billing.sync_charges(database, **target, outbound=outbound, keyring=queue.keyring(context))
+        async with registrars.take_place(context, **target) as is_free:
+            if is_free:
+                await billing.sync_charges(database, **target, outbound=outbound, keyring=queue.keyring(context))
     except (DatabaseUnavailable, DatabaseBusy):
         raise
     except Exception:

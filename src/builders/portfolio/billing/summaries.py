@@ -77,6 +77,11 @@ async def publish_application(conn: Conn, *, account_id: UUID, done: Sequence[Ap
         and each.charge.state in {ChargeState.UNMATCHED, ChargeState.SUGGESTED}
         and each.is_matched
     ]
+    await publish_matches(conn, account_id=account_id, found=found)
+
+
+async def publish_matches(conn: Conn, *, account_id: UUID, found: Sequence[AppliedCharge]) -> None:
+    """Publish the charges that were found a domain for, if there are any."""
     if not found:
         return
     data = charges_data(

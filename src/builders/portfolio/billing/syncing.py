@@ -195,6 +195,9 @@ async def _batches(pages: AsyncIterator[Sequence[BilledLine]]) -> AsyncGenerator
 
 async def _record_batch(conn: Conn, *, work: _Progress, lines: Sequence[BilledLine]) -> None:
     account_id, options = work.part.account_id, work.options
+    if not await registrars.lock_connected(conn, account_id=account_id, connection_id=work.connection.id):
+        hint = "The registrar was disconnected meanwhile."
+        raise RegistrarFailed(registrars.RegistrarFailure.AUTH_FAILED, hint=hint)
     booking = Booking(min_confidence=MIN_CONFIDENCE, applies=options.applies, member_id=options.member_id)
     lines = [require_storable(each) for each in lines]
     async with conn.transaction(force_rollback=options.dry_run):
@@ -238,7 +241,15 @@ async def _finish(conn: Conn, *, work: _Progress, failure: RegistrarFailed | Non
         billing_synced_at=synced_at,
     )
     error = None if failure is None else registrars.part_error(failure)
+    is_connected = await registrars.lock_connected(
+        conn, account_id=part.account_id, connection_id=part.connection_id
+    )
     await registrars.finish_part(conn, part=part, state=_state_after(failure), error=error)
+    if error is not None and is_connected:
+        is_scheduled = work.options.member_id is None
+        await registrars.publish_failure(
+            conn, connection=work.connection, part=part, error=error, is_scheduled=is_scheduled
+        )
 
 
 def _state_after(failure: RegistrarFailed | None) -> PartState:
@@ -253,7 +264,12 @@ async def abandon_sync(conn: Conn, *, account_id: UUID, run_id: UUID, connection
     part = await registrars.begin_part(conn, account_id=account_id, run_id=run_id, connection_id=connection_id)
     if part is not None:
         error = PartError(code="sync_failed", message="The sync stopped at an error on our side. Start it again.")
+        connection = await registrars.get_connection(conn, account_id=account_id, connection_id=connection_id)
         await registrars.finish_part(conn, part=part, state=PartState.FAILED, error=error)
+        if connection.disconnected_at is None:
+            await registrars.publish_failure(
+                conn, connection=connection, part=part, error=error, is_scheduled=False
+            )
 
 
 async def follow_sync(conn: Conn, *, account_id: UUID, run_id: UUID) -> None:

@@ -73,7 +73,8 @@ def _restricted(data: Data) -> str:
 
 
 def _sync_failed(data: Data) -> str:
-    return f"{_registrar(data)} could not be synced. {data.get('message') or ''} {data.get('hint') or ''}"
+    what = f"The charges of {_registrar(data)}" if data.get("kind") == "billing" else _registrar(data)
+    return f"{what} could not be synced. {data.get('message') or ''} {data.get('hint') or ''}"
 
 
 def _drift(data: Data) -> str:

@@ -22,6 +22,7 @@ from builders.portfolio.registrars.records import (
 )
 
 MAX_ROWS, MAX_PAGES = 1_000_000, 100_000  # of a list
+MAX_EMPTY_PAGES = 3  # in a row
 
 
 class Adapter(ABC):
@@ -44,7 +45,7 @@ class Adapter(ABC):
 
     @abstractmethod
     def list_domains(self) -> AsyncIterator[Sequence[HeldDomain]]:
-        """Yield the domains of the account, page by page."""
+        """Yield the domains of the account, page by page; an empty page is one that the registrar returned."""
 
     async def verify(self) -> None:
         """Send the cheapest request that the credentials must allow; by default the first page of domains."""
@@ -53,14 +54,17 @@ class Adapter(ABC):
 
     async def get_domain(self, domain: str) -> HeldDomain:
         """Return one domain. Raise RegistrarFailed with NOT_FOUND when the account does not hold it."""
-        async for page in self.list_domains():
+        async for page in bounded(self.list_domains()):
             for held in page:
                 if held.domain == domain:
                     return held
         raise RegistrarFailed(RegistrarFailure.NOT_FOUND)
 
     def list_charges(self, *, since: date, until: date) -> AsyncIterator[Sequence[BilledLine]]:
-        """Yield the lines that were charged from `since` to `until`, both included, page by page."""
+        """Yield the lines that were charged from `since` to `until`, both included, page by page.
+
+        An empty page is one that the registrar returned: where no line is of the period, none is yielded.
+        """
         del since, until
         raise RegistrarFailed(RegistrarFailure.UNSUPPORTED)
 
@@ -85,9 +89,12 @@ class Adapter(ABC):
 async def bounded(pages: AsyncIterator[Sequence[T]]) -> AsyncIterator[Sequence[T]]:
     """Yield the pages of a list. Raise RegistrarFailed for one that does not end, or has the same page twice."""
     before: Sequence[T] = ()
-    rows = count = 0
+    rows = count = empty = 0
     async for page in pages:
-        rows, count = rows + len(page), count + 1
+        rows, count, empty = rows + len(page), count + 1, 0 if page else empty + 1
+        if empty > MAX_EMPTY_PAGES:
+            hint = f"{empty} pages of its list in a row were empty, and it announces more. Tell the registrar."
+            raise RegistrarFailed(RegistrarFailure.MALFORMED, hint=hint)
         if rows > MAX_ROWS or count > MAX_PAGES or (page and page == before):
             raise RegistrarFailed(RegistrarFailure.MALFORMED)
         before = page

@@ -136,12 +136,16 @@ class ApiClient:
         reads: bool,
     ) -> T:
         """Send any request; only one that `reads` is retried. Raise RegistrarFailed."""
-        url, sent = f"{self.base_url}{path}", headers or {}
-        if not reads:
-            return into(await self._send(method, url, headers=sent, body=body))
-        async for attempt in stamina.retry_context(on=_backoff, attempts=ATTEMPTS, timeout=TOTAL_S * ATTEMPTS):
-            with attempt:
-                return into(await self._send(method, url, headers=sent, body=body))
+        url, sent, attempts = f"{self.base_url}{path}", headers or {}, ATTEMPTS if reads else 1
+        try:
+            async for attempt in stamina.retry_context(on=_backoff, attempts=attempts, timeout=TOTAL_S * attempts):
+                with attempt:
+                    return into(await self._send(method, url, headers=sent, body=body))
+        except RegistrarFailed as failure:
+            if failure.kind is not RegistrarFailure.IP_NOT_ALLOWED:
+                raise
+            hint = " ".join(filter(None, (failure.hint, _address_hint(self.outbound.ip))))
+            raise RegistrarFailed(failure.kind, hint=hint, code=failure.code) from None
         raise AssertionError("stamina raises the last failure")
 
     async def _send(self, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None) -> ApiResponse:
@@ -158,6 +162,15 @@ class ApiClient:
         if response.status >= _SERVER_ERROR:
             raise RegistrarFailed(RegistrarFailure.UNAVAILABLE, code=str(response.status))
         return ApiResponse(status=response.status, body=response.body)
+
+
+def _address_hint(ip: str | None) -> str:
+    if ip is not None:
+        return f"The registrar wants this service's outgoing address on its list of allowed ones: {ip}."
+    return (
+        "The registrar wants this service's outgoing address on its list of allowed ones; the operator sees it on "
+        "the service's machine with `curl https://checkip.amazonaws.com`."
+    )
 
 
 def _query_string(query: Query | None) -> str:

@@ -19,23 +19,18 @@ from builders.portfolio.registrars.connections import (
     PUBLISHED,
     describe,
     find_named,
-    list_connections,
+    lock_room,
     next_allowed_at,
     status_after,
     stored_status,
 )
 from builders.portfolio.registrars.drafts import Draft, make_draft
-from builders.portfolio.registrars.errors import (
-    ConnectionChanged,
-    ConnectionLimit,
-    problem_of,
-)
+from builders.portfolio.registrars.errors import ConnectionChanged, problem_of
 from builders.portfolio.registrars.events import REGISTRAR_CONNECTED, REGISTRAR_DISCONNECTED, registrar_data
 from builders.portfolio.registrars.failures import RegistrarFailed
 from builders.portfolio.registrars.listing import registrar_item
 from builders.portfolio.registrars.records import (
     DEFAULT_CONNECTION,
-    MAX_CONNECTIONS,
     Connection,
     ConnectionPatch,
     ConnectionStatus,
@@ -149,8 +144,6 @@ async def _find_target(
     async with database.connection() as conn:
         found = await find_named(conn, account_id=account_id, provider=profile.provider, name=name)
         if found is None or found.disconnected_at is not None:
-            if len(await list_connections(conn, account_id=account_id)) >= MAX_CONNECTIONS:
-                raise ConnectionLimit(f"A portfolio has at most {MAX_CONNECTIONS} registrar connections.")
             new_name = name or DEFAULT_CONNECTION
             return _Target(id=found.id if found else ids.new(), name=new_name, row=found, credentials={})
         sealed = await credential_store.find(conn, account_id=account_id, connection_id=found.id)
@@ -171,6 +164,8 @@ async def _save(
     written = _written(keyring, access.portfolio_id, change, now)
     row = change.target.row
     async with database.transaction() as conn:
+        if change.target.connected is None:
+            await lock_room(conn, account_id=access.portfolio_id)
         if row is None:
             saved = await store.insert(conn, written=written, now=now)
         else:

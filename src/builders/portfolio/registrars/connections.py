@@ -12,7 +12,12 @@ from builders.kit.values import clock, ids
 from builders.portfolio.registrars import credentials, providers
 from builders.portfolio.registrars.adapter import Adapter
 from builders.portfolio.registrars.api_client import ApiClient, Pace
-from builders.portfolio.registrars.errors import DEFAULT_WAIT_S, ConnectionAmbiguous, NotConnected
+from builders.portfolio.registrars.errors import (
+    DEFAULT_WAIT_S,
+    ConnectionAmbiguous,
+    ConnectionLimit,
+    NotConnected,
+)
 from builders.portfolio.registrars.events import (
     REGISTRAR_CONNECTED,
     REGISTRAR_CREDENTIALS_INVALID,
@@ -24,6 +29,7 @@ from builders.portfolio.registrars.pace import MAX_WAIT_S, SharedPace
 from builders.portfolio.registrars.records import (
     DEFAULT_CONNECTION,
     DEFAULT_SYNC_HOURS,
+    MAX_CONNECTIONS,
     Connection,
     ConnectionStatus,
     Environment,
@@ -102,11 +108,18 @@ async def find_named(conn: Conn, *, account_id: UUID, provider: str, name: str |
     )
 
 
+async def lock_room(conn: Conn, *, account_id: UUID) -> None:
+    """Let nobody else add a connection until the transaction ends. Raises ConnectionLimit."""
+    await store.lock_portfolio(conn, account_id=account_id)
+    if len(await list_connections(conn, account_id=account_id)) >= MAX_CONNECTIONS:
+        raise ConnectionLimit(f"A portfolio has at most {MAX_CONNECTIONS} registrar connections.")
+
+
 async def ensure_manual_connection(conn: Conn, *, account_id: UUID, provider: str) -> Connection:
     """Return the connection to a registrar without an adapter (`manual:NAME`), made if there is none.
 
-    Publishes portfolio.registrar.connected for a new one. Raises ProviderNotFound, ValueError for a registrar with
-    an adapter.
+    Publishes portfolio.registrar.connected for a new one. Raises ProviderNotFound, ConnectionLimit, ValueError for
+    a registrar with an adapter.
     """
     profile = providers.get_profile(provider)
     if profile.credential_fields:
@@ -114,6 +127,7 @@ async def ensure_manual_connection(conn: Conn, *, account_id: UUID, provider: st
     found = await list_connections(conn, account_id=account_id, providers=[profile.provider])
     if found:
         return found[0]
+    await lock_room(conn, account_id=account_id)
     now = clock.now()
     written = _manual(account_id, profile, connection_id=ids.new())
     made = await store.insert(conn, written=written, now=now)

@@ -8,7 +8,7 @@ from typing import Any
 from builders.kit.errors import Invalid
 from builders.kit.outbound.client import Outbound, UrlRefused
 from builders.kit.values.patches import UNSET, patched
-from builders.portfolio.registrars.providers import LIVE_HOSTS
+from builders.portfolio.registrars.providers import is_live_host
 from builders.portfolio.registrars.records import (
     DEFAULT_SYNC_HOURS,
     Connection,
@@ -72,7 +72,7 @@ def _base_url(
         raise error.at(*loc) from None
     if "?" in target.path:
         raise Invalid(loc, "A base URL has no query.", "base_url_not_allowed")
-    if target.host in LIVE_HOSTS:
+    if is_live_host(target.host):
         message = "This is a registrar's production API, which a test key does not reach."
         raise Invalid(loc, message, "base_url_not_allowed")
     return target.url.rstrip("/")

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from builders.kit.events.outbox import Event, declare
 from builders.portfolio.registrars.findings import FindingCategory, FindingSeverity
 from builders.portfolio.registrars.records import Connection, ConnectionStatus, Environment
-from builders.portfolio.registrars.run_records import PartError, PartState, Run
+from builders.portfolio.registrars.run_records import PartError, PartState, Run, RunKind
 
 
 class RegistrarData(BaseModel):
@@ -113,6 +113,7 @@ class SyncFailedData(BaseModel):
     """A connection that could not be synced; the others of the run are not affected."""
 
     run_id: Annotated[UUID, Field(description="Identifier of the run.")]
+    kind: Annotated[RunKind, Field(description="What was synced: domains (`sync`) or charges (`billing`).")]
     connection_id: Annotated[UUID, Field(description="Identifier of the connection.")]
     provider: Annotated[str, Field(description="The registrar.")]
     connection: Annotated[str, Field(description="Name of the connection, among several to one registrar.")]
@@ -147,9 +148,11 @@ SYNC_FAILED = declare(
     Event(
         name="portfolio.sync.failed",
         version=1,
-        description="A connection could not be synced. Of scheduled syncs, only the first failure in a row.",
+        description="The domains or the charges of a connection could not be synced. Of scheduled syncs, only the "
+        "first failure in a row.",
         example=SyncFailedData(
             run_id=_RUN_ID,
+            kind=RunKind.SYNC,
             connection_id=_EXAMPLE.connection_id,
             provider="porkbun",
             connection="default",
@@ -178,10 +181,11 @@ def sync_completed_data(run: Run) -> SyncCompletedData:
     return SyncCompletedData(run_id=run.id, registrars=registrars)
 
 
-def sync_failed_data(connection: Connection, *, run_id: UUID, error: PartError) -> SyncFailedData:
+def sync_failed_data(connection: Connection, *, run_id: UUID, kind: RunKind, error: PartError) -> SyncFailedData:
     """Return the data of the event about a connection that could not be synced."""
     return SyncFailedData(
         run_id=run_id,
+        kind=kind,
         connection_id=connection.id,
         provider=connection.provider,
         connection=connection.name,

@@ -18,8 +18,8 @@ from builders.portfolio.domains import service as domains
 from builders.portfolio.domains.records import DomainName, ExpirySource, NewDomain
 from builders.portfolio.registrars import matching
 from builders.portfolio.registrars.batches import ListedBatch, Listing, close_listing, take_batch
-from builders.portfolio.registrars.connections import ensure_manual_connection, list_connections, record_outcome
-from builders.portfolio.registrars.errors import ConnectionAmbiguous, NotConnected
+from builders.portfolio.registrars.connections import ensure_manual_connection, find_named, record_outcome
+from builders.portfolio.registrars.errors import NotConnected
 from builders.portfolio.registrars.inventory_records import (
     MAX_IMPORT_ROWS,
     Holding,
@@ -47,7 +47,8 @@ class _Row:
 async def import_inventory(conn: Conn, *, account_id: UUID, new: NewInventoryImport) -> InventoryImport:
     """Import the list of domains of a connection, in the transaction of the caller.
 
-    Raises Invalid when no row can be read, ProviderNotFound, NotConnected, ConnectionAmbiguous.
+    Raises Invalid when no row can be read, ProviderNotFound, NotConnected, ConnectionAmbiguous,
+    ConnectionLimit.
     """
     detected, drafts = await _read(new)
     async with conn.transaction(force_rollback=new.options.dry_run):
@@ -96,12 +97,9 @@ async def _read(new: NewInventoryImport) -> tuple[Detected, Sequence[Draft]]:
 
 async def _connection(conn: Conn, *, account_id: UUID, new: NewInventoryImport) -> Connection:
     profile = get_profile(new.provider)
-    found = await list_connections(conn, account_id=account_id, providers=[profile.provider])
-    found = [each for each in found if new.connection in {None, each.name}]
-    if len(found) > 1:
-        raise ConnectionAmbiguous(next_action="Say which of them with `connection`.")
-    if found:
-        return found[0]
+    found = await find_named(conn, account_id=account_id, provider=profile.provider, name=new.connection)
+    if found is not None and found.disconnected_at is None:
+        return found
     if profile.credential_fields:
         raise NotConnected(
             f"The portfolio is not connected to {profile.label}.",

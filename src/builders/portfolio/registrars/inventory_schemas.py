@@ -1,11 +1,20 @@
 """Request bodies of the inventory."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError, to_json
 
+from builders.kit.errors import Invalid
 from builders.kit.http.bodies import Body, by_example
 from builders.portfolio.domain_files import records, service as domain_files
 from builders.portfolio.domain_files.records import AUTO, DateNotation, Options, Source
@@ -20,7 +29,22 @@ def _check_format(name: str) -> str:
     return name
 
 
+def _keep_bytes(value: Any, read: ValidatorFunctionWrapHandler) -> Any:  # JSON, or the body of a text/csv request
+    return value if isinstance(value, bytes) else read(value)
+
+
 _FORMATS = ", ".join([AUTO, *domain_files.FORMATS])
+FormatName = Annotated[str, AfterValidator(_check_format)]
+PROVIDER = "The registrar. One without an API is `manual:NAME`, and needs no connection."
+CONNECTION = "Name of the connection, among several to one registrar."
+MODE = (
+    "`merge`: domains that the list does not have stay. `replace_snapshot`: they are missing, as the list is "
+    "complete, unless a row is refused."
+)
+ADD = "Whether to add domains that the portfolio does not have."
+FORMAT = f"Format of the file: `{AUTO}` recognizes it by the header, else one of {_FORMATS}."
+DATE_ORDER = "How dates of digits are written. `auto`: a date that proves it decides, else `mdy`."
+DRY_RUN = "Whether to report what it would do, and do nothing."
 
 
 class InventoryImportCreate(Body):
@@ -39,16 +63,18 @@ class InventoryImportCreate(Body):
     )
 
     provider: Annotated[
-        str,
-        StringConstraints(max_length=80),
-        Field(description="The registrar. One without an API is `manual:NAME`, and needs no connection."),
-    ]
-    connection: Annotated[
         str | None,
         StringConstraints(max_length=80),
-        Field(description="Name of the connection, among several to one registrar."),
+        Field(description=f"{PROVIDER} Required here, or in the query."),
     ] = None
-    csv: Annotated[str | None, Field(description="A CSV file as text, in any of the formats of an import.")] = None
+    connection: Annotated[str | None, StringConstraints(max_length=80), Field(description=CONNECTION)] = None
+    csv: Annotated[
+        Annotated[str, WrapValidator(_keep_bytes)] | None,
+        Field(
+            description="A CSV file as text, in any of the formats of an import. Send a file in another encoding "
+            "as a body of type `text/csv`."
+        ),
+    ] = None
     rows: Annotated[
         list[dict[str, Any]] | None,
         Field(
@@ -59,30 +85,15 @@ class InventoryImportCreate(Body):
         list[Annotated[str, StringConstraints(max_length=2_048)]] | None,
         Field(max_length=MAX_IMPORT_ROWS, description="Names of domains, in either form."),
     ] = None
-    mode: Annotated[
-        ImportMode,
-        Field(
-            description="`merge`: domains that the list does not have stay. `replace_snapshot`: they are "
-            "missing, as the list is complete, unless a row is refused."
-        ),
-    ] = ImportMode.MERGE
-    add_to_portfolio: Annotated[
-        bool, Field(description="Whether to add domains that the portfolio does not have.")
-    ] = False
-    format: Annotated[
-        str,
-        AfterValidator(_check_format),
-        Field(description=f"Format of the file: `{AUTO}` recognizes it by the header, else one of {_FORMATS}."),
-    ] = AUTO
+    mode: Annotated[ImportMode, Field(description=MODE)] = ImportMode.MERGE
+    add_to_portfolio: Annotated[bool, Field(description=ADD)] = False
+    format: Annotated[FormatName, Field(description=FORMAT)] = AUTO
     mapping: Annotated[
         dict[records.Field, str],
         Field(description="The column of a field, by field; for columns that are not recognized."),
     ] = {}  # noqa: RUF012 - pydantic copies it
-    date_order: Annotated[
-        DateNotation,
-        Field(description="How dates of digits are written. `auto`: a date that proves it decides, else `mdy`."),
-    ] = DateNotation.AUTO
-    dry_run: Annotated[bool, Field(description="Whether to report what it would do, and do nothing.")] = False
+    date_order: Annotated[DateNotation, Field(description=DATE_ORDER)] = DateNotation.AUTO
+    dry_run: Annotated[bool, Field(description=DRY_RUN)] = False
 
     @model_validator(mode="after")
     def _require_one_source(self) -> Self:
@@ -90,21 +101,26 @@ class InventoryImportCreate(Body):
             raise PydanticCustomError("source_count", "Send exactly one of csv, rows and domains")
         return self
 
-    def new_import(self) -> NewInventoryImport:
-        """Return the import."""
+    def new_import(self, query: Mapping[str, Any]) -> NewInventoryImport:
+        """Return the import; an option of the query counts before that of the body. Raises Invalid."""
         name = next(each for each in _MEMBERS if getattr(self, each) is not None)
+        said = self.model_copy(update=query)
+        if said.provider is None:
+            raise Invalid(("body", "provider"), "Field required", "missing")
         return NewInventoryImport(
-            provider=self.provider,
-            connection=self.connection,
+            provider=said.provider,
+            connection=said.connection,
             source=_MEMBERS[name],
             content=_content(getattr(self, name)),
             options=Options(
-                format=self.format, mapping=self.mapping, date_order=self.date_order, dry_run=self.dry_run
+                format=said.format, mapping=said.mapping, date_order=said.date_order, dry_run=said.dry_run
             ),
-            mode=self.mode,
-            adds_to_portfolio=self.add_to_portfolio,
+            mode=said.mode,
+            adds_to_portfolio=said.add_to_portfolio,
         )
 
 
-def _content(value: str | Sequence[Any]) -> bytes:
+def _content(value: bytes | str | Sequence[Any]) -> bytes:
+    if isinstance(value, bytes):
+        return value
     return value.encode() if isinstance(value, str) else to_json(value)

@@ -25,7 +25,9 @@ async def sync_registrar(context: JobContext, account_id: str, run_id: str, conn
     target = {"account_id": UUID(account_id), "run_id": UUID(run_id), "connection_id": UUID(connection_id)}
     outbound = await queue.get_shared(context, client.open_client)
     try:
-        await registrars.sync_part(database, **target, outbound=outbound, keyring=queue.keyring(context))
+        async with registrars.take_place(context, **target) as is_free:
+            if is_free:
+                await registrars.sync_part(database, **target, outbound=outbound, keyring=queue.keyring(context))
     except (DatabaseUnavailable, DatabaseBusy):
         raise
     except Exception:

@@ -37,8 +37,13 @@ ADAPTERS: Mapping[str, type[Adapter]] = {
     )
 }
 
-# Where the registrars' production APIs are.
-LIVE_HOSTS = frozenset(urlsplit(each.profile.base_urls[Environment.LIVE]).hostname for each in ADAPTERS.values())
+_SANDBOX_HOSTS = frozenset(
+    urlsplit(url).hostname
+    for each in ADAPTERS.values()
+    for environment, url in each.profile.base_urls.items()
+    if environment is Environment.SANDBOX
+)
+_LIVE_DOMAINS = frozenset(domain for each in ADAPTERS.values() for domain in each.profile.live_domains)
 _MANUAL_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,62}[a-z0-9])?")
 _LONGEST = 80  # characters of a name for which a similar one is looked for
 
@@ -56,11 +61,20 @@ def get_profile(provider: str) -> Profile:
     raise ProviderNotFound("There is no such registrar.")
 
 
+def is_live_host(host: str) -> bool:
+    """Return whether a host can be the production API of a registrar."""
+    name = host.lower().rstrip(".")
+    labels = name.split(".")
+    domains = {".".join(labels[at:]) for at in range(len(labels))}
+    return name not in _SANDBOX_HOSTS and not _LIVE_DOMAINS.isdisjoint(domains)
+
+
 def _manual_profile(provider: str) -> Profile:
     return Profile(
         provider=provider,
         label=provider.removeprefix(MANUAL),
         base_urls={},
+        live_domains=(),
         credential_fields=(),
         capabilities=Capabilities(list=False, auto_renew=False, lock=False),
         quota=Quota(requests=1, window_s=1),

@@ -75,6 +75,7 @@ class Profile:
     provider: str
     label: str
     base_urls: dict[Environment, str]
+    live_domains: Sequence[str]  # their hosts are production, but for that of the sandbox
     credential_fields: Sequence[CredentialField]
     capabilities: Capabilities
     quota: Quota

@@ -19,6 +19,7 @@ from builders.portfolio.registrars.connections import (
     find_connection as find_connection,
     get_connection as get_connection,
     list_connections as list_connections,
+    lock_connected as lock_connected,
     open_adapter as open_adapter,
     record_outcome as record_outcome,
 )
@@ -30,6 +31,7 @@ from builders.portfolio.registrars.drift import (
 from builders.portfolio.registrars.errors import (
     PROVIDER_REFUSALS as PROVIDER_REFUSALS,
     ConnectionAmbiguous as ConnectionAmbiguous,
+    ConnectionLimit as ConnectionLimit,
     NotConnected as NotConnected,
     ProviderNotFound as ProviderNotFound,
     RunNotFound as RunNotFound,
@@ -54,6 +56,7 @@ from builders.portfolio.registrars.inventory_records import (
 )
 from builders.portfolio.registrars.listing import list_registrars as list_registrars
 from builders.portfolio.registrars.matching import cleaned as cleaned, cleaned_transfer as cleaned_transfer
+from builders.portfolio.registrars.places import take_place as take_place
 from builders.portfolio.registrars.providers import get_profile as get_profile
 from builders.portfolio.registrars.reconcile import get_reconcile_report as get_reconcile_report
 from builders.portfolio.registrars.run_records import (
@@ -79,6 +82,7 @@ from builders.portfolio.registrars.runs import (
 )
 from builders.portfolio.registrars.syncing import (
     abandon_part as abandon_part,
+    publish_failure as publish_failure,
     refresh_inventory as refresh_inventory,
     schedule_syncs as schedule_syncs,
     sync_part as sync_part,

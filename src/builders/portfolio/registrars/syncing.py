@@ -30,7 +30,7 @@ from builders.portfolio.registrars.events import SYNC_COMPLETED, SYNC_FAILED, sy
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.inventory_records import InventorySource
 from builders.portfolio.registrars.providers import get_profile
-from builders.portfolio.registrars.records import HeldDomain
+from builders.portfolio.registrars.records import Connection, HeldDomain
 from builders.portfolio.registrars.run_records import PartError, PartState, Run, RunKind, RunPart, RunState
 from builders.portfolio.registrars.store import schedule as schedule_store
 
@@ -165,9 +165,9 @@ async def _finish(conn: Conn, *, progress: _Progress, failure: RegistrarFailed |
     )
     error = None if failure is None else runs.part_error(failure)
     ended = await runs.finish_part(conn, part=part, state=_state_after(failure), error=error)
-    if error is not None and await _is_reported(conn, part=part, run=progress.run, error=error):
-        data = sync_failed_data(connection, run_id=part.run_id, error=error)
-        await outbox.publish(conn, SYNC_FAILED, account_id=part.account_id, data=data)
+    if error is not None and is_connected:
+        is_scheduled = bool(progress.run.options.get("is_scheduled"))
+        await publish_failure(conn, connection=connection, part=part, error=error, is_scheduled=is_scheduled)
     await _publish_end(conn, ended)
 
 
@@ -177,12 +177,16 @@ def _state_after(failure: RegistrarFailed | None) -> PartState:
     return PartState.UNSUPPORTED if failure.kind is RegistrarFailure.UNSUPPORTED else PartState.FAILED
 
 
-async def _is_reported(conn: Conn, *, part: RunPart, run: Run, error: PartError) -> bool:
-    """Return whether the failure is to be published: of a scheduled sync only the first one of a row."""
-    if not run.options.get("is_scheduled"):
-        return True
-    earlier = await runs.find_earlier_part(conn, part=part)
-    return earlier is None or earlier.error is None or earlier.error.code != error.code
+async def publish_failure(
+    conn: Conn, *, connection: Connection, part: RunPart, error: PartError, is_scheduled: bool
+) -> None:
+    """Publish portfolio.sync.failed for a part; of scheduled runs only for the first failure of a row."""
+    if is_scheduled:
+        earlier = await runs.find_earlier_part(conn, part=part)
+        if earlier is not None and earlier.error is not None and earlier.error.code == error.code:
+            return
+    data = sync_failed_data(connection, run_id=part.run_id, kind=part.kind, error=error)
+    await outbox.publish(conn, SYNC_FAILED, account_id=part.account_id, data=data)
 
 
 async def _publish_end(conn: Conn, run: Run | None) -> None:
@@ -201,8 +205,8 @@ async def abandon_part(conn: Conn, *, account_id: UUID, run_id: UUID, connection
     error = PartError(code="sync_failed", message=message)
     connection = await get_connection(conn, account_id=account_id, connection_id=connection_id)
     ended = await runs.finish_part(conn, part=part, state=PartState.FAILED, error=error)
-    data = sync_failed_data(connection, run_id=run_id, error=error)
-    await outbox.publish(conn, SYNC_FAILED, account_id=account_id, data=data)
+    if connection.disconnected_at is None:
+        await publish_failure(conn, connection=connection, part=part, error=error, is_scheduled=False)
     await _publish_end(conn, ended)
 
 

@@ -12,10 +12,6 @@ from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFai
 from builders.portfolio.registrars.records import Connection, Profile, Verification
 
 VERIFY_S = 20.0  # of the request that checks credentials, with its retries
-_ADDRESS_HINT = (
-    "The registrar wants this service's outgoing address on its list of allowed ones; the operator sees it on the "
-    "service's machine with `curl https://checkip.amazonaws.com`."
-)
 
 
 class _Unlimited:
@@ -47,13 +43,8 @@ async def verify(
             RegistrarFailure.UNAVAILABLE, hint=f"There was no response in {VERIFY_S:.0f} seconds."
         )
     except RegistrarFailed as failure:
-        return failure if failure.kind is not RegistrarFailure.IP_NOT_ALLOWED else _with_address(failure)
+        return failure
     return None
-
-
-def _with_address(failure: RegistrarFailed) -> RegistrarFailed:
-    hint = " ".join(filter(None, (failure.hint, _ADDRESS_HINT)))
-    return RegistrarFailed(failure.kind, hint=hint, code=failure.code)
 
 
 def describe_check(failure: RegistrarFailed | None, now: datetime) -> Verification:

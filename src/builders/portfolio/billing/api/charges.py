@@ -137,7 +137,12 @@ async def update_billing_charge(
     "/import",
     response_model=results.BillingImported,
     responses=problems(
-        *team.ACCESS_REFUSALS, registrars.ProviderNotFound, DomainNotFound, InFlight, HeavyRequestRunning
+        *team.ACCESS_REFUSALS,
+        registrars.ProviderNotFound,
+        registrars.ConnectionLimit,
+        DomainNotFound,
+        InFlight,
+        HeavyRequestRunning,
     ),
     dependencies=[heavy(above=LARGE_BODY)],
 )

@@ -89,6 +89,7 @@ class Cloudflare(Adapter):
         provider="cloudflare",
         label="Cloudflare Registrar",
         base_urls={Environment.LIVE: "https://api.cloudflare.com/client/v4"},
+        live_domains=("cloudflare.com",),
         credential_fields=(
             CredentialField(name="api_token", label="API token"),
             CredentialField(name="account_id", label="Account ID", is_secret=False),

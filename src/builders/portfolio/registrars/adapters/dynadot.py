@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, TypeAdapter
+from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter
 
 from builders.portfolio.registrars.adapter import Adapter, Flag, a_label
 from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, T, read
@@ -74,7 +74,7 @@ class _Info(BaseModel):
 
 
 class _Code(BaseModel):
-    auth_code: str
+    auth_code: str = Field(repr=False)
 
 
 class _Error(BaseModel):
@@ -104,6 +104,7 @@ class Dynadot(Adapter):
             Environment.LIVE: "https://api.dynadot.com",
             Environment.SANDBOX: "https://api-sandbox.dynadot.com",
         },
+        live_domains=("dynadot.com",),
         credential_fields=(
             CredentialField(name="api_key", label="API key"),
             CredentialField(name="api_secret", label="API secret"),

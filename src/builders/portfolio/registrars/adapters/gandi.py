@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, TypeAdapter
+from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter
 
 from builders.portfolio.registrars.adapter import Adapter, Flag, a_label, read_time
 from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, Query, T, read, require_success
@@ -54,7 +54,7 @@ class _Domain(BaseModel):
     autorenew: Annotated[Flag, BeforeValidator(_switch)] = None
     nameserver: _Nameserver | None = None  # in the list
     nameservers: tuple[str, ...] | None = None  # in the details
-    authinfo: str | None = None
+    authinfo: str | None = Field(default=None, repr=False)
 
 
 _DOMAINS = TypeAdapter(tuple[_Domain, ...])
@@ -71,6 +71,7 @@ class Gandi(Adapter):
             Environment.LIVE: "https://api.gandi.net/v5",
             Environment.SANDBOX: "https://api.sandbox.gandi.net/v5",
         },
+        live_domains=("gandi.net",),
         credential_fields=(CredentialField(name="token", label="Personal access token"),),
         capabilities=Capabilities(auth_code=AuthCodeDelivery.RETURNED, sandbox=True),
         quota=Quota(requests=300, window_s=60),

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from http import HTTPStatus
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from builders.portfolio.registrars.adapter import Adapter, Flag, Row, a_label, classify, read_time
 from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, Query, T, read, require_success
@@ -62,7 +62,7 @@ class _Domain(Row):
     locked: Flag = None
     privacy: Flag = None
     name_servers: tuple[str, ...] | None = None
-    auth_code: str | None = None
+    auth_code: str | None = Field(default=None, repr=False)
 
 
 class _Action(Row):
@@ -133,6 +133,7 @@ class GoDaddy(Adapter):
             Environment.LIVE: "https://api.godaddy.com",
             Environment.SANDBOX: "https://api.ote-godaddy.com",
         },
+        live_domains=("godaddy.com", "secureserver.net"),
         credential_fields=(
             CredentialField(name="api_key", label="API key"),
             CredentialField(name="api_secret", label="API secret"),
@@ -182,7 +183,9 @@ class GoDaddy(Adapter):
             page = await self._get("/v1/orders", _ORDERS, {**period, "offset": offset})
             for summary in page.orders:
                 order = await self._get(f"/v1/orders/{summary.order_id}", _ORDER)
-                yield [line for line in _lines(order) if since <= line.charged_on <= until]
+                lines = [line for line in _lines(order) if since <= line.charged_on <= until]
+                if lines:
+                    yield lines
             offset += len(page.orders)
             if not page.orders or offset >= page.pagination.total:
                 return

@@ -48,6 +48,7 @@ class Namecheap(Adapter):
             Environment.LIVE: "https://api.namecheap.com",
             Environment.SANDBOX: "https://api.sandbox.namecheap.com",
         },
+        live_domains=("namecheap.com",),
         credential_fields=(
             CredentialField(name="api_user", label="API user", is_secret=False),
             CredentialField(name="api_key", label="API key"),

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from builders.kit.values.money import Money
 from builders.portfolio.registrars.adapter import Adapter, Flag, Row, a_label, read_time
@@ -89,7 +89,7 @@ class _Transfer(Row):
 
 
 class _Code(Row):
-    auth_code: str
+    auth_code: str = Field(repr=False)
 
 
 _PAGE = TypeAdapter(_Page)
@@ -105,6 +105,7 @@ class NameCom(Adapter):
         provider="namecom",
         label="Name.com",
         base_urls={Environment.LIVE: "https://api.name.com", Environment.SANDBOX: "https://api.dev.name.com"},
+        live_domains=("name.com",),
         credential_fields=(
             CredentialField(name="username", label="Username", is_secret=False),
             CredentialField(name="api_token", label="API token"),
@@ -134,7 +135,9 @@ class NameCom(Adapter):
         """Yield the items of the successful orders of the period; a refunded item is a second line."""
         async for page in self._pages("/core/v1/orders"):
             lines = [line for order in page.orders if order.status == "success" for line in _lines(order)]
-            yield [line for line in lines if since <= line.charged_on <= until]
+            lines = [line for line in lines if since <= line.charged_on <= until]
+            if lines or not page.orders:
+                yield lines
 
     async def get_auth_code(self, domain: str) -> AuthCode:
         """Return the authorization code."""

@@ -54,6 +54,7 @@ class NameSilo(Adapter):
             Environment.LIVE: "https://www.namesilo.com/api",
             Environment.SANDBOX: "https://sandbox.namesilo.com/api",
         },
+        live_domains=("namesilo.com",),
         credential_fields=(CredentialField(name="api_key", label="API key"),),
         capabilities=Capabilities(
             auto_renew=False,
@@ -106,11 +107,13 @@ class NameSilo(Adapter):
                 continue
             details = await self._call("orderDetails", order_number=number)
             rows = enumerate(details.iterfind("order_details"), start=1)
-            yield [
+            lines = [
                 line
                 for n, each in rows
                 for line in _lines(each, order_id=number, line_id=str(n), on=charged_at.date())
             ]
+            if lines:
+                yield lines
 
     async def get_auth_code(self, domain: str) -> AuthCode:
         """Have the code sent to the administrative contact."""

@@ -83,6 +83,7 @@ class Ovh(Adapter):
         provider="ovh",
         label="OVHcloud",
         base_urls={Environment.LIVE: "https://eu.api.ovh.com/1.0"},
+        live_domains=("ovh.com", "ovhcloud.com", "kimsufi.com", "soyoustart.com"),
         credential_fields=(
             CredentialField(name="application_key", label="Application key", is_secret=False),
             CredentialField(name="application_secret", label="Application secret"),
@@ -133,7 +134,9 @@ class Ovh(Adapter):
                 _line(bill, line_id, await self._get(f"/me/bill/{number}/details/{line_id}", _LINE))
                 for line_id in details
             ]
-            yield [line for line in lines if since <= line.charged_on <= until]
+            lines = [line for line in lines if since <= line.charged_on <= until]
+            if lines:
+                yield lines
 
     async def get_auth_code(self, domain: str) -> AuthCode:
         """Return the authorization code."""

@@ -68,6 +68,7 @@ class Porkbun(Adapter):
         provider="porkbun",
         label="Porkbun",
         base_urls={Environment.LIVE: "https://api.porkbun.com/api/json/v3"},
+        live_domains=("porkbun.com",),
         credential_fields=(
             CredentialField(name="api_key", label="API key"),
             CredentialField(name="secret_api_key", label="Secret API key"),

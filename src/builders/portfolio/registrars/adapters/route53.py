@@ -9,11 +9,11 @@ from typing import Annotated
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, TypeAdapter
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter
 from pydantic.alias_generators import to_pascal
 from pydantic_core import to_json
 
-from builders.portfolio.registrars.adapter import Adapter, a_label
+from builders.portfolio.registrars.adapter import Adapter, a_label, bounded
 from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, T, read
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
@@ -99,7 +99,7 @@ class _Operations(_Members):
 
 
 class _Code(_Members):
-    auth_code: str
+    auth_code: str = Field(repr=False)
 
 
 class _Error(BaseModel):
@@ -124,6 +124,7 @@ class Route53(Adapter):
         provider="route53",
         label="Amazon Route 53",
         base_urls={Environment.LIVE: "https://route53domains.us-east-1.amazonaws.com"},
+        live_domains=("us-east-1.amazonaws.com", "us-east-1.api.aws"),
         credential_fields=(
             CredentialField(name="access_key_id", label="Access key ID", is_secret=False),
             CredentialField(name="secret_access_key", label="Secret access key"),
@@ -159,7 +160,9 @@ class Route53(Adapter):
         }
         while True:
             page = await self._call("ViewBilling", _BILLS, members)
-            yield [line for line in map(_line, page.billing_records) if since <= line.charged_on <= until]
+            lines = [line for line in map(_line, page.billing_records) if since <= line.charged_on <= until]
+            if lines or not page.billing_records:
+                yield lines
             if not page.next_page_marker:
                 return
             members["Marker"] = page.next_page_marker
@@ -171,14 +174,8 @@ class Route53(Adapter):
 
     async def find_transfer(self, domain: str) -> HeldTransfer | None:
         """Return the latest transfer of the domain among the operations of the account."""
-        members: dict[str, object] = {"MaxItems": _PER_PAGE, "Type": ["TRANSFER_IN_DOMAIN", "TRANSFER_OUT_DOMAIN"]}
-        found: list[_Operation] = []
-        while True:
-            page = await self._call("ListOperations", _OPERATIONS, members)
-            found += [each for each in page.operations if a_label(each.domain_name or "") == domain]
-            if not page.next_page_marker:
-                break
-            members["Marker"] = page.next_page_marker
+        pages = [page async for page in bounded(self._list_transfers())]
+        found = [each for page in pages for each in page if a_label(each.domain_name or "") == domain]
         if not found:
             return None
         latest = max(found, key=lambda each: each.submitted_date or datetime.min.replace(tzinfo=UTC))
@@ -190,6 +187,15 @@ class Route53(Adapter):
             started_at=latest.submitted_date,
             message=latest.message,
         )
+
+    async def _list_transfers(self) -> AsyncIterator[Sequence[_Operation]]:
+        members: dict[str, object] = {"MaxItems": _PER_PAGE, "Type": ["TRANSFER_IN_DOMAIN", "TRANSFER_OUT_DOMAIN"]}
+        while True:
+            page = await self._call("ListOperations", _OPERATIONS, members)
+            yield page.operations
+            if not page.next_page_marker:
+                return
+            members["Marker"] = page.next_page_marker
 
     async def set_auto_renew(self, domain: str, *, enabled: bool) -> None:
         """Switch automatic renewal on or off."""

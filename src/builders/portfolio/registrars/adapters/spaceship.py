@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 from pydantic_core import to_json
 
 from builders.portfolio.registrars.adapter import Adapter, Flag, Row, a_label, read_time
@@ -72,7 +72,7 @@ class _Transfer(Row):
 
 
 class _Code(Row):
-    auth_code: str
+    auth_code: str = Field(repr=False)
     expires: str | None = None
 
 
@@ -89,6 +89,7 @@ class Spaceship(Adapter):
         provider="spaceship",
         label="Spaceship",
         base_urls={Environment.LIVE: "https://spaceship.dev/api/v1"},
+        live_domains=("spaceship.dev", "spaceship.com"),
         credential_fields=(
             CredentialField(name="api_key", label="API key"),
             CredentialField(name="api_secret", label="API secret"),

@@ -1,6 +1,7 @@
 """/v1/portfolio/registrars/inventory."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from fastapi import Depends, Query
 
@@ -10,15 +11,17 @@ from builders.kit.http.body_limits import large_body_limit
 from builders.kit.http.callers import Caller, needs
 from builders.kit.http.heavy_requests import LARGE_BODY, HeavyRequestRunning, heavy
 from builders.kit.http.idempotency import InFlight
+from builders.kit.http.media_types import RAW_MEMBERS
 from builders.kit.http.pagination import PageQuery
 from builders.kit.http.routes import Router
+from builders.portfolio.domain_files.records import DateNotation
 from builders.portfolio.registrars import (
     inventory_import_replies,
     inventory_replies,
     inventory_schemas,
     service as registrars,
 )
-from builders.portfolio.registrars.inventory_records import InventoryFilters
+from builders.portfolio.registrars.inventory_records import ImportMode, InventoryFilters
 from builders.portfolio.team import service as team
 from builders.portfolio.team.records import Permission
 
@@ -44,6 +47,30 @@ def inventory_filters(
     return InventoryFilters(
         provider=None if provider is None else provider.strip().lower(), matched=matched, stale=stale
     )
+
+
+def file_options(
+    provider: Annotated[str | None, Query(max_length=80, description=inventory_schemas.PROVIDER)] = None,
+    connection: Annotated[str | None, Query(max_length=80, description=inventory_schemas.CONNECTION)] = None,
+    mode: Annotated[ImportMode | None, Query(description=inventory_schemas.MODE)] = None,
+    add_to_portfolio: Annotated[bool | None, Query(description=inventory_schemas.ADD)] = None,
+    format: Annotated[  # noqa: A002 - its name in the query
+        inventory_schemas.FormatName | None, Query(description=inventory_schemas.FORMAT)
+    ] = None,
+    date_order: Annotated[DateNotation | None, Query(description=inventory_schemas.DATE_ORDER)] = None,
+    dry_run: Annotated[bool | None, Query(description=inventory_schemas.DRY_RUN)] = None,
+) -> Mapping[str, Any]:
+    """Return the options of the query, for a body of type text/csv; with JSON they count before its members."""
+    options = {
+        "provider": provider,
+        "connection": connection,
+        "mode": mode,
+        "add_to_portfolio": add_to_portfolio,
+        "format": format,
+        "date_order": date_order,
+        "dry_run": dry_run,
+    }
+    return {name: value for name, value in options.items() if value is not None}
 
 
 @router.get(
@@ -73,23 +100,28 @@ async def list_registrar_inventory(
         registrars.ProviderNotFound,
         registrars.NotConnected,
         registrars.ConnectionAmbiguous,
+        registrars.ConnectionLimit,
         HeavyRequestRunning,
         InFlight,
     ),
     dependencies=[large_body_limit(MAX_BYTES), heavy(above=LARGE_BODY)],
+    openapi_extra={RAW_MEMBERS: {"text/csv": "csv"}},
 )
 async def import_registrar_inventory(
     body: inventory_schemas.InventoryImportCreate,
     caller: Writer,
     conn: Tx,
+    options: Annotated[Mapping[str, Any], Depends(file_options)],
     portfolio: team.PortfolioAccount = None,
 ) -> inventory_import_replies.InventoryImportReply:
     """Import the list of domains of a registrar, such as one without an API, into the inventory.
 
-    Send a CSV file as text, rows, or names: up to 10,000. A bad row is refused alone. Domains of the portfolio are
-    updated as by a sync: the expiry and auto-renew become those of the list, other fields are filled in. The same
-    list again changes nothing. `manual:NAME` stands for any registrar, and is connected by its first import.
+    Send JSON with a CSV file as text, rows, or names; or the file as a body of type `text/csv` with `provider` and
+    the other options in the query: up to 10 MB and 10,000 rows. A bad row is refused alone. Domains of the
+    portfolio are updated as by a sync: the expiry and auto-renew become those of the list, other fields are filled
+    in. The same list again changes nothing. `manual:NAME` stands for any registrar, and is connected by its first
+    import.
     """
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
-    made = await registrars.import_inventory(conn, account_id=access.portfolio_id, new=body.new_import())
+    made = await registrars.import_inventory(conn, account_id=access.portfolio_id, new=body.new_import(options))
     return inventory_import_replies.import_reply(made)

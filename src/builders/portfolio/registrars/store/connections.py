@@ -34,6 +34,10 @@ LIST_OF_PROVIDERS = f"""
     WHERE account_id = %(account_id)s AND provider = ANY(%(providers)s::text[]) AND disconnected_at IS NULL
     ORDER BY provider, created_at, id
 """  # noqa: S608 - of constants
+# Of two that connect at once, the second one counts what the first one has connected.
+LOCK_PORTFOLIO = """
+    SELECT pg_advisory_xact_lock(hashtextextended('portfolio_registrars ' || %(account_id)s::uuid, 0))
+"""
 FIND = f"""
     SELECT {COLUMNS} FROM portfolio_registrars_connections WHERE account_id = %(account_id)s AND id = %(id)s
 """  # noqa: S608 - of constants
@@ -128,6 +132,11 @@ async def list_of_providers(
     """Return the connections to these registrars, in the same order."""
     row = {"account_id": account_id, "providers": list(providers)}
     return await (await _cursor(conn, now).execute(LIST_OF_PROVIDERS, row)).fetchall()
+
+
+async def lock_portfolio(conn: Conn, *, account_id: UUID) -> None:
+    """Let nobody else connect a registrar to the portfolio until the transaction ends."""
+    await conn.execute(LOCK_PORTFOLIO, {"account_id": account_id})
 
 
 async def find(conn: Conn, *, account_id: UUID, connection_id: UUID, now: datetime) -> Connection | None:

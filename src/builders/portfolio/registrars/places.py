@@ -1,0 +1,68 @@
+"""How many jobs of a worker may wait for one registrar, or work for one portfolio, at once.
+
+A registrar that hangs takes these places alone: the others of the lane stay free (`queue.EXTERNAL_CONCURRENCY`).
+"""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from datetime import timedelta
+from uuid import UUID
+
+from procrastinate import JobContext
+
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
+from builders.portfolio.registrars.connections import get_connection
+
+PLACES = 8  # of one registrar, and of one portfolio
+RETRY_AFTER = timedelta(seconds=15)  # of a job without a place
+
+
+class Places:
+    """The places that jobs of a worker have taken."""
+
+    def __init__(self) -> None:
+        self._taken = Counter[str]()
+
+    @contextmanager
+    def take(self, *names: str) -> Iterator[bool]:
+        """Take a place of each name until the end of the block; yield False when one of them has none left."""
+        is_free = all(self._taken[each] < PLACES for each in names)
+        taken = names if is_free else ()
+        self._taken.update(taken)
+        try:
+            yield is_free
+        finally:
+            self._taken.subtract(taken)
+            self._taken = +self._taken  # without those that are zero
+
+
+@asynccontextmanager
+async def _open_places(settings: Settings) -> AsyncIterator[Places]:
+    del settings
+    yield Places()
+
+
+@asynccontextmanager
+async def take_place(
+    context: JobContext, *, account_id: UUID, run_id: UUID, connection_id: UUID
+) -> AsyncIterator[bool]:
+    """Take the place of the job of a part until the end of the block; without one, enqueue the job again."""
+    places = await queue.get_shared(context, _open_places)
+    async with queue.database(context).connection() as conn:
+        connection = await get_connection(conn, account_id=account_id, connection_id=connection_id)
+    with places.take(str(account_id), connection.base_url or connection.provider) as is_free:
+        if not is_free:
+            name = context.job.task_name
+            target = {"account_id": str(account_id), "run_id": str(run_id), "connection_id": str(connection_id)}
+            async with queue.database(context).transaction() as conn:
+                await queue.defer_after(
+                    conn,
+                    name,
+                    delay=RETRY_AFTER,
+                    once=f"{name} {run_id} {connection_id}",
+                    lane=queue.EXTERNAL,
+                    **target,
+                )
+        yield is_free
