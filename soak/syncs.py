@@ -2,9 +2,9 @@
 
     script/soak syncs [--domains 50000] [--kills 10] [--seed N]
 
-Four fake registrars hold the domains. One worker first syncs a quarter, then a half, then all of them. Then workers
-that are killed sync the domains of a portfolio and the charges of another one; the result must equal that of a
-portfolio synced without kills.
+Four fake registrars hold the domains. One worker first syncs a quarter, then a half, then all of them. Then the
+domains of a portfolio, and the charges of another one, are synced by workers that are killed; the result must
+equal that of a portfolio synced without kills.
 """
 
 import argparse
@@ -67,7 +67,11 @@ async def kill(setup: Setup, sync: Sync, kills: int, random_source: random.Rando
     with setup.worker():
         undisturbed_run = await setup.wait(await sync.start(undisturbed), 300)
     total = _sum(undisturbed_run, sync)
-    points, run, killed = sorted(random_source.uniform(0, total) for _ in range(kills)), await sync.start(disturbed), 0
+    points, run, killed = (
+        sorted(random_source.uniform(0, total) for _ in range(kills)),
+        await sync.start(disturbed),
+        0,
+    )
     while run.finished_at is None:
         with setup.worker():
             claims = [each.claim for each in run.parts]
@@ -121,10 +125,15 @@ def main() -> int:
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else random.randrange(10**6)  # noqa: S311
     print(f"seed {seed}", flush=True)
-    with fixtures.database() as (folder, conninfo), FakeServer() as fakes:
+    with fixtures.temporary_database() as (folder, conninfo), FakeServer() as fakes:
         random_source = random.Random(seed)  # noqa: S311
         is_right = asyncio.run(
-            soak(Setup(folder, conninfo, fakes), count=options.domains, kills=options.kills, random_source=random_source)
+            soak(
+                Setup(folder, conninfo, fakes),
+                count=options.domains,
+                kills=options.kills,
+                random_source=random_source,
+            )
         )
     return 0 if is_right else 1
 
