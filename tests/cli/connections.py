@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
-import pytest
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.server import ServerState
@@ -100,14 +99,12 @@ class Server:
 @asynccontextmanager
 async def serving(app: ASGIApp, *, kind: type[protocol.Protocol] | None = None) -> AsyncIterator[Server]:
     """A server of the application."""
-    with pytest.MonkeyPatch.context() as patch, clock.moved(timedelta()):
-        if kind is None:
-            patch.setattr(protocol, "CHECK_S", 3600.0)
+    with clock.moved(timedelta()):
         config = uvicorn.Config(
             app, ws="none", log_config=None, access_log=False, server_header=False, timeout_keep_alive=IDLE_S
         )
         config.load()
-        state, made_by = ServerState(), kind or protocol.bounded(BODY_LIMIT)
+        state, made_by = ServerState(), kind or protocol.bounded(BODY_LIMIT, check_s=3600)
 
         def made() -> asyncio.Protocol:
             return made_by(config=config, server_state=state, app_state={})

@@ -44,11 +44,11 @@ async def test_a_client_that_does_not_read_a_response_is_aborted() -> None:
         await server.until(lambda _: True, count=0)
 
 
-async def test_beyond_what_may_be_unread_the_longest_unread_is_aborted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protocol, "UNREAD_BYTES", 200_000)  # 64 to 128 KiB of each are unread when it is noticed
+async def test_beyond_what_may_be_unread_the_longest_unread_is_aborted() -> None:
+    limit = 200_000  # 64 to 128 KiB of each are unread when it is noticed
     paused: list[protocol.Protocol] = []
 
-    class Noting(protocol.bounded(1024)):  # type: ignore[misc] # a class that is made for each process
+    class Noting(protocol.bounded(1024, max_unread_bytes=limit)):  # type: ignore[misc] # a class that is made for each process
         def pause_writing(self) -> None:
             paused.append(self)
             super().pause_writing()

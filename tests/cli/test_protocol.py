@@ -33,10 +33,11 @@ async def test_a_connection_that_sends_nothing_is_closed() -> None:
         assert await ended(reader) == b""
 
 
-async def test_the_server_looks_at_its_connections_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protocol, "CHECK_S", 0.01)
-    monkeypatch.setattr(protocol, "HEAD_S", 0.01)
-    async with serving(hasty, kind=protocol.bounded(1)) as server, server.connect() as (reader, writer):
+async def test_the_server_looks_at_its_connections_by_itself() -> None:
+    async with (
+        serving(hasty, kind=protocol.bounded(1, check_s=0.01, head_s=0.01)) as server,
+        server.connect() as (reader, writer),
+    ):
         writer.write(b"G")
         assert await ended(reader) == b""
 

@@ -41,9 +41,9 @@ async def test_ten_thousand_mistyped_keys_leave_no_trace(authenticator: Authenti
 
 
 async def test_a_flood_of_made_up_keys_is_forgotten_but_for_the_newest(
-    alice: Person, authenticator: Authenticator, monkeypatch: pytest.MonkeyPatch
+    alice: Person, authenticator: Authenticator
 ) -> None:
-    monkeypatch.setattr(authenticators, "MAX_CACHED", 20)
+    authenticator.max_cached = 20
     good = Credential("api_key", alice.key)
     caller = await authenticator(good, fresh=False)
     flood = [keys.generate_secret(KeyKind.LIVE).text for _ in range(100)]
@@ -56,10 +56,8 @@ async def test_a_flood_of_made_up_keys_is_forgotten_but_for_the_newest(
     assert await authenticator(good, fresh=False) is caller  # remembered through the flood
 
 
-async def test_the_oldest_accepted_keys_are_evicted_first(
-    alice: Person, authenticator: Authenticator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(authenticators, "MAX_CACHED", 3)
+async def test_the_oldest_accepted_keys_are_evicted_first(alice: Person, authenticator: Authenticator) -> None:
+    authenticator.max_cached = 3
     secrets = [(await mint(alice))["secret"] for _ in range(5)]
     for secret in secrets:
         await authenticator(Credential("api_key", secret), fresh=False)

@@ -21,13 +21,9 @@ async def test_an_account_and_its_sandbox_account_have_the_same_real_account(
 
 
 async def test_the_cache_is_bounded(database: Database, alice: Person, bob: Person) -> None:
-    before = accounts.MAX_CACHED
-    accounts.MAX_CACHED = 1
-    try:
-        async with database.connection() as conn:
-            for each in (alice, bob, alice):
-                found = await identity.find_real_accounts(conn, account_ids=[each.account.sandbox_id])
-                assert found == {each.account.sandbox_id: each.account.id}
-        assert len(accounts._real_ids) == 1
-    finally:
-        accounts.MAX_CACHED = before
+    async with database.connection() as conn:
+        for each in (alice, bob, alice):
+            wanted = [each.account.sandbox_id]
+            found = await identity.find_real_accounts(conn, account_ids=wanted, max_cached=1)
+            assert found == {each.account.sandbox_id: each.account.id}
+    assert len(accounts._real_ids) == 1

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from builders.invoices import service as invoices, timeline
+from builders.invoices import service as invoices
 from builders.invoices.records import InvoiceStatus, Stage
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
@@ -89,14 +89,11 @@ async def test_what_comes_late_leaves_the_days_between(conn: Conn, database: Dat
     assert await names(conn, alice) == STEPS
 
 
-async def test_more_than_a_batch_is_taken(
-    database: Database, alice: Person, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(timeline, "BATCH", 2)
+async def test_more_than_a_batch_is_taken(database: Database, alice: Person) -> None:
     for _ in range(5):
         await make_invoice(database, account_id=alice.account.id)
     clock.move(DUE)
-    assert await invoices.advance(database) == 5
+    assert await invoices.advance(database, batch_size=2) == 5
 
 
 async def test_what_is_paid_is_left_in_peace(conn: Conn, database: Database, alice: Person) -> None:

@@ -11,7 +11,6 @@ from builders.app import Service
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseUnavailable
 from builders.kit.values import ids
-from builders.webhooks import feed
 from builders.webhooks.events import WEBHOOK_DELETED
 from builders.webhooks.feed import FeedWaiters
 from builders.webhooks.store import feed as store
@@ -83,7 +82,7 @@ async def test_a_wait_without_events_ends_with_an_empty_page(alice: Person, data
 async def test_a_waiting_reader_holds_no_connection(
     alice: Person, database: Database, waiters: FeedWaiters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed, "POLL_INTERVAL_S", 3600)
+    monkeypatch.setattr(waiters, "poll_interval_s", 3600)
     cursor = await seek_end(alice, database)
     held = database.held
     tasks = [await waiting(alice, cursor, waiters) for _ in range(3)]
@@ -102,7 +101,7 @@ async def test_a_waiting_reader_holds_no_connection(
 async def test_more_waiting_readers_of_an_account_than_allowed_are_429(
     alice: Person, bob: Person, database: Database, waiters: FeedWaiters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed, "MAX_ACCOUNT_WAITERS", 2)
+    monkeypatch.setattr(waiters, "max_account_waiters", 2)
     cursor, other = await seek_end(alice, database), await seek_end(bob, database)
     tasks = [await waiting(alice, cursor, waiters) for _ in range(2)]
     tasks.append(await waiting(bob, other, waiters))
@@ -120,7 +119,7 @@ async def test_more_waiting_readers_of_an_account_than_allowed_are_429(
 async def test_more_waiting_readers_of_a_process_than_allowed_are_503(
     alice: Person, bob: Person, database: Database, waiters: FeedWaiters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed, "MAX_WAITERS", 1)
+    monkeypatch.setattr(waiters, "max_waiters", 1)
     cursor, other = await seek_end(alice, database), await seek_end(bob, database)
     task = await waiting(alice, cursor, waiters)
     refused = await bob.get(PATH, params={"cursor": other, "wait": 20})
@@ -191,7 +190,7 @@ async def test_an_unavailable_database_is_queried_again(
     own: FeedWaiters, alice: Person, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await seek_end(alice, database)
-    monkeypatch.setattr(feed, "POLL_INTERVAL_S", 0.01)
+    own.poll_interval_s = 0.01
     real, failures = store.list_heads, [DatabaseUnavailable("away"), DatabaseUnavailable("away")]
 
     async def list_heads(conn: Any, *, account_ids: Any) -> Any:

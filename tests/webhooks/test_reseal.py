@@ -79,7 +79,7 @@ async def test_after_resealing_the_old_secret_key_is_not_needed(
     Webhook(made["signing_secret"]).verify(receiver.body.decode(), dict(receiver.head))
 
 
-@pytest.mark.parametrize("at_once", [1, 2, 200])
+@pytest.mark.parametrize("batch_size", [1, 2, 200])
 async def test_current_and_previous_secrets_are_resealed(
     alice: Person,
     bob: Person,
@@ -88,10 +88,8 @@ async def test_current_and_previous_secrets_are_resealed(
     keyring: Keyring,
     rotated: Keyring,
     old: str,
-    at_once: int,
-    monkeypatch: pytest.MonkeyPatch,
+    batch_size: int,
 ) -> None:
-    monkeypatch.setattr(signing, "RESEAL_BATCH", at_once)
     both, over, bobs = await create(alice), await create(alice), await create(bob)
     new = {each["id"]: await rotate(alice, each, overlap_hours=hours) for each, hours in ((both, 9), (over, 1))}
     await age(conn, old, alice, both, keyring, "secret", "old_secret")
@@ -99,7 +97,7 @@ async def test_current_and_previous_secrets_are_resealed(
     await age(conn, old, bob, bobs, keyring, "secret")
     clock.move(timedelta(hours=2))
 
-    assert (await webhooks.reseal_secrets(database, keyring=rotated)).renewed == 4
+    assert (await webhooks.reseal_secrets(database, keyring=rotated, batch_size=batch_size)).renewed == 4
     expected = [new[both["id"]]["signing_secret"], both["signing_secret"]]
     assert await kept(conn, keyring, alice, both) == expected
     assert await kept(conn, keyring, bob, bobs) == [bobs["signing_secret"], None]

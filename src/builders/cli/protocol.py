@@ -112,7 +112,9 @@ def _discard(data: bytes) -> None:
 class _Watch:
     """The one timer of all connections of a process, and the bytes that their clients leave unread."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, check_s: float, max_unread_bytes: int) -> None:
+        self._check_s = check_s
+        self._max_unread_bytes = max_unread_bytes
         self._timer: asyncio.TimerHandle | None = None
         self._unread: dict[Protocol, int] = {}  # from the longest unread on
         self._unread_bytes = 0
@@ -120,19 +122,19 @@ class _Watch:
     def start(self, loop: asyncio.AbstractEventLoop, connections: Collection[Any]) -> None:
         """Look at the connections each second for as long as there are any."""
         if self._timer is None:
-            self._timer = loop.call_later(CHECK_S, self._check, loop, connections)
+            self._timer = loop.call_later(self._check_s, self._check, loop, connections)
 
     def _check(self, loop: asyncio.AbstractEventLoop, connections: Collection["Protocol"]) -> None:
         now = clock.monotonic()
         for each in tuple(connections):
             each.check(now)
-        self._timer = loop.call_later(CHECK_S, self._check, loop, connections) if connections else None
+        self._timer = loop.call_later(self._check_s, self._check, loop, connections) if connections else None
 
     def add_unread(self, connection: "Protocol", size: int) -> None:
         """Count what a client has not read; beyond the limit end the connections that have been unread longest."""
         self._unread[connection] = size
         self._unread_bytes += size
-        while self._unread_bytes > UNREAD_BYTES:
+        while self._unread_bytes > self._max_unread_bytes:
             longest = next(iter(self._unread))
             self.remove_unread(longest)
             longest.loop.call_soon(longest.transport.abort)
@@ -147,6 +149,7 @@ class Protocol(HttpToolsProtocol):
 
     message_bytes: ClassVar[int]  # of one request
     large_bytes: ClassVar[Mapping[str, int]]  # of one request to a path whose bodies may be larger
+    head_s: ClassVar[float]  # from the first byte of a head to its last
     watch: ClassVar[_Watch]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # uvicorn's own
@@ -245,7 +248,7 @@ class Protocol(HttpToolsProtocol):
                 self.transport.close()
 
     def _patience_s(self) -> float:
-        return {_IDLE: self.timeout_keep_alive, _HEAD: HEAD_S, _BODY: STALLED_S, _REST: REST_S}[self._phase]
+        return {_IDLE: self.timeout_keep_alive, _HEAD: self.head_s, _BODY: STALLED_S, _REST: REST_S}[self._phase]
 
     def _is_waiting_for_us(self) -> bool:
         """Return whether the application has not answered, or does not take the body yet."""
@@ -282,8 +285,16 @@ class Protocol(HttpToolsProtocol):
         self.transport.write(b"".join([STATUS_LINE[problem.status], *lines, b"\r\n", bytes(response.body)]))
 
 
-def bounded(body_limit: int, large_bodies: Mapping[str, int] | None = None) -> type[Protocol]:
+def bounded(
+    body_limit: int,
+    large_bodies: Mapping[str, int] | None = None,
+    *,
+    check_s: float = CHECK_S,
+    head_s: float = HEAD_S,
+    max_unread_bytes: int = UNREAD_BYTES,
+) -> type[Protocol]:
     """Return the protocol of a process whose request bodies have at most so many bytes, by path where larger."""
     large = {path: HEAD_BYTES + FRAMING * limit for path, limit in (large_bodies or {}).items()}
-    members = {"message_bytes": HEAD_BYTES + FRAMING * body_limit, "large_bytes": large, "watch": _Watch()}
-    return type("Bounded", (Protocol,), members)
+    watch = _Watch(check_s=check_s, max_unread_bytes=max_unread_bytes)
+    members = {"message_bytes": HEAD_BYTES + FRAMING * body_limit, "large_bytes": large, "watch": watch}
+    return type("Bounded", (Protocol,), {**members, "head_s": head_s})

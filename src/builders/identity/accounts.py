@@ -138,7 +138,9 @@ async def change_email(conn: Conn, *, account_id: UUID, email: str) -> None:
     await outbox.publish(conn, EMAIL_VERIFIED, account_id=account_id, data=verified)
 
 
-async def find_real_accounts(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, UUID]:
+async def find_real_accounts(
+    conn: Conn, *, account_ids: Collection[UUID], max_cached: int = MAX_CACHED
+) -> Mapping[UUID, UUID]:
     """Return the real account of each: the owner of a sandbox account, or the account itself. Omit unknown ids.
 
     Every event that leaves the service needs it, and it never changes: it is cached.
@@ -149,7 +151,7 @@ async def find_real_accounts(conn: Conn, *, account_ids: Collection[UUID]) -> Ma
         read = await store.list_real_accounts(conn, account_ids=missing)
         found.update(read)
         _real_ids.update(read)
-        while len(_real_ids) > MAX_CACHED:
+        while len(_real_ids) > max_cached:
             _real_ids.popitem(last=False)
     return found
 

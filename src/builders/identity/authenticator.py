@@ -113,8 +113,16 @@ class _CacheEntry:
 class Authenticator:
     """Find the callers of credentials, for one process. Without `tokens` only API keys are accepted."""
 
-    def __init__(self, database: Database, *, cache_s: float, tokens: TokenAuthenticator | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        cache_s: float,
+        tokens: TokenAuthenticator | None = None,
+        max_cached: int = MAX_CACHED,
+    ) -> None:
         self._database = database
+        self.max_cached = max_cached
         self._cache_s = cache_s
         self._tokens = tokens
         # Two caches: a flood of random keys evicts no accepted one.
@@ -201,7 +209,7 @@ class Authenticator:
         now = clock.monotonic()
         if now < self._audited.get(key_id, 0.0):
             return
-        if len(self._audited) >= MAX_CACHED:
+        if len(self._audited) >= self.max_cached:
             del self._audited[next(iter(self._audited))]
         self._audited[key_id] = now + REFUSAL_INTERVAL.total_seconds()
         about = {"key_id": str(key_id), "reason": "expired"}
@@ -228,7 +236,7 @@ class Authenticator:
         self._accepted.pop(digest, None)
         self._refused.pop(digest, None)
         cache = self._refused if entry.caller is None else self._accepted
-        if len(cache) >= MAX_CACHED:
+        if len(cache) >= self.max_cached:
             del cache[next(iter(cache))]  # the oldest
         cache[digest] = entry
 

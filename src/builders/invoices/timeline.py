@@ -30,33 +30,33 @@ STEPS: Sequence[tuple[Stage, timedelta, Event]] = (
 )
 
 
-async def advance(database: Database) -> int:
+async def advance(database: Database, *, batch_size: int = BATCH) -> int:
     """Execute all steps that are due and publish their events; return the number of steps. Idempotent."""
     now, count = clock.now(), 0
     for stage, after, event in STEPS:
-        found = BATCH
-        while found == BATCH:
+        found = batch_size
+        while found == batch_size:
             async with database.transaction() as conn:
-                found = await _advance_stage(conn, stage=stage, due=now - after, event=event)
+                found = await _advance_stage(conn, stage=stage, due=now - after, event=event, limit=batch_size)
             count += found
-    found = BATCH
-    while found == BATCH:
+    found = batch_size
+    while found == batch_size:
         async with database.transaction() as conn:
-            found = await _mark_uncollectible(conn, now=now)
+            found = await _mark_uncollectible(conn, now=now, limit=batch_size)
         count += found
     return count
 
 
-async def _advance_stage(conn: Conn, *, stage: Stage, due: datetime, event: Event) -> int:
+async def _advance_stage(conn: Conn, *, stage: Stage, due: datetime, event: Event, limit: int) -> int:
     changed = await store.advance_stage(
-        conn, before=Stage(stage - 1), after=stage, due=due, late=due - TOLERANCE, limit=BATCH
+        conn, before=Stage(stage - 1), after=stage, due=due, late=due - TOLERANCE, limit=limit
     )
     return await _publish(conn, event, changed)
 
 
-async def _mark_uncollectible(conn: Conn, *, now: datetime) -> int:
+async def _mark_uncollectible(conn: Conn, *, now: datetime, limit: int) -> int:
     changed = await store.mark_due_uncollectible(
-        conn, before=Stage.GRACE_ENDED, due=now - UNCOLLECTIBLE_AFTER, now=now, limit=BATCH
+        conn, before=Stage.GRACE_ENDED, due=now - UNCOLLECTIBLE_AFTER, now=now, limit=limit
     )
     return await _publish(conn, INVOICE_UNCOLLECTIBLE, changed)
 

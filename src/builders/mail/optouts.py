@@ -70,15 +70,13 @@ async def delete(conn: Conn, keyring: Keyring, *, address: str, topic: Topic) ->
     await store.delete_optout(conn, hashes=keyring.hashes(_LIST, _hashed_text(address, topic)))
 
 
-async def rehash(database: Database, keyring: Keyring) -> Resealed:
+async def rehash(database: Database, keyring: Keyring, *, batch_size: int) -> Resealed:
     """Hash and seal opt-outs again by the first secret, where another one did."""
     done: list[bool | None] = []
     after: bytes | None = b""
     while after is not None:
         async with database.transaction() as conn:
-            batch = await store.list_stale_optouts(
-                conn, header=keyring.seal_header, after=after, limit=REHASH_BATCH
-            )
+            batch = await store.list_stale_optouts(conn, header=keyring.seal_header, after=after, limit=batch_size)
             done += [await _rehash(conn, keyring, each) for each in batch]
         after = batch[-1].hash if batch else None
     return Resealed(renewed=done.count(True), lost=done.count(None))

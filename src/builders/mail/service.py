@@ -164,6 +164,8 @@ async def subscribe(conn: Conn, *, keyring: Keyring, address: str, topic: Topic)
     await optouts.delete(conn, keyring, address=address, topic=topic)
 
 
-async def rehash_optouts(database: Database, *, keyring: Keyring) -> Resealed:
+async def rehash_optouts(
+    database: Database, *, keyring: Keyring, batch_size: int = optouts.REHASH_BATCH
+) -> Resealed:
     """Protect the opt-outs by the first secret, so that older secrets can be removed; can be repeated."""
-    return await optouts.rehash(database, keyring)
+    return await optouts.rehash(database, keyring, batch_size=batch_size)

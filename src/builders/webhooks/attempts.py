@@ -66,13 +66,13 @@ MAX_RESEND_AGE = RETENTION - timedelta(
 _log = log.get_logger()
 
 
-async def send_claim(outbound: Outbound, keyring: Keyring, claim: Claim) -> Result:
-    """Send a claimed delivery once; return within TOTAL_S whatever the receiver does."""
+async def send_claim(outbound: Outbound, keyring: Keyring, claim: Claim, *, total_s: float = TOTAL_S) -> Result:
+    """Send a claimed delivery once; return within `total_s` whatever the receiver does."""
     started_at, started = clock.now(), clock.monotonic()
     response: Response | None = None
     error: str | None = None
     try:
-        response = await _request(outbound, keyring, claim)
+        response = await _request(outbound, keyring, claim, total_s=total_s)
     except OutboundFailed as failed:
         error = failed.kind.value
     except Unsealable:
@@ -102,7 +102,7 @@ def internal_failure(claim: Claim) -> Result:
     return result_of(claim, attempt, retry_after=None, now=now)
 
 
-async def _request(outbound: Outbound, keyring: Keyring, claim: Claim) -> Response:
+async def _request(outbound: Outbound, keyring: Keyring, claim: Claim, *, total_s: float) -> Response:
     rendered = signing.render_request(
         keyring,
         claim,
@@ -117,7 +117,7 @@ async def _request(outbound: Outbound, keyring: Keyring, claim: Claim) -> Respon
         rendered.url,
         headers=rendered.headers,
         body=rendered.body.encode(),
-        total_s=TOTAL_S,
+        total_s=total_s,
         connect_s=CONNECT_S,
         max_bytes=MAX_RESPONSE_BYTES,
         keep_bytes=EXCERPT_LENGTH,

@@ -174,8 +174,18 @@ _log = log.get_logger()
 class FeedWaiters:
     """The waiting requests of a process, by account; they hold no connection."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        max_waiters: int = MAX_WAITERS,
+        max_account_waiters: int = MAX_ACCOUNT_WAITERS,
+        poll_interval_s: float = POLL_INTERVAL_S,
+    ) -> None:
         self._database = database
+        self.max_waiters = max_waiters
+        self.max_account_waiters = max_account_waiters
+        self.poll_interval_s = poll_interval_s
         self._waiting: defaultdict[UUID, dict[asyncio.Future[bool], int]] = defaultdict(dict)
         self._looking: asyncio.Task[None] | None = None  # while requests wait
         self._is_closed = False
@@ -227,20 +237,20 @@ class FeedWaiters:
                 del self._waiting[account_id]
 
     def _refuse_too_many(self, account_id: UUID) -> None:
-        if len(self._waiting.get(account_id, ())) >= MAX_ACCOUNT_WAITERS:
+        if len(self._waiting.get(account_id, ())) >= self.max_account_waiters:
             raise TooManyWaiters(
-                f"{MAX_ACCOUNT_WAITERS} requests of the account are waiting for events here already.",
+                f"{self.max_account_waiters} requests of the account are waiting for events here already.",
                 next_action="Let one request wait, and hand its events on yourself; or ask without `wait`.",
                 retry_after=1,
             )
-        if self.count >= MAX_WAITERS:
+        if self.count >= self.max_waiters:
             raise FeedBusy("Too many requests are waiting for events; ask without `wait`.", retry_after=5)
 
     async def _look_while_waiting(self) -> None:
         try:
             while self._waiting:
                 await self._look()
-                await asyncio.sleep(POLL_INTERVAL_S)
+                await asyncio.sleep(self.poll_interval_s)
         finally:
             self._looking = None
 

@@ -21,8 +21,6 @@ from builders.webhooks.store import claims
 from builders.webhooks.store.claims import Claim, DueDestination
 from builders.webhooks.store.results import Result
 
-CONCURRENCY = 128  # requests in flight of one sender, without slow ones
-SLOW_REQUEST_S = 2.0  # a request that takes longer no longer counts in CONCURRENCY
 MAX_IN_FLIGHT = 512  # with slow ones
 UNHEALTHY_SHARE = 0.5  # of both limits, for unhealthy receivers
 MAX_PER_DESTINATION = 8  # in flight to one destination, of all senders
@@ -30,13 +28,23 @@ BATCH_WAIT_S = 0.01  # lets results accumulate, to record them in one statement
 POLL_INTERVAL_S = 0.2  # between claims when nothing is due
 OVERTAKEN_INTERVAL_S = 0.5  # between look-ups of overtaken destinations, at least;
 OVERTAKEN_REST = 9  # and this many times as long as the look-up took
-MAX_OVERTAKEN = 500  # of them a claim considers
-DATABASE_RETRY_S = 1.0  # before the next claim when the database is not available
-GRACE_S = 20.0  # for requests in flight when the sender stops
-CANCEL_INTERVAL_S = 5.0  # between cancellations of unwanted deliveries
 CANCEL_BATCH = 5_000  # deliveries per statement
 
 _log = log.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SenderLimits:
+    """The limits of one sender."""
+
+    concurrency: int = 128  # requests in flight, without slow ones
+    slow_request_s: float = 2.0  # a request that takes longer is slow
+    request_s: float = attempts.TOTAL_S  # of one attempt
+    max_scanned: int = claims.MAX_SCANNED  # oldest due deliveries that a claim scans
+    max_overtaken: int = 500  # overtaken destinations that a claim considers
+    database_retry_s: float = 1.0  # before the next claim when the database is not available
+    grace_s: float = 20.0  # for requests in flight when the sender stops
+    cancel_interval_s: float = 5.0  # between cancellations of unwanted deliveries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +56,14 @@ class _Request:
 class Sender:
     """A sender; `run` it once."""
 
-    def __init__(self, database: Database, outbound: Outbound, keyring: Keyring) -> None:
+    def __init__(
+        self,
+        database: Database,
+        outbound: Outbound,
+        keyring: Keyring,
+        limits: SenderLimits = SenderLimits(),
+    ) -> None:
+        self._limits = limits
         self._database = database
         self._outbound = outbound
         self._keyring = keyring
@@ -61,7 +76,7 @@ class Sender:
         self._cancelled_at = clock.monotonic()
 
     async def run(self) -> None:
-        """Send until cancelled; then wait up to GRACE_S for requests in flight and record their results."""
+        """Send until cancelled; then wait up to `grace_s` for requests in flight and record their results."""
         # In its own task: cancelling a claim halfway would leave its deliveries unsent until their lease ends.
         loop = asyncio.create_task(self._loop())
         try:
@@ -81,7 +96,7 @@ class Sender:
                 claimed = await self._claim()
             except (DatabaseUnavailable, DatabaseBusy, psycopg.Error) as error:
                 _log.warning("deliveries_delayed", error=str(error))
-                await self._pause(DATABASE_RETRY_S)
+                await self._pause(self._limits.database_retry_s)
                 continue
             self._start(claimed)
             await self._cancel_unwanted()
@@ -108,6 +123,7 @@ class Sender:
                 conn,
                 limit=limit,
                 unhealthy_limit=max(0, unhealthy_limit),
+                max_scanned=self._limits.max_scanned,
                 most=MAX_PER_DESTINATION,
                 overtaken=await self._overtaken_destinations(conn),
                 slow_ms=attempts.SLOW_MS,
@@ -121,20 +137,22 @@ class Sender:
         began = clock.monotonic()
         if began >= self._look_up_at:
             try:
-                self._overtaken = await claims.list_overtaken(conn, now=clock.now())
+                self._overtaken = await claims.list_overtaken(
+                    conn, max_scanned=self._limits.max_scanned, now=clock.now()
+                )
             finally:
                 ended = clock.monotonic()
                 self._look_up_at = ended + max(OVERTAKEN_INTERVAL_S, OVERTAKEN_REST * (ended - began))
-        batch = self._overtaken[:MAX_OVERTAKEN]
-        self._overtaken = [*self._overtaken[MAX_OVERTAKEN:], *batch]
+        batch = self._overtaken[: self._limits.max_overtaken]
+        self._overtaken = [*self._overtaken[self._limits.max_overtaken :], *batch]
         return batch
 
     def _capacity(self, *, unhealthy: bool = False) -> int:
         """Return how many more requests can start, to all or to unhealthy receivers."""
-        share, late = UNHEALTHY_SHARE if unhealthy else 1, clock.monotonic() - SLOW_REQUEST_S
+        share, late = UNHEALTHY_SHARE if unhealthy else 1, clock.monotonic() - self._limits.slow_request_s
         started = [each.began for each in self._sending.values() if each.is_unhealthy or not unhealthy]
         recent = sum(began > late for began in started)
-        return min(int(CONCURRENCY * share) - recent, int(MAX_IN_FLIGHT * share) - len(started))
+        return min(int(self._limits.concurrency * share) - recent, int(MAX_IN_FLIGHT * share) - len(started))
 
     def _start(self, claimed: Sequence[Claim]) -> None:
         for claim in claimed:
@@ -145,7 +163,9 @@ class Sender:
 
     async def _send(self, claim: Claim) -> None:
         try:
-            result = await attempts.send_claim(self._outbound, self._keyring, claim)
+            result = await attempts.send_claim(
+                self._outbound, self._keyring, claim, total_s=self._limits.request_s
+            )
         except Exception:  # noqa: BLE001 - one failure must not stop the other deliveries
             _log.exception("delivery_not_sent", delivery=str(claim.delivery_id))
             result = attempts.internal_failure(claim)
@@ -188,19 +208,19 @@ class Sender:
 
     async def _cancel_unwanted(self) -> None:
         """Periodically cancel deliveries to disabled or deleted destinations; log a failure."""
-        if clock.monotonic() - self._cancelled_at < CANCEL_INTERVAL_S:
+        if clock.monotonic() - self._cancelled_at < self._limits.cancel_interval_s:
             return
         self._cancelled_at = clock.monotonic()
         try:
             async with self._database.connection() as conn:
                 if await claims.cancel_unwanted(conn, limit=CANCEL_BATCH, now=clock.now()) == CANCEL_BATCH:
-                    self._cancelled_at -= CANCEL_INTERVAL_S  # there may be more
+                    self._cancelled_at -= self._limits.cancel_interval_s  # there may be more
         except (DatabaseUnavailable, DatabaseBusy, psycopg.Error) as error:
             _log.warning("deliveries_not_cancelled", error=str(error))
 
     async def _stop(self) -> None:
         if self._sending:
-            await asyncio.wait(self._sending, timeout=GRACE_S)
+            await asyncio.wait(self._sending, timeout=self._limits.grace_s)
         for task in self._sending:
             task.cancel()
         try:

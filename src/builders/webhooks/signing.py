@@ -153,14 +153,14 @@ def _signing_keys(keyring: Keyring, receiver: Receiver) -> list[bytes]:
     return [key_of(unseal_secret(keyring, each, **owner)) for each in sealed]
 
 
-async def reseal_secrets(database: Database, *, keyring: Keyring) -> Resealed:
+async def reseal_secrets(database: Database, *, keyring: Keyring, batch_size: int = RESEAL_BATCH) -> Resealed:
     """Seal all signing secrets under the first secret key, in batches. Repeatable; keeps concurrent rotations."""
     done: list[bool | None] = []
     after: tuple[UUID, UUID] | None = _FIRST
     while after is not None:
         async with database.transaction() as conn:
             batch = await store.list_stale(
-                conn, header=keyring.seal_header, after=after, limit=RESEAL_BATCH, now=clock.now()
+                conn, header=keyring.seal_header, after=after, limit=batch_size, now=clock.now()
             )
             done += [
                 await _reseal_secret(conn, keyring, each, secret)

@@ -157,10 +157,10 @@ def test_an_unreachable_database_is_reported() -> None:
     assert "hidden" not in repr(finding)
 
 
-def test_a_server_that_never_responds_is_reported_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "CONNECT_TIMEOUT_S", 2)  # the least that libpq waits
+def test_a_server_that_never_responds_is_reported_in_time() -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
-        [finding] = doctor.check_database(f"postgresql://someone@127.0.0.1:{mute.getsockname()[1]}/builders")
+        conninfo = f"postgresql://someone@127.0.0.1:{mute.getsockname()[1]}/builders"
+        [finding] = doctor.check_database(conninfo, connect_timeout_s=2)  # the minimum of libpq
 
     assert "timeout" in finding.detail
 
@@ -196,10 +196,8 @@ def test_a_malformed_address_is_reported_without_its_password(conninfo: str) -> 
     assert "word" not in finding.detail + (finding.next_action or "").replace("password", "")
 
 
-def test_an_old_server_is_reported(running: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "MIN_POSTGRESQL", 19)
-
-    version = _find(doctor.check_database(running), "version")
+def test_an_old_server_is_reported(running: str) -> None:
+    version = _find(doctor.check_database(running, min_postgresql=19), "version")
 
     assert not version.ok
     assert version.detail == "PostgreSQL 18."

@@ -187,17 +187,14 @@ async def test_a_get_ignores_the_key(alice: Person, conn: Conn) -> None:
     assert await stored(conn, alice) == []
 
 
-async def test_old_keys_are_pruned_and_young_ones_kept(
-    alice: Person, conn: Conn, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(idempotency, "PRUNE_BATCH", 2)
+async def test_old_keys_are_pruned_and_young_ones_kept(alice: Person, conn: Conn) -> None:
     for _ in range(5):
         await post(alice, PLAN, MANIFEST, key=uuid.uuid4().hex)
     clock.move(idempotency.RETENTION - timedelta(seconds=5))
     await post(alice, PLAN, MANIFEST, key="young")
     clock.move(timedelta(seconds=10))
 
-    await idempotency.prune(conn)
+    await idempotency.prune(conn, batch_size=2)
 
     assert [key for key, _, _ in await stored(conn, alice)] == ["young"]
 

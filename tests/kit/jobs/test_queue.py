@@ -105,9 +105,8 @@ def test_periodic_jobs_of_the_kit_are_registered() -> None:
 
 
 async def test_failed_jobs_are_kept_for_a_month_and_waiting_ones_forever(
-    own_database: Database, jobs_conn: Conn, recorder: Recorder, own: Settings, monkeypatch: pytest.MonkeyPatch
+    jobs_conn: Conn, recorder: Recorder
 ) -> None:
-    monkeypatch.setattr(queue, "PRUNE_BATCH_SIZE", 2)
     ended = ["failed", "failed", "cancelled", "aborted", "failed"]
     for number, status in enumerate([*ended, "todo"]):
         await queue.defer(jobs_conn, recorder.task, number=number)
@@ -118,19 +117,27 @@ async def test_failed_jobs_are_kept_for_a_month_and_waiting_ones_forever(
         )
 
     clock.move(timedelta(days=29))
-    await queue.prune_failed(jobs_conn)
+    await queue.prune_failed(jobs_conn, batch_size=2)
     assert len(await waiting(jobs_conn)) == 6
     clock.move(timedelta(days=2))
-    await queue.defer(jobs_conn, queue.run_maintenance, timestamp=0)
-    await queue.run_pending(own_database, own)
+    await queue.prune_failed(jobs_conn, batch_size=2)
     assert await waiting(jobs_conn) == [("test.note", "todo", 0)]
 
 
-async def test_a_worker_continues_after_a_database_outage(
-    jobs_conn: Conn, recorder: Recorder, own: Settings, logged: StringIO, monkeypatch: pytest.MonkeyPatch
+async def test_maintenance_deletes_failed_jobs(
+    own_database: Database, jobs_conn: Conn, recorder: Recorder, own: Settings
 ) -> None:
-    monkeypatch.setattr(queue, "RECONNECT_INTERVAL_S", 0.05)
+    await queue.defer(jobs_conn, recorder.task, number=0)
+    await jobs_conn.execute("UPDATE procrastinate_jobs SET status = 'failed', scheduled_at = '2100-01-01'")
+    clock.move(timedelta(days=31))
+    await queue.defer(jobs_conn, queue.run_maintenance, timestamp=0)
+    await queue.run_pending(own_database, own)
+    assert await waiting(jobs_conn) == []
 
+
+async def test_a_worker_continues_after_a_database_outage(
+    jobs_conn: Conn, recorder: Recorder, own: Settings, logged: StringIO
+) -> None:
     async def is_done() -> bool:
         return await waiting(jobs_conn) == []
 
@@ -141,7 +148,7 @@ async def test_a_worker_continues_after_a_database_outage(
     async with DatabaseProxy(own.database_url.get_secret_value()) as proxy:
         behind = Database(proxy.conninfo, own.model_copy(update={"pool_timeout_s": 0.2}))
         await behind.open()
-        working = asyncio.create_task(queue.run(behind, own))
+        working = asyncio.create_task(queue.run(behind, own, reconnect_interval_s=0.05))
         for number in range(2):
             await queue.defer(jobs_conn, recorder.task, number=number)
             await until(is_done)
@@ -169,7 +176,7 @@ async def test_a_worker_can_be_stopped_during_a_database_outage(
     async with DatabaseProxy(own.database_url.get_secret_value()) as proxy:
         behind = Database(proxy.conninfo, own.model_copy(update={"pool_timeout_s": 0.2}))
         await behind.open()
-        working = asyncio.create_task(queue.run(behind, own))
+        working = asyncio.create_task(queue.run(behind, own, reconnect_interval_s=0.05))
         await queue.defer(jobs_conn, recorder.task, number=1)
         await until(is_done)
         await proxy.shut()

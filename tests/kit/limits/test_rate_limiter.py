@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.types import Scope
 
-from builders.kit.limits import policies, rate_limiter
+from builders.kit.limits import policies
 from builders.kit.limits.policies import OperationLimits, Policy, RateLimited
 from builders.kit.limits.rate_limiter import RATE_LIMIT_HEADERS, RateLimiter, client_network
 from builders.kit.values import clock
@@ -149,8 +149,8 @@ def test_a_peer_without_an_address_is_a_client_too(client: Any) -> None:
     assert client_network({"client": client}, policies.CUSTOMER_PREFIX_BITS) == (client[0] if client else "")
 
 
-async def test_many_addresses_use_bounded_memory(kept: RateLimiter, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rate_limiter, "MAX_WINDOWS", 100)
+async def test_many_addresses_use_bounded_memory() -> None:
+    kept = RateLimiter(factor=1, max_windows=100)
     for _ in range(3):
         await spend(kept, BY_ADDRESS, asked("198.51.100.1"))
     for n in range(99):

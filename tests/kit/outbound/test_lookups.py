@@ -75,24 +75,19 @@ async def test_an_unknown_name_is_reported(dns: Dns, found: DnsResolver) -> None
         await found.find("unknown.example.")
 
 
-async def test_a_hanging_name_times_out_and_works_once_it_answers(
-    dns: Dns, found: DnsResolver, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(resolver, "LOOKUP_TIMEOUT_S", 0.02)
+async def test_a_hanging_name_times_out_and_works_once_it_answers(dns: Dns, found: DnsResolver) -> None:
+    found.timeout_s = 0.02
     for _ in range(2):
         with pytest.raises(LookupFailed):
             await found.find("slow.example.")
     assert dns.asked == ["slow.example."]  # the second waited for the first
-    monkeypatch.undo()
-    monkeypatch.setattr(resolver, "resolve_blocking", dns.ask)
+    found.timeout_s = 20
     dns.go.set()
     assert await found.find("slow.example.")
 
 
-async def test_hanging_names_leave_threads_for_others(
-    dns: Dns, found: DnsResolver, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(resolver, "LOOKUP_TIMEOUT_S", 0.3)
+async def test_hanging_names_leave_threads_for_others(dns: Dns, found: DnsResolver) -> None:
+    found.timeout_s = 0.3
     hanging = [asyncio.create_task(found.find(f"{n}.slow.example.")) for n in range(200)]
     await asyncio.sleep(0.01)
     assert await found.find("a.b.test.")
@@ -101,10 +96,8 @@ async def test_hanging_names_leave_threads_for_others(
     assert dns.most_at_once <= resolver.MAX_THREADS_PER_DOMAIN + 1
 
 
-async def test_the_number_of_threads_is_bounded(
-    dns: Dns, found: DnsResolver, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(resolver, "LOOKUP_TIMEOUT_S", 0.3)
+async def test_the_number_of_threads_is_bounded(dns: Dns, found: DnsResolver) -> None:
+    found.timeout_s = 0.3
     hanging = [asyncio.create_task(found.find(f"slow.{n}.test.")) for n in range(resolver.MAX_THREADS * 2)]
     await asyncio.gather(*hanging, return_exceptions=True)
     assert dns.most_at_once == resolver.MAX_THREADS_UNKNOWN_HOSTS
@@ -131,11 +124,9 @@ async def test_hanging_names_delay_no_other_name_with_the_same_suffix(
     await asyncio.gather(*hanging)
 
 
-async def test_a_recently_resolved_name_gets_a_thread_when_others_hang(
-    dns: Dns, found: DnsResolver, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_recently_resolved_name_gets_a_thread_when_others_hang(dns: Dns, found: DnsResolver) -> None:
     await found.find("known.example.")
-    monkeypatch.setattr(resolver, "LOOKUP_TIMEOUT_S", 0.3)
+    found.timeout_s = 0.3
     hanging = [asyncio.create_task(found.find(f"slow.{n}.test.")) for n in range(resolver.MAX_THREADS * 2)]
     await asyncio.sleep(0.01)
     assert await found.find("known.example.")
@@ -145,23 +136,19 @@ async def test_a_recently_resolved_name_gets_a_thread_when_others_hang(
     dns.go.set()
 
 
-async def test_a_hanging_name_is_no_longer_known(
-    dns: Dns, found: DnsResolver, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_hanging_name_is_no_longer_known(dns: Dns, found: DnsResolver) -> None:
     dns.go.set()
     await found.find("slow.example.")
     dns.go.clear()
-    monkeypatch.setattr(resolver, "LOOKUP_TIMEOUT_S", 0.02)
+    found.timeout_s = 0.02
     with pytest.raises(LookupFailed):
         await found.find("slow.example.")
     assert "slow.example." not in found._known
 
 
-async def test_the_number_of_known_names_is_bounded(
-    dns: Dns, found: DnsResolver, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_number_of_known_names_is_bounded(dns: Dns) -> None:
     del dns
-    monkeypatch.setattr(resolver, "MAX_KNOWN_HOSTS", 2)
+    found = DnsResolver(max_known_hosts=2)
     for name in ("a.test.", "b.test.", "a.test.", "c.test."):
         await found.find(name)
     assert list(found._known) == ["a.test.", "c.test."]

@@ -92,10 +92,7 @@ def test_a_registrar_defers_the_next_request_by_a_day_at_most(said: float) -> No
     assert now < until <= now + timedelta(seconds=MAX_RETRY_AFTER_S)
 
 
-async def test_a_list_that_repeats_a_page_or_never_ends_is_malformed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adapter, "MAX_ROWS", 50)
-    monkeypatch.setattr(adapter, "MAX_PAGES", 20)
-
+async def test_a_list_that_repeats_a_page_or_never_ends_is_malformed() -> None:
     async def forever(*pages: Sequence[str]) -> AsyncIterator[Sequence[str]]:
         while True:
             for page in pages:
@@ -104,7 +101,7 @@ async def test_a_list_that_repeats_a_page_or_never_ends_is_malformed(monkeypatch
     lists: list[list[list[str]]] = [[["a", "b"]], [[]], [["a", "b", "c"], ["d", "e", "f"]]]
     for pages in lists:
         with pytest.raises(RegistrarFailed) as failed:
-            async for _ in adapter.bounded(forever(*pages)):
+            async for _ in adapter.bounded(forever(*pages), max_rows=50, max_pages=20):
                 pass
         assert failed.value.kind is RegistrarFailure.MALFORMED
 

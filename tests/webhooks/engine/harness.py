@@ -23,7 +23,7 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from builders.webhooks import jobs as webhooks_jobs, signing
 from builders.webhooks.records import DeliveryStatus, Destination, DestinationSpec
-from builders.webhooks.sender import Sender
+from builders.webhooks.sender import Sender, SenderLimits
 from builders.webhooks.store import destinations
 from builders.webhooks.store.claims import Claim
 from tests.kit.outbound.receivers import Receiver
@@ -77,6 +77,7 @@ class Harness:
     settings: Settings
     keyring: Keyring = field(default_factory=lambda: Keyring([generate_secret()]))
     outbound: Outbound | None = None
+    limits: SenderLimits = field(default_factory=SenderLimits)
 
     async def empty(self) -> None:
         async with self.database.transaction() as conn:
@@ -132,7 +133,7 @@ class Harness:
 
     def sender(self) -> Sender:
         assert self.outbound is not None
-        return Sender(self.database, self.outbound, self.keyring)
+        return Sender(self.database, self.outbound, self.keyring, self.limits)
 
     async def claim(self) -> Sequence[Claim]:
         return await self.sender()._claim()

@@ -11,6 +11,7 @@ import pytest
 
 from builders.kit.values import clock
 from builders.webhooks import attempts, sender
+from builders.webhooks.sender import SenderLimits
 from builders.webhooks.store import claims
 from builders.webhooks.store.claims import Claim
 from tests.kit.outbound.receivers import calling
@@ -20,7 +21,7 @@ URL = "https://93.184.215.14/hooks"
 
 
 async def claim(
-    harness: Harness, *, limit: int = 1000, unhealthy_limit: int = 1000, most: int = 8
+    harness: Harness, *, limit: int = 1000, unhealthy_limit: int = 1000, most: int = 8, max_scanned: int = 1000
 ) -> Sequence[Claim]:
     async with harness.database.transaction() as conn:
         assert await claims.lock_claims(conn)
@@ -28,8 +29,9 @@ async def claim(
             conn,
             limit=limit,
             unhealthy_limit=unhealthy_limit,
+            max_scanned=max_scanned,
             most=most,
-            overtaken=await claims.list_overtaken(conn, now=clock.now()),
+            overtaken=await claims.list_overtaken(conn, max_scanned=max_scanned, now=clock.now()),
             slow_ms=attempts.SLOW_MS,
             lease=attempts.LEASE,
             skew=attempts.CLOCK_SKEW,
@@ -46,11 +48,11 @@ async def test_deliveries_in_flight_to_a_destination_are_limited(harness: Harnes
     made = [await harness.destination(account.id, URL) for _ in range(3)]
     await harness.happen(account.id, count=10)
 
-    assert shares(await claim(harness, most=4)) == dict.fromkeys(made, 4)
-    assert shares(await claim(harness, most=4)) == {}
+    assert shares(await claim(harness, most=4, max_scanned=10)) == dict.fromkeys(made, 4)
+    assert shares(await claim(harness, most=4, max_scanned=10)) == {}
     assert shares(await claim(harness, most=6)) == dict.fromkeys(made, 2)
     later(attempts.LEASE + timedelta(seconds=1))
-    assert shares(await claim(harness, most=4)) == dict.fromkeys(made, 4)
+    assert shares(await claim(harness, most=4, max_scanned=10)) == dict.fromkeys(made, 4)
 
 
 async def test_the_oldest_deliveries_are_claimed_first(harness: Harness) -> None:
@@ -65,10 +67,7 @@ async def test_the_oldest_deliveries_are_claimed_first(harness: Harness) -> None
     assert [set(found[n : n + 2]) for n in (0, 2, 4)] == [set(order[n : n + 2]) for n in (0, 2, 4)]
 
 
-async def test_destinations_behind_a_backlog_are_claimed(
-    harness: Harness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(claims, "MAX_SCANNED", 10)
+async def test_destinations_behind_a_backlog_are_claimed(harness: Harness) -> None:
     alice, bob = await harness.account(), await harness.account()
     busy = await harness.destination(alice.id, URL)
     await harness.happen(alice.id, count=60)
@@ -76,7 +75,7 @@ async def test_destinations_behind_a_backlog_are_claimed(
     quiet = [await harness.destination(bob.id, URL) for _ in range(3)]
     await harness.happen(bob.id)
 
-    assert shares(await claim(harness, most=4)) == {busy: 4, **dict.fromkeys(quiet, 1)}
+    assert shares(await claim(harness, most=4, max_scanned=10)) == {busy: 4, **dict.fromkeys(quiet, 1)}
 
 
 async def test_accounts_take_turns_whatever_their_number_of_destinations(harness: Harness) -> None:
@@ -236,10 +235,8 @@ async def test_a_claim_does_not_scan_all_rows_behind_a_dead_receiver(harness: Ha
     assert (found[quiet], found[dead]) == (1, 0)
 
 
-async def test_overtaken_destinations_are_looked_up_periodically(
-    harness: Harness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(claims, "MAX_SCANNED", 10)
+async def test_overtaken_destinations_are_looked_up_periodically(harness: Harness) -> None:
+    harness.limits = SenderLimits(max_scanned=10)
     alice, bob = await harness.account(), await harness.account()
     await harness.destination(alice.id, URL)
     await harness.happen(alice.id, count=60)
@@ -254,11 +251,8 @@ async def test_overtaken_destinations_are_looked_up_periodically(
         assert shares(await one._claim()) == {quiet: 1}
 
 
-async def test_overtaken_destinations_are_claimed_in_rotation(
-    harness: Harness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(claims, "MAX_SCANNED", 10)
-    monkeypatch.setattr(sender, "MAX_OVERTAKEN", 3)
+async def test_overtaken_destinations_are_claimed_in_rotation(harness: Harness) -> None:
+    harness.limits = SenderLimits(max_scanned=10, max_overtaken=3)
     busy, alice, bob = await harness.account(), await harness.account(), await harness.account()
     backlog = await harness.destination(busy.id, URL)
     await harness.happen(busy.id, count=60)

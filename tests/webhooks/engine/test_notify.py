@@ -28,6 +28,6 @@ async def test_the_email_says_whether_it_concerns_the_sandbox(
     await harness.dispatch()
     await harness.drain_jobs()
 
-    ((message, to),) = [(each["letter"], each["to"]) for each in sent]
+    ((message, to),) = [(each["template"], each["to"]) for each in sent]
     assert isinstance(message, WebhookDisabled)
     assert (message.sandbox, message.url, to) == (sandbox, receiver.url, account.email)

@@ -8,7 +8,8 @@ import pytest
 
 from builders.kit.db.connections import Database
 from builders.kit.values import clock
-from builders.webhooks import attempts, sender
+from builders.webhooks import attempts
+from builders.webhooks.sender import Sender, SenderLimits
 from tests.kit.db.proxy import DatabaseProxy
 from tests.kit.outbound.receivers import OK, Reader, Writer, calling, receiving, saying
 from tests.kit.scratch import until
@@ -70,10 +71,8 @@ async def test_attempts_follow_the_schedule(harness: Harness) -> None:
         assert abs((after - before) - planned) <= planned * attempts.JITTER + timedelta(seconds=30)
 
 
-async def test_the_sender_survives_an_outage_of_the_database(
-    harness: Harness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sender, "DATABASE_RETRY_S", 0.05)
+async def test_the_sender_survives_an_outage_of_the_database(harness: Harness) -> None:
+    limits = SenderLimits(database_retry_s=0.05)
     assert harness.settings.database_url is not None
     account = await harness.account()
     async with (
@@ -84,7 +83,7 @@ async def test_the_sender_survives_an_outage_of_the_database(
         behind = Database(proxy.conninfo, harness.settings.model_copy(update={"pool_timeout_s": 0.2}))
         await behind.open()
         await harness.destination(account.id, receiver.url)
-        running = asyncio.create_task(sender.Sender(behind, outbound, harness.keyring).run())
+        running = asyncio.create_task(Sender(behind, outbound, harness.keyring, limits).run())
 
         async def is_sent() -> bool:
             return not await harness.ask(b"SELECT count(*) FROM webhooks_due")
@@ -105,10 +104,8 @@ async def test_the_sender_survives_an_outage_of_the_database(
     assert len(ids_in(receiver)) == 20
 
 
-async def test_results_from_an_outage_of_the_database_are_recorded_later(
-    harness: Harness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sender, "DATABASE_RETRY_S", 0.05)
+async def test_results_from_an_outage_of_the_database_are_recorded_later(harness: Harness) -> None:
+    limits = SenderLimits(database_retry_s=0.05)
     assert harness.settings.database_url is not None
     account = await harness.account()
     going, arrived = asyncio.Event(), asyncio.Event()
@@ -128,7 +125,7 @@ async def test_results_from_an_outage_of_the_database_are_recorded_later(
         await behind.open()
         await harness.destination(account.id, receiver.url)
         await harness.happen(account.id)
-        running = asyncio.create_task(sender.Sender(behind, outbound, harness.keyring).run())
+        running = asyncio.create_task(Sender(behind, outbound, harness.keyring, limits).run())
         await arrived.wait()
         await proxy.shut()
         going.set()
@@ -172,10 +169,8 @@ async def test_a_stopping_sender_finishes_requests_and_starts_none(harness: Harn
     assert sorted(states) == ["pending", "succeeded", "succeeded"]
 
 
-async def test_a_stopping_sender_waits_for_a_slow_receiver_up_to_a_limit(
-    harness: Harness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sender, "GRACE_S", 0.05)
+async def test_a_stopping_sender_waits_for_a_slow_receiver_up_to_a_limit(harness: Harness) -> None:
+    harness.limits = SenderLimits(grace_s=0.05)
     account = await harness.account()
     arrived = asyncio.Event()
 
@@ -196,9 +191,8 @@ async def test_a_stopping_sender_waits_for_a_slow_receiver_up_to_a_limit(
     assert (row.status, row.leased, row.attempts) == ("pending", True, 0)  # another one sends it, in a minute
 
 
-async def test_a_slow_receiver_does_not_delay_others(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sender, "CONCURRENCY", 32)
-    monkeypatch.setattr(sender, "SLOW_REQUEST_S", 0.3)
+async def test_a_slow_receiver_does_not_delay_others(harness: Harness) -> None:
+    harness.limits = SenderLimits(concurrency=32, slow_request_s=0.3)
     account = await harness.account()
 
     async def hang(reader: Reader, writer: Writer) -> None:
@@ -216,7 +210,7 @@ async def test_a_slow_receiver_does_not_delay_others(harness: Harness, monkeypat
         running = asyncio.create_task(harness.sender().run())
 
         async def all_stuck() -> bool:
-            return stuck.connections >= sender.CONCURRENCY
+            return stuck.connections >= harness.limits.concurrency
 
         await until(all_stuck)
         other = await harness.account()

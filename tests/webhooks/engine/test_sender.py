@@ -12,6 +12,7 @@ from builders.kit.outbound.client import open_client
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.webhooks import attempts, sender
+from builders.webhooks.sender import SenderLimits
 from builders.webhooks.store import claims
 from tests.kit.outbound.receivers import OK, calling, receiving, saying
 from tests.kit.scratch import until
@@ -31,7 +32,7 @@ BLOCKED = b"""
 async def test_claimed_deliveries_are_sent_when_a_cancellation_fails(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sender, "CANCEL_INTERVAL_S", 0.0)
+    harness.limits = SenderLimits(cancel_interval_s=0)
     monkeypatch.setattr(claims, "CANCEL", TRY_AND_FAIL)
     async with harness.database.connection() as conn:
         await conn.execute(TRIES)
@@ -61,7 +62,7 @@ async def test_a_failed_cancellation_is_repeated_after_its_interval(
     async with calling() as harness.outbound:
         one = harness.sender()
         for n in range(3):
-            later(timedelta(seconds=sender.CANCEL_INTERVAL_S))
+            later(timedelta(seconds=harness.limits.cancel_interval_s))
             await one._cancel_unwanted()
             await one._cancel_unwanted()
             assert await harness.ask(TRIED) == n + 1

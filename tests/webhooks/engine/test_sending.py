@@ -10,6 +10,7 @@ from builders.kit.values import clock
 from builders.webhooks import attempts, deliveries, simulation
 from builders.webhooks.errors import DeliveryInFlight, WebhookDisabled
 from builders.webhooks.records import DeliveryStatus
+from builders.webhooks.sender import SenderLimits
 from tests.kit.outbound.receivers import OK, Answer, Receiver, calling, receiving, saying
 from tests.webhooks.engine.harness import (
     Harness,
@@ -51,9 +52,9 @@ async def test_an_event_is_delivered_once_and_signed(harness: Harness) -> None:
     ],
 )
 async def test_a_response_that_is_not_2xx_is_retried(
-    harness: Harness, monkeypatch: pytest.MonkeyPatch, answer: Answer, error: str, code: int | None
+    harness: Harness, answer: Answer, error: str, code: int | None
 ) -> None:
-    monkeypatch.setattr(attempts, "TOTAL_S", 0.4)
+    harness.limits = SenderLimits(request_s=0.4)
     account = await harness.account()
     async with receiving(answer) as receiver, calling(receiver) as harness.outbound:
         await harness.destination(account.id, receiver.url)
@@ -80,10 +81,8 @@ async def test_an_unreachable_receiver_is_retried(harness: Harness) -> None:
 
 
 @pytest.mark.parametrize(("answer", "expected"), [(flooding, "succeeded"), (dripping, "pending")])
-async def test_a_response_body_is_read_up_to_the_limit(
-    harness: Harness, monkeypatch: pytest.MonkeyPatch, answer: Answer, expected: str
-) -> None:
-    monkeypatch.setattr(attempts, "TOTAL_S", 1.0)
+async def test_a_response_body_is_read_up_to_the_limit(harness: Harness, answer: Answer, expected: str) -> None:
+    harness.limits = SenderLimits(request_s=1.0)
     account = await harness.account()
     async with receiving(answer) as receiver, calling(receiver) as harness.outbound:
         await harness.destination(account.id, receiver.url)

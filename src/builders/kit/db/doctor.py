@@ -173,13 +173,18 @@ def check_embedded_database(
 
 
 def check_database(
-    conninfo: str, pending: ListPending | None = None, check_data: CheckData | None = None
+    conninfo: str,
+    pending: ListPending | None = None,
+    check_data: CheckData | None = None,
+    *,
+    connect_timeout_s: int = CONNECT_TIMEOUT_S,
+    min_postgresql: int = MIN_POSTGRESQL,
 ) -> list[Finding]:
     """Check the connection, the version, the role's rights, the migrations, and then the data."""
     if wrong := _find_malformed(conninfo):
         return [wrong]
     try:
-        with psycopg.connect(conninfo, connect_timeout=CONNECT_TIMEOUT_S, autocommit=True) as conn:
+        with psycopg.connect(conninfo, connect_timeout=connect_timeout_s, autocommit=True) as conn:
             conn.execute(SET_TIMEOUT)
             version, row = conn.info.server_version // 10_000, conn.execute(GET_RIGHTS).fetchone()
     except (psycopg.Error, OSError, UnicodeError) as error:
@@ -187,7 +192,10 @@ def check_database(
         action = next(action for sign, action in REMEDIES if sign in said)
         return [Finding(check="database", ok=False, detail=f"No response: {said}", next_action=action)]
     may_create, is_replica = row or (False, False)
-    found = [Finding(check="database", ok=True, detail="It responds."), _check_version(version)]
+    found = [
+        Finding(check="database", ok=True, detail="It responds."),
+        _check_version(version, minimum=min_postgresql),
+    ]
     found.append(_check_rights(may_create=may_create, is_replica=is_replica))
     if pending is not None:
         found.append(_check_migrations(conninfo, pending))
@@ -196,9 +204,9 @@ def check_database(
     return found
 
 
-def _check_version(major: int) -> Finding:
-    new = major >= MIN_POSTGRESQL
-    action = None if new else f"Upgrade the server to {MIN_POSTGRESQL} or newer, or use the embedded one."
+def _check_version(major: int, *, minimum: int) -> Finding:
+    new = major >= minimum
+    action = None if new else f"Upgrade the server to {minimum} or newer, or use the embedded one."
     return Finding(check="version", ok=new, detail=f"PostgreSQL {major}.", next_action=action)
 
 

@@ -200,10 +200,10 @@ async def claim(request: Request, database: Database, *, caller: Caller, body: A
     return Claim(account_id=caller.account_id, key=key, claimed_at=now, replay=replay)
 
 
-async def prune(conn: Conn) -> None:
+async def prune(conn: Conn, *, batch_size: int = PRUNE_BATCH) -> None:
     """Delete keys older than a day."""
-    batch = {"expired": clock.now() - RETENTION, "batch": PRUNE_BATCH}
-    while (await conn.execute(PRUNE, batch)).rowcount == PRUNE_BATCH:
+    batch = {"expired": clock.now() - RETENTION, "batch": batch_size}
+    while (await conn.execute(PRUNE, batch)).rowcount == batch_size:
         pass
 
 

@@ -145,7 +145,9 @@ def run_at_start(task: AnyTask) -> AnyTask:
     return task
 
 
-async def run(database: Database, settings: Settings) -> None:
+async def run(
+    database: Database, settings: Settings, *, reconnect_interval_s: float = RECONNECT_INTERVAL_S
+) -> None:
     """Run jobs until cancelled; continue when the database becomes available again.
 
     After the cancellation, running jobs have SHUTDOWN_GRACE_S seconds to finish.
@@ -153,7 +155,9 @@ async def run(database: Database, settings: Settings) -> None:
     async with _open_queue(database):
         lanes = {MAIN: settings.worker_concurrency, EXTERNAL: EXTERNAL_CONCURRENCY}
         running = [
-            asyncio.create_task(_run_lane(database, settings, lane, concurrency=count))
+            asyncio.create_task(
+                _run_lane(database, settings, lane, concurrency=count, reconnect_interval_s=reconnect_interval_s)
+            )
             for lane, count in lanes.items()
         ]
         try:
@@ -167,7 +171,9 @@ async def run(database: Database, settings: Settings) -> None:
             raise error
 
 
-async def _run_lane(database: Database, settings: Settings, lane: str, *, concurrency: int) -> None:
+async def _run_lane(
+    database: Database, settings: Settings, lane: str, *, concurrency: int, reconnect_interval_s: float
+) -> None:
     while True:
         try:
             if lane == MAIN:
@@ -178,7 +184,7 @@ async def _run_lane(database: Database, settings: Settings, lane: str, *, concur
             if current is not None and current.cancelling():  # cancelled while the database was unavailable
                 raise
             _log.warning("jobs_delayed", error=str(error.__cause__ or error))
-        await asyncio.sleep(RECONNECT_INTERVAL_S)
+        await asyncio.sleep(reconnect_interval_s)
 
 
 async def run_pending(database: Database, settings: Settings) -> None:
@@ -265,10 +271,10 @@ async def run_maintenance(context: JobContext, timestamp: int) -> None:
         await partitions.rotate_partitions(conn, settings(context))
 
 
-async def prune_failed(conn: Conn) -> None:
+async def prune_failed(conn: Conn, *, batch_size: int = PRUNE_BATCH_SIZE) -> None:
     """Delete expired failed jobs in batches."""
-    batch = {"before": clock.now() - FAILED_RETENTION, "batch": PRUNE_BATCH_SIZE}
-    while (await conn.execute(PRUNE_FAILED, batch)).rowcount == PRUNE_BATCH_SIZE:
+    batch = {"before": clock.now() - FAILED_RETENTION, "batch": batch_size}
+    while (await conn.execute(PRUNE_FAILED, batch)).rowcount == batch_size:
         pass
 
 

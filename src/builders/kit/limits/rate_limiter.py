@@ -48,8 +48,9 @@ class QuotaSource(Protocol):
 class PolicyCounter:
     """The windows of a policy, one for each client."""
 
-    def __init__(self, policy: Policy, *, factor: float) -> None:
+    def __init__(self, policy: Policy, *, factor: float, max_windows: int = MAX_WINDOWS) -> None:
         self.policy = policy
+        self.max_windows = max_windows
         self.quota = max(1, round(policy.quota * factor))
         self.window_s = policy.window_s
         self.by = policy.by
@@ -63,7 +64,7 @@ class PolicyCounter:
         windows = self.windows
         windows.pop(subject, None)
         for _ in range(2):  # delete more than are added, so that ended windows do not accumulate
-            if windows and (next(iter(windows.values())).ends <= now or len(windows) >= MAX_WINDOWS):
+            if windows and (next(iter(windows.values())).ends <= now or len(windows) >= self.max_windows):
                 windows.popitem(last=False)
         left, ungranted = (0, self.quota) if needs_grant else (self.quota, 0)
         window = windows[subject] = Window(ends=now + self.window_s, left=left, ungranted=ungranted)
@@ -82,9 +83,12 @@ _Counted = tuple[tuple[PolicyCounter, ...], _Header]  # counters of an operation
 class RateLimiter:
     """Counts the requests of one process."""
 
-    def __init__(self, *, factor: float, quota_source: QuotaSource | None = None) -> None:
+    def __init__(
+        self, *, factor: float, quota_source: QuotaSource | None = None, max_windows: int = MAX_WINDOWS
+    ) -> None:
         self.quota_source = quota_source
         self._factor = factor
+        self._max_windows = max_windows
         self._counters: dict[Policy, PolicyCounter] = {}
         self._counted: dict[OperationLimits, _Counted] = {}
 
@@ -115,7 +119,7 @@ class RateLimiter:
 
     async def charge(self, policy: Policy, *, subject: Hashable, units: int) -> None:
         """Count the units of a request beyond its first: all of them or none. Raise RateLimited."""
-        counter = self._counters.setdefault(policy, PolicyCounter(policy, factor=self._factor))
+        counter = self._counter(policy)
         now = clock.monotonic()
         needs_grant = self.quota_source is not None
         window = counter.find(subject, now) or counter.begin(subject, now, needs_grant=needs_grant)
@@ -168,11 +172,13 @@ class RateLimiter:
         scope[RATE_LIMIT_HEADERS] = (policies, header)
         return refusal
 
+    def _counter(self, policy: Policy) -> PolicyCounter:
+        if policy not in self._counters:
+            self._counters[policy] = PolicyCounter(policy, factor=self._factor, max_windows=self._max_windows)
+        return self._counters[policy]
+
     def _count(self, limits: OperationLimits) -> _Counted:
-        counters = tuple(
-            self._counters.setdefault(policy, PolicyCounter(policy, factor=self._factor))
-            for policy in limits.policies
-        )
+        counters = tuple(map(self._counter, limits.policies))
         header = ", ".join(counter.policy_header for counter in counters).encode()
         self._counted[limits] = counters, (b"ratelimit-policy", header)
         return self._counted[limits]

@@ -66,7 +66,9 @@ class _Domain:
 class DnsResolver:
     """The DNS resolver of one event loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, timeout_s: float = LOOKUP_TIMEOUT_S, max_known_hosts: int = MAX_KNOWN_HOSTS) -> None:
+        self.timeout_s = timeout_s
+        self._max_known_hosts = max_known_hosts
         self._running: dict[str, asyncio.Task[Addresses]] = {}
         self._threads = asyncio.Semaphore(MAX_THREADS)
         self._unknown_threads = asyncio.Semaphore(MAX_THREADS_UNKNOWN_HOSTS)
@@ -80,7 +82,7 @@ class DnsResolver:
             running = self._running[host] = asyncio.create_task(self._find(host))
             running.add_done_callback(lambda task: self._end(host, task))
         try:
-            async with asyncio.timeout(LOOKUP_TIMEOUT_S):
+            async with asyncio.timeout(self.timeout_s):
                 # Shielded: other callers may share the task, and the thread cannot be stopped anyway.
                 return await asyncio.shield(running)
         except (OSError, ValueError, RuntimeError) as error:  # a TimeoutError is an OSError
@@ -100,11 +102,11 @@ class DnsResolver:
         domain = self._domains.setdefault(name, _Domain())
         domain.lookups += 1
         try:
-            async with asyncio.timeout(LOOKUP_TIMEOUT_S) as waiting, domain.threads, threads, self._threads:
+            async with asyncio.timeout(self.timeout_s) as waiting, domain.threads, threads, self._threads:
                 waiting.reschedule(None)  # hold the slot until the thread ends, even after the timeout
                 started_at = clock.monotonic()
                 answer = await _run_in_thread(resolve_blocking, host)
-                if clock.monotonic() - started_at < LOOKUP_TIMEOUT_S:
+                if clock.monotonic() - started_at < self.timeout_s:
                     self._remember(host)
         finally:
             domain.lookups -= 1
@@ -114,7 +116,7 @@ class DnsResolver:
 
     def _remember(self, host: str) -> None:
         self._known[host] = None
-        if len(self._known) > MAX_KNOWN_HOSTS:
+        if len(self._known) > self._max_known_hosts:
             del self._known[next(iter(self._known))]
 
     def _end(self, host: str, task: asyncio.Task[Addresses]) -> None:

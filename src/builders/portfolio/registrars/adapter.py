@@ -86,7 +86,9 @@ class Adapter(ABC):
         raise RegistrarFailed(RegistrarFailure.UNSUPPORTED)
 
 
-async def bounded(pages: AsyncIterator[Sequence[T]]) -> AsyncIterator[Sequence[T]]:
+async def bounded(
+    pages: AsyncIterator[Sequence[T]], *, max_rows: int = MAX_ROWS, max_pages: int = MAX_PAGES
+) -> AsyncIterator[Sequence[T]]:
     """Yield the pages of a list. Raise RegistrarFailed for one that does not end, or has the same page twice."""
     before: Sequence[T] = ()
     rows = count = empty = 0
@@ -95,7 +97,7 @@ async def bounded(pages: AsyncIterator[Sequence[T]]) -> AsyncIterator[Sequence[T
         if empty > MAX_EMPTY_PAGES:
             hint = f"{empty} pages of its list in a row were empty, and it announces more. Tell the registrar."
             raise RegistrarFailed(RegistrarFailure.MALFORMED, hint=hint)
-        if rows > MAX_ROWS or count > MAX_PAGES or (page and page == before):
+        if rows > max_rows or count > max_pages or (page and page == before):
             raise RegistrarFailed(RegistrarFailure.MALFORMED)
         before = page
         yield page

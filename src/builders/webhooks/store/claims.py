@@ -219,10 +219,10 @@ async def lock_claims(conn: Conn) -> bool:
     return await (await conn.execute(LOCK_CLAIMS)).fetchone() == (True,)
 
 
-async def list_overtaken(conn: Conn, *, now: datetime) -> Sequence[DueDestination]:
+async def list_overtaken(conn: Conn, *, max_scanned: int = MAX_SCANNED, now: datetime) -> Sequence[DueDestination]:
     """Return due destinations that a claim would miss behind the backlog of others. Slow: walks the index."""
     async with conn.cursor(row_factory=class_row(DueDestination)) as cursor:
-        await cursor.execute(LIST_OVERTAKEN, {"seen": MAX_SCANNED, "now": now})
+        await cursor.execute(LIST_OVERTAKEN, {"seen": max_scanned, "now": now})
         return await cursor.fetchall()
 
 
@@ -231,6 +231,7 @@ async def claim(
     *,
     limit: int,
     unhealthy_limit: int,
+    max_scanned: int = MAX_SCANNED,
     most: int,
     overtaken: Sequence[DueDestination],
     slow_ms: int,
@@ -244,7 +245,7 @@ async def claim(
     list may be some seconds old.
     """
     row: dict[str, Any] = {"limit": limit, "unhealthy_limit": unhealthy_limit, "most": most, "slow_ms": slow_ms}
-    row |= {"account_ids": [each.account_id for each in overtaken], "seen": MAX_SCANNED, "now": now}
+    row |= {"account_ids": [each.account_id for each in overtaken], "seen": max_scanned, "now": now}
     row |= {"destination_ids": [each.destination_id for each in overtaken]}
     row |= {"lease_until": now + lease, "skewed_until": now + lease + skew}
     async with conn.cursor(row_factory=class_row(Claim)) as cursor:
