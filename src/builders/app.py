@@ -20,9 +20,9 @@ from builders.invoices import api as invoices_api
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.http import application, openapi
-from builders.kit.http.cors import Cors
 from builders.kit.http.heavy_requests import HeavyLoop
 from builders.kit.http.middleware import RequestMiddleware
+from builders.kit.http.origins import Cors
 from builders.kit.http.path_router import PathRouter
 from builders.kit.http.proxies import Proxies
 from builders.kit.limits.distributed_quota import DistributedQuota

@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
 
 from builders.app import ROUTERS
-from builders.kit.http.resource_ids import ResourceId
+from builders.kit.http.parameters import ResourceId
 from builders.projects.errors import ProjectNotFound
 
 # What else an id in a path may be, with the reason.

@@ -27,9 +27,9 @@ from builders.kit.http.etags import READ_RESPONSES, WRITE_RESPONSES, IfMatch, wi
 from builders.kit.http.forms import FormToken
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import Page, PageQuery, PageReply
-from builders.kit.http.prefetch import CHANGES_STATE, PrefetchRefused, refuse_prefetch
-from builders.kit.http.resource_ids import ResourceId
+from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import Router
+from builders.kit.http.visitors import CHANGES_STATE, PrefetchRefused, refuse_prefetch
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values.domain_names import find_a_label

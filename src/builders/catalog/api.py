@@ -14,9 +14,9 @@ from builders.catalog.records import Check, Suggestions
 from builders.catalog.schemas import catalog as schemas, events as event_schemas
 from builders.kit.db.connections import Reads
 from builders.kit.errors import UNAVAILABLE, problems
-from builders.kit.http import json_bodies, visitors
+from builders.kit.http import visitors
 from builders.kit.http.body_limits import body_limit
-from builders.kit.http.media_types import ALSO_JSON
+from builders.kit.http.json_bodies import ALSO_JSON
 from builders.kit.http.pagination import PageQuery, PageReply
 from builders.kit.http.routes import Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
@@ -75,9 +75,9 @@ def event_recorder(request: Request) -> catalog.Funnel:
     return found
 
 
-def body_size(request: Request) -> int:
+async def body_size(request: Request) -> int:
     """Return the size of the body in bytes."""
-    return json_bodies.body_size(request)
+    return len(await request.body())
 
 
 Current = Annotated[catalog.Snapshot, Depends(current_catalog)]

@@ -37,9 +37,8 @@ from builders.kit.http.etags import WriteCondition
 from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
-from builders.kit.values.domain_names import MAX_OCTETS, find_a_label
+from builders.kit.values.domain_names import MAX_OCTETS, find_a_label, is_special_use
 from builders.kit.values.patches import patched
-from builders.kit.values.special_names import is_special_use
 
 _MAX_LENGTH = MAX_OCTETS - len(CHALLENGE_LABEL) - 1  # so that there is room for the proof's label
 _TOKEN_BYTES = 20  # bytes

@@ -26,7 +26,7 @@ from builders.kit.http.dependencies import KeyringDep, SettingsDep
 from builders.kit.http.etags import READ_RESPONSES, WRITE_RESPONSES, IfMatch, with_etag
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import Page, PageQuery, PageReply
-from builders.kit.http.resource_ids import ResourceId
+from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 

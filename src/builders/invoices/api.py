@@ -29,7 +29,7 @@ from builders.kit.http.body_limits import body_limit
 from builders.kit.http.callers import Caller, LiveKeyRequired, needs
 from builders.kit.http.dependencies import OutboundDep, SettingsDep
 from builders.kit.http.pagination import PageQuery, PageReply
-from builders.kit.http.resource_ids import ResourceId
+from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import Router
 from builders.kit.limits.policies import OperationLimits, Policy, declare, rate_limit
 from builders.kit.limits.rate_limiter import RATE_LIMIT_HEADERS, RATE_LIMITER, RateLimiter

@@ -11,9 +11,8 @@ from builders.kit.http import forms, html
 from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.dependencies import ClientAddress, KeyringDep
 from builders.kit.http.forms import FormToken
-from builders.kit.http.prefetch import CHANGES_STATE, PrefetchRefused, refuse_prefetch
 from builders.kit.http.routes import BEYOND_SPEC, Router
-from builders.kit.http.visitors import truncate_address
+from builders.kit.http.visitors import CHANGES_STATE, PrefetchRefused, refuse_prefetch, truncate_address
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.process.secret_keys import Keyring
 from builders.leads import schemas, service as leads

@@ -15,8 +15,8 @@ from builders.kit.http.dependencies import KeyringDep, OptionalCredentials, Sett
 from builders.kit.http.etags import IfMatch, IfNoneMatch
 from builders.kit.http.forms import FormToken
 from builders.kit.http.idempotency import InFlight
-from builders.kit.http.prefetch import CHANGES_STATE, PrefetchRefused, refuse_prefetch
 from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.kit.http.visitors import CHANGES_STATE, PrefetchRefused, refuse_prefetch
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.process.secret_keys import Keyring
 from builders.profile import schemas, service as profiles

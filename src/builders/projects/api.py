@@ -15,7 +15,7 @@ from builders.kit.http.callers import Caller, needs
 from builders.kit.http.etags import IfMatch, IfNoneMatch
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import Page, PageQuery, PageReply
-from builders.kit.http.resource_ids import ResourceId
+from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import Router
 from builders.projects import schemas, service as projects
 from builders.projects.errors import ProjectArchived, ProjectLimit, ProjectNotFound, SlugsTaken

@@ -7,7 +7,6 @@ import pytest
 from fastapi import BackgroundTasks, Body, Depends, Query, Response
 from fastapi.requests import HTTPConnection
 from fastapi.security import SecurityScopes
-from pydantic import AfterValidator, BaseModel
 from starlette.types import ASGIApp
 
 from builders.kit.db.connections import Reads, Tx
@@ -151,22 +150,3 @@ async def test_a_handler_may_return_headers() -> None:
     answer = await ask(_front(handler, response_model=dict[str, int]), "GET", "/things")
     assert (answer.status, answer.body, answer.header("content-type")) == (200, b'{"a":1}', "application/json")
     assert (answer.header("etag"), answer.header("set-cookie")) == ('"7"', "a=b")
-
-
-async def test_a_body_that_passes_the_second_validation_is_accepted() -> None:
-    looks: list[int] = []
-
-    def late(value: int) -> int:  # such as: not in the future
-        looks.append(value)
-        assert len(looks) > 1
-        return value
-
-    class Thing(BaseModel):
-        at: Annotated[int, AfterValidator(late)]
-
-    async def handler(thing: Thing) -> dict[str, int]:
-        return {"at": thing.at}
-
-    headers = [("Content-Type", "application/json")]
-    answer = await ask(_front(handler, methods=["POST"]), "POST", "/things", headers=headers, body=b'{"at": 5}')
-    assert (answer.status, answer.json()) == (200, {"at": 5})

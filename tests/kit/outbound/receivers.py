@@ -153,13 +153,11 @@ def resolving(monkeypatch: pytest.MonkeyPatch, **names: list[str]) -> Iterator[l
     asked: list[str] = []
     known = {name.replace("_", "."): found for name, found in names.items()}
 
-    def ask(host: str) -> list[str]:
+    async def ask(host: str, **_: object) -> list[str]:
         asked.append(host)
-        found = known.get(host.rstrip("."))
-        if found is None:
-            raise OSError
-        return found
+        return known.get(host, [])
 
     with monkeypatch.context() as patched:
-        patched.setattr(resolver, "resolve_blocking", ask)
+        patched.setattr(resolver, "query_dns", ask)
+        patched.setattr(resolver, "query_system", ask)
         yield asked

@@ -1,46 +1,29 @@
-"""Names are resolved for each request; a hanging name delays no other."""
+"""Host names are resolved by DNS for each request; a name server that is silent delays no other name."""
 
 import asyncio
-import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
+import dns.asyncresolver
+import dns.nameserver
 import pytest
 
-from builders.kit.outbound import resolver
 from builders.kit.outbound.resolver import DnsResolver, LookupFailed
+from tests.domains.nameserver import Manner, Nameserver, serving
 
-
-class Dns:
-    """A resolver whose names under `slow` answer when the test releases them."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-        self.go = threading.Event()
-        self.at_once = self.most_at_once = 0
-        self.lock = threading.Lock()
-
-    def ask(self, host: str) -> list[str]:
-        with self.lock:
-            self.asked.append(host)
-            self.at_once += 1
-            self.most_at_once = max(self.at_once, self.most_at_once)
-        try:
-            if "slow" in host:
-                assert self.go.wait(20)
-            if "unknown" in host:
-                raise OSError(-2, "Name or service not known")
-            return ["192.0.2.1", "2001:db8::1", "192.0.2.1"]
-        finally:
-            with self.lock:
-                self.at_once -= 1
+NAME = "a.example"
 
 
 @pytest.fixture
-def dns(monkeypatch: pytest.MonkeyPatch) -> Iterator[Dns]:
-    dns = Dns()
-    monkeypatch.setattr(resolver, "resolve_blocking", dns.ask)
-    yield dns
-    dns.go.set()
+async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Nameserver]:
+    """The name server of the system."""
+    async with serving() as running:
+        host, _, port = running.address.rpartition(":")
+        configured = dns.asyncresolver.Resolver(configure=False)
+        configured.nameservers = [dns.nameserver.Do53Nameserver(host, int(port))]
+        monkeypatch.setattr(dns.asyncresolver, "Resolver", lambda: configured)
+        running.zone[NAME, "A"] = ["192.0.2.1", "192.0.2.2"]
+        running.zone[NAME, "AAAA"] = ["2001:db8::1"]
+        yield running
 
 
 @pytest.fixture
@@ -50,130 +33,87 @@ async def found() -> AsyncIterator[DnsResolver]:
     await lookups.close()
 
 
-async def test_each_address_is_returned_once(dns: Dns, found: DnsResolver) -> None:
-    assert [str(each) for each in await found.find("a.example.")] == ["192.0.2.1", "2001:db8::1"]
-    assert dns.asked == ["a.example."]
+async def test_all_addresses_of_both_kinds_are_returned(server: Nameserver, found: DnsResolver) -> None:
+    addresses = await found.find(NAME)
+    assert sorted(map(str, addresses)) == ["192.0.2.1", "192.0.2.2", "2001:db8::1"]
+    assert sorted(server.asked) == [(NAME, "A", False), (NAME, "AAAA", False)]
 
 
-async def test_results_are_not_cached(dns: Dns, found: DnsResolver) -> None:
+async def test_a_chain_of_names_is_followed(server: Nameserver, found: DnsResolver) -> None:
+    server.cname("www.example", NAME)
+    assert {*await found.find("www.example")} == {*await found.find(NAME)}
+
+
+async def test_addresses_of_one_kind_suffice(server: Nameserver, found: DnsResolver) -> None:
+    del server.zone[NAME, "AAAA"]
+    assert sorted(map(str, await found.find(NAME))) == ["192.0.2.1", "192.0.2.2"]
+
+
+async def test_results_are_not_cached(server: Nameserver, found: DnsResolver) -> None:
     for _ in range(3):
-        await found.find("a.example.")
-    assert len(dns.asked) == 3
+        await found.find(NAME)
+    assert len(server.asked) == 6
 
 
-async def test_concurrent_lookups_of_a_name_are_shared(dns: Dns, found: DnsResolver) -> None:
-    asking = [asyncio.create_task(found.find("slow.example.")) for _ in range(100)]
+async def test_concurrent_lookups_of_a_name_are_shared(server: Nameserver, found: DnsResolver) -> None:
+    assert len({*await asyncio.gather(*(found.find(NAME) for _ in range(100)))}) == 1
+    assert len(server.asked) == 2
+
+
+@pytest.mark.parametrize("manner", [Manner.SERVFAIL, Manner.REFUSED, Manner.GARBAGE, Manner.SILENT])
+async def test_a_name_server_that_does_not_answer_is_a_failure(server: Nameserver, manner: Manner) -> None:
+    found = DnsResolver(timeout_s=0.2)
+    server.manners[NAME] = manner
+    with pytest.raises(LookupFailed):
+        await found.find(NAME)
+
+
+@pytest.mark.usefixtures("server")
+async def test_an_unknown_name_is_a_failure(found: DnsResolver) -> None:
+    with pytest.raises(LookupFailed):
+        await found.find("unknown.example")
+
+
+async def test_silent_names_delay_no_other(server: Nameserver) -> None:
+    found = DnsResolver(timeout_s=2)
+    silent = [f"{n}.slow.example" for n in range(50)]
+    server.manners |= dict.fromkeys(silent, Manner.SILENT)
+    hanging = [asyncio.create_task(found.find(each)) for each in silent]
+    await asyncio.sleep(0.01)
+    assert await found.find(NAME)
+    assert not any(each.done() for each in hanging)
+    assert {type(each) for each in await asyncio.gather(*hanging, return_exceptions=True)} == {LookupFailed}
+
+
+async def test_an_allowed_name_is_resolved_by_the_system(found: DnsResolver) -> None:
+    addresses = await found.find("localhost", is_allowed=True)
+    assert {"127.0.0.1", "::1"} & {*map(str, addresses)}
+
+
+async def test_ended_lookups_are_forgotten(server: Nameserver, found: DnsResolver) -> None:
+    names = [NAME, *(f"{n}.unknown.example" for n in range(20))]
+    await asyncio.gather(*map(found.find, names), return_exceptions=True)
     await asyncio.sleep(0)
-    dns.go.set()
-    assert len({await each for each in asking}) == 1
-    assert dns.asked == ["slow.example."]
+    assert found._running == {}
+    assert len(server.asked) == 42
 
 
-async def test_an_unknown_name_is_reported(dns: Dns, found: DnsResolver) -> None:
-    del dns
-    with pytest.raises(LookupFailed):
-        await found.find("unknown.example.")
-
-
-async def test_a_hanging_name_times_out_and_works_once_it_answers(dns: Dns, found: DnsResolver) -> None:
-    found.timeout_s = 0.02
-    for _ in range(2):
-        with pytest.raises(LookupFailed):
-            await found.find("slow.example.")
-    assert dns.asked == ["slow.example."]  # the second waited for the first
-    found.timeout_s = 20
-    dns.go.set()
-    assert await found.find("slow.example.")
-
-
-async def test_hanging_names_leave_threads_for_others(dns: Dns, found: DnsResolver) -> None:
-    found.timeout_s = 0.3
-    hanging = [asyncio.create_task(found.find(f"{n}.slow.example.")) for n in range(200)]
-    await asyncio.sleep(0.01)
-    assert await found.find("a.b.test.")
-    failed = await asyncio.gather(*hanging, return_exceptions=True)
-    assert all(isinstance(each, LookupFailed) for each in failed)
-    assert dns.most_at_once <= resolver.MAX_THREADS_PER_DOMAIN + 1
-
-
-async def test_the_number_of_threads_is_bounded(dns: Dns, found: DnsResolver) -> None:
-    found.timeout_s = 0.3
-    hanging = [asyncio.create_task(found.find(f"slow.{n}.test.")) for n in range(resolver.MAX_THREADS * 2)]
-    await asyncio.gather(*hanging, return_exceptions=True)
-    assert dns.most_at_once == resolver.MAX_THREADS_UNKNOWN_HOSTS
-    dns.go.set()
-
-
-@pytest.mark.parametrize(
-    ("stranger", "other"),
-    [
-        ("evil.co.uk.", "honest.co.uk."),
-        ("evil.com.au.", "www.honest.com.au."),
-        ("evil.herokuapp.com.", "honest.herokuapp.com."),
-        ("a.evil.github.io.", "honest.github.io."),
-    ],
-)
-async def test_hanging_names_delay_no_other_name_with_the_same_suffix(
-    dns: Dns, found: DnsResolver, stranger: str, other: str
-) -> None:
-    hanging = [asyncio.create_task(found.find(f"slow{n}.{stranger}")) for n in range(20)]
-    await asyncio.sleep(0.01)
-    assert await found.find(other)
-    assert dns.most_at_once <= resolver.MAX_THREADS_PER_DOMAIN + 1
-    dns.go.set()
-    await asyncio.gather(*hanging)
-
-
-async def test_a_recently_resolved_name_gets_a_thread_when_others_hang(dns: Dns, found: DnsResolver) -> None:
-    await found.find("known.example.")
-    found.timeout_s = 0.3
-    hanging = [asyncio.create_task(found.find(f"slow.{n}.test.")) for n in range(resolver.MAX_THREADS * 2)]
-    await asyncio.sleep(0.01)
-    assert await found.find("known.example.")
-    with pytest.raises(LookupFailed):
-        await found.find("new.example.")
-    await asyncio.gather(*hanging, return_exceptions=True)
-    dns.go.set()
-
-
-async def test_a_hanging_name_is_no_longer_known(dns: Dns, found: DnsResolver) -> None:
-    dns.go.set()
-    await found.find("slow.example.")
-    dns.go.clear()
-    found.timeout_s = 0.02
-    with pytest.raises(LookupFailed):
-        await found.find("slow.example.")
-    assert "slow.example." not in found._known
-
-
-async def test_the_number_of_known_names_is_bounded(dns: Dns) -> None:
-    del dns
-    found = DnsResolver(max_known_hosts=2)
-    for name in ("a.test.", "b.test.", "a.test.", "c.test."):
-        await found.find(name)
-    assert list(found._known) == ["a.test.", "c.test."]
-
-
-async def test_ended_lookups_are_forgotten(dns: Dns, found: DnsResolver) -> None:
-    await asyncio.gather(
-        *(found.find(f"{n}.unknown.example.") for n in range(20)),
-        *(found.find(f"{n}.b{n}.example.") for n in range(20)),
-        return_exceptions=True,
-    )
-    assert len(dns.asked) == 40
-    await asyncio.sleep(0)
-    assert (found._running, found._domains) == ({}, {})
-
-
-async def test_closing_waits_for_no_thread(dns: Dns) -> None:
+async def test_closing_ends_all_lookups(server: Nameserver) -> None:
     found = DnsResolver()
-    asking = asyncio.create_task(found.find("slow.example."))
+    server.manners[NAME] = Manner.SILENT
+    asking = asyncio.create_task(found.find(NAME))
     await asyncio.sleep(0.01)
     await asyncio.wait_for(found.close(), 1)
     await asyncio.gather(asking, return_exceptions=True)
-    assert asking.done()
-    dns.go.set()
+    assert asking.cancelled()
 
 
-def test_the_resolver_of_the_system_is_used() -> None:
-    assert {"127.0.0.1", "::1"} & set(resolver.resolve_blocking("localhost"))
+async def test_a_system_without_name_servers_is_a_failure(
+    found: DnsResolver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def configure() -> None:
+        raise dns.resolver.NoResolverConfiguration
+
+    monkeypatch.setattr(dns.asyncresolver, "Resolver", configure)
+    with pytest.raises(LookupFailed):
+        await found.find(NAME)

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from builders.kit.sheets.decoding import find_encoding, read_lines
 from builders.kit.sheets.layout import Layout, find_layout, normalize_header
-from builders.kit.sheets.records import records
+from builders.kit.sheets.records import find_encoding, read_lines, records
 
 TEXT = "Domain,Note\r\ncafé.example,naïve\r\n"
 KEYS = {"domain", "domain name"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders.kit.values.special_names import SPECIAL_NAMES, is_special_use
+from builders.kit.values.domain_names import SPECIAL_NAMES, is_special_use
 from tests.cast import Person
 from tests.webhooks.make import PATH, WANTED
 

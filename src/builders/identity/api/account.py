@@ -18,7 +18,7 @@ from builders.kit.http.callers import Caller, ImpersonationForbidden, needs
 from builders.kit.http.dependencies import KeyringDep
 from builders.kit.http.idempotency import WITHOUT_IDEMPOTENCY
 from builders.kit.http.pagination import JsonPage, Page, PageQuery, PageReply
-from builders.kit.http.resource_ids import ResourceId
+from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import UNLIMITED
 

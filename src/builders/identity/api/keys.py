@@ -15,7 +15,7 @@ from builders.kit.errors import problems
 from builders.kit.http.callers import Caller, LiveKeyRequired, needs
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import JsonPage, Listing, PageQuery, PageReply
-from builders.kit.http.resource_ids import ResourceId
+from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 

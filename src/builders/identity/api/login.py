@@ -20,7 +20,7 @@ from builders.kit.errors import Invalid, Problem, TokenInvalid, problems
 from builders.kit.http import error_pages, forms, html
 from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.dependencies import KeyringDep, SettingsDep
-from builders.kit.http.media_types import ALSO_JSON
+from builders.kit.http.json_bodies import ALSO_JSON
 from builders.kit.http.origins import OriginForbidden
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import rate_limit

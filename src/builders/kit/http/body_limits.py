@@ -5,11 +5,12 @@ longest is refused, so that slow clients do not block others.
 """
 
 import asyncio
+from collections.abc import AsyncGenerator
 from typing import Any
 
 from fastapi import Depends, Request
 from fastapi.dependencies.models import Dependant
-from starlette.requests import ClientDisconnect, empty_receive, empty_send
+from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from builders.kit.errors import BodyTooLarge, Problem
@@ -88,13 +89,13 @@ class BodyBudget:
 
 
 class LimitedRequest(Request):
-    """A request whose body is read in a loop: Starlette's way over generators takes 6 µs more."""
+    """A request whose body is limited, and counted by the budget until the handler has ended."""
 
     def __init__(
         self,
         scope: Scope,
-        receive: Receive = empty_receive,
-        send: Send = empty_send,
+        receive: Receive,
+        send: Send,
         *,
         limit: int | None = None,  # bytes; None for that of the service
         exceeds: bool = False,  # whether the limit counts even if it is above that of the service
@@ -109,21 +110,35 @@ class LimitedRequest(Request):
     __hash__ = object.__hash__  # a request is one of the budget's; Starlette's is a mapping
     __eq__ = object.__eq__
 
-    async def body(self) -> bytes:
-        """Return all of it; kept, so it can be asked for again.
+    async def stream(self) -> AsyncGenerator[bytes, None]:
+        """Yield the parts of the body, once; `body` joins and keeps them.
 
-        Raises ClientDisconnect, BodyTooLarge, and Busy when the process holds too many.
+        Raise ClientDisconnect, BodyTooLarge, and Busy when the process holds too many bytes.
         """
-        if not hasattr(self, "_body"):
-            self._stream_consumed = True
-            try:
-                self._body = await self._read()
-            except asyncio.CancelledError:
-                if not self._is_refused or self._task is None:
-                    raise
-                self._task.uncancel()
-                raise busy() from None
-        return self._body
+        limit, budget, size, more = self._find_limit(), self._budget, 0, True
+        try:
+            while more:
+                message = await self.receive()
+                if message["type"] != "http.request":
+                    raise ClientDisconnect
+                part, more = message.get("body", b""), message.get("more_body", False)
+                size += len(part)
+                if limit is not None and size > limit:
+                    raise too_large(limit)
+                if budget is not None:
+                    if more and self._task is None:
+                        self._task = asyncio.current_task()
+                        budget.arrive(self)
+                    budget.take(self, len(part))
+                yield part
+        except asyncio.CancelledError:
+            if not self._is_refused or self._task is None:
+                raise
+            self._task.uncancel()
+            raise busy() from None
+        finally:
+            if budget is not None and self._task is not None:
+                budget.complete(self)
 
     def refuse(self) -> None:
         """Stop the wait for the rest of the body: `body` raises Busy."""
@@ -136,35 +151,15 @@ class LimitedRequest(Request):
         if self._budget is not None and self.held:
             self._budget.give_back(self)
 
-    async def _read(self) -> bytes:
-        budget, limit = self._budget, self._limit
-        if budget is not None and not self._exceeds:
-            limit = budget.limit if limit is None else min(limit, budget.limit)
-        sent = dict[bytes, bytes](self.scope["headers"])
-        if (
-            limit is not None and int(sent.get(b"content-length", b"0")) > limit
-        ):  # a number: kit/http/middleware.py asks
+    def _find_limit(self) -> int | None:
+        """Return the limit in bytes. Raise BodyTooLarge when the length that the client announces is above it."""
+        limit = self._limit
+        if self._budget is not None and not self._exceeds:
+            limit = self._budget.limit if limit is None else min(limit, self._budget.limit)
+        announced = dict[bytes, bytes](self.scope["headers"]).get(b"content-length", b"0")
+        if limit is not None and int(announced) > limit:  # a number: kit/http/middleware.py has checked it
             raise too_large(limit)
-        parts, size, more = list[bytes](), 0, True
-        try:
-            while more:
-                message = await self._receive()
-                if message["type"] != "http.request":
-                    raise ClientDisconnect
-                part, more = message.get("body", b""), message.get("more_body", False)
-                size += len(part)
-                if limit is not None and size > limit:
-                    raise too_large(limit)
-                parts.append(part)
-                if budget is not None:
-                    if more and self._task is None:
-                        self._task = asyncio.current_task()
-                        budget.arrive(self)
-                    budget.take(self, len(part))
-        finally:
-            if budget is not None and self._task is not None:
-                budget.complete(self)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        return limit
 
 
 def busy() -> Busy:

@@ -106,8 +106,9 @@ class HeavyLoop:
             self._starting = asyncio.ensure_future(self._start())
         loop = await asyncio.shield(self._starting)
         scope, app = request.scope, request.scope["app"]
+        shared = {name: app.state[name] for name in app.state}
         own = {"database": self._database, "outbound": self._outbound}
-        scope["app"] = SimpleNamespace(state=State({**app.state._state, **own}))  # noqa: SLF001 - State lists itself nowhere else
+        scope["app"] = SimpleNamespace(state=State({**shared, **own}))
 
         async def do() -> T:
             return await work()

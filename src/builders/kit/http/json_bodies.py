@@ -12,21 +12,14 @@ from pydantic_core import PydanticUndefined, from_json
 
 from builders.kit.errors import Invalid
 from builders.kit.http import forms
-from builders.kit.http.media_types import media_type_of
 
 Json = Any  # what a JSON text can hold
 
 JSON_HINT = "; send JSON, and with it Content-Type: application/json"  # curl -d sends a form
-_TEXTS = frozenset((str, bool, int, type(None)))  # types that hold no infinite number
 # Numbers that can be larger than a float: only a body that has one is searched.
 _EXPONENT = re.compile(rb"[eE]\+?\d{3}")  # can be part of a text, such as a hexadecimal id
 _LARGE = re.compile(rb"(?:^|[\s:,\[])-?\d[\d.]*+[eE]\+?\d{3}")
 _LONG, _LONGEST_PLAIN = re.compile(rb"(?<!\d)\d{210}"), 209  # with two digits of an exponent it may be 1e309
-
-
-def body_size(request: Request) -> int:
-    """Return the size of a request body in bytes; the body has been read."""
-    return len(request._body)  # noqa: SLF001 - Starlette has no public attribute for it
 
 
 async def read_json(request: Request, *, also: Collection[str] = ()) -> Json:
@@ -52,15 +45,13 @@ async def read_json(request: Request, *, also: Collection[str] = ()) -> Json:
         value = from_json(raw, allow_inf_nan=False)
     except ValueError as error:
         raise _not_json(raw, str(error)) from None
-    if b"\\u0000" in raw or _has_large_number(raw, value):
+    if b"\\u0000" in raw or _has_large_number(raw):
         _refuse_unstorable(value)
     return value
 
 
-def _has_large_number(raw: bytes, value: Json) -> bool:
+def _has_large_number(raw: bytes) -> bool:
     """Return whether the text can have a number that is larger than a float."""
-    if type(value) is dict and _TEXTS.issuperset(map(type, value.values())):  # as mostly
-        return False
     if _EXPONENT.search(raw) and _LARGE.search(raw):
         return True
     return len(raw) > _LONGEST_PLAIN and _LONG.search(raw) is not None
@@ -98,3 +89,20 @@ def _refuse_unstorable(value: Json) -> None:
     if isinstance(value, list):
         for each in value:
             _refuse_unstorable(each)
+
+
+ALSO_JSON = "x-also-reads"  # OpenAPI extension: media types that are read as JSON too, or as a form
+RAW_MEMBERS = "x-reads-raw"  # OpenAPI extension: by media type the member of the body whose value it is, as bytes
+
+
+def media_type_of(content_type: str) -> str:
+    """Return the media type without its parameters; `text/plain` without one (RFC 2045, 5.2)."""
+    return content_type.partition(";")[0].strip().lower() or "text/plain"
+
+
+def as_member(request: Request, body: Any, members: Mapping[str, str]) -> Any:  # a JSON value or bytes
+    """Return the bytes of a body as the member that `members` names for its media type; another body as it is."""
+    if not isinstance(body, bytes):
+        return body
+    member = members.get(media_type_of(request.headers.get("content-type", "")))
+    return body if member is None else {member: body}

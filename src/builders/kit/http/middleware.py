@@ -9,13 +9,11 @@ import re
 import secrets
 import time
 from collections.abc import Awaitable, Iterable, Mapping
-from contextvars import ContextVar
-from types import EllipsisType
 from typing import Any
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from structlog.contextvars import STRUCTLOG_KEY_PREFIX
+from structlog.contextvars import bind_contextvars, unbind_contextvars
 
 from builders.kit.errors import BadRequest, InternalError, Invalid, NotFound, Problem
 from builders.kit.http import access_log, error_pages
@@ -30,10 +28,6 @@ _LONGEST_LENGTH = 18  # digits of Content-Length; Python refuses to parse more t
 _PROCESS, _requests = secrets.token_hex(10), itertools.count()
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{8,128}")
 _TRACEPARENT = re.compile(rb"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")  # W3C Trace Context
-# The variables that structlog's bind_contextvars would set, at a tenth of its cost; an ellipsis means unset.
-_bound_id: ContextVar[str] = ContextVar(f"{STRUCTLOG_KEY_PREFIX}request_id")
-# In log lines; kit/outbound/client.py passes it on.
-_bound_trace: ContextVar[str | EllipsisType] = ContextVar(f"{STRUCTLOG_KEY_PREFIX}traceparent")
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -121,9 +115,12 @@ class _Exchange:
         self.limit = middleware.large_bodies.get(scope["path"], middleware.bodies.limit)
         self.sent = sent = dict[bytes, bytes](scope["headers"])
         self.id = _id_of(sent.get(b"x-request-id"))
-        _bound_id.set(self.id)
+        bind_contextvars(request_id=self.id)
         trace = sent.get(b"traceparent")
-        _bound_trace.set(trace.decode() if trace and _TRACEPARENT.fullmatch(trace) else ...)
+        if trace is not None and _TRACEPARENT.fullmatch(trace):
+            bind_contextvars(traceparent=trace.decode())  # kit/outbound/client.py passes it on
+        else:
+            unbind_contextvars("traceparent")
         self.path: str = scope["path"]
         if self.path.startswith(middleware.secret_paths):
             self.path = next(f"{each}…" for each in middleware.secret_paths if self.path.startswith(each))

@@ -1,13 +1,19 @@
-"""Errors for unknown paths and methods: a 404 with a similar path, a 405 with the allowed methods."""
+"""What a 404 or 405 says more: a similar path, the other mode of the account, the allowed methods."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
+from fastapi import Request
+from pydantic_core import PydanticUndefined
 from starlette.types import ASGIApp, Scope
 
-from builders.kit.errors import MethodNotAllowed, NotFound
+from builders.kit.errors import Invalid, MethodNotAllowed, NotFound, Problem
+from builders.kit.http import json_bodies
+from builders.kit.http.callers import CALLER, Authenticate, Caller
 from builders.kit.http.path_table import PathTable
+from builders.kit.values import ids
 
 SUGGESTED_PATH = "did_you_mean"  # key of the ASGI scope: the similar path
 MAX_PATH_LENGTH = 512  # characters of a path for which a similar one is looked for
@@ -39,3 +45,54 @@ def not_allowed(method: str, methods: Collection[str], remedy: str | None) -> Me
     if remedy is None and method == "PUT" and "PATCH" in methods:
         remedy = "Send the members that change with PATCH."
     return MethodNotAllowed(f"This path has {allowed}.", headers={"Allow": allowed}, next_action=remedy)
+
+
+MAX_IDS = 3  # of one request that are looked up
+_NEXT_ACTIONS = {
+    "live": "The id is of your live data, and this is a test key. Use a live key.",
+    "test": "The id is of your sandbox data, which only test keys see. Use a test key.",
+}
+
+
+async def add_mode_hint(refusal: Problem, request: Request, *, has_body: bool) -> None:
+    """Add `exists_in_mode` to a 404 when the account has the id in its other mode."""
+    caller: Caller | None = request.scope.get(CALLER)
+    if caller is None or refusal.collection is None:
+        return
+    # An error of the look-up must not replace the 404.
+    with suppress(Problem, Invalid):
+        ids_sent = [each async for each in _ids(request, has_body=has_body)]
+        authenticate: Authenticate = request.app.state.authenticate
+        other = await authenticate.find_other_mode(caller) if ids_sent else None
+        if other is not None and await _has_any(request, other, refusal.collection, ids_sent[:MAX_IDS]):
+            refusal.members |= {"exists_in_mode": other.mode, "next_action": _NEXT_ACTIONS[other.mode]}
+
+
+async def _ids(request: Request, *, has_body: bool) -> AsyncIterator[str]:
+    """Yield the ids in the path and among the members of the body."""
+    body = await json_bodies.read_json(request) if has_body else PydanticUndefined
+    members = body.values() if isinstance(body, dict) else ()
+    for each in (*request.path_params.values(), *members):
+        if isinstance(each, str) and ids.find(each) is not None:
+            yield each
+
+
+async def _has_any(request: Request, caller: Caller, collection: str, ids_sent: list[str]) -> bool:
+    table: PathTable[Any] = request.app.state.table
+    for each in ids_sent:
+        found = table.find("GET", f"{collection}/{each}")
+        if found is not None and await _can_read(*found, request, caller):
+            return True
+    return False
+
+
+async def _can_read(get: Any, path_params: Mapping[str, str], request: Request, caller: Caller) -> bool:
+    """Return whether the compiled GET succeeds for this caller."""
+    if get.needs is None or get.needs.scope not in caller.scopes:
+        return False
+    override = {"method": "GET", "path_params": path_params, "query_string": b"", "headers": []}
+    try:
+        await get.run_handler(Request({**request.scope, **override}), caller)
+    except (Problem, Invalid):
+        return False
+    return True

@@ -190,7 +190,7 @@ def _problem_example(problem: type[Problem]) -> Json:
 
 
 def _secure(operation: Json) -> None:
-    """State which credentials an operation takes, also in words; it lists them as optional parameters besides."""
+    """Document the credentials of an operation, instead of their optional parameters."""
     accepted = any(each["name"] == "X-API-Key" for each in operation.get("parameters", ()))
     forms: Sequence[str] = operation.pop("x-security", tuple(SECURITY_SCHEMES))
     scope, needs = operation.get("x-scope"), "Requires no credentials."

@@ -45,9 +45,9 @@ class JsonPage:
 
 
 def _example_of_item(schema: JsonDict, model: type[BaseModel]) -> None:
-    """A list's example is one of its item's; it has none where the item has none.
+    """Add the example of a list, made of an example of its item, if there is one.
 
-    The description is that of the generic model, which pydantic gives to none of its forms.
+    Add the description of the generic model, which pydantic does not copy.
     """
     schema["description"] = model.__mro__[1].__doc__
     item = next(iter(get_args(model.model_fields["items"].annotation)), None)

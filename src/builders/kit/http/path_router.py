@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from fastapi import FastAPI
-from starlette._utils import get_route_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from builders.kit.http import error_pages
@@ -43,7 +42,7 @@ class PathRouter:
         """Run the compiled route, or pass the request on to FastAPI."""
         if scope["type"] == "http":
             scope[RATE_LIMITER] = self.limits
-            path = get_route_path(scope) if scope.get("root_path") else scope["path"]
+            path = _without_root_path(scope)
             found = self.table.find(scope["method"], path)
             if found is not None:
                 endpoint, scope["path_params"] = found
@@ -58,6 +57,13 @@ class PathRouter:
                 return
             scope[SUGGESTED_PATH] = find_similar_path(self.table, path)
         await self.app(scope, receive, send)
+
+
+def _without_root_path(scope: Scope) -> str:
+    """Return the path below the prefix at which a proxy serves the application (ASGI's `root_path`)."""
+    path: str = scope["path"]
+    prefix: str = scope.get("root_path", "")
+    return path.removeprefix(prefix) if path == prefix or path.startswith(f"{prefix}/") else path
 
 
 class _Head:

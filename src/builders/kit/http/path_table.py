@@ -27,11 +27,6 @@ class PathTable(Generic[T]):
 
     def __init__(self) -> None:
         self._root: _Node[T] = _Node()
-        self._plain: dict[tuple[str, str], T] = {}
-        self._literal: set[str] = set()  # paths without parameters
-        self._ending: dict[
-            tuple[str, str], tuple[T, str]
-        ] = {}  # literal but for the last segment: most of the others
 
     def add(self, method: str, path: str, endpoint: T) -> None:
         """Add an endpoint. Raise ValueError for a duplicate, and for a parameter within a segment."""
@@ -48,21 +43,9 @@ class PathTable(Generic[T]):
         if method in node.endpoints:
             raise ValueError(f"{method} {path} is registered twice")
         node.endpoints[method] = (endpoint, tuple(names))
-        if not names:
-            self._plain[method, path] = endpoint
-            self._literal.add(path)
-        elif len(names) == 1 and path.endswith("}"):
-            self._ending[method, path.rpartition("/")[0]] = endpoint, names[0]
 
     def find(self, method: str, path: str) -> tuple[T, dict[str, Any]] | None:
         """Return the endpoint and its path parameters; None when no path or method matches."""
-        endpoint = self._plain.get((method, path))
-        if endpoint is not None:
-            return endpoint, {}
-        before, _, last = path.rpartition("/")
-        ending = self._ending.get((method, before))
-        if ending is not None and last and path not in self._literal:
-            return ending[0], {ending[1]: last}
         fit = self._fit(path)
         found = None if fit is None else fit[0].endpoints.get(method)
         if fit is None or found is None:
@@ -76,20 +59,17 @@ class PathTable(Generic[T]):
 
     def _fit(self, path: str) -> _Fit[T] | None:
         """Return the most literal node with endpoints that the path ends at, and the values of its parameters."""
-        found: list[_Fit[T]] = []
         before, *segments = path.split("/")
-        if not before:
-            _walk(self._root, segments, 0, (), found)
-        return next((each for each in found if each[0].endpoints), None)
+        return None if before else _walk(self._root, segments, 0, ())
 
 
-def _walk(node: _Node[T], segments: list[str], at: int, values: tuple[str, ...], found: list[_Fit[T]]) -> None:
+def _walk(node: _Node[T], segments: list[str], at: int, values: tuple[str, ...]) -> _Fit[T] | None:
     if at == len(segments):
-        found.append((node, values))
-        return
-    segment = segments[at]
+        return (node, values) if node.endpoints else None
+    segment, fit = segments[at], None
     child = node.literal.get(segment)
     if child is not None:
-        _walk(child, segments, at + 1, values, found)
-    if node.parameter is not None and segment:
-        _walk(node.parameter, segments, at + 1, (*values, segment), found)
+        fit = _walk(child, segments, at + 1, values)
+    if fit is None and node.parameter is not None and segment:
+        fit = _walk(node.parameter, segments, at + 1, (*values, segment))
+    return fit

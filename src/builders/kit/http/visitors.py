@@ -11,7 +11,9 @@ from enum import StrEnum
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
-from fastapi import Request
+from fastapi import Depends, Request
+
+from builders.kit.errors import Problem
 
 MAX_USER_AGENT_LENGTH = 512  # characters of a User-Agent that are compared
 
@@ -127,3 +129,22 @@ def truncate_address(address: str) -> str | None:
     if isinstance(found, IPv4Address):
         return f"{IPv4Address(int(found) >> 8 << 8)}/24"
     return f"{IPv6Address(int(found) >> 80 << 80)}/48"
+
+
+class PrefetchRefused(Problem):
+    """A link is not followed by a browser that only looks ahead."""
+
+    status, code = 503, "prefetch_refused"
+
+
+def changes_state() -> None:
+    """Mark a GET that changes something; the compiled handler knows it (kit/http/compiled_routes.py)."""
+
+
+CHANGES_STATE = Depends(changes_state)  # for `dependencies`: such a GET has no HEAD, which must change nothing
+
+
+def refuse_prefetch(request: Request) -> None:
+    """Refuse a request that a browser sends to prefetch. Raise PrefetchRefused."""
+    if visitor_of(request).machine is Machine.PREFETCH:
+        raise PrefetchRefused("Open the link yourself.", retry_after=1)

@@ -21,7 +21,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from yarl import URL
 
 from builders.kit.outbound.addresses import Address, is_loopback, is_public, parse_address
-from builders.kit.outbound.failures import Failure, OutboundFailed
+from builders.kit.outbound.failures import BlockedAddress, Failure, OutboundFailed
 from builders.kit.outbound.meter import Budget, ResponseMeter, budget
 from builders.kit.outbound.resolver import DnsResolver, resolve_target
 from builders.kit.outbound.targets import Target
@@ -56,6 +56,24 @@ class Exchange:
             return True
         return self.target.is_allowed and (is_loopback(address) or address == self.target.literal)
 
+    def failure(self, error: Exception) -> OutboundFailed:
+        """Return the failure for an error of aiohttp."""
+        os_error = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else None
+        is_reset = isinstance(os_error, ConnectionResetError | ConnectionAbortedError)
+        match error:
+            case OutboundFailed():
+                return error
+            case aiohttp.ClientConnectorError() if isinstance(os_error, BlockedAddress):
+                return OutboundFailed(Failure.BLOCKED_ADDRESS)
+            case aiohttp.ClientSSLError():
+                return OutboundFailed(Failure.TLS, tls_reason(error))
+            case aiohttp.ClientConnectorError() if is_reset and self.target.scheme == "https":
+                return OutboundFailed(Failure.TLS)  # reset during the handshake
+            case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError():
+                return OutboundFailed(Failure.CONNECT)
+            case _:
+                return OutboundFailed(Failure.TOO_LARGE if self.budget.is_exceeded else Failure.PROTOCOL)
+
     def close(self) -> None:
         """Abort the connection unless it already serves another request; the peer might never close it."""
         if self.connection is not None and self.meter is not None and self.meter.serves(self.budget):
@@ -74,10 +92,6 @@ class Exchange:
 
 
 _exchange: ContextVar[Exchange] = ContextVar("outbound_call")
-
-
-class _BlockedAddress(OSError):
-    """The address is not allowed; an OSError, because aiohttp passes on no other exception."""
 
 
 class _StaleConnection(Exception):
@@ -121,22 +135,16 @@ class _Resolver(AbstractResolver):
 
 def _resolve_result(host: str, port: int, address: Address) -> ResolveResult:
     family = socket.AF_INET if isinstance(address, IPv4Address) else socket.AF_INET6
-    return {
-        "hostname": host,
-        "host": str(address),
-        "port": port,
-        "family": family,
-        "proto": socket.IPPROTO_TCP,
-        "flags": socket.AI_NUMERICHOST,
-    }
+    proto, flags = socket.IPPROTO_TCP, socket.AI_NUMERICHOST
+    return {"hostname": host, "host": str(address), "port": port, "family": family, "proto": proto, "flags": flags}
 
 
 def _create_socket(where: AddrInfoType) -> socket.socket:
-    """Create a socket for an allowed address. Raise _BlockedAddress for any other."""
+    """Create a socket for an allowed address. Raise BlockedAddress for any other."""
     family, kind, protocol, _, address = where
     exchange = _exchange.get()
     if not exchange.allows(parse_address(str(address[0]))):
-        raise _BlockedAddress
+        raise BlockedAddress
     exchange.is_new = True
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
@@ -173,12 +181,11 @@ class HttpSessions:
         self.resolver = DnsResolver()
         self._headers = {"User-Agent": user_agent, "Accept-Encoding": "identity"}
         self._tls = tls_context
-        self._single_use = self._session(force_close=True)
-        # Do not resend a GET whose connection breaks. The other session may: a server can close a kept connection.
-        self._single_use._retry_connection = False  # noqa: SLF001 - no public option
+        self._single_use = self._session(_send_once, force_close=True)
         self._keep_alive = self._session(keepalive_timeout=KEEPALIVE_S)
 
-    def _session(self, **options: Any) -> aiohttp.ClientSession:  # options of aiohttp.TCPConnector
+    def _session(self, *middlewares: aiohttp.ClientMiddlewareType, **options: Any) -> aiohttp.ClientSession:
+        """Return a session; the options are those of aiohttp.TCPConnector."""
         connector = aiohttp.TCPConnector(
             resolver=_Resolver(self.resolver),
             use_dns_cache=False,
@@ -192,6 +199,7 @@ class HttpSessions:
             headers=self._headers,
             skip_auto_headers=["Content-Type"],
             request_class=_Request,
+            middlewares=middlewares,
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             trust_env=False,
@@ -212,7 +220,7 @@ class HttpSessions:
                 raw, complete = await _read_response(response, options, exchange.budget)
                 return raw
         except (OutboundFailed, aiohttp.ClientError, HttpProcessingError, OSError) as error:
-            raise _to_outbound_failed(error, exchange) from error
+            raise exchange.failure(error) from error
         finally:
             _exchange.reset(token)
             if not (options.reuse and complete):
@@ -241,6 +249,17 @@ class HttpSessions:
         await self._single_use.close()
         await self._keep_alive.close()
         await self.resolver.close()
+
+
+async def _send_once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """Do not resend a GET whose connection breaks, which aiohttp does for its own errors.
+
+    The session with kept connections may: a server can close a kept connection.
+    """
+    try:
+        return await handler(request)
+    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+        raise _exchange.get().failure(error) from error
 
 
 def _fail_body(content: aiohttp.StreamReader) -> None:
@@ -276,22 +295,3 @@ async def _read_response(
     complete = size <= most and not budget.is_exceeded
     raw = RawResponse(response.status, response.headers, bytes(kept), truncated=size > len(kept) or not complete)
     return raw, complete
-
-
-def _to_outbound_failed(error: Exception, exchange: Exchange) -> OutboundFailed:
-    """Return the OutboundFailed for an error of aiohttp."""
-    match error:
-        case OutboundFailed():
-            return error
-        case aiohttp.ClientConnectorError(os_error=_BlockedAddress()):
-            return OutboundFailed(Failure.BLOCKED_ADDRESS)
-        case aiohttp.ClientSSLError():
-            return OutboundFailed(Failure.TLS, tls_reason(error))
-        case aiohttp.ClientConnectorError(os_error=ConnectionResetError() | ConnectionAbortedError()) if (
-            exchange.target.scheme == "https"
-        ):
-            return OutboundFailed(Failure.TLS)  # reset during the handshake
-        case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError():
-            return OutboundFailed(Failure.CONNECT)
-        case _:
-            return OutboundFailed(Failure.TOO_LARGE if exchange.budget.is_exceeded else Failure.PROTOCOL)

@@ -41,3 +41,7 @@ class OutboundFailed(Exception):
     def is_unsent(self) -> bool:
         """Return True if the request was certainly not sent, so that a retry cannot duplicate it."""
         return self.kind in _NOT_SENT
+
+
+class BlockedAddress(OSError):
+    """The address is not allowed; an OSError, because aiohttp passes on no other exception."""

@@ -15,7 +15,7 @@ import idna
 
 from builders.kit.errors import Invalid
 from builders.kit.outbound.addresses import Address, is_public
-from builders.kit.values.special_names import is_special_use
+from builders.kit.values.domain_names import is_special_use
 
 MAX_URL_LENGTH = 2048  # characters
 DEFAULT_PORTS = {"http": 80, "https": 443}

@@ -1,4 +1,4 @@
-"""Issuers of tokens that are trusted besides ourselves (OpenID Connect), as a setting names them."""
+"""Trusted token issuers besides this service (OpenID Connect), as a setting lists them."""
 
 import json
 from typing import Annotated, Literal
@@ -11,7 +11,7 @@ _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 def _address(url: str) -> str:
-    """An address whose answers can be believed: by TLS, or from this machine."""
+    """Return the URL if its responses are authentic: by TLS, or from this machine. Raise ValueError."""
     parts = urlsplit(url)
     is_near = parts.scheme == "http" and parts.hostname in _LOOPBACK
     if not (parts.scheme == "https" or is_near) or not parts.hostname or parts.query or parts.fragment:
@@ -27,16 +27,16 @@ class OidcIssuer(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    issuer: Address  # exactly as in the claim iss
-    audience: str = Field(min_length=1)  # what aud must hold
-    jwks_uri: Address | None = None  # where its keys are; asked of its discovery document when absent
+    issuer: Address  # exactly as in the claim `iss`
+    audience: str = Field(min_length=1)  # which the claim `aud` must contain
+    jwks_uri: Address | None = None  # of its keys; None: as in its discovery document
     algorithms: tuple[Algorithm, ...] = Field(("RS256", "ES256"), min_length=1)
-    sign_up: bool = False  # whether an unknown subject with a verified address gets an account
-    link_by_email: bool = False  # whether it speaks for the account that has this address already
+    sign_up: bool = False  # create an account for an unknown subject with a verified address
+    link_by_email: bool = False  # link a subject to the account that has its address
 
 
 def read(value: object, *, ours: str | None) -> object:
-    """The issuers of a JSON list; `ours` is our own name. Raises ValueError that says where it is wrong."""
+    """Return the issuers of a JSON list; `ours` is the issuer of this service. Raise ValueError."""
     if not isinstance(value, str):
         return value
     try:

@@ -1,7 +1,7 @@
-"""Logs: one JSON object a line, or text on a terminal, from structlog and stdlib logging alike, without secrets.
+"""Logs of structlog and stdlib logging: one JSON object per line, or text on a terminal, without secrets.
 
-Every line goes through the same last step, which masks what is a secret by its name or by its look, bounds
-depth and size, and escapes control characters, so that no value can forge or flood the log.
+The last step of each line masks secrets, which it recognizes by name or form, limits depth and size, and escapes
+control characters, so that no value can forge or flood the log.
 """
 
 import json
@@ -33,9 +33,9 @@ _DEPTH = 6  # of containers within containers
 _ITEMS = 50  # of one container
 _TEXT = 8_192  # characters of one text
 _EVENT = 32_768  # characters of one line, roughly
-_READ = 4 * _TEXT  # of a longer text only its two ends are searched for secrets, and far less is shown
-_NAME_READ, _NAME_TEXT = 1_024, 128  # the same of a field's name
-_LEAST = 64  # characters of a text that are shown even when the line is full
+_READ = 4 * _TEXT  # characters at the two ends of a longer text, in which secrets are searched for
+_NAME_READ, _NAME_TEXT = 1_024, 128  # the same for the name of a field
+_LEAST = 64  # characters of a text that are shown when the line is full
 _WORD = 64  # bits of an integer
 _AHEAD = ("logger", "event", "request_id")
 _CONTAINERS = (Mapping, list, tuple, set, frozenset)
@@ -48,8 +48,8 @@ _NAME = (
 )
 _VALUE = r"""b?(?:'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"|\\++"[^"\\]*+|[^\s&;,'"<>()\[\]{}]++)"""
 _secret_name = re.compile(_NAME, re.IGNORECASE)
-# How secrets look in a text: a part that each has (lower case; looked for first, since that is cheap), the
-# look, and what stays. Each repeat is possessive or bounded: hostile text costs little more than its length.
+# The forms of secrets: a part in lower case, which is searched for first; the pattern; the replacement. Each
+# repeat is possessive or bounded, so that the time for hostile text is linear.
 _LOOKS = tuple(
     (part, re.compile(look, re.IGNORECASE | re.DOTALL), rest)
     for part, look, rest in (
@@ -57,23 +57,23 @@ _LOOKS = tuple(
         ("whsec_", r"whsec_[a-z0-9+/=_-]++", f"whsec_{MASK}"),
         ("eyj", r"\beyJ[a-z0-9_-]++\.[a-z0-9_-]++\.[a-z0-9_-]*+", MASK),  # a JWT
         ("bearer", r"\b(Bearer)\s++[a-z0-9._~+/=-]++", rf"\1 {MASK}"),
-        # User and password of an address; of a database's even when the password was not escaped.
+        # User and password of a URL; of a database URL also with an unescaped password.
         ("://", r"(\b(?:postgres(?:ql)?|rediss?|smtps?)://)(?:[^\s@]{0,512}+@)++", rf"\1{MASK}@"),
         ("://", r"(?<=://)(?:[^\s@/?#]*+@)++", f"{MASK}@"),
-        # password=x in an address, a conninfo or a repr; 'password': 'x' in a mapping.
+        # password=x in a URL, a conninfo or a repr; 'password': 'x' in a mapping.
         ("=", rf"({_NAME}[a-z0-9_-]{{0,32}}=){_VALUE}", rf"\1{MASK}"),
         ('"', rf"""({_NAME}[a-z0-9_-]{{0,32}}\\*+"\s?:\s?){_VALUE}""", rf"\1{MASK}"),
         ("'", rf"""({_NAME}[a-z0-9_-]{{0,32}}\\*+'\s?:\s?){_VALUE}""", rf"\1{MASK}"),
         (":", r"((?:authorization|x-api-key|cookie):\s?)[^\r\n'\"]++", rf"\1{MASK}"),
-        ("key=", r"([?&]key=)[^\s&#'\"]++", rf"\1{MASK}"),  # how some registrars take theirs
-        # pydantic shows what was refused, which may be what should have been a password.
+        ("key=", r"([?&]key=)[^\s&#'\"]++", rf"\1{MASK}"),  # of some registrars
+        # pydantic shows a refused value, which may be a password.
         ("input_value=", r"(\binput_value=).{0,200}?(?=, input_type=)", rf"\1{MASK}"),
     )
 )
 
 
 def redact(text: str) -> str:
-    """Return the text without what looks like a secret."""
+    """Return the text with secrets masked."""
     lowered = text.lower()
     for part, look, rest in _LOOKS:
         if part in lowered:
@@ -83,12 +83,12 @@ def redact(text: str) -> str:
 
 @lru_cache(maxsize=512)
 def _field(name: str) -> tuple[str, bool]:
-    """The name as it is shown, and whether it is the name of a secret."""
+    """Return the name as it is shown, and whether it is the name of a secret."""
     return _cut(redact(name), _NAME_TEXT), bool(_secret_name.search(name))
 
 
 def _cut(text: str, limit: int) -> str:
-    """At most about limit characters: the ends of a text, since a traceback has its point at the end."""
+    """Return the beginning and the end of a text that is longer than `limit` characters."""
     if len(text) <= limit:
         return text
     half = max(limit // 2, 1)
@@ -96,7 +96,7 @@ def _cut(text: str, limit: int) -> str:
 
 
 class _Copy:
-    """The making of one masked, bounded copy of an event; what is over the bounds is left out."""
+    """Makes a masked copy of an event within the limits of size."""
 
     __slots__ = ("_left",)
 
@@ -104,7 +104,7 @@ class _Copy:
         self._left = _EVENT
 
     def mapping(self, value: Mapping[Any, object], depth: int = 0) -> dict[str, object]:  # any key
-        """The mapping with a mask for each value whose name is that of a secret."""
+        """Return the mapping with a mask for each value whose name is that of a secret."""
         items = list(value.items())
         shown: dict[str, object] = {}
         for key, item in items[:_ITEMS]:
@@ -131,7 +131,7 @@ class _Copy:
         return self._text(_readable(value))
 
     def _text(self, text: str) -> str:
-        # Masked before it is cut: of a secret that was cut through, the rest is not known for one.
+        # Masked before it is cut: the rest of a cut secret is not recognized.
         shown = _cut(redact(_cut(text, _READ)), min(_TEXT, max(self._left, _LEAST)))
         self._left -= len(shown)
         return shown
@@ -172,7 +172,7 @@ _written = json.JSONEncoder(separators=(",", ":")).encode  # ASCII only, so cont
 
 
 def line(_logger: object, _method: str, event: EventDict) -> str:
-    """The last step of every way: the event masked, bounded and in a steady order, as one line."""
+    """Return the event as one line: masked, limited in size, its members in a fixed order."""
     head = {"timestamp": event.pop("timestamp"), "level": event.pop("level")}
     ahead = {key: event.pop(key) for key in _AHEAD if key in event}
     rest = {key: value for key, value in event.items() if key not in _MUTE}
@@ -181,7 +181,7 @@ def line(_logger: object, _method: str, event: EventDict) -> str:
 
 
 def stamp(at: float) -> str:
-    """An instant, in seconds since 1970, as a line has it: RFC 3339, in UTC, to the millisecond."""
+    """Return the timestamp of a line for seconds since 1970: RFC 3339 in UTC, to the millisecond."""
     second, milli = divmod(math.floor(at * 1000), 1000)
     return f"{_second(second)}.{milli:03}Z"
 
@@ -197,18 +197,18 @@ def _timestamp(_logger: object, _method: str, event: EventDict) -> EventDict:
 
 
 class Lines:
-    """Writes whole lines. A stream that is gone is no reason to fail a request."""
+    """Writes lines; an error of the stream is ignored, so that no request fails."""
 
     def __init__(self) -> None:
         self.stream: TextIO = sys.stderr
         self.threshold = logging.INFO
         self.console: Callable[[Mapping[str, Any]], str] | None = None  # None: lines of JSON
-        # Reentrant: a collected object may log (asyncio's tasks do) while its thread is writing.
+        # Reentrant: the garbage collector can log, as for asyncio's tasks, while the thread is writing.
         self._lock = RLock()
         self._gone = suppress(OSError, ValueError, RuntimeError)
 
     def write(self, line: str) -> None:
-        """Writes one line, or several with a line feed between them."""
+        """Write one line, or several with a line feed between them."""
         with self._lock, self._gone:
             self.stream.write(f"{line}\n")
             self.stream.flush()
@@ -216,7 +216,7 @@ class Lines:
     debug = info = warning = error = critical = write  # what structlog calls, by level
 
 
-lines = Lines()  # of this process; what is configured is where they go
+lines = Lines()  # of the process
 
 
 def _write_count(event: EventDict) -> None:
@@ -227,7 +227,7 @@ repeats = Repeats(_write_count, _readable)
 
 
 class _Handler(logging.Handler):
-    """Brings stdlib records to the same lines."""
+    """Writes records of stdlib logging."""
 
     def __init__(self, formatter: logging.Formatter) -> None:
         super().__init__()
@@ -238,18 +238,16 @@ class _Handler(logging.Handler):
             text = self.format(record)
         except structlog.DropEvent:
             return
-        except Exception:  # noqa: BLE001 - logging's own way out prints the record's arguments, unmasked
+        except Exception:  # noqa: BLE001 - logging would print the arguments of the record, unmasked
             text = _written({"level": "error", "logger": record.name, "event": "log_record_unreadable"})
         lines.write(text)
 
 
 def configure(*, level: str = "info", stream: TextIO | None = None, style: Style = "auto") -> None:
-    """Send all logs from this level up to the stream (stderr when None); a second call replaces the first.
+    """Write all logs from this level up to the stream (stderr when None); a second call replaces the first.
 
-    The style `auto` is text where the stream is a terminal, and JSON everywhere else.
-
-    Start uvicorn with log_config=None, or it puts its own handlers back. Raises ValueError for an unknown
-    level.
+    The style `auto` is text on a terminal, else JSON. Start uvicorn with log_config=None, or it restores its own
+    handlers. Raise ValueError for an unknown level.
     """
     threshold = logging.getLevelNamesMapping().get(level.upper())
     if threshold is None:
@@ -290,6 +288,6 @@ def configure(*, level: str = "info", stream: TextIO | None = None, style: Style
 
 
 def get_logger() -> FilteringBoundLogger:
-    """A logger for structured events: log.info("plan_promoted", plan_id=...)."""
+    """Return a logger for structured events: log.info("plan_promoted", plan_id=...)."""
     logger: FilteringBoundLogger = structlog.get_logger()
     return logger

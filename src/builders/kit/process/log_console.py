@@ -1,4 +1,4 @@
-"""Log lines for a person at a terminal: short and in colour; masked and bounded like the JSON lines."""
+"""Log lines for a terminal: short and coloured, masked and limited like the JSON lines."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -6,12 +6,12 @@ from typing import Any
 
 from structlog.dev import ConsoleRenderer, plain_traceback
 
-LONGEST_VALUE = 160  # characters of a member that are shown; the JSON lines hold more
-_TIME = slice(11, 23)  # of a timestamp: a person at a terminal knows the day
+LONGEST_VALUE = 160  # characters of a member; JSON lines contain more
+_TIME = slice(11, 23)  # of a timestamp: the time without the day
 
 
 def make_renderer() -> Callable[[Mapping[str, Any]], str]:
-    """Return what writes a masked event as text. NO_COLOR and TERM=dumb refuse colours."""
+    """Return a function that writes a masked event as text; without colours with NO_COLOR or TERM=dumb."""
     colors = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     render = ConsoleRenderer(colors=colors, pad_event_to=0, sort_keys=False, exception_formatter=plain_traceback)
 
@@ -28,7 +28,7 @@ def make_renderer() -> Callable[[Mapping[str, Any]], str]:
 
 
 def _request(event: Mapping[str, Any]) -> dict[str, Any]:
-    """The event of a request, as people write one."""
+    """Return the event of a request with method, path and status in one text."""
     rest = {name: value for name, value in event.items() if name not in {"method", "path", "status"}}
     return rest | {"event": f"{event.get('method')} {event.get('path')} {event.get('status')}"}
 
@@ -39,7 +39,7 @@ def _short(value: object) -> str:
 
 
 def _printable(text: str) -> str:
-    """The text with each character that could steer a terminal written as its escape."""
+    """Return the text with each character that could control a terminal as its escape."""
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)

@@ -1,4 +1,4 @@
-"""Warnings that repeat: the first is written at once, later ones are counted and written once a minute."""
+"""Repeated warnings: the first is written at once, the number of later ones once a minute."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -11,9 +11,9 @@ from structlog.typing import EventDict
 from builders.kit.values import clock
 
 WINDOW_S = 60
-MOST = 1_000  # different warnings that are remembered; beyond them the oldest are forgotten
+MOST = 1_000  # different warnings that are remembered; then the oldest is removed
 _MEMBERS = 256  # characters of a member that are compared
-# What differs between two warnings of the same thing, and what logging itself adds.
+# Members that differ between two equal warnings, and those that logging adds.
 _OWN = frozenset({"timestamp", "request_id", "traceparent", "_record", "_from_structlog"})
 
 
@@ -26,9 +26,9 @@ class _Window:
 
 
 class Repeats:
-    """A step of structlog that drops repeated warnings; `write` writes their count when a minute is over.
+    """A step of structlog that drops repeated warnings; `write` writes their number after a minute.
 
-    A minute is found to be over at the next log line of any kind.
+    The end of a minute is noticed at the next log line.
     """
 
     def __init__(self, write: Callable[[EventDict], None], read: Callable[[object], str]) -> None:
@@ -38,7 +38,7 @@ class Repeats:
         self._lock = RLock()  # a collected object may log while its thread is here
 
     def __call__(self, _logger: Any, _method: str, event: EventDict) -> EventDict:
-        """Return the event. Raises DropEvent for a warning that was written within the minute."""
+        """Return the event. Raise DropEvent for a warning that was written within the last minute."""
         now = clock.monotonic()
         with self._lock:
             over = self._end_windows(now)
@@ -50,11 +50,11 @@ class Repeats:
         return event
 
     def __len__(self) -> int:
-        """Return how many different warnings are remembered."""
+        """Return the number of different warnings that are remembered."""
         return len(self._windows)
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all."""
         with self._lock:
             self._windows.clear()
 
@@ -71,7 +71,7 @@ class Repeats:
         return False
 
     def _end_windows(self, now: float) -> list[EventDict]:
-        """Return the counts of the minutes that are over; one that had repeats is followed by another minute."""
+        """Return the numbers of the minutes that have ended; a warning with repeats starts another minute."""
         over: list[EventDict] = []
         while self._windows:
             key, window = next(iter(self._windows.items()))

@@ -1,7 +1,8 @@
-"""The keyring: for each purpose a key of its own, derived from master secrets that can be rotated.
+"""The keyring: a key for each purpose, derived from master secrets that can be rotated.
 
-The first secret makes, all verify. What the ring made carries the id of its key, so a new secret in front
-breaks nothing, and an old one can go once needs_reseal says no for all that is stored.
+The first secret signs and seals; all verify and unseal. Signatures and sealed values contain the id of their key,
+so a new first secret invalidates nothing. An old secret can be removed when `needs_reseal` is false for all stored
+values.
 """
 
 import hmac
@@ -23,28 +24,28 @@ from builders.kit.process.settings import Settings
 
 _ID = 4  # bytes of a key id
 _MAC = 16  # bytes of a signature after the key id
-_NONCE = 12  # bytes, as AES-GCM wants (NIST SP 800-38D)
+_NONCE = 12  # bytes (NIST SP 800-38D)
 _TAG = 16
 _SEALED_V1 = b"\x01"
 _HEADER = len(_SEALED_V1) + _ID
 _BITS = 256
-_DISTINCT = 10  # a random secret has more different characters than this all but surely
+_DISTINCT = 10  # different characters; a random secret has more, with near certainty
 
 
 class Unsealable(Exception):
-    """It is altered, sealed for another purpose or context, or with a secret the ring does not hold."""
+    """The value was altered, or sealed for another purpose or context, or with a secret that the keyring lacks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resealed:
-    """What became of what other secrets than the first had sealed."""
+    """The results for values that another secret than the first had sealed."""
 
     renewed: int
-    lost: int  # sealed with a secret that the ring does not hold, or altered
+    lost: int  # altered, or sealed with a secret that the keyring lacks
 
 
 class _Key:
-    """One master secret and what was derived from it; shows nothing but its id."""
+    """A master secret and its derived keys; its repr shows only the id."""
 
     __slots__ = ("_derived", "_macs", "_secret", "id")
 
@@ -55,7 +56,7 @@ class _Key:
         self.id = self.derived("id", "")[:_ID]
 
     def derived(self, use: str, purpose: str) -> bytes:
-        """32 bytes by HKDF-SHA256 (RFC 5869) for one use of one purpose, derived once."""
+        """Return the derived key for a use of a purpose: 32 bytes by HKDF-SHA256 (RFC 5869)."""
         key = self._derived.get((use, purpose))
         if key is None:
             info = f"builders/{use}/{purpose}".encode()
@@ -64,7 +65,7 @@ class _Key:
         return key
 
     def mac(self, purpose: str, payload: bytes) -> bytes:
-        """HMAC-SHA256; a copy of one that is keyed already takes half the time of a new one."""
+        """Return the HMAC-SHA256; copying a keyed one takes half the time of a new one."""
         keyed = self._macs.get(purpose)
         if keyed is None:
             keyed = self._macs[purpose] = hmac.new(self.derived("sign", purpose), digestmod="sha256")
@@ -77,10 +78,10 @@ class _Key:
 
 
 class Keyring:
-    """Signs, seals and hashes for named purposes; what is made for one purpose is nothing for another.
+    """Signs, seals and hashes for named purposes; each purpose has its own keys.
 
-    Purposes are constants of the code: derived keys are kept for the life of the ring. Seal at most 2**32
-    times for one purpose and secret, since the nonces are random (NIST SP 800-38D section 8.3).
+    Purposes are constants of the code, because derived keys are cached without a limit. Seal at most 2**32 times
+    for one purpose and secret, since the nonces are random (NIST SP 800-38D section 8.3).
     """
 
     __slots__ = ("_by_id", "_first")
@@ -100,32 +101,32 @@ class Keyring:
         return f"Keyring({', '.join(key.hex() for key in self._by_id)})"
 
     def sign(self, purpose: str, payload: bytes) -> bytes:
-        """20 bytes: the key's id and a MAC over the payload (HMAC-SHA256, cut to 16 bytes)."""
+        """Return 20 bytes: the id of the key and a MAC of the payload (HMAC-SHA256, truncated to 16 bytes)."""
         return self._first.id + _mac(self._first, purpose, payload)
 
     def verify(self, purpose: str, payload: bytes, signature: bytes) -> bool:
-        """Whether a secret of this ring signed this payload for this purpose; takes constant time."""
+        """Return whether a secret of this keyring signed the payload for this purpose, in constant time."""
         key = self._by_id.get(signature[:_ID])
         return key is not None and hmac.compare_digest(signature[_ID:], _mac(key, purpose, payload))
 
     def seal(self, purpose: str, plaintext: bytes, *, context: bytes) -> bytes:
-        """The plaintext under AES-256-GCM: version, key id, nonce, ciphertext with tag; 33 bytes longer.
+        """Encrypt by AES-256-GCM; return version, key id, nonce, and ciphertext with tag, 33 bytes longer.
 
-        The context (account and column, say) is not kept but must be given again: a sealed value that was
-        moved to another row does not open.
+        The context, such as account and column, is authenticated and not stored: a sealed value that was copied to
+        another row cannot be unsealed.
         """
         header, nonce = self.seal_header, os.urandom(_NONCE)
         cipher = AESGCM(self._first.derived("seal", purpose))
         return header + nonce + cipher.encrypt(nonce, plaintext, header + context)
 
     def unseal(self, purpose: str, sealed: bytes, *, context: bytes) -> bytes:
-        """The plaintext again; raises Unsealable."""
+        """Return the plaintext. Raise Unsealable."""
         header, nonce, body = sealed[:_HEADER], sealed[_HEADER : _HEADER + _NONCE], sealed[_HEADER + _NONCE :]
         if header[:1] != _SEALED_V1 or len(body) < _TAG:
-            raise Unsealable("This is nothing that a keyring sealed.")
+            raise Unsealable("This is not a sealed value.")
         key = self._by_id.get(header[1:])
         if key is None:
-            raise Unsealable(f"The ring does not hold the key {header[1:].hex()} that sealed this.")
+            raise Unsealable(f"The keyring does not hold the key {header[1:].hex()} that sealed this.")
         try:
             return AESGCM(key.derived("seal", purpose)).decrypt(nonce, body, header + context)
         except InvalidTag:
@@ -133,25 +134,25 @@ class Keyring:
 
     @property
     def seal_header(self) -> bytes:
-        """How all begins that the first secret seals; what begins otherwise needs to be sealed anew."""
+        """Return the first bytes of all that the first secret seals."""
         return _SEALED_V1 + self._first.id
 
     def needs_reseal(self, sealed: bytes) -> bool:
-        """Whether it was sealed with another secret than the first, or in an older form."""
+        """Return whether the value was sealed with another secret than the first, or in an older format."""
         return not sealed.startswith(self.seal_header)
 
     def hash_token(self, purpose: str, token: str) -> bytes:
-        """32 bytes to store instead of a token; only who holds the secret can try tokens against it."""
+        """Return 32 bytes to store instead of a token; tokens cannot be guessed against it without the secret."""
         return _token_hash(self._first, purpose, token)
 
     def hashes(self, purpose: str, token: str) -> list[bytes]:
-        """The token's hash under each secret, the first first: look it up under all of them."""
+        """Return the hash of a token by each secret, the first secret first: a look-up tries all."""
         return [_token_hash(key, purpose, token) for key in self._by_id.values()]
 
     def signing_keys(self, purpose: str) -> dict[str, Ed25519PrivateKey]:
-        """A key pair (RFC 8032) of each secret by its key id, for signatures that others verify too.
+        """Return a key pair (RFC 8032) of each secret by its key id, for signatures that other parties verify.
 
-        In the order of the ring: the first signs.
+        The first signs.
         """
         return {
             key.id.hex(): Ed25519PrivateKey.from_private_bytes(key.derived("pair", purpose))
@@ -164,12 +165,12 @@ def _mac(key: _Key, purpose: str, payload: bytes) -> bytes:
 
 
 def _token_hash(key: _Key, purpose: str, token: str) -> bytes:
-    # Tokens come from outside: a lone surrogate is a wrong token, not a crash.
+    # A token from a request can contain a lone surrogate: it is a wrong token, not an error.
     return hmac.digest(key.derived("hash", purpose), token.encode("utf-8", "surrogatepass"), "sha256")
 
 
 def generate_secret() -> str:
-    """A new master secret: 256 random bits as base64url."""
+    """Return a new master secret: 256 random bits as base64url."""
     return secrets.token_urlsafe(_BITS // 8)
 
 
@@ -185,10 +186,10 @@ def _require_strong(secret: str) -> None:
 
 
 def load_or_create(path: Path) -> list[str]:
-    """The secrets in the file, one a line, the first signs; a missing file is made (0600) with a new one.
+    """Return the secrets of the file, one per line; create a missing file (0600) with a new secret.
 
-    Of several processes that find it missing one wins, and all read the same. The folder must exist.
-    Raises ValueError when the file holds no secret or a weak one; blank lines and # comments are passed over.
+    If several processes create it, one succeeds, and all read the same file. The folder must exist. Blank lines
+    and # comments are ignored. Raise ValueError when the file has no secret, or a weak one.
     """
     if not path.exists():
         _create(path, generate_secret())
@@ -202,9 +203,9 @@ def load_or_create(path: Path) -> list[str]:
 
 
 def keyring_of(settings: Settings) -> Keyring:
-    """The keyring of the settings, or of the data folder, where one is made when there is none.
+    """Return the keyring of the settings, or that of the data folder, which is created if missing.
 
-    Raises ValueError for secrets that will not do, OSError when they cannot be kept.
+    Raise ValueError for weak secrets, OSError when the file cannot be written.
     """
     given = [secret.get_secret_value() for secret in settings.secret_keys]
     if given:
@@ -214,7 +215,7 @@ def keyring_of(settings: Settings) -> Keyring:
 
 
 def _create(path: Path, secret: str) -> None:
-    """Write the file whole or not at all, never over another: a link is refused when the name is taken."""
+    """Create the file atomically; leave an existing file as it is, since a link does not replace one."""
     descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mkstemp makes it 0600
     try:
         with os.fdopen(descriptor, "w", encoding="ascii") as file:
@@ -224,7 +225,7 @@ def _create(path: Path, secret: str) -> None:
         try:
             os.link(draft, path)
         except FileExistsError:
-            return  # another process was first: its secret counts
+            return  # another process has created it
     finally:
         Path(draft).unlink()
     folder = os.open(path.parent, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""Which accounts a function reads or changes: one, or all of them for the operator and for periodic jobs."""
+"""The accounts that a function reads or changes: one, or all for the operator and periodic jobs."""
 
 from enum import Enum
 from typing import Final, TypeAlias

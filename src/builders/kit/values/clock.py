@@ -1,4 +1,4 @@
-"""The only source of now, so that a test can move time for the whole process."""
+"""The clock of the process, which a test can move. No other module reads the time."""
 
 import time
 from collections.abc import Iterator
@@ -9,44 +9,44 @@ from datetime import UTC, datetime, timedelta
 
 @dataclass(slots=True)
 class _Shift:
-    """How far the clock is ahead of the machine's; negative when it is behind."""
+    """The offset from the clock of the machine."""
 
     by: timedelta = timedelta()
-    seconds: float = 0.0  # the same
+    seconds: float = 0.0  # the same offset
 
 
 _shift = _Shift()
 
 
 def now() -> datetime:
-    """The present instant: aware, UTC, to the microsecond."""
+    """Return the present time in UTC, with its time zone, to the microsecond."""
     moment = datetime.now(UTC)
     return moment + _shift.by if _shift.seconds else moment
 
 
 def epoch() -> float:
-    """The same in seconds since 1970, at a fraction of its cost."""
+    """Return the present time in seconds since 1970."""
     return time.time() + _shift.seconds
 
 
 def monotonic() -> float:
-    """Seconds since an arbitrary start, for spans; it steps only when a test moves the clock."""
+    """Return the seconds since an arbitrary start, to measure durations; only a test can set it back."""
     return time.monotonic() + _shift.seconds
 
 
 def move(delta: timedelta) -> None:
-    """Put the clock forth by delta (back when negative) from where it stands; for tests."""
+    """Move the clock forward, or back by a negative delta; for tests."""
     _set(_shift.by + delta)
 
 
 def reset() -> None:
-    """Set the clock to the machine's time again; for tests."""
+    """Set the clock to the time of the machine; for tests."""
     _set(timedelta())
 
 
 @contextmanager
 def moved(delta: timedelta) -> Iterator[None]:
-    """Move the clock for the length of the block, then set it as it was before; for tests."""
+    """Move the clock during the block, then restore its offset; for tests."""
     before = _shift.by
     move(delta)
     try:

@@ -1,15 +1,15 @@
-"""The one form in which an account's email address is kept and compared."""
+"""The normalized form in which email addresses are stored and compared."""
 
 from email_validator import EmailNotValidError, validate_email
 
-ENCODED_WORD = "=?"  # how one begins
+ENCODED_WORD = "=?"  # the beginning of an encoded word (RFC 2047)
 
 
 def canonical(text: str) -> str:
     """Return the address in lower case, its domain as A-labels. Raises ValueError for an invalid address.
 
-    Local parts are ASCII: few mail servers accept others, and nobody could distinguish look-alikes. Nor may
-    one begin an encoded word (RFC 2047), which mail programs, and our own library, read as other text.
+    Local parts are ASCII: few mail servers accept others, and users could not distinguish similar characters. An
+    encoded word is refused, because mail programs decode it.
     """
     try:
         found = validate_email(text.strip(), check_deliverability=False, allow_smtputf8=False, strict=True)

@@ -1,4 +1,4 @@
-"""Hosts as settings name them: name servers with a port, names of hosts, and origins of pages."""
+"""Hosts in settings: name servers with a port, host names, and origins of pages."""
 
 import re
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ class Resolver(NamedTuple):
 
 
 def read_resolver(text: str) -> Resolver:
-    """The name server that a setting means. Raises ValueError."""
+    """Return the name server of a setting. Raise ValueError."""
     match = _WITH_PORT.fullmatch(text)
     address = (match["six"] or match["four"]) if match else text  # of IPv6 without brackets there is no port
     port = int(match["port"] or DNS_PORT) if match else DNS_PORT
@@ -60,7 +60,7 @@ def _is_host(six: str | None, name: str | None) -> bool:
 
 
 def read_host(text: str) -> str:
-    """The A-label of a host. Raises ValueError."""
+    """Return the A-label of a host. Raise ValueError."""
     name = find_a_label(text)
     if name is None:
         raise ValueError("write the whole name of a host: mx1.builders.example")

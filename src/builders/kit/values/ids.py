@@ -1,12 +1,11 @@
-"""Identifiers: UUIDv7 (RFC 9562 section 5.7), which sort by the time they were made.
+"""Identifiers: UUIDv7 (RFC 9562 section 5.7), which sort by creation time.
 
-The 12 bits after the milliseconds hold the fraction of the millisecond (section 6.2, method 3), so both
-are one 60-bit stamp in steps of 1/4096 ms; 62 random bits follow.
+The 12 bits after the milliseconds contain the fraction of the millisecond (section 6.2, method 3). Both form a
+60-bit stamp in steps of 1/4096 ms; 62 random bits follow.
 
-Within a process every id is greater than the one before, across threads too: when the clock has not gone
-on, the stamp does. A clock that steps back a little (NTP) is bridged in the same way. One that is set back
-further is followed: partitions are found by the time in an id, and one wrong hour must not bend all ids
-until it is over.
+Within a process each id is greater than the previous one, also across threads: if the clock has not advanced, the
+stamp does. The same holds when the clock steps back by a few seconds (NTP). When it is set back further, ids
+follow it: partitions are found by the time in an id, and a clock that was wrong once must not affect later ids.
 """
 
 import os
@@ -17,8 +16,8 @@ from uuid import UUID
 
 from builders.kit.values import clock
 
-NIL = UUID(int=0)  # RFC 9562, 5.9: no resource has it
-LAST = UUID(int=2**128 - 1)  # no id is greater: where a list begins that shows the newest first
+NIL = UUID(int=0)  # RFC 9562, 5.9: the id of no resource
+LAST = UUID(int=2**128 - 1)  # the greatest id: a list with the newest first begins below it
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CANONICAL = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}")
@@ -31,7 +30,7 @@ _VARIANTS = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 
 
 class _Stamps:
-    """Hands out rising stamps; the last one is shared by all threads."""
+    """Increasing stamps, shared by all threads."""
 
     __slots__ = ("_last", "_lock")
 
@@ -40,7 +39,7 @@ class _Stamps:
         self._lock = Lock()
 
     def take(self, n: int) -> int:
-        """The first of n stamps in a row that are the caller's alone."""
+        """Reserve n consecutive stamps; return the first."""
         since = clock.now() - _EPOCH
         micros = (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
         present = micros * _STEPS // 1000
@@ -62,12 +61,12 @@ def _assemble(stamp: int, noise: bytes) -> UUID:
 
 
 def new() -> UUID:
-    """A new UUIDv7, greater than every one this process made before (see above for a clock set back)."""
+    """Return a new UUIDv7, greater than all earlier ones of this process."""
     return _assemble(_stamps.take(1), os.urandom(8))
 
 
 def new_many(n: int) -> list[UUID]:
-    """N new ids, rising; a big batch runs ahead of the clock by n / 4096 ms."""
+    """Return n new ids in ascending sequence; a batch is ahead of the clock by up to n / 4096 ms."""
     if n < 0:
         raise ValueError(f"Cannot make {n} ids.")
     first = _stamps.take(n) if n else 0
@@ -76,23 +75,23 @@ def new_many(n: int) -> list[UUID]:
 
 
 def made_of(at: datetime, noise: bytes) -> UUID:
-    """The UUIDv7 of this time and noise (10 bytes at least); the same whenever these are."""
+    """Return the UUIDv7 for this time and noise (at least 10 bytes); deterministic."""
     stamp = (at - _EPOCH) // timedelta(milliseconds=1) * _STEPS + int.from_bytes(noise[:2], "big") % _STEPS
     return _assemble(stamp, noise[2:10])
 
 
 def find(text: str) -> UUID | None:
-    """The UUID, of any version, written in the canonical 36 characters of either case; None for all else."""
+    """Return the UUID, of any version, in the canonical form of 36 characters; None for any other text."""
     return UUID(text) if _CANONICAL.fullmatch(text) else None
 
 
 def parse(text: str) -> UUID:
-    """Return the UUID, or NIL for text that is none: a look-up of it finds nothing, as of an unknown id."""
+    """Return the UUID; NIL for any other text, so that a query finds nothing, as for an unknown id."""
     return find(text) or NIL
 
 
 def new_texts(n: int) -> list[str]:
-    """N new ids, rising, as 32 hexadecimal digits: for rows by the thousand, at a fifth of what objects cost."""
+    """Return n new ids in ascending sequence as 32 hexadecimal digits; five times as fast as `new_many`."""
     first = _stamps.take(n) if n else 0
     noise = os.urandom(8 * n).hex()
     stamps = (f"{first + i:015x}" for i in range(n))
@@ -103,14 +102,14 @@ def new_texts(n: int) -> list[str]:
 
 
 def lowest(at: datetime) -> UUID:
-    """No UUIDv7 made at this time or later is less; a bound of time for a key that is an id."""
+    """Return the lowest UUIDv7 of this time: a time bound for a key that is an id."""
     return UUID(int=min(max(0, (at - _EPOCH) // timedelta(milliseconds=1)), (1 << 48) - 1) << 80)
 
 
 def time_of(uuid: UUID) -> datetime:
-    """The instant a UUIDv7 was made, to the millisecond.
+    """Return the creation time of a UUIDv7, to the millisecond.
 
-    Raises ValueError for another version, and for a time after the year 9999, which only a forged id has.
+    Raise ValueError for another version, and for a time after the year 9999.
     """
     if uuid.version != 7:  # noqa: PLR2004 - the 7 of UUIDv7
         raise ValueError("Only a UUIDv7 holds a time this service can read.")

@@ -17,12 +17,12 @@ DECIMALS: Mapping[str, int] = {
     **dict.fromkeys(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"), 3),
     **dict.fromkeys(("CLF", "UYW"), 4),
 }
-_AMOUNT = r"^-?[0-9]{1,15}(\.[0-9]{1,4})?$"  # that is read
-_ANY_AMOUNT = r"^-?[0-9]+(\.[0-9]{1,4})?$"  # that is written: sums and converted amounts have more digits
+_AMOUNT = r"^-?[0-9]{1,15}(\.[0-9]{1,4})?$"  # of a request
+_ANY_AMOUNT = r"^-?[0-9]+(\.[0-9]{1,4})?$"  # of a reply: sums and converted amounts have more digits
 _CURRENCY = r"^[A-Z]{3}$"
 _amount_form = re.compile(_AMOUNT)
 _currency_form = re.compile(_CURRENCY)
-# Wide enough that no sum of amounts is ever rounded, which the default of 28 digits would do without a word.
+# Enough digits that no sum of amounts is rounded; the default context rounds to 28 digits without an error.
 _exact = Context(prec=200, rounding=ROUND_HALF_EVEN)
 
 
@@ -34,7 +34,7 @@ class MoneyWire(TypedDict):
 
 
 def decimals_of(currency: str) -> int:
-    """How many decimals the currency has: 2 for USD, 0 for JPY, 3 for KWD (ISO 4217)."""
+    """Return the number of decimals of a currency: 2 for USD, 0 for JPY, 3 for KWD (ISO 4217)."""
     return DECIMALS.get(currency, 2)
 
 
@@ -72,9 +72,9 @@ _WIRE = core_schema.typed_dict_schema(
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class Money:
-    """An amount, which between two steps of a sum may be finer than the currency's smallest coin.
+    """An amount of a currency; intermediate results can have more decimals than the currency.
 
-    Sums and comparisons of two currencies raise ValueError; whatever is not Money is a TypeError.
+    Adding or comparing two currencies raises ValueError, another type TypeError.
     """
 
     amount: Decimal
@@ -88,9 +88,9 @@ class Money:
 
     @classmethod
     def of(cls, amount: str, currency: str) -> Self:
-        """The money written as plain decimal digits, such as "12.34"; raises ValueError for anything else.
+        """Return the money for decimal digits such as "12.34". Raise ValueError for any other text.
 
-        More decimals than the currency has are refused, never rounded: "1.00" is no JPY.
+        More decimals than the currency has are refused, not rounded: "1.00" is invalid for JPY.
         """
         if not _amount_form.fullmatch(amount):
             raise ValueError('An amount is decimal digits, at most 15 before the point, such as "12.34".')
@@ -101,17 +101,17 @@ class Money:
 
     @classmethod
     def zero(cls, currency: str) -> Self:
-        """Nothing, in this currency: where a sum starts."""
+        """Return zero in this currency."""
         return cls(Decimal(0), currency).quantized()
 
     def quantized(self) -> Self:
-        """The same rounded half-even to the decimals of the currency; never a negative zero."""
+        """Return the amount rounded half-even to the decimals of the currency; never a negative zero."""
         step = Decimal(1).scaleb(-decimals_of(self.currency))
         amount = self.amount.quantize(step, context=_exact)
         return type(self)(amount or abs(amount), self.currency)
 
     def to_wire(self) -> MoneyWire:
-        """What goes out as JSON, always with all decimals of the currency."""
+        """Return the money as JSON, with all decimals of the currency."""
         return {"amount": f"{self.quantized().amount:f}", "currency": self.currency}
 
     def _same(self, other: "Money") -> Decimal:
@@ -150,7 +150,7 @@ class Money:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: object, _handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Takes Money as it is and a body as MoneyWire; gives MoneyWire; named Money in OpenAPI."""
+        """Validate Money or MoneyWire, serialize MoneyWire, and name the schema Money in OpenAPI."""
         return core_schema.no_info_wrap_validator_function(
             cls._validated,
             _WIRE,
@@ -167,7 +167,7 @@ class Money:
         try:
             return cls.of(**wire)
         except ValueError as refusal:
-            # The currency decides, but the amount is what the caller has to change.
+            # The currency determines the decimals, but the caller must change the amount.
             error = PydanticCustomError("money_amount", "{reason}", {"reason": str(refusal)})
             line = InitErrorDetails(type=error, loc=("amount",), input=wire["amount"])
             raise ValidationError.from_exception_data("Money", [line]) from None

@@ -1,4 +1,4 @@
-"""Text that strangers write: brought into one form, or refused. What is no validator raises ValueError."""
+"""Text from users: normalize it, or raise ValueError."""
 
 import re
 import unicodedata
@@ -11,19 +11,19 @@ from pydantic import AfterValidator, HttpUrl, TypeAdapter, UrlConstraints, Valid
 from pydantic_core import PydanticCustomError
 
 MAX_URL = 2048  # characters
-# Control characters (line ends too), lone surrogates, and those that turn or hide the direction of reading; what
-# joins and varies (emoji, Persian) may stand.
+# Control characters, line ends, lone surrogates, and characters that change the direction of reading. Joiners and
+# variation selectors are allowed: emoji and Persian need them.
 _STEERING = {"Cc", "Cs", "Zl", "Zp", "Cn", "Co"}
 _DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _INVISIBLE = {"Cf", "Mn", "Zs"}
-# Characters without a width, which make two texts look alike. Joiners stand between characters that need
-# them, of scripts and emoji, and so never beside ASCII or at an end.
+# Characters without a width, which make two texts look alike. Scripts and emoji need joiners between two
+# characters, so a joiner is refused beside ASCII and at an end.
 _ZERO_WIDTH = re.compile(
     r"[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b\u2060-\u2064\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb]"
     r"|[\U000e0000-\U000e0fff]|(?:^|[\x00-\x7f])[\u200c\u200d]|[\u200c\u200d](?:$|[\x00-\x7f])"
 )
 
-# RFC 5646, 2.1, without the grandfathered tags, all of which have a better form today.
+# RFC 5646, 2.1, without the grandfathered tags, each of which has a preferred form.
 _LOCALE = re.compile(
     r"(?P<language>[a-z]{2,3}(?:-[a-z]{3}){0,3}|[a-z]{4}|[a-z]{5,8})"
     r"(?P<script>-[a-z]{4})?(?P<region>-(?:[a-z]{2}|[0-9]{3}))?"
@@ -40,20 +40,20 @@ _web = TypeAdapter[HttpUrl](
 
 
 def checked(check: Callable[[str], str], kind: LiteralString) -> AfterValidator:
-    """A rule that raises ValueError as a validator, with the type that its error bears."""
+    """Return a validator for a check that raises ValueError; `kind` is the type of its error."""
 
     def validate(text: str) -> str:
         try:
             return check(text)
         except ValueError as error:
-            # In two parts: braces in the words of others would be taken for places to fill in.
+            # As a parameter: pydantic would read braces in the message as placeholders.
             raise PydanticCustomError(kind, "{why}", {"why": str(error)}) from None
 
     return AfterValidator(validate)
 
 
 def plain(text: str) -> str:
-    """Text for one line, composed (NFC), with something to see in it."""
+    """Return text for one line, composed (NFC). Raise ValueError if it is invisible or hides characters."""
     text = unicodedata.normalize("NFC", text)
     kinds = {unicodedata.category(char) for char in text}
     if kinds & _STEERING or not _DIRECTIONS.isdisjoint(text):
@@ -71,7 +71,7 @@ def one_line(text: str) -> str:
 
 
 def cleaned(text: str) -> str:
-    """Text of several lines, composed, without what `plain` refuses: for forms, whose visitors see no refusal."""
+    """Return text of several lines, composed, without the characters that `plain` refuses."""
     lines = re.split(r"\r\n?|\n", unicodedata.normalize("NFC", text.expandtabs(4)))
     return "\n".join("".join(filter(_is_plain, line)).rstrip() for line in lines).strip()
 
@@ -81,7 +81,7 @@ def _is_plain(char: str) -> bool:
 
 
 def web_address(text: str) -> str:
-    """An address of the web as browsers write it."""
+    """Return an http or https URL as browsers write it. Raise ValueError."""
     try:
         url = _web.validate_python(text)
     except ValidationError as error:
@@ -94,7 +94,7 @@ def web_address(text: str) -> str:
 
 
 def locale(text: str) -> str:
-    """A language tag in canonical case (RFC 5646, 2.1.1): `zh-Hant-TW`."""
+    """Return a language tag in canonical case (RFC 5646, 2.1.1): `zh-Hant-TW`. Raise ValueError."""
     match = _LOCALE.fullmatch(text.lower()) if text.isascii() else None
     if match is None or _repeats(match):
         raise ValueError("Not a language tag (BCP 47); send one such as en-GB.")
@@ -111,7 +111,7 @@ def timezones() -> Mapping[str, str]:
 
 
 def timezone(text: str) -> str:
-    """Return the name of a time zone in the spelling of the IANA database."""
+    """Return the name of a time zone in the spelling of the IANA database. Raise ValueError."""
     found = timezones().get(text.lower()) if text.isascii() else None
     if found is None:
         raise ValueError("Not a time zone of the IANA database; send a name such as Europe/Berlin.")

@@ -10,7 +10,7 @@ import re
 from publicsuffixlist import PublicSuffixList
 
 from builders.kit.values import domain_names
-from builders.kit.values.special_names import is_special_use
+from builders.kit.values.domain_names import is_special_use
 from builders.portfolio.domains.errors import NameInvalid
 from builders.portfolio.domains.records import DomainName
 

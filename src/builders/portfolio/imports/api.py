@@ -14,9 +14,9 @@ from builders.kit.http.callers import Caller, needs
 from builders.kit.http.dependencies import KeyringDep
 from builders.kit.http.heavy_requests import LARGE_BODY, HeavyRequestRunning, heavy
 from builders.kit.http.idempotency import InFlight
-from builders.kit.http.media_types import RAW_MEMBERS
+from builders.kit.http.json_bodies import RAW_MEMBERS
 from builders.kit.http.pagination import PageQuery, PageReply
-from builders.kit.http.resource_ids import ResourceId
+from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.portfolio.domain_files.records import DateNotation, ImportConflict

@@ -12,7 +12,7 @@ from builders.kit.http.dependencies import KeyringDep, OutboundDep
 from builders.kit.http.heavy_requests import heavy
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import Listing, Page, PageQuery, PageReply
-from builders.kit.http.resource_ids import ResourceId
+from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.values import ids

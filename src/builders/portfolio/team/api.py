@@ -14,7 +14,7 @@ from builders.kit.http.callers import Caller, needs
 from builders.kit.http.dependencies import KeyringDep, SettingsDep
 from builders.kit.http.forms import FormToken
 from builders.kit.http.idempotency import InFlight
-from builders.kit.http.resource_ids import ResourceId
+from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.portfolio.team import errors, schemas, service as team

@@ -17,10 +17,9 @@ from builders.kit.http.callers import Caller, LiveKeyRequired, needs
 from builders.kit.http.dependencies import KeyringDep, OutboundDep, SettingsDep
 from builders.kit.http.heavy_requests import LARGE_BODY, HeavyRequestRunning, charge, heavy
 from builders.kit.http.idempotency import InFlight
-from builders.kit.http.json_bodies import body_size
 from builders.kit.http.openapi import API_KEY
 from builders.kit.http.pagination import Page, PageQuery, PageReply
-from builders.kit.http.resource_ids import ResourceId
+from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.values import ids
@@ -66,9 +65,9 @@ REFUSALS = problems(
 )
 
 
-def bounded(request: Request) -> None:
+async def bounded(request: Request) -> None:
     """Raise ManifestTooLarge for a manifest above the limit; other bodies can be larger."""
-    if body_size(request) > MAX_BYTES:
+    if len(await request.body()) > MAX_BYTES:
         raise errors.ManifestTooLarge(
             f"A manifest is larger than {MAX_BYTES} bytes.",
             next_action="Split it into several manifests.",

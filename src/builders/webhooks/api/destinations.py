@@ -15,7 +15,7 @@ from builders.kit.http.etags import READ_RESPONSES, WRITE_RESPONSES, IfMatch, wi
 from builders.kit.http.heavy_requests import heavy
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import Page, PageQuery, PageReply
-from builders.kit.http.resource_ids import ResourceId
+from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.values import ids
 from builders.webhooks import service as webhooks

@@ -11,12 +11,12 @@ from builders.kit.db.connections import Pool, Reads
 from builders.kit.errors import problems
 from builders.kit.events.outbox import Event
 from builders.kit.http.callers import Caller, needs
+from builders.kit.http.deadline import unless_disconnected
 from builders.kit.http.dependencies import KeyringDep, OutboundDep
-from builders.kit.http.disconnects import unless_disconnected
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.openapi import Webhooks
 from builders.kit.http.pagination import FeedQuery, JsonPage, Listing, PageQuery, PageReply
-from builders.kit.http.resource_ids import ResourceId
+from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.values import ids
 from builders.webhooks import catalog, service as webhooks

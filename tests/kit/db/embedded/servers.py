@@ -12,7 +12,7 @@ import psutil
 import psycopg
 
 from builders.kit.db.embedded import binaries
-from builders.kit.db.embedded.processes import ServerProcesses
+from builders.kit.db.embedded.cluster import ServerProcesses
 from builders.kit.db.embedded.system_user import SystemUser
 
 ROOT = os.geteuid() == 0

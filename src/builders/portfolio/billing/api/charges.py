@@ -15,7 +15,7 @@ from builders.kit.http.callers import Caller, needs
 from builders.kit.http.heavy_requests import LARGE_BODY, HeavyRequestRunning, heavy
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import ClampedPageQuery
-from builders.kit.http.resource_ids import ResourceId
+from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.portfolio.billing import service as billing
 from builders.portfolio.billing.records import ChargeFilters, ChargeState

@@ -9,7 +9,7 @@ from builders.kit.db.connections import Pool, Reads
 from builders.kit.errors import problems
 from builders.kit.http.callers import Caller, needs
 from builders.kit.http.idempotency import InFlight
-from builders.kit.http.resource_ids import ResourceId
+from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.portfolio.registrars import run_replies, service as registrars

@@ -1,0 +1,154 @@
+"""What the service uses of libraries without documentation, by name and signature: an upgrade fails here first.
+
+No module uses a private name of a library (`_name`). Each library of this page is pinned to a release.
+"""
+
+import ast
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import aiohttp
+import psycopg
+import pytest
+import uvicorn
+from fastapi import APIRouter, Body
+from fastapi.dependencies import models, utils
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
+from uvicorn.protocols.http import httptools_impl
+from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.server import ServerState
+
+import builders
+from builders.cli import protocol
+from tests.cli.connections import GET, answered, hasty, serving
+
+SOURCE = Path(builders.__file__).parent
+PINNED = {"aiohttp", "fastapi", "httptools", "psycopg", "starlette", "uvicorn"}
+SIGNATURES: dict[Callable[..., Any], list[str]] = {
+    utils.request_params_to_args: ["fields", "received_params"],  # kit/http/parameters.py
+    utils.request_body_to_args: [
+        "body_fields",
+        "received_body",
+        "embed_body_fields",
+    ],  # kit/http/compiled_routes.py
+    utils.get_flat_params: ["dependant"],  # kit/http/routes.py
+    aiohttp.ClientRequest.send: ["self", "conn"],  # kit/outbound/connections.py
+    psycopg.AsyncConnection.wait: ["self", "gen", "interval", "timeout"],  # kit/db/connections.py
+}
+OF_A_DEPENDANT = {
+    *(
+        "call",
+        "dependencies",
+        "name",
+        "path_params",
+        "query_params",
+        "header_params",
+        "cookie_params",
+        "body_params",
+    ),
+    *("request_param_name", "response_param_name", "background_tasks_param_name", "security_scopes_param_name"),
+    *("http_connection_param_name", "websocket_param_name"),
+}
+OF_A_FIELD = {"alias", "config", "field_info", "get_default", "name", "validate", "validation_alias"}
+OF_THE_PROTOCOL = {
+    *("connection_made", "connection_lost", "data_received", "pause_writing", "resume_writing"),  # asyncio's
+    *("on_message_begin", "on_headers_complete", "on_message_complete"),  # httptools'
+    *("on_response_complete", "send_400_response"),  # uvicorn's, replaced or extended
+    *("connections", "cycle", "flow", "headers", "loop", "pipeline", "server_state", "timeout_keep_alive"),
+    *("scope", "transport"),
+}
+OF_A_CYCLE = {"disconnected", "keep_alive", "message_event", "response_complete", "response_started"}
+OF_THE_FLOW = {"pause_reading", "read_paused"}
+OF_A_TRANSPORT = {"abort", "close", "get_write_buffer_size", "is_closing", "write"}
+
+
+class Pet(BaseModel):
+    name: str
+
+
+async def whole(pet: Pet) -> None:
+    del pet
+
+
+async def embedded(pet: Annotated[Pet, Body(embed=True)]) -> None:
+    del pet
+
+
+async def two(pet: Pet, other: Pet) -> None:
+    del pet, other
+
+
+def test_the_libraries_are_pinned_to_a_release() -> None:
+    pins = (SOURCE.parents[1] / "requirements.in").read_text().splitlines()
+    names = {each.partition("~=")[0].partition("[")[0] for each in pins if each.count(".") == 2 and "~=" in each}
+    assert names >= PINNED
+
+
+def test_no_private_name_of_a_library_is_used() -> None:
+    for path in SOURCE.rglob("*.py"):
+        text = path.read_text()
+        assert "SLF001" not in text, path
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom) and not (node.module or "").startswith("builders"):
+                names = [*(node.module or "").split("."), *(each.name for each in node.names)]
+                assert not [each for each in names if each.startswith("_") and not each.startswith("__")], path
+
+
+@pytest.mark.parametrize("function", SIGNATURES, ids=lambda each: each.__qualname__)
+def test_a_function_has_the_parameters_that_the_service_passes(function: Callable[..., Any]) -> None:
+    assert list(inspect.signature(function).parameters) == SIGNATURES[function]
+
+
+def test_fastapi_has_what_a_compiled_route_reads() -> None:
+    router = APIRouter()
+    for handler in (whole, embedded, two):
+        router.post(f"/{handler.__name__}")(handler)
+    routes = [each for each in router.routes if isinstance(each, APIRoute)]
+    [field] = routes[0].dependant.body_params
+    assert {*models.Dependant.__dataclass_fields__} >= OF_A_DEPENDANT
+    assert {name for name in OF_A_FIELD if not hasattr(field, name)} == set()
+    assert [each.body_field in each.dependant.body_params for each in routes] == [True, False, False]
+    assert routes[0].response_field is None
+
+
+async def test_uvicorn_has_what_the_protocol_uses() -> None:
+    async with serving(hasty) as server, server.connect() as (reader, writer):
+        writer.write(GET)
+        await answered(reader)
+        [connection] = server.connections
+        assert {name for name in OF_THE_PROTOCOL if not hasattr(connection, name)} == set()
+        assert {name for name in OF_A_CYCLE if not hasattr(connection.cycle, name)} == set()
+        assert {name for name in OF_THE_FLOW if not hasattr(connection.flow, name)} == set()
+    assert hasattr(ServerState(), "default_headers")
+    assert httptools_impl.STATUS_LINE[408] == b"HTTP/1.1 408 Request Timeout\r\n"
+    assert issubclass(uvicorn.Config(hasty, http=protocol.bounded(1)).http, httptools_impl.HttpToolsProtocol)  # type: ignore[arg-type] # it is a class
+
+
+def test_the_protocol_uses_no_more_of_uvicorn() -> None:
+    tree = ast.parse(Path(protocol.__file__).read_text())
+    [own] = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Protocol"]
+    theirs = {name for kind in httptools_impl.HttpToolsProtocol.__mro__[:1] for name in vars(kind)}
+    defined = {node.name for node in own.body if isinstance(node, ast.FunctionDef)}
+    used = {
+        node.attr
+        for node in ast.walk(own)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+    }
+    made = {name for name in used if name.startswith("_")} | {"check", "large_bytes", "message_bytes", "watch"}
+    assert (used - made) | (defined & theirs) - {"__init__"} <= OF_THE_PROTOCOL
+    assert not {name for name in made if hasattr(httptools_impl.HttpToolsProtocol, name)}
+    of_others = {
+        node.attr: node.value.attr
+        for node in ast.walk(own)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute)
+    }
+    assert {name for name, of in of_others.items() if of == "cycle"} <= OF_A_CYCLE
+    assert (
+        {name for name, of in of_others.items() if of == "flow"}
+        <= OF_THE_FLOW
+        <= {*vars(FlowControl), "read_paused"}
+    )
+    assert {name for name, of in of_others.items() if of == "transport"} <= OF_A_TRANSPORT
