@@ -53,7 +53,6 @@ from builders.projects import api as projects_api
 from builders.sandbox.api import (
     plans as sandbox_plans_api,
     simulation as sandbox_simulation_api,
-    status as sandbox_status_api,
 )
 from builders.tracking import api as tracking_api, service as tracking
 from builders.webhooks import service as webhooks
@@ -67,7 +66,7 @@ from builders.webhooks.api import (
 
 ROUTERS = [
     home_api.router,
-    *(probes_api.router, catalog_api.router, sandbox_status_api.router, sandbox_plans_api.router),
+    *(probes_api.router, catalog_api.router, sandbox_plans_api.router),
     sandbox_simulation_api.router,
     *(keys_api.router, account_api.router, account_api.jwks_router, account_api.audit_router, login_api.router),
     *(profile_api.router, mail_api.router, projects_api.router),

@@ -15,7 +15,7 @@ from builders.kit.values import ids
 from builders.sandbox import service as sandbox
 from builders.sandbox.promotion import start
 from builders.sandbox.records import Promotion, PromotionRequest
-from builders.sandbox.schemas.promotion import SandboxPromoteRequest
+from builders.sandbox.schemas.promotions import SandboxPromoteRequest
 from builders.sandbox.service import RunParameters
 from tests.cast import Client, Person
 

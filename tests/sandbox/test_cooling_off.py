@@ -14,7 +14,7 @@ from builders.kit.values import clock
 from builders.sandbox import service as sandbox
 from builders.sandbox.promotion import batches as promotions, run
 from builders.sandbox.records import Plan, TargetAccount
-from builders.sandbox.resources.execution import Batch
+from builders.sandbox.resources.kinds import Batch
 from tests.cast import Person
 from tests.invoices.make import usd
 from tests.profile.make import Office, text

@@ -150,7 +150,7 @@ async def test_names_that_it_held_are_others_to_have(
     planned, his = await plan(alice, alias(f"ada@{domain}")), await plan(bob, alias(f"ada@{domain}"))
     async with broken(alice, NO_NEWS):
         with monkeypatch.context() as failing:
-            failing.setattr(aliases, "create", refuse)
+            failing.setattr(aliases, "create_aliases", refuse)
             assert (await alice.post(PROMOTE, json=order(planned))).status_code == 500
         assert (await bob.post(PROMOTE, json=order(his))).json()["code"] == "plan_stale"
         await worker.try_the_last_time(alice)

@@ -24,13 +24,13 @@ def large(domain: str, name: str = "large", *, count: int = LARGE) -> dict[str, 
 def threads(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     """The threads in which plans were drafted."""
     found: set[int] = set()
-    draft = planner.make_plan
+    draft = planner.build_plan
 
     async def noted(*args: Any, **options: Any) -> Any:
         found.add(threading.get_ident())
         return await draft(*args, **options)
 
-    monkeypatch.setattr(planner, "make_plan", noted)
+    monkeypatch.setattr(planner, "build_plan", noted)
     return found
 
 

@@ -124,7 +124,7 @@ async def test_a_batch_that_fails_with_nobody_to_blame_fails_whole_and_can_be_tr
         alice, alias(f"ada@{domain}"), alias(f"linus@{domain}"), alias(f"grace@{domain}", note="x")
     )
     with monkeypatch.context() as broken:
-        broken.setattr(aliases, "create", refuse)
+        broken.setattr(aliases, "create_aliases", refuse)
         promotion = await promote(alice, planned)
     assert (promotion["status"], promotion["next_actions"][:2]) == ("partial", ["resume", "replan"])
     assert steps(promotion) == {"alias.ada": "failed", "alias.linus": "failed", "alias.grace": "succeeded"}

@@ -10,11 +10,19 @@ from builders.domains.records import AccountDomain, AccountDomainStatus, DnsHeal
 from builders.kit.values import clock, ids
 from builders.projects.records import Project
 from builders.sandbox import planner
-from builders.sandbox.manifest import GENERATE, DesiredDomain, DesiredWebhook, Manifest, OnConflict
+from builders.sandbox.manifest import (
+    GENERATE,
+    DesiredDomain,
+    DesiredWebhook,
+    DomainView,
+    Manifest,
+    OnConflict,
+    ProjectView,
+    WebhookView,
+)
 from builders.sandbox.planning.live_state import LiveState
 from builders.sandbox.promotion.batches import STAGES
 from builders.sandbox.records import Action, ActionKind, Draft, Kind
-from builders.sandbox.views import DomainView, ProjectView, WebhookView
 from builders.webhooks.service import ManagedDestination
 from tests.sandbox.worlds import thoroughly
 
@@ -90,7 +98,7 @@ def domain(name: str, manifest: str | None, key: str | None) -> AccountDomain:
     )
 
 
-EMPTY = LiveState(aliases=(), standings={}, domains={})
+EMPTY = LiveState(aliases=(), availability={}, domains={})
 
 
 @st.composite

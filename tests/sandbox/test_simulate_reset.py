@@ -14,7 +14,7 @@ from builders.invoices import service as invoices
 from builders.kit.db.connections import Conn, Database
 from builders.projects import service as projects
 from builders.sandbox import rehearsal, service as sandbox
-from builders.sandbox.reset import Cleared
+from builders.sandbox.simulation import Cleared
 from builders.webhooks import service as webhooks
 from tests.cast import Person
 from tests.kit.db.locks import waiting

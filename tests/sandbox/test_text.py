@@ -5,7 +5,7 @@ import re
 import pytest
 
 from builders.kit.db.connections import Conn
-from builders.sandbox.replies.rendering import wants_text
+from builders.sandbox.schemas.plans import wants_text
 from tests.cast import Person
 from tests.sandbox.make import PLAN, alias, apply, manifest, plan
 
@@ -37,7 +37,7 @@ async def test_it_reads_like_a_diff(alice: Person, domain: str) -> None:
 async def test_errors_and_what_to_do_are_said(alice: Person, domain: str) -> None:
     answer = await alice.post(PLAN, json=manifest([alias(f"postmaster@{domain}")]), headers=TEXT)
     assert "  ! alias.postmaster: reserved: " in answer.text
-    assert answer.text.endswith("It cannot be promoted: mend the manifest and plan again.\n")
+    assert answer.text.endswith("It cannot be promoted: correct the manifest and plan again.\n")
 
 
 async def test_with_a_test_key_mailboxes_are_masked(alice: Person, domain: str) -> None:

@@ -14,12 +14,11 @@ from builders.catalog.records import Assets, CatalogDomain, DomainStatus, MailMo
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
 from builders.sandbox import planner
-from builders.sandbox.manifest import DesiredAlias, Manifest, OnConflict
+from builders.sandbox.manifest import AliasView, DesiredAlias, Manifest, OnConflict
 from builders.sandbox.planning.live_state import LiveState
 from builders.sandbox.promotion.batches import STAGES
 from builders.sandbox.records import Action, Draft
 from builders.sandbox.resources.aliases import names
-from builders.sandbox.views import AliasView
 
 LOCAL_PARTS = ("ada", "grace", "linus", "alan", "norman")
 KEYS = ("one", "two", "three", "four")
@@ -67,11 +66,11 @@ class World:
     """What an account has, and what it cannot have."""
 
     aliases: tuple[Alias, ...]
-    standings: Mapping[Name, Availability]
+    availability: Mapping[Name, Availability]
 
     def draft(self, manifest: Manifest) -> Draft:
         """The plan for a manifest."""
-        live = LiveState(aliases=self.aliases, standings=self.standings, domains=DOMAINS)
+        live = LiveState(aliases=self.aliases, availability=self.availability, domains=DOMAINS)
         references = planner.resolve_references(manifest, live)
         resolved = names.resolve(manifest, references.domains, references.projects)
         return planner.diff(manifest, resolved, live, references)
@@ -168,7 +167,7 @@ def worlds(draw: st.DrawFn) -> World:
     theirs = [name for name in NAMES if name not in names]
     reasons = st.sampled_from([Reason.TAKEN, Reason.HELD, Reason.QUARANTINED, Reason.CONFUSABLE])
     lost = draw(st.lists(st.sampled_from(theirs), unique=True, max_size=2)) if theirs else []
-    return World(aliases=tuple(held), standings={name: Availability(reason=draw(reasons)) for name in lost})
+    return World(aliases=tuple(held), availability={name: Availability(reason=draw(reasons)) for name in lost})
 
 
 @st.composite

@@ -1,1 +1,1 @@
-"""From a manifest of wanted names to a reviewed plan, and from the plan to its promotion."""
+"""Manifests of desired resources, plans, promotions, and simulations in the sandbox account."""

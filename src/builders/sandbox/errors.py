@@ -28,7 +28,7 @@ class PlanBlocked(Problem):
 
 
 class PlanStale(Problem):
-    """The live state is not what was planned on."""
+    """The live state has changed since the plan was made."""
 
     status, code = 409, "plan_stale"
 

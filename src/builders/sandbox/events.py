@@ -25,10 +25,10 @@ class PromotionData(BaseModel):
     manifest: Annotated[str, Field(description="`metadata.name` of the manifest.")]
     succeeded: Annotated[int, Field(description="Number of steps that succeeded.")]
     failed: Annotated[int, Field(description="Number of steps that failed.")]
-    skipped: Annotated[int, Field(description="Number of steps that were not tried.")]
+    skipped: Annotated[int, Field(description="Number of steps that were skipped.")]
     kinds: Annotated[
         dict[Kind, int], Field(description="Number of actions by kind of resource; empty in older events.")
-    ] = {}  # actions of the plan by the kind of resource; older events have none
+    ] = {}  # older events have none
 
 
 _EXAMPLE = PromotionData(
@@ -45,7 +45,7 @@ PROMOTION_COMPLETED = declare(
     Event(
         name="promotion.completed",
         version=1,
-        description="Every step of a promotion is done.",
+        description="Every step of a promotion has succeeded.",
         example=_EXAMPLE,
     )
 )
@@ -53,7 +53,7 @@ PROMOTION_FAILED = declare(
     Event(
         name="promotion.failed",
         version=1,
-        description="A promotion ended with steps that failed or were left out.",
+        description="A promotion ended with failed or skipped steps.",
         example=_EXAMPLE.model_copy(update={"succeeded": 11, "failed": 1}),
     )
 )
@@ -61,7 +61,7 @@ PLAN_CREATED = declare(
     Event(
         name="plan.created",
         version=1,
-        description="A plan was made, also one with errors.",
+        description="A plan was created, with or without errors.",
         example=PlanData(id=_EXAMPLE.plan_id, manifest="acme-mail", status=PlanStatus.READY),
         internal=True,
     )

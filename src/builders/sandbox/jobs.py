@@ -11,7 +11,7 @@ from builders.sandbox import service as sandbox
 from builders.sandbox.service import RunParameters
 
 TRIES = 7
-RETRY = RetryStrategy(max_attempts=TRIES, exponential_wait=3)  # 55 minutes, in which no other plan is promoted
+RETRY = RetryStrategy(max_attempts=TRIES, exponential_wait=3)  # 55 minutes, without another promotion
 
 _log = log.get_logger()
 
@@ -25,7 +25,7 @@ async def finish(context: JobContext, account_id: str, promotion_id: str) -> Non
     try:
         await sandbox.run_promotion(database, **owner, parameters=parameters)
     except (DatabaseUnavailable, DatabaseBusy):
-        raise  # `sandbox.resume` enqueues another job, however often
+        raise  # `sandbox.resume` enqueues another job
     except Exception:
         if context.job.attempts < TRIES:
             raise
@@ -37,7 +37,7 @@ async def finish(context: JobContext, account_id: str, promotion_id: str) -> Non
 @queue.app.periodic(cron="* * * * *")
 @queue.app.task(name="sandbox.resume", queueing_lock="sandbox.resume", pass_context=True)
 async def resume(context: JobContext, timestamp: int) -> None:
-    """Enqueue a job for each promotion whose process died."""
+    """Enqueue a job for each promotion whose process has stopped."""
     del timestamp
     async with queue.database(context).transaction() as conn:
         await sandbox.resume_abandoned(conn)

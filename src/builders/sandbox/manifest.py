@@ -1,13 +1,65 @@
-"""The manifest: the desired state, as records."""
+"""Desired resources: the manifest, and the state of a resource before and after an action."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
+from uuid import UUID
 
-from builders.sandbox.views import ProjectView
+from builders.projects.records import ProjectFields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AliasView:
+    """An alias before or after an action."""
+
+    address: str
+    key: str  # in the manifest that manages the resource; empty without one, as in the other views
+    destinations: tuple[str, ...]
+    enabled: bool
+    note: str | None
+    labels: Mapping[str, str]
+    project_id: UUID | None = None  # None also if the plan creates the project (after_unknown)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectView(ProjectFields):
+    """A project before or after an action."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookView:
+    """A webhook destination before or after an action, without its secret."""
+
+    key: str
+    label: str
+    url: str
+    enabled: bool
+    events: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DomainView:
+    """The settings of an account domain before or after an action."""
+
+    key: str
+    domain: str
+    default_destination: str | None
+    catch_all: bool
+
+
+View = AliasView | ProjectView | WebhookView | DomainView
+
+
+def changes(before: View, after: View) -> tuple[str, ...]:
+    """Return the names of the fields that differ, in their sequence."""
+    names = (each.name for each in fields(before))
+    return tuple(name for name in names if getattr(before, name) != getattr(after, name))
+
 
 MAX_RESOURCES = 2000  # in a manifest, of all kinds together
-MAX_BYTES = 1024 * 1024  # of a manifest as it is sent
+MAX_BYTES = 1024 * 1024  # of a request body with a manifest
 GENERATE = "generate"  # the reference of a new secret
 
 
@@ -25,7 +77,7 @@ class DesiredAlias:
     key: str  # unique in the manifest
     domain: str
     local_part: str
-    destinations: tuple[str, ...]  # none: the project's own
+    destinations: tuple[str, ...]  # empty: the project's default
     enabled: bool
     note: str | None
     labels: Mapping[str, str]
@@ -41,7 +93,7 @@ class DesiredWebhook:
     url: str
     enabled: bool
     events: tuple[str, ...]
-    signing_secret_ref: str  # `generate`, or whose secret is copied: a key of the manifest or a label
+    signing_secret_ref: str  # `generate`, or the key or label of the webhook whose secret is copied
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +115,7 @@ class Manifest:
     prune: bool
     on_conflict: OnConflict
     aliases: tuple[DesiredAlias, ...] = ()
-    projects: tuple[ProjectView, ...] = ()  # the slug is None where the project keeps its own
+    projects: tuple[ProjectView, ...] = ()  # a slug of None keeps the project's current one
     domains: tuple[DesiredDomain, ...] = ()
     webhooks: tuple[DesiredWebhook, ...] = ()
-    project: str | None = None  # of its aliases that name none
+    project: str | None = None  # of aliases without a project of their own

@@ -13,7 +13,7 @@ from builders.sandbox.store import plans, promotions
 from builders.sandbox.store.plans import OpenPlan
 from builders.webhooks import service as webhooks
 
-NEWEST = 5  # open plans that are named
+NEWEST = 5  # open plans in the overview
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,27 +1,45 @@
-"""Planning: read, resolve references, compare each kind, bind by a digest. Each stage follows the one before.
+"""Planning: read the live state, compare each kind, resolve references, and bind the plan by a digest.
 
-Aliases are read after the other kinds: the rules of a domain decide by which key a name is unique.
+A manifest moves forward only. Aliases are read last, since the rules of a domain decide the key of a name.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from uuid import UUID
 
-from builders.kit.db.connections import Conn
+from builders.kit.db.connections import Conn, Database
+from builders.kit.events import outbox
 from builders.kit.http.callers import Actor
+from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.outbound.client import Outbound
 from builders.kit.values import clock, ids
 from builders.projects.service import ProjectArchived
-from builders.sandbox.manifest import Manifest
-from builders.sandbox.planning import diffs, digest, live_state
-from builders.sandbox.planning.diffs import KindDiff
+from builders.sandbox.errors import PlanNotFound
+from builders.sandbox.events import PLAN_CREATED, PlanData
+from builders.sandbox.manifest import DomainView, Manifest
+from builders.sandbox.planning import digest, live_state
 from builders.sandbox.planning.live_state import LiveState
 from builders.sandbox.planning.references import DomainIndex, ProjectIndex, index_domains, index_projects
-from builders.sandbox.records import PLAN_LIFE, ActionKind, Draft, Finding, Plan, PlanStatus, TargetAccount
+from builders.sandbox.records import (
+    PLAN_LIFE,
+    ActionKind,
+    Draft,
+    Finding,
+    Plan,
+    PlanOverview,
+    PlanStatus,
+    TargetAccount,
+)
 from builders.sandbox.resources import domains, projects, webhooks
 from builders.sandbox.resources.aliases import diff as aliases, names
 from builders.sandbox.resources.aliases.names import ResolvedAlias
-from builders.sandbox.views import DomainView
+from builders.sandbox.resources.kinds import PROJECT_PRUNED, KindDiff
+from builders.sandbox.store import plans as store
+from builders.webhooks import service as webhook_service
 from builders.webhooks.service import ValidatedUrls
+
+PLAN_RETENTION = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +53,31 @@ class References:
 
 
 async def make_plan(
+    database: Database,
+    *,
+    outbound: Outbound,
+    target: TargetAccount,
+    manifest: Manifest,
+    actor: Actor,
+    cooling_off: timedelta,
+) -> Plan:
+    """Store and return a reviewable plan from the live state to the manifest; the number of statements is fixed.
+
+    A plan with errors is stored as `blocked`, with all errors. Take the database, since the URLs of webhooks are
+    resolved outside a transaction. Publish plan.created. Raise ProjectArchived.
+    """
+    urls = await webhook_service.validate_urls(outbound, [each.url for each in manifest.webhooks])
+    async with database.transaction() as conn:
+        plan = await build_plan(
+            conn, target=target, manifest=manifest, actor=actor, urls=urls, cooling_off=cooling_off
+        )
+        await store.insert_plan(conn, plan=plan)
+        data = PlanData(id=plan.id, manifest=plan.manifest, status=plan.status)
+        await outbox.publish(conn, PLAN_CREATED, account_id=target.account_id, data=data)
+    return plan
+
+
+async def build_plan(
     conn: Conn,
     *,
     target: TargetAccount,
@@ -43,7 +86,7 @@ async def make_plan(
     urls: ValidatedUrls,
     cooling_off: timedelta,
 ) -> Plan:
-    """Return the plan from the target's live state to the manifest; write nothing. Raise ProjectArchived."""
+    """Return the plan from the target's live state to the manifest without storing it. Raise ProjectArchived."""
     webhooks_kept = (replace(each, url=urls.kept.get(each.url, each.url)) for each in manifest.webhooks)
     manifest = replace(manifest, webhooks=tuple(webhooks_kept))
     live = await live_state.read_for_manifest(conn, target=target, manifest=manifest, urls=urls)
@@ -62,7 +105,7 @@ async def make_plan(
 
 
 def resolve_references(manifest: Manifest, live: LiveState) -> References:
-    """Compare all kinds but aliases, and index what aliases refer to. Pure."""
+    """Compare projects, domains and webhooks, and index what aliases refer to. Pure."""
     project_diff, domain_diff = projects.diff(manifest, live), domains.diff(manifest, live)
     settings = {each.address: each.after for each in domain_diff.actions if isinstance(each.after, DomainView)}
     return References(
@@ -76,7 +119,7 @@ def resolve_references(manifest: Manifest, live: LiveState) -> References:
 def diff(manifest: Manifest, resolved: Sequence[ResolvedAlias], live: LiveState, references: References) -> Draft:
     """Return the actions that lead from the live state to the desired one, with all errors. Pure.
 
-    An action follows the actions that it requires; removals come last, in the opposite sequence.
+    An action follows the actions that it requires. Removals come last, in the opposite sequence of kinds.
     """
     placed = [
         replace(
@@ -130,12 +173,35 @@ def _check_archived(manifest: Manifest, index: ProjectIndex) -> None:
 
 
 def _check_project(manifest: Manifest, index: ProjectIndex) -> Iterable[Finding]:
-    """Yield what is wrong with the manifest's own project; if an alias uses it, the alias reports it."""
+    """Yield an error for the manifest's own project, unless an alias uses it and reports the error."""
     if manifest.project is None or any(alias.project is None for alias in manifest.aliases):
         return
     found = index.find(manifest.project)
     if found is None:
-        message = "There is no such project, by key, slug or id."
+        message = "No project has this key, slug or id."
         yield Finding(code="project_not_found", address="manifest", message=message)
     elif found.is_pruned:
-        yield Finding(code="project_pruned", address="manifest", message=diffs.PROJECT_PRUNED)
+        yield Finding(code="project_pruned", address="manifest", message=PROJECT_PRUNED)
+
+
+async def list_plans(
+    conn: Conn, *, account_id: UUID, page: PageRequest, status: PlanStatus | None = None
+) -> Page[PlanOverview]:
+    """Return a page of the account's plans without their actions, newest first."""
+    found = await store.list_plans(
+        conn, account_id=account_id, status=status, before=page.before_id, limit=page.limit + 1, now=clock.now()
+    )
+    return page.cut(found, lambda plan: [str(plan.id)])
+
+
+async def get_plan(conn: Conn, *, account_id: UUID, plan_id: UUID) -> Plan:
+    """Return a plan of the account. Raise PlanNotFound."""
+    plan = await store.find_plan(conn, account_id=account_id, plan_id=plan_id)
+    if plan is None:
+        raise PlanNotFound
+    return plan
+
+
+async def prune_plans(conn: Conn) -> int:
+    """Delete plans that are older than 30 days and were never promoted; return their number."""
+    return await store.prune_plans(conn, before=clock.now() - PLAN_RETENTION)

@@ -11,11 +11,11 @@ from pydantic import AliasChoices, Field, TypeAdapter
 
 from builders.aliases.records import LIVE, PriceInterval
 from builders.kit.values.money import Money
+from builders.sandbox.manifest import View
 from builders.sandbox.step_errors import StepError
-from builders.sandbox.views import View
 
 MOST_SHOWN = 100  # destinations of one promotion
-PLAN_LIFE = timedelta(hours=24)  # to be promoted in
+PLAN_LIFE = timedelta(hours=24)  # from its creation to its expiry
 
 
 class Kind(StrEnum):
@@ -28,7 +28,7 @@ class Kind(StrEnum):
 
 
 class ActionKind(StrEnum):
-    """What a plan does to a resource, in the sequence of a promotion."""
+    """What a plan does to a resource, in the sequence of execution."""
 
     UPDATE = "update"
     ADOPT = "adopt"
@@ -69,7 +69,7 @@ class StepStatus(StrEnum):
 
 
 class Risk(StrEnum):
-    """How much an action can break."""
+    """The risk of an action."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -85,7 +85,7 @@ class OnError(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """What a name costs, and how often."""
+    """The price of a name and its interval."""
 
     money: Money
     interval: PriceInterval
@@ -93,13 +93,13 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """By what a new name is unique."""
+    """The domain and the unique key of a new name."""
 
     domain: str
     local_part: str
     key: str
     skeleton: str
-    is_own: bool = False  # on a domain of the account's own
+    is_own: bool = False  # on an account domain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +107,7 @@ class Continued:
     """A released name of the account whose paid period continues when it is claimed again."""
 
     alias_id: UUID
-    until: datetime | None  # None for what is paid once and kept
+    until: datetime | None  # None for a one-time price
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +123,7 @@ class TargetAccount:
     """The account whose state is compared and changed: a live account, or its sandbox account for a rehearsal."""
 
     account_id: UUID
-    realm: UUID = LIVE  # where names are unique
+    realm: UUID = LIVE  # the namespace of its names
 
     @property
     def is_live(self) -> bool:
@@ -147,15 +147,15 @@ class Action:
     reason: str
     risk: Risk
     price: Price | None  # of a name that is claimed
-    # Of an existing resource.
+    # Of an existing resource. Plans of earlier versions have `alias_id`.
     resource_id: Annotated[UUID | None, Field(validation_alias=AliasChoices("resource_id", "alias_id"))]
-    version: int | None  # that it must still have
+    version: int | None  # the version that the resource must still have
     place: Place | None = None  # of a name that is claimed
     after_unknown: tuple[str, ...] = ()  # fields of `after` that are known after the execution
     requires: tuple[str, ...] = ()  # addresses of actions that come before
     secret: Secret | None = None  # of a new webhook
     continues: Continued | None = None  # of a name that is claimed within its paid period
-    undoable_until: datetime | None = None  # of a claim that the release undoes
+    undoable_until: datetime | None = None  # until when the release undoes the claim
 
 
 ACTIONS = TypeAdapter(tuple[Action, ...])  # as they are stored, and digested
@@ -168,12 +168,12 @@ class Finding:
     code: str
     address: str
     message: str
-    until: datetime | None = None  # until when the message is true, if that is limited
+    until: datetime | None = None  # until when the message is valid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Total:
-    """What a plan costs in one currency."""
+    """The total price of a plan in one currency."""
 
     currency: str
     once: Money
@@ -183,7 +183,7 @@ class Total:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """The actions of a plan, which its digest covers, and the findings."""
+    """The actions and findings of a plan; the digest covers the actions."""
 
     actions: tuple[Action, ...]
     errors: tuple[Finding, ...]
@@ -203,20 +203,20 @@ class Plan:
     actions: Sequence[Action]
     errors: Sequence[Finding]
     warnings: Sequence[Finding]
-    created_by: str  # the id of a key, or another kind of credentials
+    created_by: str  # the id of a key, or of other credentials
     created_at: datetime
     expires_at: datetime
     manifest_digest: str | None = None  # None in plans of earlier versions
 
     @property
     def removals(self) -> int:
-        """Return how many resources the plan deletes or replaces."""
+        """Return the number of resources that the plan deletes or replaces."""
         return sum(each.action in {ActionKind.DELETE, ActionKind.REPLACE} for each in self.actions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanOverview:
-    """A plan as a list shows it."""
+    """A plan in a list, without its actions."""
 
     id: UUID
     manifest: str
@@ -248,7 +248,7 @@ class Step:
     resource_id: UUID | None
     error: StepError | None
     finished_at: datetime | None
-    invoice_id: UUID | None = None  # of what was claimed at a price
+    invoice_id: UUID | None = None  # of a claim with a price
     signing_secret: str | None = field(default=None, repr=False)  # not stored: in one response only
 
 
@@ -270,7 +270,7 @@ class Promotion:
     status: PromotionStatus
     on_error: OnError
     steps: Sequence[Step]
-    created_by: str  # who promoted, in the form of the plan's
+    created_by: str  # credentials, as in the plan
     started_at: datetime
     finished_at: datetime | None
     invoices: Sequence[BilledOn] = ()
@@ -288,7 +288,7 @@ class Abandoned(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromotionRequest:
-    """A request to promote, with what the caller agreed to."""
+    """A request to promote, with the caller's consent."""
 
     plan_id: UUID
     digest: str

@@ -1,7 +1,7 @@
 """Rehearsals: a plan and its promotion in the sandbox account, in one transaction.
 
 Planning and batches are those of a promotion, without its journal: the response has the result of each step.
-Failures can be injected. Unless it is to persist, the transaction is rolled back.
+Failures can be injected. The transaction is rolled back unless `persist` is set.
 """
 
 from collections import Counter
@@ -13,7 +13,6 @@ from uuid import UUID
 
 from psycopg import Rollback
 
-from builders.identity import service as identity
 from builders.invoices import service as invoices
 from builders.invoices.records import Invoice, NewLine
 from builders.kit.db.connections import Conn, Database
@@ -27,7 +26,6 @@ from builders.sandbox.events import PROMOTION_COMPLETED, PROMOTION_FAILED, Promo
 from builders.sandbox.manifest import Manifest
 from builders.sandbox.promotion import batches, complete, run
 from builders.sandbox.promotion.batches import REFUSALS
-from builders.sandbox.promotion.locks import account_lock
 from builders.sandbox.records import (
     ActionKind,
     OnError,
@@ -38,14 +36,15 @@ from builders.sandbox.records import (
     StepStatus,
     TargetAccount,
 )
-from builders.sandbox.resources.execution import Batch, RunParameters, Task
+from builders.sandbox.resources.kinds import Batch, RunParameters, Task
+from builders.sandbox.simulation import account_lock, find_sandbox_id
 from builders.sandbox.step_errors import StepError
 from builders.sandbox.store import promotions as store
 from builders.webhooks import service as webhooks
 from builders.webhooks.service import ValidatedUrls
 
-INJECTED = "It was asked to fail here."
-HINTED = 5  # unknown addresses with a suggestion, which takes longer than all the rest
+INJECTED = "The request injects this failure."
+HINTED = 5  # unknown addresses with a suggestion; a suggestion is slow to compute
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +60,7 @@ class Script:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bill:
-    """An invoice that was issued, or would be."""
+    """An invoice that was issued; rolled back unless the rehearsal persists."""
 
     invoice: Invoice
     lines: Sequence[NewLine]
@@ -95,10 +94,10 @@ async def rehearse(
 async def _rehearse(
     conn: Conn, *, account_id: UUID, script: Script, parameters: RunParameters, urls: ValidatedUrls
 ) -> Rehearsal:
-    sandbox_id = (await identity.get_account(conn, account_id=account_id)).sandbox_id
+    sandbox_id = await find_sandbox_id(conn, account_id=account_id)
     await store.lock_account(conn, account_id=sandbox_id)
     target = TargetAccount(account_id=sandbox_id, realm=sandbox_id)
-    plan = await planner.make_plan(
+    plan = await planner.build_plan(
         conn,
         target=target,
         manifest=script.manifest,
@@ -113,7 +112,7 @@ async def _rehearse(
     async with conn.transaction():
         steps = await _perform(conn, target, plan, script, parameters)
         counts = Counter(step.status for step in steps)
-        status = complete.outcome(counts)
+        status = complete.decide_status(counts)
         if script.persist:
             await _publish(conn, plan, counts)
         bills = await _bill(conn, plan, steps, parameters)
@@ -123,14 +122,14 @@ async def _rehearse(
 
 
 def _check_addresses(plan: Plan, fail_at: Mapping[str, str]) -> None:
-    """Raise Invalid for an unknown address, and for one without a change."""
+    """Raise Invalid for an address without an action or with a `no_op`."""
     known = {action.address: action.action for action in plan.actions}
     refused = {each.address for each in plan.errors}
     wrong: list[dict[str, Any]] = []
     for address in fail_at:
         loc = ("body", "fail_at", address)
         if known.get(address) is ActionKind.NO_OP:
-            message = "Nothing is to be done there, so nothing can fail."
+            message = "This resource does not change, so nothing can fail."
             wrong.append({"loc": loc, "msg": message, "type": "fail_at_unknown"})
         elif address not in known and address not in refused:
             wrong.append(_unknown(address, sorted(known) if len(wrong) < HINTED else (), loc))
@@ -148,9 +147,9 @@ def _unknown(address: str, known: Sequence[str], loc: Sequence[str]) -> dict[str
 async def _perform(
     conn: Conn, target: TargetAccount, plan: Plan, script: Script, parameters: RunParameters
 ) -> Sequence[Step]:
-    """Execute the steps in sequence; a failed or injected step leaves its batch, or ends the rehearsal."""
+    """Execute the steps in sequence. After a failed step, repeat its batch without it, or stop."""
     progress = _Progress(plan, script)
-    for group in batches.groups(plan.actions):
+    for group in batches.group_stages(plan.actions):
         tasks = [each for each in progress.tasks if (each.action.kind, each.action.action) in group]
         while tasks and not progress.stopped:
             batch = Batch(
@@ -229,13 +228,13 @@ async def _publish(conn: Conn, plan: Plan, counts: Mapping[StepStatus, int]) -> 
         skipped=counts.get(StepStatus.SKIPPED, 0),
         kinds=dict(Counter(action.kind for action in plan.actions)),
     )
-    whole = complete.outcome(counts) is PromotionStatus.SUCCEEDED
+    whole = complete.decide_status(counts) is PromotionStatus.SUCCEEDED
     event = PROMOTION_COMPLETED if whole else PROMOTION_FAILED
     await outbox.publish(conn, event, account_id=plan.account_id, data=data)
 
 
 async def _bill(conn: Conn, plan: Plan, steps: Sequence[Step], parameters: RunParameters) -> Sequence[Bill]:
-    """Issue an invoice in each currency for the claims; last, since the next issue waits for this transaction."""
+    """Issue an invoice in each currency for the claims; last, since it blocks other invoices until the commit."""
     return [
         Bill(
             invoice=await invoices.issue(
@@ -249,5 +248,5 @@ async def _bill(conn: Conn, plan: Plan, steps: Sequence[Step], parameters: RunPa
             ),
             lines=list(priced.values()),
         )
-        for currency, priced in (await complete.lines(conn, plan, steps)).items()
+        for currency, priced in (await complete.list_lines(conn, plan, steps)).items()
     ]

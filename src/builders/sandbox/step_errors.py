@@ -1,6 +1,6 @@
 """Errors of steps. `RETRYABLE` says for each code whether resuming the same promotion can help.
 
-True if the cause passes by itself or the account can settle it, false if the client has to plan again.
+True if the cause is temporary or the account can remove it; false if the client must plan again.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ RETRYABLE: Mapping[str, bool] = {
     "alias_suspended": True,
     "price_changed": False,
     "rules_changed": False,
-    # What the step changes or releases is not what was planned on.
+    # The resource has changed since the plan was made.
     "alias_changed": False,
     "domain_changed": False,
     "project_changed": False,
@@ -25,7 +25,7 @@ RETRYABLE: Mapping[str, bool] = {
     "cooling_off_ended": False,
     "secret_ref_unknown": False,
     "project_not_found": False,
-    # The account can settle these.
+    # The account can remove the cause.
     **{each.value: True for each in Refusal},
     "destination_loop": True,
     "key_in_use": True,

@@ -1,1 +1,1 @@
-"""/v1/sandbox: a file for plans and promotions, one for the status."""
+"""Handlers of /v1/sandbox."""

@@ -22,16 +22,21 @@ from builders.kit.http.pagination import Page, PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
+from builders.kit.process.settings import Settings
 from builders.kit.values import ids
 from builders.sandbox import errors, service as sandbox
 from builders.sandbox.manifest import MAX_BYTES
-from builders.sandbox.records import Plan, PlanStatus, TargetAccount
-from builders.sandbox.replies import plans as replies, promotions as promotion_replies
-from builders.sandbox.replies.rendering import render, wants_text
-from builders.sandbox.replies.schema import ManifestSchemaReply
-from builders.sandbox.replies.views import Mask
-from builders.sandbox.schemas import manifest as schemas, promotion as promotion_schemas
+from builders.sandbox.records import PLAN_LIFE, Plan, PlanStatus, TargetAccount
+from builders.sandbox.schemas import (
+    manifest as manifest_schemas,
+    plans as schemas,
+    promotions as promotion_schemas,
+    status as status_schemas,
+)
+from builders.sandbox.schemas.actions import Mask
+from builders.sandbox.schemas.simulation import MOST_CHECKS
 from builders.sandbox.service import ProjectArchived, RunParameters
+from builders.webhooks.service import MAX_SIMULATED
 
 router = Router(prefix="/v1/sandbox", tags=["sandbox"])
 PromotionId = Annotated[
@@ -43,10 +48,19 @@ Writer = Annotated[Caller, needs("sandbox:write")]
 router.refuse("POST", "/plans", remedy="Make a plan of a manifest: POST /v1/sandbox/plan.")
 Promoter = Annotated[Caller, needs("sandbox:promote", fresh=True)]
 
-# A plan discloses whether an address has a mailbox, masked: the limit prevents enumeration.
+# A plan discloses whether a name is claimed: the limit prevents enumeration.
 PER_UNIT = 200  # resources of a manifest
 PLAN = declare(
-    Policy(name="plan", quota=60, window_s=60, by="account", counts="Plans, one for each 200 resources begun.")
+    Policy(name="plan", quota=60, window_s=60, by="account", counts="Plans; each 200 resources count as one.")
+)
+SIMULATE = declare(
+    Policy(
+        name="simulate",
+        quota=60,
+        window_s=60,
+        by="account",
+        counts="Simulations of any type; each 200 resources of a manifest count as one.",
+    )
 )
 
 REFUSALS = problems(
@@ -79,14 +93,14 @@ Bounded = Annotated[None, Depends(bounded)]
 
 
 async def charge_resources(
-    request: Request, policy: Policy, *, account_id: UUID, manifest: schemas.SandboxManifest
+    request: Request, policy: Policy, *, account_id: UUID, manifest: manifest_schemas.SandboxManifest
 ) -> None:
-    """Count a manifest by its size; its request has been counted as one. Raises RateLimited."""
+    """Count a manifest by its size, less the unit that its request has counted. Raise RateLimited."""
     units = ceil(manifest.size / PER_UNIT) - 1
     await charge(request, policy, subject=account_id, units=units)
 
 
-# The request that follows a plan, as a link (OpenAPI 3.1, "Link Object").
+# The link from a plan to its promotion (OpenAPI 3.1, "Link Object").
 PROMOTION: dict[int | str, dict[str, Any]] = {
     200: {
         "links": {
@@ -100,29 +114,49 @@ PROMOTION: dict[int | str, dict[str, Any]] = {
 
 
 def _shown(plan: Plan, caller: Caller, request: Request) -> ReplyWithHeaders | Response:
-    """Return the plan as JSON or as a text like a diff, by the Accept header; masked for a test key."""
+    """Return the plan as JSON or text by the Accept header; masked for a test key."""
     mask = Mask(dependencies.keyring(request), caller.live_account_id) if caller.mode == "test" else None
-    reply = replies.plan_reply(plan, mask=mask)
-    if wants_text(request.headers.get("accept", "")):
-        return PlainTextResponse(render(reply), headers=VARY)
+    reply = schemas.plan_reply(plan, mask=mask)
+    if schemas.wants_text(request.headers.get("accept", "")):
+        return PlainTextResponse(schemas.render(reply), headers=VARY)
     return ReplyWithHeaders(reply, VARY)
 
 
-@router.get("/manifest.schema.json", response_model=ManifestSchemaReply, openapi_extra=BEYOND_SPEC)
+@router.get("/status", response_model=status_schemas.StatusReply)
+async def get_status(caller: Reader, conn: Reads, settings: SettingsDep) -> status_schemas.StatusReply:
+    """Sandbox status: what this caller can do, why not, open plans and promotions, and limits."""
+    found = await sandbox.get_overview(conn, account_id=caller.live_account_id)
+    return status_schemas.status_reply(found, caller=caller, limits=_limits(settings))
+
+
+def _limits(settings: Settings) -> status_schemas.LimitsReply:
+    return status_schemas.limits_reply(
+        manifest_bytes=min(MAX_BYTES, settings.body_limit),
+        plan_ttl_s=int(PLAN_LIFE.total_seconds()),
+        checks=MOST_CHECKS,
+        plans=PLAN.quota,
+        simulations=SIMULATE.quota,
+        deliveries=MAX_SIMULATED,
+    )
+
+
+@router.get(
+    "/manifest.schema.json", response_model=manifest_schemas.ManifestSchemaReply, openapi_extra=BEYOND_SPEC
+)
 async def get_manifest_schema(config: SettingsDep) -> ReplyWithHeaders:
-    """The JSON Schema of a manifest, for editors and for checks before it is sent."""
+    """Get the JSON Schema of a manifest, for editors and for validation before a request."""
     address = f"{config.base_url}/v1/sandbox/manifest.schema.json"
-    return ReplyWithHeaders(schemas.json_schema(address), {"Cache-Control": "public, max-age=3600"})
+    return ReplyWithHeaders(manifest_schemas.json_schema(address), {"Cache-Control": "public, max-age=3600"})
 
 
 @router.post(
     "/plan",
-    response_model=replies.PlanReply,
+    response_model=schemas.PlanReply,
     responses={**problems(InFlight, ProjectArchived, errors.ManifestTooLarge, HeavyRequestRunning), **PROMOTION},
     dependencies=[rate_limit(PLAN), heavy(above=LARGE_BODY)],
 )
 async def make_plan(
-    body: schemas.SandboxManifest,
+    body: manifest_schemas.SandboxManifest,
     request: Request,
     caller: Writer,
     database: Pool,
@@ -132,7 +166,7 @@ async def make_plan(
 ) -> ReplyWithHeaders | Response:
     """Build a reviewable plan from an apply manifest; preferably called with a test key.
 
-    Nothing changes until the plan is promoted. The answer is JSON; with `Accept: text/plain` a text like a diff.
+    Nothing changes until the plan is promoted. The response is JSON; with `Accept: text/plain` a text like a diff.
     """
     del bounds
     await charge_resources(request, PLAN, account_id=caller.live_account_id, manifest=body)
@@ -147,21 +181,21 @@ async def make_plan(
     return _shown(plan, caller, request)
 
 
-@router.get("/plans", response_model=PageReply[replies.PlanItemReply], openapi_extra=BEYOND_SPEC)
+@router.get("/plans", response_model=PageReply[schemas.PlanItemReply], openapi_extra=BEYOND_SPEC)
 async def list_plans(
     caller: Reader,
     conn: Reads,
     page: PageQuery,
-    status: Annotated[PlanStatus | None, Query(description="Only those that stand so.")] = None,
-) -> Page[replies.PlanItemReply]:
+    status: Annotated[PlanStatus | None, Query(description="Only plans with this status.")] = None,
+) -> Page[schemas.PlanItemReply]:
     """List the account's plans of the last 30 days, newest first, without their actions."""
     found = await sandbox.list_plans(conn, account_id=caller.live_account_id, page=page, status=status)
-    return replies.plan_items(found)
+    return schemas.plan_items(found)
 
 
 @router.get(
     "/plans/{plan_id}",
-    response_model=replies.PlanReply,
+    response_model=schemas.PlanReply,
     responses=problems(errors.PlanNotFound),
     openapi_extra=BEYOND_SPEC,
     dependencies=[heavy(is_alone=False)],
@@ -174,7 +208,7 @@ async def get_plan(plan_id: PlanId, request: Request, caller: Reader, conn: Read
 
 @router.post(
     "/promote",
-    response_model=promotion_replies.PromotionReply,
+    response_model=promotion_schemas.PromotionReply,
     responses=REFUSALS,
     openapi_extra={"x-security": [API_KEY]},
     dependencies=[heavy(is_alone=False)],
@@ -187,7 +221,7 @@ async def promote(
     keyring: KeyringDep,
     outbound: OutboundDep,
 ) -> ReplyWithHeaders:
-    """Execute a reviewed plan with a live key; real side effects. Repeating the call does nothing twice."""
+    """Execute a reviewed plan with a live key. The call has real effects and is idempotent."""
     if caller.mode != "live" or caller.method != "api_key":
         raise LiveKeyRequired("A plan is promoted with a live API key.", next_action="Repeat with a live key.")
     promotion = await sandbox.promote(
@@ -198,19 +232,19 @@ async def promote(
         actor=caller.actor,
         parameters=RunParameters.of(config, keyring),
     )
-    return promotion_replies.promotion_response(promotion)
+    return promotion_schemas.promotion_response(promotion)
 
 
 @router.get(
     "/promotions/{promotion_id}",
-    response_model=promotion_replies.PromotionReply,
+    response_model=promotion_schemas.PromotionReply,
     responses=problems(errors.PromotionNotFound),
     openapi_extra=BEYOND_SPEC,
     dependencies=[heavy(is_alone=False)],
 )
 async def get_promotion(
     promotion_id: PromotionId, caller: Reader, conn: Reads
-) -> promotion_replies.PromotionReply:
+) -> promotion_schemas.PromotionReply:
     """Read a promotion with its steps."""
     found = await sandbox.get_promotion(conn, account_id=caller.live_account_id, promotion_id=promotion_id)
-    return promotion_replies.promotion_reply(found, masked=caller.mode == "test")
+    return promotion_schemas.promotion_reply(found, masked=caller.mode == "test")

@@ -12,29 +12,19 @@ from builders.kit.http.dependencies import KeyringDep, OutboundDep, SettingsDep
 from builders.kit.http.heavy_requests import LARGE_BODY, HeavyRequestRunning, heavy
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.routes import Router
-from builders.kit.limits.policies import Policy, declare, rate_limit
+from builders.kit.limits.policies import rate_limit
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
 from builders.sandbox import errors, service as sandbox
-from builders.sandbox.api.plans import Bounded, charge_resources
-from builders.sandbox.replies import rehearsal as rehearsal_replies, simulation as replies
-from builders.sandbox.replies.rehearsal import ManifestSimulatedReply, ResetReply
-from builders.sandbox.replies.simulation import ChecksSimulatedReply, EventSimulatedReply
-from builders.sandbox.schemas import simulation as schemas
+from builders.sandbox.api.plans import SIMULATE, Bounded, charge_resources
+from builders.sandbox.schemas import rehearsal as rehearsal_schemas, simulation as schemas
+from builders.sandbox.schemas.rehearsal import ManifestSimulatedReply, ResetReply
+from builders.sandbox.schemas.simulation import ChecksSimulatedReply, EventSimulatedReply
 from builders.webhooks.service import TooManyTests
 
 router = Router(prefix="/v1/sandbox", tags=["sandbox"])
 Writer = Annotated[Caller, needs("sandbox:write")]
 Simulated = EventSimulatedReply | ManifestSimulatedReply | ChecksSimulatedReply | ResetReply
-SIMULATE = declare(
-    Policy(
-        name="simulate",
-        quota=60,
-        window_s=60,
-        by="account",
-        counts="Simulations of whatever type; of a manifest, one for each 200 resources begun.",
-    )
-)
 
 
 @router.post(
@@ -107,7 +97,7 @@ async def _event(context: _Context, requested: schemas.SimulateEvent, account_id
             deliver=requested.deliver,
             seed=requested.seed,
         )
-    return replies.event_reply(found)
+    return schemas.event_reply(found)
 
 
 async def _manifest(
@@ -126,15 +116,15 @@ async def _manifest(
         ),
         parameters=context.parameters,
     )
-    return rehearsal_replies.manifest_reply(found)
+    return rehearsal_schemas.manifest_reply(found)
 
 
 async def _check(context: _Context, requested: schemas.SimulateCheck, account_id: UUID) -> ChecksSimulatedReply:
     async with context.database.connection() as conn:
         found = await sandbox.check_names(conn, account_id=account_id, addresses=requested.addresses)
-    return replies.checks_reply(found)
+    return schemas.checks_reply(found)
 
 
 async def _reset(context: _Context, account_id: UUID) -> ResetReply:
     async with sandbox.account_lock(account_id), context.database.transaction() as conn:
-        return rehearsal_replies.reset_reply(await sandbox.reset_account(conn, account_id=account_id))
+        return rehearsal_schemas.reset_reply(await sandbox.reset_account(conn, account_id=account_id))

@@ -13,11 +13,11 @@ from builders.sandbox.manifest import Manifest
 from builders.sandbox.records import ACTIONS, Action, Price, Total
 
 MANIFEST = TypeAdapter(Manifest)
-Json = Any  # what a JSON text can hold
+Json = Any  # any JSON value
 
 
 def digest_manifest(manifest: Manifest) -> str:
-    """Return the digest of a manifest: a part of the digest of its plan, which does not store the manifest."""
+    """Return the digest of a manifest. The plan stores it instead of the manifest."""
     return _hashed(MANIFEST.dump_python(manifest, mode="json"))
 
 
@@ -64,5 +64,5 @@ def due(planned: Iterable[Action]) -> dict[str, Money]:
 
 
 def _prices(planned: Iterable[Action]) -> Iterable[Price]:
-    """Yield the prices that are not zero: names on the account's own domains have no currency."""
+    """Return the prices above zero: names on the account's own domains are free and have no currency."""
     return (action.price for action in planned if action.price is not None and action.price.money.amount)

@@ -1,4 +1,4 @@
-"""The live state that a manifest or a plan concerns, read in a fixed number of statements whatever its size."""
+"""Read the live state that a manifest or a plan concerns, in a fixed number of statements."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,32 +17,31 @@ from builders.kit.db.connections import Conn
 from builders.kit.values import ids
 from builders.projects import service as projects
 from builders.projects.records import Project
-from builders.sandbox.manifest import Manifest
+from builders.sandbox.manifest import AliasView, DomainView, Manifest, ProjectView
 from builders.sandbox.planning import references
 from builders.sandbox.records import Action, Kind, TargetAccount
-from builders.sandbox.views import AliasView, DomainView, ProjectView
 from builders.webhooks import service as webhooks
 from builders.webhooks.service import ManagedDestination, ValidatedUrls
 
-Routes = Mapping[Name, Sequence[Name]]  # from a name to the names that its mail is forwarded to
+Routes = Mapping[Name, Sequence[Name]]  # the names that each name forwards mail to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveState:
-    """The live state of an account, as far as a manifest or a plan concerns it."""
+    """The part of an account's live state that a manifest or a plan concerns."""
 
     aliases: Sequence[Alias]
-    standings: Mapping[Name, Availability]  # of desired names that are not free
+    availability: Mapping[Name, Availability]  # of desired names that cannot be claimed
     domains: Mapping[str, CatalogDomain]  # on which names are claimed
     forwarded: Sequence[
         Alias
     ] = ()  # aliases that mail to the desired destinations reaches, over any number of hops
-    projects: Sequence[Project] = ()  # also archived ones
+    projects: Sequence[Project] = ()  # active and archived
     sizes: Mapping[UUID, int] = field(default_factory=dict)  # number of aliases by project
     own: Mapping[str, AccountDomain] = field(default_factory=dict)  # the account's own live domains, by A-label
     webhooks: Sequence[ManagedDestination] = ()  # all of the account
     overdue: str | None = None  # the number of an invoice past its grace period
-    reclaims: Mapping[Name, Reclaim] = field(default_factory=dict)  # of desired names that are paid for
+    reclaims: Mapping[Name, Reclaim] = field(default_factory=dict)  # paid periods of desired names
     releases: Mapping[UUID, ReleaseTerms] = field(default_factory=dict)  # of aliases that the plan can release
     refused_urls: Mapping[str, str] = field(default_factory=dict)  # with the reasons
 
@@ -52,7 +51,7 @@ class DesiredNames:
     """The names of a manifest's aliases, by the rules of their domains."""
 
     wanted: Sequence[WantedName]
-    own: frozenset[Name]  # names by which the account can have the aliases already
+    own: frozenset[Name]  # names of aliases that the account may already have
     destinations: frozenset[Name]
 
 
@@ -69,7 +68,7 @@ async def read_for_manifest(
     labels = references.list_labels(manifest, [each for each in mailboxes if each])
     return LiveState(
         aliases=(),
-        standings={},
+        availability={},
         domains=await catalog.find_domains(conn, domains=labels),
         projects=existing,
         sizes=await _count_aliases(conn, target, existing),
@@ -95,7 +94,9 @@ async def read_aliases(
     return replace(
         live,
         aliases=existing,
-        standings=await aliases.check_availability(conn, account_id=account_id, realm=target.realm, wanted=wanted),
+        availability=await aliases.check_availability(
+            conn, account_id=account_id, realm=target.realm, wanted=wanted
+        ),
         forwarded=await _list_forwarded(conn, target, names.destinations),
         overdue=await invoices.find_arrears(conn, account_id=account_id) if wanted else None,
         reclaims=await aliases.list_reclaims(
@@ -130,7 +131,9 @@ async def read_for_actions(
             names=sorted({each.name for each in wanted}),
             alias_ids=[each.resource_id for each in by_kind[Kind.ALIAS] if each.resource_id is not None],
         ),
-        standings=await aliases.check_availability(conn, account_id=account_id, realm=target.realm, wanted=wanted)
+        availability=await aliases.check_availability(
+            conn, account_id=account_id, realm=target.realm, wanted=wanted
+        )
         if wanted
         else {},
         domains=index.domains,

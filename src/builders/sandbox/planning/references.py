@@ -1,4 +1,4 @@
-"""What a manifest refers to: projects by key, slug or id, and domains by A-label. Pure."""
+"""Resolve references of a manifest: projects by key, slug or id, and domains by A-label. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,16 +13,15 @@ from builders.kit.values import ids
 from builders.kit.values.domain_names import unicode_of
 from builders.kit.values.money import Money
 from builders.projects.records import Project, ProjectFields
-from builders.sandbox.manifest import Manifest
+from builders.sandbox.manifest import DomainView, Manifest, ProjectView
 from builders.sandbox.records import Action, ActionKind
-from builders.sandbox.views import DomainView, ProjectView
 
 FREE = Price(money=Money.zero("USD"), interval=PriceInterval.ONCE, tier=PriceTier.STANDARD)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetProject:
-    """A project for aliases, as the plan leaves it."""
+    """A project for aliases, as it is after the plan."""
 
     project_id: UUID | None  # None: the plan creates it
     address: str | None  # of its action, if the plan creates or changes it
@@ -54,7 +53,7 @@ class ProjectIndex:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainIndex:
-    """The domains that a manifest names, by A-label."""
+    """The domains in a manifest, by A-label."""
 
     domains: Mapping[str, CatalogDomain]
 

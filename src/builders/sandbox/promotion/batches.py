@@ -1,4 +1,4 @@
-"""The stages of a promotion, and the execution of a batch. Nothing here writes the journal."""
+"""The stages of a promotion, and the execution of a batch without the journal."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,8 +9,8 @@ from builders.kit.values import ids
 from builders.sandbox.planning.live_state import LiveState
 from builders.sandbox.records import Action, ActionKind, Finding, Kind, Plan, Step, StepStatus
 from builders.sandbox.resources import domains, projects, webhooks
-from builders.sandbox.resources.aliases import loops, steps as aliases
-from builders.sandbox.resources.execution import Batch, Executor, StepsRefused, Task
+from builders.sandbox.resources.aliases import execution as aliases, loops
+from builders.sandbox.resources.kinds import Batch, Executor, StepsRefused, Task
 from builders.sandbox.step_errors import StepError
 
 EXECUTORS: Mapping[Kind, Executor] = {
@@ -20,16 +20,16 @@ EXECUTORS: Mapping[Kind, Executor] = {
     Kind.ALIAS: aliases.EXECUTOR,
 }
 REFUSALS = tuple({each for executor in EXECUTORS.values() for each in executor.refusals})
-# Updates come first: they free keys that others take. Deletions come last: a failure before them loses nothing.
+# Updates come first: they free keys for other resources. Deletions come last: a failure before them loses nothing.
 WITHIN = (ActionKind.UPDATE, ActionKind.ADOPT, ActionKind.CREATE, ActionKind.REPLACE)
 STAGES: Sequence[tuple[Kind, ActionKind]] = (
     *((kind, action) for kind in Kind for action in WITHIN),
     *((kind, ActionKind.DELETE) for kind in reversed(Kind)),
 )
-ALIASES = tuple(stage for stage in STAGES if stage[0] is Kind.ALIAS)  # they stand together in STAGES
-CLAIMS = {ActionKind.CREATE, ActionKind.REPLACE}  # they create a resource
-REQUIREMENT_FAILED = StepError(code="requirement_failed", message="What it requires was not done.")
-UNEXPECTED = StepError(code="unexpected", message="It could not be done, and we do not know why. Try again.")
+ALIASES = tuple(stage for stage in STAGES if stage[0] is Kind.ALIAS)  # adjacent in STAGES
+CLAIMS = {ActionKind.CREATE, ActionKind.REPLACE}  # actions that create a resource
+REQUIREMENT_FAILED = StepError(code="requirement_failed", message="A required step did not succeed.")
+UNEXPECTED = StepError(code="unexpected", message="An unexpected error occurred. Try again.")
 
 
 def find_drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator[Finding]:
@@ -41,7 +41,7 @@ def find_drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Ite
         yield from EXECUTORS[kind].drift(manifest, planned, live)
 
 
-def groups(actions: Sequence[Action]) -> Sequence[Sequence[tuple[Kind, ActionKind]]]:
+def group_stages(actions: Sequence[Action]) -> Sequence[Sequence[tuple[Kind, ActionKind]]]:
     """Return the stages in sequence, grouped by batch."""
     if not loops.need_one_batch([action for action in actions if action.kind is Kind.ALIAS]):
         return [(stage,) for stage in STAGES]
@@ -58,20 +58,20 @@ def list_tasks(plan: Plan, steps: Sequence[Step]) -> list[Task]:
     ]
 
 
-def wanted(tasks: Sequence[Task]) -> list[AliasName]:
+def list_wanted(tasks: Sequence[Task]) -> list[AliasName]:
     """Return the names that the tasks claim."""
-    return aliases.wanted(tasks)
+    return aliases.list_wanted(tasks)
 
 
-def claimed(tasks: Sequence[Task]) -> list[Name]:
+def list_claimed(tasks: Sequence[Task]) -> list[Name]:
     """Return the names that the tasks claim, without their skeletons."""
-    return [each.name for each in wanted(tasks)]
+    return [each.name for each in list_wanted(tasks)]
 
 
 async def execute(conn: Conn, batch: Batch, *, undone: frozenset[str]) -> None:
-    """Does a batch of actions of one group of stages, all or none. Raises one of REFUSALS, which `blame` explains.
+    """Execute a batch of one group of stages, all tasks or none. Raise one of REFUSALS (`explain_refusal`).
 
-    `undone` has the addresses of what must be done before and is not, of this batch or before it.
+    `undone` has the addresses of required steps that have not succeeded, in this batch or before.
     """
     own = {task.action.address for task in batch.tasks}
     missing = undone - own
@@ -81,13 +81,13 @@ async def execute(conn: Conn, batch: Batch, *, undone: frozenset[str]) -> None:
     await EXECUTORS[batch.tasks[0].action.kind].execute(conn, batch)
 
 
-def required(tasks: Sequence[Task]) -> list[str]:
-    """Return the addresses of what must be done before the tasks."""
+def list_required(tasks: Sequence[Task]) -> list[str]:
+    """Return the addresses that the tasks require."""
     return sorted({address for task in tasks for address in task.action.requires})
 
 
 def explain_refusal(manifest: str, tasks: Sequence[Task], refusal: Exception) -> dict[int, StepError]:
-    """Return which tasks of a batch failed and why, by position; empty if the refusal fits none."""
+    """Return the errors of the tasks that caused a refusal, by position; empty if none did."""
     if isinstance(refusal, StepsRefused):
         return dict(refusal.faults)
     faults = {task.position: EXECUTORS[task.action.kind].fault(manifest, task, refusal) for task in tasks}

@@ -1,4 +1,4 @@
-"""Complete a promotion: its status, its invoices, the reserved names that it did not claim, and its event."""
+"""Complete a promotion: set its status, release unclaimed names, publish its event, and issue invoices."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -14,6 +14,7 @@ from builders.kit.process import log
 from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.sandbox.events import PROMOTION_COMPLETED, PROMOTION_FAILED, PromotionData
+from builders.sandbox.manifest import AliasView
 from builders.sandbox.promotion import batches
 from builders.sandbox.records import (
     BilledOn,
@@ -25,19 +26,18 @@ from builders.sandbox.records import (
     StepStatus,
     TargetAccount,
 )
-from builders.sandbox.resources.execution import RunParameters
+from builders.sandbox.resources.kinds import RunParameters
 from builders.sandbox.step_errors import StepError
 from builders.sandbox.store import plans as plan_store, promotions as store, steps as journal
-from builders.sandbox.views import AliasView
 
 COMPLETION_FAILED = StepError(
     code="ending_failed",
-    message="It could not be ended, and we do not know why. What its steps did stands; resume it to end it.",
+    message="An unexpected error prevented the completion. The steps are executed; resume the promotion.",
 )
 _log = log.get_logger()
 
 
-def outcome(counts: Mapping[StepStatus, int]) -> PromotionStatus:
+def decide_status(counts: Mapping[StepStatus, int]) -> PromotionStatus:
     """Return the status of a promotion by the number of its steps in each status."""
     if not counts.get(StepStatus.FAILED, 0) + counts.get(StepStatus.SKIPPED, 0):
         return PromotionStatus.SUCCEEDED
@@ -47,7 +47,7 @@ def outcome(counts: Mapping[StepStatus, int]) -> PromotionStatus:
 async def complete(conn: Conn, plan: Plan, promotion: Promotion, parameters: RunParameters) -> None:
     """Complete a promotion without pending steps, in the transaction that locks its row."""
     steps = await journal.list_steps(conn, account_id=plan.account_id, promotion_id=promotion.id)
-    status = outcome(Counter(step.status for step in steps))
+    status = decide_status(Counter(step.status for step in steps))
     await _end(conn, plan.account_id, promotion, status, None)
     await _release_reservations(conn, plan, steps)
     await _publish(conn, plan, promotion.id, steps, status)
@@ -57,8 +57,8 @@ async def complete(conn: Conn, plan: Plan, promotion: Promotion, parameters: Run
 async def abandon(conn: Conn, *, account_id: UUID, promotion_id: UUID, parameters: RunParameters) -> None:
     """End a promotion that cannot be completed, so that its account can promote again; do nothing if it has ended.
 
-    Pending steps are skipped. Names, event and invoice are handled one by one, since any of them can be the cause;
-    a failed part is logged, and done when the promotion is resumed.
+    Pending steps are skipped. Names, event and invoice have a savepoint each, since any of them can be the cause;
+    a failed part is logged, and repeated when the promotion is resumed.
     """
     owner = {"account_id": account_id, "promotion_id": promotion_id}
     promotion = await store.lock_running(conn, **owner)
@@ -81,8 +81,8 @@ async def abandon(conn: Conn, *, account_id: UUID, promotion_id: UUID, parameter
                 assert plan is not None  # noqa: S101 - a foreign key
                 await part(plan)
         except CONNECTION_ERRORS:
-            raise  # the database decides later
-        except Exception:  # noqa: BLE001 - the promotion ends, whatever fails in one part
+            raise  # the job is retried
+        except Exception:  # noqa: BLE001 - a failed part must not keep the promotion open
             _log.exception("promotion_part_failed", promotion=str(promotion_id), part=name)
 
 
@@ -115,9 +115,9 @@ async def _publish(
 
 
 async def _release_reservations(conn: Conn, plan: Plan, steps: Sequence[Step]) -> None:
-    """Release the reserved names that were not claimed."""
+    """Release the reserved names of failed and skipped steps."""
     undone = [step for step in steps if step.status in {StepStatus.FAILED, StepStatus.SKIPPED}]
-    if names := batches.claimed(batches.list_tasks(plan, undone)):
+    if names := batches.list_claimed(batches.list_tasks(plan, undone)):
         realm = TargetAccount(account_id=plan.account_id).realm
         await aliases.release_reservations(conn, realm=realm, account_id=plan.account_id, names=names)
 
@@ -127,7 +127,7 @@ async def _bill(
 ) -> None:
     """Issue an invoice in each currency for claims that are on none; resuming never bills twice."""
     owner = {"account_id": plan.account_id, "promotion_id": promotion_id}
-    for currency, priced in (await lines(conn, plan, steps)).items():
+    for currency, priced in (await list_lines(conn, plan, steps)).items():
         invoice = await invoices.issue(
             conn,
             **owner,
@@ -142,7 +142,7 @@ async def _bill(
         await store.add_invoice(conn, **owner, invoice=billed_on)
 
 
-async def lines(conn: Conn, plan: Plan, steps: Sequence[Step]) -> Mapping[str, Mapping[int, NewLine]]:
+async def list_lines(conn: Conn, plan: Plan, steps: Sequence[Step]) -> Mapping[str, Mapping[int, NewLine]]:
     """Return the invoice lines for claims that are on no invoice, by currency and position."""
     done = [each for each in steps if each.status is StepStatus.SUCCEEDED and each.invoice_id is None]
     priced = [each for each in done if _price(plan, each)]
@@ -160,13 +160,13 @@ async def lines(conn: Conn, plan: Plan, steps: Sequence[Step]) -> Mapping[str, M
 
 
 def _price(plan: Plan, step: Step) -> Money | None:
-    """Return the price of what a step claimed; None for nothing."""
+    """Return the price of a step's claim; None if it is free."""
     price = plan.actions[step.position].price
     return price.money if price is not None and price.money.amount else None
 
 
 def _line(plan: Plan, step: Step, claim: Claim) -> NewLine:
-    """Return the line for the first period of a name, which may have been released since."""
+    """Return the line for the first period of a name; the name may have been released in the meantime."""
     after, price = plan.actions[step.position].after, _price(plan, step)
     assert isinstance(after, AliasView) and price is not None  # noqa: S101, PT018 - only names have prices
     return NewLine(

@@ -1,15 +1,12 @@
 """Run a promotion: batch by batch, each with its journal in one transaction.
 
 A crash loses only the batch in progress, whose transaction is rolled back; the next run continues with the pending
-steps. The promotion's row is locked in each batch, so concurrent runs alternate and repeat nothing.
+steps. Each batch locks the promotion's row, so concurrent runs alternate and repeat nothing.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from uuid import UUID
 
-from builders.aliases import service as aliases
-from builders.invoices import service as invoices
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.process import log
@@ -19,21 +16,18 @@ from builders.sandbox.manifest import MAX_RESOURCES
 from builders.sandbox.promotion import batches, complete
 from builders.sandbox.promotion.batches import REFUSALS, UNEXPECTED
 from builders.sandbox.records import (
-    MOST_SHOWN,
-    ActionKind,
     OnError,
     Plan,
     Promotion,
     PromotionStatus,
     Step,
-    StepStatus,
     TargetAccount,
 )
-from builders.sandbox.resources.execution import Batch, RunParameters, Task
+from builders.sandbox.resources.kinds import Batch, RunParameters, Task
 from builders.sandbox.step_errors import StepError
 from builders.sandbox.store import plans as plan_store, promotions as store, steps as journal
 
-BATCH = 2 * MAX_RESOURCES  # so that all updates of a plan are one batch, and can swap their keys
+BATCH = 2 * MAX_RESOURCES  # all updates of a plan are one batch, so that they can swap keys
 
 _log = log.get_logger()
 
@@ -46,7 +40,7 @@ async def run_promotion(
         promotion = await read_promotion(conn, account_id=account_id, promotion_id=promotion_id)
         plan = await plan_store.find_plan(conn, account_id=account_id, plan_id=promotion.plan_id)
     if plan is None:
-        raise PlanNotFound("The plan of this promotion is gone.")
+        raise PlanNotFound("The plan of this promotion no longer exists.")
     while promotion.status is PromotionStatus.RUNNING:
         if not await _advance(database, plan, promotion, parameters):
             async with database.connection() as conn:
@@ -71,7 +65,7 @@ async def _advance(database: Database, plan: Plan, promotion: Promotion, paramet
             running = await store.lock_running(conn, **owner)
             if running is None:
                 return False
-            groups = [[f"{kind} {action}" for kind, action in each] for each in batches.groups(plan.actions)]
+            groups = [[f"{kind} {action}" for kind, action in each] for each in batches.group_stages(plan.actions)]
             steps = await journal.list_pending(conn, **owner, groups=groups, limit=BATCH)
             if not steps:
                 await complete.complete(conn, plan, promotion, parameters)
@@ -86,7 +80,7 @@ async def _advance(database: Database, plan: Plan, promotion: Promotion, paramet
     except Exception:
         if not tasks:
             raise  # the promotion cannot be completed
-        # Without this it would fail forever and block every other plan of the account.
+        # Otherwise the batch would fail forever and block every other plan of the account.
         _log.exception("batch_failed", plan=str(plan.id))
         await _fail(database, plan, promotion, {task.position: UNEXPECTED for task in tasks})
     return True
@@ -96,7 +90,7 @@ async def _execute(
     conn: Conn, plan: Plan, promotion: Promotion, tasks: Sequence[Task], parameters: RunParameters
 ) -> None:
     undone: frozenset[str] = frozenset()
-    if required := batches.required(tasks):
+    if required := batches.list_required(tasks):
         owner = {"account_id": plan.account_id, "promotion_id": promotion.id}
         undone = await journal.list_undone(conn, **owner, addresses=required)
     batch = Batch(
@@ -115,7 +109,7 @@ def list_made(steps: Sequence[Step]) -> Mapping[str, UUID]:
 
 
 def explain(plan: Plan, tasks: Sequence[Task], refusal: Exception) -> Mapping[int, StepError]:
-    """Return which steps failed: all of the batch if the refusal fits none, so that it is not repeated forever."""
+    """Return the errors by position; of all tasks if none caused the refusal, so that no batch is repeated."""
     if blamed := batches.explain_refusal(plan.manifest, tasks, refusal):
         return blamed
     _log.error("batch_failed_unexplained", plan=str(plan.id), refusal=type(refusal).__name__)
@@ -123,35 +117,12 @@ def explain(plan: Plan, tasks: Sequence[Task], refusal: Exception) -> Mapping[in
 
 
 async def _fail(database: Database, plan: Plan, promotion: Promotion, blamed: Mapping[int, StepError]) -> None:
-    """Journal the steps that failed, by position; the next batch leaves them out."""
+    """Record the failed steps in the journal; the next batch omits them."""
     owner = {"account_id": plan.account_id, "promotion_id": promotion.id}
     async with database.transaction() as conn:
         running = await store.lock_running(conn, **owner)
         if running is None:
             return
         failed = await journal.finish_steps(conn, **owner, outcomes=journal.failures(blamed), now=clock.now())
-        if failed and running.on_error is OnError.STOP:  # another run can have done them since
+        if failed and running.on_error is OnError.STOP:  # false if another run executed the steps
             await journal.skip_steps(conn, **owner, now=clock.now())
-
-
-async def get_promotion(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> Promotion:
-    """Return a promotion with its steps and with what others have to do. Raise PromotionNotFound."""
-    promotion = await read_promotion(conn, account_id=account_id, promotion_id=promotion_id)
-    return await add_outstanding(conn, account_id=account_id, promotion=promotion)
-
-
-async def add_outstanding(conn: Conn, *, account_id: UUID, promotion: Promotion) -> Promotion:
-    """Return the promotion with the unconfirmed destinations and the open invoices, in two statements."""
-    done = {
-        step.resource_id
-        for step in promotion.steps
-        if step.status is StepStatus.SUCCEEDED and step.action is not ActionKind.DELETE
-    }
-    unconfirmed = await aliases.list_unconfirmed(
-        conn, account_id=account_id, alias_ids=[each for each in done if each], limit=MOST_SHOWN
-    )
-    billed = {each.id for each in promotion.invoices}
-    unpaid = await invoices.list_open(conn, account_id=account_id, invoice_ids=billed) if billed else frozenset()
-    return replace(
-        promotion, unconfirmed=unconfirmed, unpaid=[each for each in promotion.invoices if each.id in unpaid]
-    )

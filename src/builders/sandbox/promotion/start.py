@@ -1,4 +1,4 @@
-"""Start a promotion: once for a plan, after all checks, with every new name reserved."""
+"""Start a promotion, once for a plan: check the request and the live state, and reserve every new name."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -20,10 +20,12 @@ from builders.sandbox.errors import (
     PlanExpired,
     PlanNotFound,
     PlanStale,
+    PromotionRunning,
     TotalExceeded,
 )
+from builders.sandbox.manifest import WebhookView
 from builders.sandbox.planning import digest as digests, live_state
-from builders.sandbox.promotion import batches, locks
+from builders.sandbox.promotion import batches
 from builders.sandbox.records import (
     Action,
     ActionKind,
@@ -40,7 +42,6 @@ from builders.sandbox.records import (
 )
 from builders.sandbox.step_errors import StepError
 from builders.sandbox.store import plans as plan_store, promotions as store, steps as journal
-from builders.sandbox.views import WebhookView
 from builders.webhooks import service as webhooks
 from builders.webhooks.service import ValidatedUrls
 
@@ -49,13 +50,14 @@ ABANDONED = timedelta(minutes=2)
 ABANDONED_AT_ONCE = 1000
 LARGE = 250  # actions; a promotion with more is a job
 UNFINISHED = {PromotionStatus.PARTIAL, PromotionStatus.FAILED}  # it can be resumed
-RESERVED = timedelta(minutes=15)  # names of a running promotion, so that an interrupted one loses none
+RETRY_S = 2
+RESERVED = timedelta(minutes=15)  # an interrupted promotion keeps its names for this time
 
 
 async def start(
     database: Database, *, outbound: Outbound, account_id: UUID, request: PromotionRequest, actor: Actor
 ) -> tuple[UUID, bool]:
-    """Start the plan's promotion after all checks, or find it; return its id, and whether a job runs it."""
+    """Start or find the promotion of the plan; return its id, and whether a job runs it."""
     urls = await _validate_urls(database, outbound, account_id, request)
     async with database.transaction() as conn:
         plan = await _locked_plan(conn, account_id, request)
@@ -86,7 +88,7 @@ async def enqueue(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> None:
 
 
 async def resume_abandoned(conn: Conn) -> int:
-    """Enqueue a job for each promotion that has run for minutes: its process probably died. Return how many."""
+    """Enqueue a job for each promotion that has run for minutes: its process may have stopped. Return how many."""
     found = await store.list_abandoned(conn, before=clock.now() - ABANDONED, limit=ABANDONED_AT_ONCE)
     for account_id, promotion_id in found:
         await enqueue(conn, account_id=account_id, promotion_id=promotion_id)
@@ -115,7 +117,7 @@ async def _locked_plan(conn: Conn, account_id: UUID, request: PromotionRequest) 
         raise PlanNotFound
     if plan.digest != request.digest:
         raise PlanDigestMismatch(
-            "The digest is not this plan's.", next_action="Review the plan and send the digest it shows."
+            "The plan has another digest.", next_action="Review the plan and send the digest it shows."
         )
     return plan
 
@@ -126,7 +128,7 @@ async def _check_intact(conn: Conn, plan: Plan) -> None:
         return
     actions = await plan_store.list_actions(conn, account_id=plan.account_id, plan_id=plan.id)
     if digests.bind(plan.account_id, plan.manifest_digest, actions) != plan.digest:
-        raise PlanDigestMismatch("The plan is not stored as it was shown.", next_action="Plan again.")
+        raise PlanDigestMismatch("The stored plan differs from the shown plan.", next_action="Plan again.")
 
 
 def _check_request(plan: Plan, request: PromotionRequest) -> None:
@@ -138,7 +140,7 @@ def _check_request(plan: Plan, request: PromotionRequest) -> None:
     if (request.confirm_deletes or 0) != plan.removals:
         raise ConfirmDeletesMismatch(
             f"The plan removes {plan.removals} resource{'' if plan.removals == 1 else 's'}.",
-            next_action=f"Send confirm_deletes: {plan.removals} if that is meant.",
+            next_action=f"Send confirm_deletes: {plan.removals} to confirm that.",
             removals=plan.removals,
         )
     _check_total(plan.actions, request)
@@ -156,7 +158,7 @@ async def _insert(conn: Conn, plan: Plan, request: PromotionRequest, created_by:
     """Insert the promotion with its steps and reserve the new names. Raise PlanStale if the live state changed."""
     await _check_email(conn, plan.account_id)
     now, promotion_id = clock.now(), ids.new()
-    await locks.reserve_promotion(conn, account_id=plan.account_id, promotion_id=promotion_id)
+    await _reserve_slot(conn, account_id=plan.account_id, promotion_id=promotion_id)
     if drifted := await _find_drift(conn, plan, plan.actions, urls):
         raise _stale([(each.address, each.code, each.message) for each in drifted])
     steps = batches.new_steps(plan.actions)
@@ -182,7 +184,7 @@ async def _reopen(conn: Conn, plan: Plan, promotion: Promotion, on_error: OnErro
     the caller wants to stop at errors.
     """
     await _check_email(conn, plan.account_id)
-    await locks.reserve_promotion(conn, account_id=plan.account_id, promotion_id=promotion.id)
+    await _reserve_slot(conn, account_id=plan.account_id, promotion_id=promotion.id)
     undone = _undone(promotion)
     drifted = await _find_drift(conn, plan, [plan.actions[step.position] for step in undone], urls)
     if drifted and on_error is OnError.STOP:
@@ -196,8 +198,23 @@ async def _reopen(conn: Conn, plan: Plan, promotion: Promotion, on_error: OnErro
     await _reserve_names(conn, plan, [step for step in undone if step.position not in lost])
 
 
+async def _reserve_slot(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> None:
+    """Make this promotion the account's running one. Raise PromotionRunning if another runs."""
+    holder = await store.reserve(conn, account_id=account_id, promotion_id=promotion_id)
+    if holder == promotion_id:
+        return
+    if await store.is_running(conn, account_id=account_id, promotion_id=holder):
+        raise PromotionRunning(
+            "Another promotion of the account is running.",
+            next_action="Read it until it has ended, then repeat: GET /v1/sandbox/promotions/{promotion_id}",
+            retry_after=RETRY_S,
+            promotion_id=str(holder),
+        )
+    await store.hand_over(conn, account_id=account_id, promotion_id=promotion_id)
+
+
 def _undone(promotion: Promotion) -> list[Step]:
-    """Return the steps that are tried again when an ended promotion is resumed."""
+    """Return the steps that a resumed promotion tries again."""
     return [step for step in promotion.steps if step.status in {StepStatus.FAILED, StepStatus.SKIPPED}]
 
 
@@ -225,7 +242,7 @@ async def _find_drift(conn: Conn, plan: Plan, actions: Sequence[Action], urls: V
 
 async def _reserve_names(conn: Conn, plan: Plan, steps: Sequence[Step]) -> None:
     tasks = batches.list_tasks(plan, steps)
-    wanted = batches.wanted(tasks)
+    wanted = batches.list_wanted(tasks)
     if not wanted:
         return
     realm, until = TargetAccount(account_id=plan.account_id).realm, clock.now() + RESERVED
@@ -238,7 +255,7 @@ async def _reserve_names(conn: Conn, plan: Plan, steps: Sequence[Step]) -> None:
 
 def _stale(changed: Sequence[tuple[str, str, str]]) -> PlanStale:
     return PlanStale(
-        "The live state is not what was planned on.",
+        "The live state has changed since the plan was made.",
         next_action="Plan again and review what changed.",
         changed=[{"address": address, "code": code, "message": message} for address, code, message in changed],
     )

@@ -1,1 +1,1 @@
-"""The kinds of resources that a manifest contains: for each its diff (pure) and its execution."""
+"""The kinds of resources in a manifest: a file for each, with its diff (pure), drift check and execution."""

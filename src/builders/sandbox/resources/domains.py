@@ -1,4 +1,4 @@
-"""Settings of account domains in a manifest: the diff (pure) and the execution. Domains stay."""
+"""Settings of account domains in a manifest: the diff (pure) and the execution. No domain is added or deleted."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,21 +7,19 @@ from builders.catalog import service as catalog
 from builders.domains import service as domains
 from builders.domains.records import AccountDomain, DomainChange
 from builders.kit.db.connections import Conn
-from builders.sandbox.manifest import DesiredDomain, Manifest, OnConflict
-from builders.sandbox.planning import diffs
-from builders.sandbox.planning.diffs import KindDiff
+from builders.sandbox.manifest import DesiredDomain, DomainView, Manifest, OnConflict, changes
 from builders.sandbox.planning.live_state import LiveState
 from builders.sandbox.records import Action, ActionKind, Finding, Kind, Risk
-from builders.sandbox.resources.execution import Batch, Executor, Task
+from builders.sandbox.resources import kinds
+from builders.sandbox.resources.kinds import Batch, Executor, KindDiff, Task
 from builders.sandbox.step_errors import StepError
-from builders.sandbox.views import DomainView, changes
 
 CHANGED = "The domain was changed, suspended or released in the meantime."
-KEY_IN_USE = "The key stands for another domain by now."
+KEY_IN_USE = "The key now belongs to another domain."
 
 
 def diff(manifest: Manifest, live: LiveState) -> KindDiff:
-    """Return the actions on domains; one that no manifest manages is adopted without on_conflict."""
+    """Return the actions on domains. A domain that no manifest manages is adopted without on_conflict."""
     managed = {each.manifest_key: each for each in live.own.values() if each.manifest == manifest.name}
     labels = {desired.key: catalog.find_a_label(desired.domain) or desired.domain for desired in manifest.domains}
     times = Counter(labels.values())
@@ -33,11 +31,11 @@ def diff(manifest: Manifest, live: LiveState) -> KindDiff:
         if found := _find_error(desired, label, there, old, times):
             errors.append(found)
             continue
-        assert there is not None  # noqa: S101 - or it would be wrong
+        assert there is not None  # noqa: S101 - or there is an error
         if there.manifest in {None, manifest.name} or manifest.on_conflict is OnConflict.ADOPT:
             planned.append(_settle(desired, there, manifest.name))
         else:
-            errors.append(diffs.exists(Kind.DOMAIN, desired.key, there.domain, there.manifest))
+            errors.append(kinds.exists(Kind.DOMAIN, desired.key, there.domain, there.manifest))
     left = [each for each in managed.values() if each.domain not in times]
     return KindDiff.of(manifest, planned, errors, left, delete=_clear, left_alone=_left_alone)
 
@@ -54,17 +52,17 @@ def _find_error(
         message = "The account has no such domain, or it is not live: GET /v1/domains lists them."
         return Finding(code="domain_not_found", address=address, message=message)
     if times[label] > 1:
-        return Finding(code="duplicate_domain", address=address, message="Another key here has this domain.")
+        return Finding(code="duplicate_domain", address=address, message="Another key has this domain.")
     if desired.catch_all and desired.default_destination is None:
         message = "A catch-all domain needs a default_destination."
         return Finding(code="destination_missing", address=address, message=message)
     if old is not None and old.domain != label and old.domain not in times:
-        return diffs.key_in_use(Kind.DOMAIN, desired.key, old.domain, label)
+        return kinds.key_in_use(Kind.DOMAIN, desired.key, old.domain, label)
     return None
 
 
 def view(domain: AccountDomain) -> DomainView:
-    """Return the settings as they are."""
+    """Return the current settings."""
     return DomainView(
         key=domain.manifest_key or "",
         domain=domain.domain,
@@ -92,7 +90,7 @@ def _settle(desired: DesiredDomain, there: AccountDomain, manifest: str) -> Acti
         before=before,
         after=after,
         changed_fields=changed,
-        reason=diffs.ADOPTED if kind is ActionKind.ADOPT else diffs.as_desired(changed),
+        reason=kinds.ADOPTED if kind is ActionKind.ADOPT else kinds.as_desired(changed),
         risk=Risk.MEDIUM if {"catch_all", "default_destination"} & set(changed) else Risk.LOW,
         price=None,
         resource_id=there.id,
@@ -101,7 +99,7 @@ def _settle(desired: DesiredDomain, there: AccountDomain, manifest: str) -> Acti
 
 
 def _left_alone(domain: AccountDomain) -> Finding:
-    return diffs.left_alone(Kind.DOMAIN, domain.manifest_key, domain.domain)
+    return kinds.left_alone(Kind.DOMAIN, domain.manifest_key, domain.domain)
 
 
 def _clear(domain: AccountDomain) -> Action:
@@ -112,7 +110,7 @@ def _clear(domain: AccountDomain) -> Action:
         before=view(domain),
         after=None,
         changed_fields=(),
-        reason=f"{diffs.PRUNED} Its settings are cleared; the domain stays the account's.",
+        reason=f"{kinds.PRUNED} Its settings are cleared; the account keeps the domain.",
         risk=Risk.MEDIUM,
         price=None,
         resource_id=domain.id,
@@ -140,7 +138,7 @@ async def execute(conn: Conn, batch: Batch) -> None:
 
 
 def fault(manifest: str, task: Task, refusal: Exception) -> StepError | None:
-    """Return what a refusal of the batch means for this task."""
+    """Return the error of this task after a refusal of the batch, or None."""
     match refusal:
         case domains.DomainsChanged():
             if task.action.resource_id in refusal.ids:

@@ -8,23 +8,21 @@ from uuid import UUID
 from builders.kit.db.connections import Conn
 from builders.projects import service as projects
 from builders.projects.records import SENSITIVE_FIELDS, Project, ProjectChange, ProjectSpec
-from builders.sandbox.manifest import Manifest, OnConflict
-from builders.sandbox.planning import diffs
-from builders.sandbox.planning.diffs import KindDiff
+from builders.sandbox.manifest import Manifest, OnConflict, ProjectView, changes
 from builders.sandbox.planning.live_state import LiveState
 from builders.sandbox.records import Action, ActionKind, Finding, Kind, Risk
-from builders.sandbox.resources.execution import Batch, Executor, Task
+from builders.sandbox.resources import kinds
+from builders.sandbox.resources.kinds import Batch, Executor, KindDiff, Task
 from builders.sandbox.step_errors import StepError
-from builders.sandbox.views import ProjectView, changes
 
 CHANGED = "The project was changed or archived in the meantime."
-KEY_IN_USE = "The key stands for another project by now."
-SLUG_TAKEN = "Another project of the account has the slug by now."
-LIMIT = "The account has as many active projects as it may."
+KEY_IN_USE = "The key now belongs to another project."
+SLUG_TAKEN = "Another project of the account now has the slug."
+LIMIT = "The account has its maximum number of active projects."
 
 
 def diff(manifest: Manifest, live: LiveState) -> KindDiff:
-    """Return the actions on projects. The key identifies a project; another slug is a change of it."""
+    """Return the actions on projects. The key identifies a project; another slug is an update."""
     active = [each for each in live.projects if not each.is_archived]
     managed = {each.manifest_key: each for each in active if each.manifest == manifest.name}
     by_slug = {each.slug: each for each in active}
@@ -37,7 +35,7 @@ def diff(manifest: Manifest, live: LiveState) -> KindDiff:
     for desired in manifest.projects:
         mine, other = managed.get(desired.key), by_slug.get(desired.slug or "")
         if other is not None and (other is mine or other.id in moving):
-            other = None  # its own slug, or one that this plan changes
+            other = None  # the project's own slug, or a slug that this plan frees
         if (
             mine is None
             and other is not None
@@ -53,7 +51,7 @@ def diff(manifest: Manifest, live: LiveState) -> KindDiff:
         elif mine is None and manifest.on_conflict is OnConflict.ADOPT:
             planned.append(_adopt(desired, other))
         else:
-            errors.append(diffs.exists(Kind.PROJECT, desired.key, f"the slug {desired.slug}", other.manifest))
+            errors.append(kinds.exists(Kind.PROJECT, desired.key, f"the slug {desired.slug}", other.manifest))
     left = [each for key, each in managed.items() if key not in wanted and each.id not in kept]
     return KindDiff.of(manifest, planned, errors, left, delete=_delete, left_alone=_left_alone)
 
@@ -61,7 +59,7 @@ def diff(manifest: Manifest, live: LiveState) -> KindDiff:
 def _repeated_slugs(desired: Sequence[ProjectView]) -> list[Finding]:
     times = Counter(desired.slug for desired in desired if desired.slug)
     return [
-        Finding(code="slug_taken", address=f"project.{desired.key}", message="Another project here has this slug.")
+        Finding(code="slug_taken", address=f"project.{desired.key}", message="Another project has this slug.")
         for desired in desired
         if desired.slug and times[desired.slug] > 1
     ]
@@ -70,7 +68,7 @@ def _repeated_slugs(desired: Sequence[ProjectView]) -> list[Finding]:
 def _webhooks(desired: Sequence[ProjectView], known: set[UUID]) -> list[Finding]:
     return [
         Finding(
-            code="webhook_unknown", address=f"project.{desired.key}", message=f"No webhook of the account: {each}."
+            code="webhook_unknown", address=f"project.{desired.key}", message=f"The account has no webhook {each}."
         )
         for desired in desired
         for each in desired.webhook_ids
@@ -79,7 +77,7 @@ def _webhooks(desired: Sequence[ProjectView], known: set[UUID]) -> list[Finding]
 
 
 def view(project: Project) -> ProjectView:
-    """Return a project as it is."""
+    """Return the current project."""
     return ProjectView(key=project.manifest_key or "", **project.values())
 
 
@@ -91,7 +89,7 @@ def _create(desired: ProjectView) -> Action:
         before=None,
         after=desired,
         changed_fields=(),
-        reason="The project is wanted, and is not there.",
+        reason="The project does not exist.",
         risk=Risk.LOW,
         price=None,
         resource_id=None,
@@ -121,7 +119,7 @@ def _change(
         before=before,
         after=after,
         changed_fields=changed,
-        reason=diffs.ADOPTED if kind is ActionKind.ADOPT else diffs.as_desired(changed),
+        reason=kinds.ADOPTED if kind is ActionKind.ADOPT else kinds.as_desired(changed),
         risk=Risk.MEDIUM if SENSITIVE_FIELDS & set(changed) else Risk.LOW,
         price=None,
         resource_id=project.id,
@@ -130,7 +128,7 @@ def _change(
 
 
 def _left_alone(project: Project) -> Finding:
-    return diffs.left_alone(Kind.PROJECT, project.manifest_key, f"The project {project.slug}")
+    return kinds.left_alone(Kind.PROJECT, project.manifest_key, f"The project {project.slug}")
 
 
 def _delete(project: Project) -> Action:
@@ -141,7 +139,7 @@ def _delete(project: Project) -> Action:
         before=view(project),
         after=None,
         changed_fields=(),
-        reason=f"{diffs.PRUNED} It is archived; its aliases go on working.",
+        reason=f"{kinds.PRUNED} It is archived; its aliases keep working.",
         risk=Risk.MEDIUM,
         price=None,
         resource_id=project.id,
@@ -183,7 +181,7 @@ async def execute(conn: Conn, batch: Batch) -> None:
 
 
 def fault(manifest: str, task: Task, refusal: Exception) -> StepError | None:
-    """Return what a refusal of the batch means for this task."""
+    """Return the error of this task after a refusal of the batch, or None."""
     after = task.action.after
     match refusal:
         case projects.SlugsTaken():

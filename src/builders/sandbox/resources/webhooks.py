@@ -4,21 +4,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
-from builders.sandbox.manifest import GENERATE, DesiredWebhook, Manifest, OnConflict
-from builders.sandbox.planning import diffs
-from builders.sandbox.planning.diffs import KindDiff
+from builders.sandbox.manifest import GENERATE, DesiredWebhook, Manifest, OnConflict, WebhookView, changes
 from builders.sandbox.planning.live_state import LiveState
 from builders.sandbox.records import Action, ActionKind, Finding, Kind, Risk, Secret
-from builders.sandbox.resources.execution import Batch, Executor, Task
+from builders.sandbox.resources import kinds
+from builders.sandbox.resources.kinds import Batch, Executor, KindDiff, Task
 from builders.sandbox.step_errors import StepError
-from builders.sandbox.views import WebhookView, changes
 from builders.webhooks import service as webhooks
 from builders.webhooks.service import DestinationChange, DestinationSpec, ManagedDestination
 
 CHANGED = "The webhook destination was changed or deleted in the meantime."
-KEY_IN_USE = "The key stands for another webhook destination by now."
-LIMIT = "The account has as many webhook destinations as it may."
-SECRET_GONE = "The destination whose secret was to be copied is gone."  # noqa: S105 - says what is wrong
+KEY_IN_USE = "The key now belongs to another webhook destination."
+LIMIT = "The account has its maximum number of webhook destinations."
+SECRET_GONE = "The destination with the secret to copy no longer exists."  # noqa: S105 - a message
 
 
 def diff(manifest: Manifest, live: LiveState) -> KindDiff:
@@ -51,7 +49,7 @@ def diff(manifest: Manifest, live: LiveState) -> KindDiff:
             kept.add(other.id)
             planned.append(_adopt(desired, other))
         else:
-            errors.append(diffs.exists(Kind.WEBHOOK, desired.key, "a destination with this URL", other.manifest))
+            errors.append(kinds.exists(Kind.WEBHOOK, desired.key, "a destination with this URL", other.manifest))
     left = [each for key, each in managed.items() if key not in wanted and each.id not in kept]
     return KindDiff.of(
         manifest,
@@ -72,16 +70,16 @@ def _find_errors(desired: DesiredWebhook, live: LiveState) -> Iterator[Finding]:
 
 
 def _too_many(planned: Sequence[Action], there: int) -> Iterator[Finding]:
-    """Yield errors for destinations beyond the limit of an account; deletions come last."""
+    """Yield errors for destinations above the limit of an account."""
     made = [action for action in planned if action.action is ActionKind.CREATE]
     for action in made[max(0, webhooks.MAX_DESTINATIONS - there) :]:
         most = webhooks.MAX_DESTINATIONS
-        message = f"An account has up to {most} webhook destinations; what is deleted is deleted last."
+        message = f"An account has up to {most} webhook destinations; deletions come last and free no capacity."
         yield Finding(code="webhook_limit", address=action.address, message=message)
 
 
 def _secret(manifest: Manifest, desired: DesiredWebhook, live: LiveState) -> Secret | Finding:
-    """Return the source of the secret. An unknown reference is not repeated: it can be a secret by mistake."""
+    """Return the source of the secret. Messages omit an unknown reference, which can be a secret by mistake."""
     reference, address = desired.signing_secret_ref, f"{Kind.WEBHOOK}.{desired.key}"
     if reference == GENERATE:
         return Secret()
@@ -90,14 +88,14 @@ def _secret(manifest: Manifest, desired: DesiredWebhook, live: LiveState) -> Sec
         return Secret(copied_from=managed[reference])
     if reference in (references := {each.key: each.signing_secret_ref for each in manifest.webhooks}):
         if _is_circular(desired.key, references):
-            message = "Each of these destinations is to have the secret of another: nobody makes one."
+            message = "These destinations copy the secret of each other, and none generates one."
             return Finding(code="secret_ref_circular", address=address, message=message)
         return Secret(copied_from_address=f"{Kind.WEBHOOK}.{reference}")
     labelled = [each.id for each in live.webhooks if each.label == reference]
     if len(labelled) == 1:
         return Secret(copied_from=labelled[0])
     said = "Several destinations have" if labelled else "No destination has"
-    message = f"{said} the key or label that signing_secret_ref names. To have a secret made: generate."
+    message = f"{said} the key or label that in signing_secret_ref. For a new secret: generate."
     code = "secret_ref_ambiguous" if labelled else "secret_ref_unknown"
     return Finding(code=code, address=address, message=message)
 
@@ -111,7 +109,7 @@ def _is_circular(key: str, references: Mapping[str, str]) -> bool:
 
 
 def view(destination: ManagedDestination) -> WebhookView:
-    """Return a destination as it is."""
+    """Return the current destination."""
     return WebhookView(
         key=destination.manifest_key or "",
         label=destination.label,
@@ -139,7 +137,7 @@ def _create(desired: DesiredWebhook, secret: Secret) -> Action:
         before=None,
         after=_wanted(desired),
         changed_fields=(),
-        reason="The destination is wanted, and is not there.",
+        reason="The destination does not exist.",
         risk=Risk.LOW,
         price=None,
         resource_id=None,
@@ -171,7 +169,7 @@ def _change(
         before=before,
         after=after,
         changed_fields=changed,
-        reason=diffs.ADOPTED if kind is ActionKind.ADOPT else diffs.as_desired(changed),
+        reason=kinds.ADOPTED if kind is ActionKind.ADOPT else kinds.as_desired(changed),
         risk=Risk.MEDIUM if {"url", "enabled", "events"} & set(changed) else Risk.LOW,
         price=None,
         resource_id=mine.id,
@@ -180,7 +178,7 @@ def _change(
 
 
 def _left_alone(destination: ManagedDestination) -> Finding:
-    return diffs.left_alone(Kind.WEBHOOK, destination.manifest_key, f"The webhook {destination.label!r}")
+    return kinds.left_alone(Kind.WEBHOOK, destination.manifest_key, f"The webhook {destination.label!r}")
 
 
 def _delete(destination: ManagedDestination) -> Action:
@@ -191,7 +189,7 @@ def _delete(destination: ManagedDestination) -> Action:
         before=view(destination),
         after=None,
         changed_fields=(),
-        reason=f"{diffs.PRUNED} What is pending for it is cancelled.",
+        reason=f"{kinds.PRUNED} Its pending deliveries are cancelled.",
         risk=Risk.HIGH,
         price=None,
         resource_id=destination.id,
@@ -236,7 +234,7 @@ async def execute(conn: Conn, batch: Batch) -> None:
 
 
 def fault(manifest: str, task: Task, refusal: Exception) -> StepError | None:
-    """Return what a refusal of the batch means for this task."""
+    """Return the error of this task after a refusal of the batch, or None."""
     match refusal:
         case webhooks.WebhooksChanged():
             if task.action.resource_id in refusal.changed:

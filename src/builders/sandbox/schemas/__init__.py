@@ -1,1 +1,1 @@
-"""What is sent to the sandbox: a file for the manifest, one for the consent to a plan."""
+"""Bodies and replies of /v1/sandbox."""

@@ -1,4 +1,4 @@
-"""The manifest, as it is sent."""
+"""The manifest in a request body, and its JSON Schema."""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal, Self
@@ -12,31 +12,31 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from builders.kit.http.bodies import StrictBody, by_example
-from builders.sandbox.examples import plans as examples
+from builders.kit.http.bodies import Reply, StrictBody, by_example
 from builders.sandbox.manifest import MAX_RESOURCES, Manifest, OnConflict
+from builders.sandbox.schemas import examples
 from builders.sandbox.schemas.resources import (
+    Labels,
     ManifestAlias,
     ManifestDomain,
     ManifestProject,
     ManifestWebhook,
     ProjectReference,
 )
-from builders.sandbox.schemas.values import Labels
 
-# Not in the OpenAPI document: generated clients drop the members of a schema that has alternatives.
+# Not in the OpenAPI document: generated clients drop the members of a schema with alternatives.
 _EITHER: dict[str, Any] = {"anyOf": [{"required": ["address"]}, {"required": ["local_part", "domain"]}]}
 Resource = ManifestAlias | ManifestDomain | ManifestProject | ManifestWebhook
 
 
 class ManifestMetadata(StrictBody):
-    """What the manifest is called; the same name manages the same resources."""
+    """The identity of a manifest: it manages the resources created or adopted under its name."""
 
     name: Annotated[
         str,
         Field(
             pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$",
-            description="Name of the manifest: it manages the resources that were made under this name.",
+            description="Name of the manifest: it manages the resources created or adopted under this name.",
         ),
     ]
     labels: Annotated[Labels, Field(description="Your own pairs of text, kept with the plan.")] = Field(
@@ -45,18 +45,18 @@ class ManifestMetadata(StrictBody):
 
 
 class ManifestResources(StrictBody):
-    """What is wanted; keys are unique in each list."""
+    """The desired resources; keys are unique in each list."""
 
-    projects: Annotated[list[ManifestProject], Field(description="Wanted projects.")] = Field(
+    projects: Annotated[list[ManifestProject], Field(description="Desired projects.")] = Field(
         default_factory=list, max_length=MAX_RESOURCES
     )
-    domains: Annotated[
-        list[ManifestDomain], Field(description="Wanted settings of domains that the account has.")
-    ] = Field(default_factory=list, max_length=MAX_RESOURCES)
-    webhooks: Annotated[list[ManifestWebhook], Field(description="Wanted webhook destinations.")] = Field(
+    domains: Annotated[list[ManifestDomain], Field(description="Desired settings of the account's domains.")] = (
+        Field(default_factory=list, max_length=MAX_RESOURCES)
+    )
+    webhooks: Annotated[list[ManifestWebhook], Field(description="Desired webhook destinations.")] = Field(
         default_factory=list, max_length=MAX_RESOURCES
     )
-    aliases: Annotated[list[ManifestAlias], Field(description="Wanted names.")] = Field(
+    aliases: Annotated[list[ManifestAlias], Field(description="Desired aliases.")] = Field(
         default_factory=list, max_length=MAX_RESOURCES
     )
 
@@ -82,30 +82,35 @@ def _repeated(name: str, listed: Sequence[Resource]) -> Iterator[InitErrorDetail
 
 
 class SandboxManifest(StrictBody):
-    """Wanted state. Unknown members are refused, since a typo would change what is planned."""
+    """The desired state. Unknown members are refused, since a typo would change the plan."""
 
     model_config = ConfigDict(json_schema_extra=by_example(examples.MANIFEST))
 
-    api_version: Annotated[Literal["v1"], Field(description="Version of the form of a manifest.")]
+    api_version: Annotated[Literal["v1"], Field(description="Version of the format of a manifest.")]
     kind: Annotated[Literal["Manifest"], Field(description="Always `Manifest`.")]
     metadata: Annotated[ManifestMetadata, Field(description="Name and labels of the manifest.")]
-    project: Annotated[ProjectReference | None, Field(description="Of the aliases that name none.")] = None
+    project: Annotated[
+        ProjectReference | None, Field(description="Project of aliases without a project of their own.")
+    ] = None
     prune: Annotated[
-        StrictBool, Field(description="Delete what this manifest created or adopted, and no longer has.")
+        StrictBool,
+        Field(description="Delete resources that this manifest created or adopted and no longer contains."),
     ] = False
-    on_conflict: Annotated[OnConflict, Field(description="For what the account has, but not by this one.")] = (
-        OnConflict.FAIL
-    )
-    resources: Annotated[ManifestResources, Field(description="The wanted resources, 2,000 of all kinds at most.")]
+    on_conflict: Annotated[
+        OnConflict, Field(description="What to do with existing resources that this manifest does not manage.")
+    ] = OnConflict.FAIL
+    resources: Annotated[
+        ManifestResources, Field(description="The desired resources, 2,000 of all kinds at most.")
+    ]
 
     @property
     def size(self) -> int:
-        """The number of resources."""
+        """Return the number of resources."""
         named = self.resources
         return len(named.projects) + len(named.domains) + len(named.webhooks) + len(named.aliases)
 
     def manifest(self) -> Manifest:
-        """The record."""
+        """Return the manifest as a record."""
         return Manifest(
             name=self.metadata.name,
             labels=self.metadata.labels,
@@ -120,12 +125,34 @@ class SandboxManifest(StrictBody):
 
 
 def json_schema(address: str) -> dict[str, Any]:
-    """The manifest's JSON Schema (2020-12) as editors and linters take it; `address` is where it is published.
+    """Return the JSON Schema (2020-12) of a manifest for editors and linters; `address` is its URL.
 
-    It says all but what a schema cannot: that keys are unique, that names can be had, that what is named is there.
+    It cannot express that keys are unique, names are free, and referenced resources exist.
     """
     schema = SandboxManifest.model_json_schema()
     schema["$defs"]["ManifestAlias"] |= _EITHER
     schema["examples"] = [examples.MANIFEST]
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": address}
     return head | schema
+
+
+Json = Any  # any JSON value
+
+
+class ManifestSchemaReply(Reply):
+    """A JSON Schema (2020-12) of the body of `POST /v1/sandbox/plan`."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(examples.SCHEMA), extra="forbid")
+
+    dialect: Annotated[str, Field(alias="$schema", description="Version of JSON Schema.")]
+    address: Annotated[str, Field(alias="$id", description="Stable URL of the schema.")]
+    title: Annotated[str, Field(description="Name of the schema.")]
+    description: Annotated[str, Field(description="Purpose of the schema.")]
+    type: Annotated[Literal["object"], Field(description="A manifest is a JSON object.")]
+    required: Annotated[list[str], Field(description="Members that a manifest must have.")]
+    properties: Annotated[dict[str, Json], Field(description="Schema of each member.")]
+    definitions: Annotated[dict[str, Json], Field(alias="$defs", description="Schemas that others refer to.")]
+    additional: Annotated[
+        bool, Field(alias="additionalProperties", description="False: unknown members are refused.")
+    ]
+    examples: Annotated[list[Json], Field(description="Manifests that the schema accepts.")]

@@ -1,8 +1,9 @@
-"""What a manifest lists, as it is sent."""
+"""Resources of a manifest in a request body."""
 
 from typing import Annotated, Self
 from uuid import UUID
 
+from email_validator import EmailNotValidError, validate_email
 from pydantic import (
     AfterValidator,
     BeforeValidator,
@@ -29,15 +30,40 @@ from builders.projects.records import (
     MAX_WEBHOOKS,
     SLUG,
 )
-from builders.sandbox.manifest import GENERATE, DesiredAlias, DesiredDomain, DesiredWebhook
-from builders.sandbox.schemas.values import Key, Labels, Mailbox, whole
-from builders.sandbox.views import ProjectView
+from builders.sandbox.manifest import GENERATE, DesiredAlias, DesiredDomain, DesiredWebhook, ProjectView
+
+
+def _mailbox(written: str) -> str:
+    """Return the address of a mailbox (RFC 5321), with the A-label of its domain."""
+    try:
+        found = validate_email(written, check_deliverability=False, strict=True)
+    except EmailNotValidError as error:
+        raise PydanticCustomError("email", "Not an email address: {reason}", {"reason": str(error)}) from None
+    return f"{found.local_part}@{found.ascii_domain.lower()}"
+
+
+def whole(value: object) -> object:
+    """Return 3.0 as the integer 3 (JSON Schema 2020-12, core, 4.2.3)."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Count = Annotated[StrictInt, Field(ge=0), BeforeValidator(whole)]
+Key = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$", description="Unique in the manifest.")]
+Mailbox = Annotated[
+    str, Field(max_length=254), AfterValidator(_mailbox), Field(json_schema_extra={"format": "email"})
+]
+Labels = Annotated[
+    dict[
+        Annotated[str, Field(max_length=40), texts.OneLine], Annotated[str, Field(max_length=500), texts.OneLine]
+    ],
+    Field(max_length=20),
+]
 
 
 def _no_literal(reference: str) -> str:
-    """A reference; manifests get committed, so what looks like a secret is refused, and not repeated."""
+    """Refuse a secret, since repositories contain manifests; the message does not repeat it."""
     if reference.startswith("whsec_"):
-        message = "A manifest holds no secret: name a destination by its key or label, or say generate."
+        message = "A manifest contains no secret: refer to a destination by its key or label, or send generate."
         raise PydanticCustomError("secret_not_allowed", message)
     return reference
 
@@ -53,9 +79,9 @@ SecretReference = Annotated[
     Field(
         min_length=1,
         max_length=80,
-        description="`generate`: one is made, and shown once when it is promoted. Else whose secret it shares: a "
-        "webhook of this manifest by its key, or one that is there by its label. Of a webhook that is there it "
-        "changes nothing.",
+        description="`generate`: a new secret, which the promotion shows once. Otherwise the webhook whose secret "
+        "is copied: the key of a webhook in this manifest, or the label of an existing one. It has no effect on "
+        "an existing webhook.",
         json_schema_extra={"not": {"pattern": "^whsec_"}},
     ),
     AfterValidator(_no_literal),
@@ -77,12 +103,14 @@ Description = Annotated[
 ]
 Website = Annotated[str, Field(min_length=1, max_length=texts.MAX_URL), checked(texts.web_address, "web_address")]
 AliasLimit = Annotated[
-    StrictInt, Field(ge=1, le=MAX_ALIAS_LIMIT, description="How many names it may have."), BeforeValidator(whole)
+    StrictInt,
+    Field(ge=1, le=MAX_ALIAS_LIMIT, description="Maximum number of its aliases."),
+    BeforeValidator(whole),
 ]
 
 
 class ManifestAlias(StrictBody):
-    """A wanted name: give either `address`, or both `local_part` and `domain`."""
+    """A desired alias: send either `address`, or both `local_part` and `domain`."""
 
     key: Key
     address: Annotated[
@@ -93,7 +121,7 @@ class ManifestAlias(StrictBody):
         ),
     ] = None
     local_part: Annotated[
-        str | None, Field(max_length=256, description="What stands before the `@`; with `domain`.")
+        str | None, Field(max_length=256, description="The part before the `@`; with `domain`.")
     ] = None
     domain: Annotated[
         str | None,
@@ -101,18 +129,18 @@ class ManifestAlias(StrictBody):
     ] = None
     destinations: Annotated[
         list[Mailbox] | None,
-        Field(min_length=1, max_length=10, description="Left out: its project's default_destination."),
+        Field(min_length=1, max_length=10, description="Absent: the default_destination of its project."),
     ] = None
     project: Annotated[
         ProjectReference | None,
-        Field(description="Project that the name belongs to; left out: the `project` of the manifest."),
+        Field(description="Project of the alias; absent: the `project` of the manifest."),
     ] = None
     enabled: Annotated[StrictBool, Field(description="Whether mail is forwarded.")] = True
     note: Annotated[
         Annotated[str, Field(max_length=200), texts.OneLine] | None,
-        Field(description="Your own note, kept with the name."),
+        Field(description="Your own note, stored with the alias."),
     ] = None
-    labels: Annotated[Labels, Field(description="Your own pairs of text, kept with the name.")] = Field(
+    labels: Annotated[Labels, Field(description="Your own pairs of text, stored with the alias.")] = Field(
         default_factory=dict
     )
 
@@ -120,13 +148,13 @@ class ManifestAlias(StrictBody):
     def _one_address(self) -> Self:
         parts = (self.local_part, self.domain)
         if (self.address is None) == (parts == (None, None)) or (self.address is None and None in parts):
-            raise PydanticCustomError("address_form", "Give either address, or both local_part and domain.")
+            raise PydanticCustomError("address_form", "Send either address, or both local_part and domain.")
         if self.address is not None and "@" not in self.address:
             raise PydanticCustomError("address_form", "An address has an @ between local part and domain.")
         return self
 
     def desired(self) -> DesiredAlias:
-        """The record."""
+        """Return the desired resource as a record."""
         local_part, domain = self.local_part or "", self.domain or ""
         if self.address is not None:
             local_part, _, domain = self.address.rpartition("@")
@@ -143,7 +171,7 @@ class ManifestAlias(StrictBody):
 
 
 class ManifestProject(StrictBody):
-    """A wanted project; what is left out is cleared, but for the slug, which stays or is derived from the name."""
+    """A desired project; absent members are cleared, except the slug, which stays or is derived from the name."""
 
     key: Key
     name: Annotated[Name, Field(description="Name of the project.")]
@@ -154,22 +182,23 @@ class ManifestProject(StrictBody):
     description: Annotated[Description | None, Field(description="Text about the project.")] = None
     website: Annotated[Website | None, Field(description="An http or https address.")] = None
     allowed_domains: Annotated[
-        list[AllowedDomain], Field(max_length=MAX_DOMAINS, description="Where its names may be; empty: anywhere.")
+        list[AllowedDomain],
+        Field(max_length=MAX_DOMAINS, description="Domains on which its aliases are allowed; empty: any."),
     ] = Field(default_factory=list)
     default_destination: Annotated[
-        Mailbox | None, Field(description="Of its aliases that have no destinations.")
+        Mailbox | None, Field(description="Recipient for its aliases without destinations.")
     ] = None
     webhook_ids: Annotated[
         list[UUID],
         Field(max_length=MAX_WEBHOOKS, description="Webhook destinations of the account that belong to it."),
     ] = Field(default_factory=list)
     alias_limit: Annotated[
-        AliasLimit | None, Field(description="Most names that it may have; null: no limit.")
+        AliasLimit | None, Field(description="Maximum number of its aliases; null: no limit.")
     ] = None
     metadata: Annotated[Metadata, Field(description="Your own pairs of text.")] = Field(default_factory=dict)
 
     def desired(self) -> ProjectView:
-        """The record."""
+        """Return the desired resource as a record."""
         return ProjectView(
             key=self.key,
             name=self.name,
@@ -185,7 +214,7 @@ class ManifestProject(StrictBody):
 
 
 class ManifestWebhook(StrictBody):
-    """A wanted webhook destination, without its secret."""
+    """A desired webhook destination, without its secret."""
 
     key: Key
     label: Annotated[
@@ -202,7 +231,7 @@ class ManifestWebhook(StrictBody):
             description="Public http or https address that events are sent to.",
         ),
     ]
-    enabled: Annotated[StrictBool, Field(description="Whether it gets events.")] = True
+    enabled: Annotated[StrictBool, Field(description="Whether it receives events.")] = True
     events: Annotated[
         list[Annotated[str, Field(max_length=80)]],
         Field(min_length=1, max_length=100, description="Names of events, `area.*`, or `*` for all."),
@@ -210,7 +239,7 @@ class ManifestWebhook(StrictBody):
     signing_secret_ref: SecretReference = GENERATE
 
     def desired(self) -> DesiredWebhook:
-        """The record."""
+        """Return the desired resource as a record."""
         return DesiredWebhook(
             key=self.key,
             label=self.label,
@@ -222,19 +251,19 @@ class ManifestWebhook(StrictBody):
 
 
 class ManifestDomain(StrictBody):
-    """Settings of a domain that the account has; a manifest makes no domain and takes none away."""
+    """Settings of a domain of the account; a manifest adds and deletes no domain."""
 
     key: Key
     domain: Annotated[Domain, Field(description="Name of the domain, in Unicode or as an A-label.")]
     default_destination: Annotated[
-        Mailbox | None, Field(description="Where mail without a destination of its own goes.")
+        Mailbox | None, Field(description="Recipient of mail without a destination of its own.")
     ] = None
     catch_all: Annotated[
-        StrictBool, Field(description="All mail goes to default_destination; no name can be claimed then.")
+        StrictBool, Field(description="Forward all mail to default_destination; no name can be claimed then.")
     ] = False
 
     def desired(self) -> DesiredDomain:
-        """The record."""
+        """Return the desired resource as a record."""
         return DesiredDomain(
             key=self.key,
             domain=self.domain,

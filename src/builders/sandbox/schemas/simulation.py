@@ -1,8 +1,9 @@
-"""What is asked of a simulation, by its `type`."""
+"""Bodies of simulations by `type`, and the replies for events and checks."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal, Self
+from uuid import UUID
 
 from pydantic import (
     ConfigDict,
@@ -16,12 +17,15 @@ from pydantic import (
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from builders.kit.errors import MAX_ERRORS
-from builders.kit.http.bodies import StrictBody, by_example
+from builders.kit.http.bodies import Reply, StrictBody, by_example
 from builders.kit.http.fields import IdText
-from builders.sandbox.examples import simulation as examples
 from builders.sandbox.manifest import MAX_RESOURCES
 from builders.sandbox.records import OnError
+from builders.sandbox.schemas import examples
+from builders.sandbox.schemas.actions import ActionPriceReply
 from builders.sandbox.schemas.manifest import SandboxManifest
+from builders.sandbox.simulation import Checked
+from builders.webhooks.service import Simulation
 
 MOST_CHECKS = 50
 TYPES = ("event", "manifest", "check", "reset")
@@ -29,34 +33,38 @@ ErrorCode = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 
 
 class SimulateEvent(StrictBody):
-    """An event as if it had happened to the sandbox account."""
+    """Simulation of an event of the sandbox account."""
 
-    type: Annotated[Literal["event"], Field(description="Simulate an event: who gets it, and the exact requests.")]
-    event: Annotated[str, Field(max_length=80, description="Its name, as a destination lists it.")]
+    type: Annotated[
+        Literal["event"], Field(description="Simulate an event: its recipients and the exact requests.")
+    ]
+    event: Annotated[
+        str, Field(max_length=80, description="Name of the event, as in the events of a destination.")
+    ]
     overrides: Annotated[
         dict[str, Any],
-        Field(description="A merge patch of the event's example, ids too; held against the event's data schema."),
+        Field(
+            description="A merge patch of the event's example, ids included; validated by the event's data schema."
+        ),
     ] = Field(default_factory=dict)
     webhook_id: Annotated[
-        IdText | None, Field(description="One destination of the sandbox account; left out: all of them.")
+        IdText | None, Field(description="One destination of the sandbox account; absent: all of them.")
     ] = None
-    deliver: Annotated[StrictBool, Field(description="Send it to those that would get it.")] = False
+    deliver: Annotated[StrictBool, Field(description="Deliver it to the matched destinations.")] = False
     seed: Annotated[
         str | None,
-        Field(min_length=1, max_length=100, description="Makes the payload the same each time, id and time too."),
+        Field(min_length=1, max_length=100, description="Seed of a reproducible payload, id and time included."),
     ] = None
 
     @model_validator(mode="after")
     def _is_of_now(self) -> Self:
         if self.deliver and self.seed is not None:
-            raise PydanticCustomError(
-                "seed_of_delivery", "What is delivered is new each time: leave out the seed."
-            )
+            raise PydanticCustomError("seed_of_delivery", "A delivery has a new id and time: omit the seed.")
         return self
 
 
 class SimulateManifest(StrictBody):
-    """A manifest planned on the sandbox account's own state and promoted, all at once."""
+    """Rehearsal of a manifest: plan and promotion in the sandbox account, in one request."""
 
     type: Annotated[
         Literal["manifest"],
@@ -65,19 +73,24 @@ class SimulateManifest(StrictBody):
     manifest: Annotated[SandboxManifest, Field(description="The manifest, as for `POST /v1/sandbox/plan`.")]
     fail_at: Annotated[
         dict[Annotated[str, Field(max_length=80)], ErrorCode],
-        Field(max_length=MAX_RESOURCES, description="Actions, by their address, that shall fail with this code."),
+        Field(
+            max_length=MAX_RESOURCES,
+            description="Error codes of failures to inject, by the address of the action.",
+        ),
     ] = Field(default_factory=dict)
     on_error: Annotated[
         OnError,
-        Field(description="What to do after a step that failed: `stop` skips the rest, `continue` tries it."),
+        Field(description="What to do after a failed step: `stop` skips the rest, `continue` tries it."),
     ] = OnError.STOP
-    persist: Annotated[StrictBool, Field(description="Write it to the sandbox account; its events fire.")] = False
+    persist: Annotated[
+        StrictBool, Field(description="Store the changes in the sandbox account and publish their events.")
+    ] = False
 
 
 class SimulateCheck(StrictBody):
-    """Whether the sandbox account could claim names."""
+    """Check of names for the sandbox account."""
 
-    type: Annotated[Literal["check"], Field(description="Check whether the sandbox account could claim names.")]
+    type: Annotated[Literal["check"], Field(description="Check whether the sandbox account can claim names.")]
     addresses: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=320)]],
         Field(min_length=1, max_length=MOST_CHECKS, description="Names to check, such as `ada@harbour.example`."),
@@ -85,7 +98,7 @@ class SimulateCheck(StrictBody):
 
 
 class SimulateReset(StrictBody):
-    """The sandbox account emptied."""
+    """Reset of the sandbox account."""
 
     type: Annotated[Literal["reset"], Field(description="Delete everything in the sandbox account.")]
 
@@ -94,14 +107,14 @@ SimulationRequest = SimulateEvent | SimulateManifest | SimulateCheck | SimulateR
 
 
 class SandboxSimulateRequest(RootModel[Annotated[SimulationRequest, Field(discriminator="type")]]):
-    """What to simulate; which members there are depends on `type`."""
+    """A simulation; `type` decides its members."""
 
     model_config = ConfigDict(json_schema_extra=by_example(*examples.REQUESTS))
 
     @model_validator(mode="wrap")
     @classmethod
     def _in_place(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Errors point at what was sent: pydantic puts the type before the member."""
+        """Remove the type from the location of errors, where pydantic puts it before the member."""
         try:
             return handler(value)
         except ValidationError as error:
@@ -110,7 +123,7 @@ class SandboxSimulateRequest(RootModel[Annotated[SimulationRequest, Field(discri
             raise ValidationError.from_exception_data(cls.__name__, lines) from None
 
 
-def _placed(value: object, line: Any) -> InitErrorDetails:  # pydantic's own form of an error
+def _placed(value: object, line: Any) -> InitErrorDetails:  # an error of pydantic
     if line["type"] in {"union_tag_invalid", "union_tag_not_found"}:
         written = value.get("type") if isinstance(value, Mapping) else None
         close = get_close_matches(written[:20], TYPES, n=1) if isinstance(written, str) else []
@@ -121,3 +134,110 @@ def _placed(value: object, line: Any) -> InitErrorDetails:  # pydantic's own for
     loc = line["loc"][1:] if line["loc"][:1] and line["loc"][0] in TYPES else line["loc"]
     said = PydanticCustomError(line["type"], line["msg"])
     return InitErrorDetails(type=said, loc=loc, input=None)
+
+
+class SimulatedReply(Reply):
+    """Common members of simulations, which change nothing live."""
+
+    simulated: Annotated[Literal[True], Field(description="Always true: a simulation changes nothing live.")] = (
+        True
+    )
+    livemode: Annotated[
+        Literal[False], Field(description="Always false: a simulation uses the sandbox account.")
+    ] = False
+
+
+class MatchReply(Reply):
+    """Whether a destination of the sandbox account would receive the event."""
+
+    webhook_id: Annotated[UUID, Field(description="The destination.")]
+    label: Annotated[str, Field(description="Your name for the destination.")]
+    would_deliver: Annotated[bool, Field(description="Whether it would receive the event.")]
+    skip_reason: Annotated[
+        Literal["disabled", "not_subscribed", "not_selected", "unsealable"] | None,
+        Field(
+            description=(
+                "`not_selected`: the notification preferences of the portfolio select other destinations; "
+                "`unsealable`: the service has lost the key of its secret; rotate the secret."
+            )
+        ),
+    ]
+
+
+class RenderedReply(Reply):
+    """The request that the destination would receive now, without the headers of the connection."""
+
+    webhook_id: Annotated[UUID, Field(description="The destination.")]
+    method: Annotated[Literal["POST"], Field(description="Method of the request.")]
+    url: Annotated[str, Field(description="URL of the request.")]
+    headers: Annotated[dict[str, str], Field(description="Headers with the signature over `body`.")]
+    body: Annotated[str, Field(description="The body as UTF-8 text.")]
+
+
+class EventSimulatedReply(SimulatedReply):
+    """The recipients of the event and the exact requests."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(examples.EVENT))
+
+    type: Annotated[Literal["event"], Field(description="Type of the simulation.")] = "event"
+    event: Annotated[str, Field(description="Name of the event.")]
+    event_id: Annotated[UUID, Field(description="`webhook-id` in each request, and `id` in the payload.")]
+    matched: Annotated[
+        list[MatchReply],
+        Field(description="Each destination of the sandbox account, and whether it would receive the event."),
+    ]
+    rendered: Annotated[
+        list[RenderedReply], Field(description="The request to each destination that would receive the event.")
+    ]
+    delivery_ids: Annotated[
+        list[UUID], Field(description="Identifiers of the deliveries; empty without `deliver`.")
+    ]
+
+
+class SimulatedCheckReply(Reply):
+    """Whether the sandbox account can claim the name."""
+
+    address: Annotated[str, Field(description="The address in the request.")]
+    available: Annotated[bool, Field(description="Whether the sandbox account can claim the name.")]
+    reason: Annotated[str, Field(description="`ok`, or the reason as in `GET /v1/catalog/check`.")]
+    message: Annotated[
+        str, Field(description="Text for people: the problem and the remedy; empty when available.")
+    ]
+    normalized: Annotated[str | None, Field(description="The address that would receive mail.")]
+    price: Annotated[
+        ActionPriceReply | None, Field(description="The price of the name; null if it cannot be claimed.")
+    ]
+
+
+class ChecksSimulatedReply(SimulatedReply):
+    """The results in the sequence of the request."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(examples.CHECK))
+
+    type: Annotated[Literal["check"], Field(description="Type of the simulation.")] = "check"
+    results: Annotated[
+        list[SimulatedCheckReply],
+        Field(description="Result for each address, in the sequence of the request."),
+    ]
+
+
+def event_reply(found: Simulation) -> EventSimulatedReply:
+    """Return the reply of a simulated event."""
+    return EventSimulatedReply.model_validate(found)
+
+
+def checks_reply(found: Sequence[Checked]) -> ChecksSimulatedReply:
+    """Return the reply of checks."""
+    return ChecksSimulatedReply(results=[_checked(each) for each in found])
+
+
+def _checked(found: Checked) -> SimulatedCheckReply:
+    price = found.price
+    return SimulatedCheckReply(
+        address=found.address,
+        available=found.available,
+        reason=found.reason,
+        message=found.message,
+        normalized=found.normalized,
+        price=price and ActionPriceReply(**price.money.to_wire(), interval=price.interval.value),
+    )

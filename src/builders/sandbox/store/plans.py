@@ -31,7 +31,7 @@ INSERT_PLAN = """
             %(errors)s, %(warnings)s, %(created_by)s, %(created_at)s, %(expires_at)s,
             %(manifest_digest)s)
 """
-# The expiry decides about `expired`, which is not stored. Not prepared: one query plan for all filters is slow.
+# `expired` follows from the expiry and is not stored. Executed without preparing: a generic plan is slow here.
 LIST_PLANS = """
     SELECT * FROM (
         SELECT id, manifest, labels, digest, summary, jsonb_array_length(errors) AS errors,

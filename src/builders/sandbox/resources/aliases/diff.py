@@ -3,14 +3,13 @@
 from collections.abc import Iterator, Sequence
 
 from builders.aliases.records import Alias, AliasStatus, Name
-from builders.sandbox.manifest import Manifest, OnConflict
-from builders.sandbox.planning.diffs import KindDiff
+from builders.sandbox.manifest import AliasView, Manifest, OnConflict, changes
 from builders.sandbox.planning.live_state import LiveState
 from builders.sandbox.planning.references import DomainIndex
 from builders.sandbox.records import Action, ActionKind, Finding, Kind, Place, Risk
-from builders.sandbox.resources.aliases import limits, loops, releases
+from builders.sandbox.resources.aliases import loops, terms
 from builders.sandbox.resources.aliases.names import ResolvedAlias, find_errors, match_existing
-from builders.sandbox.views import AliasView, changes
+from builders.sandbox.resources.kinds import KindDiff
 
 
 def diff(manifest: Manifest, resolved: Sequence[ResolvedAlias], live: LiveState, domains: DomainIndex) -> KindDiff:
@@ -18,7 +17,7 @@ def diff(manifest: Manifest, resolved: Sequence[ResolvedAlias], live: LiveState,
     desired = match_existing(resolved, live.aliases)
     keys, wanted = {each.desired.key for each in desired}, {each.name for each in desired}
     dropped = [each for each in live.aliases if each.manifest == manifest.name and each.name not in wanted]
-    # An alias whose key has another name now is replaced; one whose key is gone is left.
+    # An alias is replaced if its key now has another name, and left if its key is no longer in the manifest.
     replaced = {alias.manifest_key: alias for alias in dropped if alias.manifest_key in keys}
     left = [alias for alias in dropped if alias.manifest_key not in keys]
     pruned = [alias for alias in left if not alias.is_blocked] if manifest.prune else []
@@ -26,7 +25,7 @@ def diff(manifest: Manifest, resolved: Sequence[ResolvedAlias], live: LiveState,
 
     routes = loops.list_routes([*live.aliases, *live.forwarded], domains)
     routes = {name: forwards for name, forwards in routes.items() if name not in going}
-    errors = list(find_errors(desired, routes, live.standings))
+    errors = list(find_errors(desired, routes, live.availability))
     wrong = {error.address for error in errors}
     outcomes = [
         plan_claim(each, replaced.get(each.desired.key), live)
@@ -38,8 +37,8 @@ def diff(manifest: Manifest, resolved: Sequence[ResolvedAlias], live: LiveState,
     planned = [each for each in outcomes if isinstance(each, Action)]
     errors += [each for each in outcomes if isinstance(each, Finding)]
     projects = {each.address: each.project for each in desired if each.project}
-    errors += limits.refusals(planned, projects, live.sizes)
-    errors += limits.refuse_overdue(planned, live.overdue)
+    errors += terms.refuse_by_project(planned, projects, live.sizes)
+    errors += terms.refuse_overdue(planned, live.overdue)
     removed = [plan_deletion(each, live) for each in pruned]
     return KindDiff(
         actions=tuple(planned),
@@ -47,20 +46,20 @@ def diff(manifest: Manifest, resolved: Sequence[ResolvedAlias], live: LiveState,
         errors=tuple(errors),
         warnings=(
             *list_suspended(manifest, desired),
-            *releases.warnings([*planned, *removed], live.releases),
+            *terms.warn_released([*planned, *removed], live.releases),
             *(left_alone(each) for each in left if each not in pruned),
         ),
     )
 
 
 def plan_claim(each: ResolvedAlias, old: Alias | None, live: LiveState) -> Action | Finding:
-    """Return the action that claims a free name and releases the name that the key had, or why it is refused."""
+    """Return the action that claims a free name and releases the former name of the key, or the error."""
     if old is not None and old.is_blocked:
-        message = f"The key stands for {old.address}, which the operator suspended: take a new key."
+        message = f"The key belongs to {old.address}, which the operator suspended: use a new key."
         return Finding(code="alias_suspended", address=each.address, message=message)
     domain, validation = each.decision.domain, each.decision.validation
-    assert domain is not None  # noqa: S101 - only what can be had is claimed
-    price, continues = releases.price(domain, validation, live)
+    assert domain is not None  # noqa: S101 - only names without errors are claimed
+    price, continues = terms.price_claim(domain, validation, live)
     before, after = None if old is None else view(old), _wanted(each)
     return Action(
         address=each.address,
@@ -71,8 +70,8 @@ def plan_claim(each: ResolvedAlias, old: Alias | None, live: LiveState) -> Actio
         changed_fields=() if before is None else _changes(each, before, after),
         reason=" ".join(
             [
-                "The name is wanted and free." if old is None else f"The name replaces {old.address}.",
-                *releases.why_free(live.reclaims.get(Name(domain.domain, validation.key)), continues),
+                "The name is free." if old is None else f"The name replaces {old.address}.",
+                *terms.explain_free(live.reclaims.get(Name(domain.domain, validation.key)), continues),
             ]
         ),
         risk=Risk.LOW if old is None else Risk.HIGH,
@@ -89,41 +88,41 @@ def plan_claim(each: ResolvedAlias, old: Alias | None, live: LiveState) -> Actio
         after_unknown=_unknown(each),
         requires=_requires(each),
         continues=continues,
-        undoable_until=None if old is None else releases.undoable_until(old, live),
+        undoable_until=None if old is None else terms.undoable_until(old, live),
     )
 
 
 def plan_change(manifest: Manifest, each: ResolvedAlias, mine: Alias, old: Alias | None) -> Action | Finding:
-    """Return the action on a name that the account has, or why this manifest may not change it.
+    """Return the action on a name of the account, or the error if this manifest cannot change it.
 
-    `old` is the alias that the key stood for, if the manifest no longer has it.
+    `old` is the former alias of the key, if its name is no longer in the manifest.
     """
     if _is_idle(manifest, each, mine):
-        return _change(each, mine, ActionKind.NO_OP, (), "It is suspended, and left as it is.")
+        return _change(each, mine, ActionKind.NO_OP, (), "It is suspended and stays unchanged.")
     if mine.status is AliasStatus.SUSPENDED:
         return Finding(code="alias_suspended", address=each.address, message="This name is suspended.")
     if old is not None:
-        message = f"The key stood for {old.address}, and the account has {mine.address} already: take a new key."
+        message = f"The key belonged to {old.address}, and the account already has {mine.address}: use a new key."
         return Finding(code="key_in_use", address=each.address, message=message)
     changed = _changes(each, view(mine), _wanted(each))
     if mine.manifest == manifest.name:
         kind = ActionKind.UPDATE if changed else ActionKind.NO_OP
         return _change(
-            each, mine, kind, changed, f"Changes {', '.join(changed)}." if changed else "It is as wanted."
+            each, mine, kind, changed, f"Changes {', '.join(changed)}." if changed else "It matches the manifest."
         )
     if manifest.on_conflict is OnConflict.ADOPT:
         changed = ("manifest", *changed)
-        return _change(each, mine, ActionKind.ADOPT, changed, "This manifest takes over the name.")
+        return _change(each, mine, ActionKind.ADOPT, changed, "This manifest adopts the name.")
     holder = f"the manifest {mine.manifest!r}" if mine.manifest else "no manifest"
     return Finding(
         code="alias_exists",
         address=each.address,
-        message=f"The account has this name already, managed by {holder}. To take it over: on_conflict adopt.",
+        message=f"The account already has this name, managed by {holder}. To adopt it: on_conflict adopt.",
     )
 
 
 def plan_deletion(alias: Alias, live: LiveState) -> Action:
-    """Return the action that releases a name which the manifest no longer has."""
+    """Return the action that releases a name that is no longer in the manifest."""
     return Action(
         address=f"alias.{alias.manifest_key}",
         kind=Kind.ALIAS,
@@ -136,12 +135,12 @@ def plan_deletion(alias: Alias, live: LiveState) -> Action:
         price=None,
         resource_id=alias.id,
         version=alias.version,
-        undoable_until=releases.undoable_until(alias, live),
+        undoable_until=terms.undoable_until(alias, live),
     )
 
 
 def left_alone(alias: Alias) -> Finding:
-    """Return the warning for a name which the manifest no longer has, and which stays."""
+    """Return the warning for a name that is no longer in the manifest and stays."""
     why = "the operator suspended it: it stays." if alias.is_blocked else "without prune it stays."
     return Finding(
         code="alias_suspended" if alias.is_blocked else "left_alone",
@@ -151,21 +150,21 @@ def left_alone(alias: Alias) -> Finding:
 
 
 def list_suspended(manifest: Manifest, desired: Sequence[ResolvedAlias]) -> Iterator[Finding]:
-    """Yield a warning for each name that is suspended and therefore not changed."""
+    """Yield a warning for each suspended name, which stays unchanged."""
     for each in desired:
         if each.mine is not None and _is_idle(manifest, each, each.mine):
-            message = f"{each.mine.address} is suspended; nothing of it is changed until that is over."
+            message = f"{each.mine.address} is suspended and stays unchanged until the suspension ends."
             yield Finding(code="alias_suspended", address=each.address, message=message)
 
 
 def _is_idle(manifest: Manifest, each: ResolvedAlias, mine: Alias) -> bool:
-    """Return whether a managed name is suspended; that does not block the rest of the manifest."""
+    """Return whether a managed name is suspended; the rest of the manifest is planned."""
     key = (manifest.name, each.desired.key)
     return mine.status is AliasStatus.SUSPENDED and (mine.manifest, mine.manifest_key) == key
 
 
 def view(alias: Alias) -> AliasView:
-    """Return an alias as it is."""
+    """Return the current alias."""
     return AliasView(
         address=alias.address,
         key=alias.manifest_key or "",
@@ -178,7 +177,7 @@ def view(alias: Alias) -> AliasView:
 
 
 def _wanted(each: ResolvedAlias) -> AliasView:
-    """Return the desired alias. The order of destinations has no meaning: another order is no change."""
+    """Return the desired alias. The order of destinations has no meaning."""
     mine, destinations = each.mine, each.desired.destinations
     if mine is not None and set(mine.destinations) == set(destinations):
         destinations = tuple(mine.destinations)

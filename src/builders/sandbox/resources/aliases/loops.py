@@ -1,22 +1,22 @@
-"""Forwarding loops that a plan closes because of later changes, or between its steps. Pure."""
+"""Forwarding loops that later changes or single steps of a plan would close. Pure."""
 
 from collections.abc import Iterator, Sequence
 
 from builders.aliases import service as aliases
 from builders.aliases.records import Alias, Name
+from builders.sandbox.manifest import AliasView
 from builders.sandbox.planning.live_state import LiveState, Routes
 from builders.sandbox.planning.references import DomainIndex
 from builders.sandbox.records import Action, ActionKind, Finding
-from builders.sandbox.resources.execution import Task
+from builders.sandbox.resources.kinds import Task
 from builders.sandbox.step_errors import StepError
-from builders.sandbox.views import AliasView
 
-LOOP = "Mail to it would go round in a circle of aliases by now."
+LOOP = "Mail to it would loop through aliases."
 _ORDER = list(ActionKind)
 
 
 def list_routes(existing: Sequence[Alias], known: DomainIndex) -> Routes:
-    """Return where aliases forward mail: to names of known domains, and to each other on other domains."""
+    """Return the names that aliases forward to: on known domains by their rules, else the other given aliases."""
     guessed = aliases.map_routes(existing)
     return {
         alias.name: (
@@ -35,7 +35,7 @@ def drift(actions: Sequence[Action], live: LiveState) -> Iterator[Finding]:
     for action in actions:
         old = by_id.get(action.resource_id) if action.resource_id else None
         if old is not None:
-            routes.pop(old, None)  # it is released, or forwards where the plan says
+            routes.pop(old, None)  # the plan releases or redirects it
         name = Name(action.place.domain, action.place.key) if action.place else old
         if name is not None and isinstance(action.after, AliasView):
             wanted[name] = action
@@ -45,15 +45,15 @@ def drift(actions: Sequence[Action], live: LiveState) -> Iterator[Finding]:
         yield Finding(code="destination_loop", address=wanted[name].address, message=LOOP)
 
 
-def redirected(tasks: Sequence[Task]) -> list[Task]:
+def list_redirected(tasks: Sequence[Task]) -> list[Task]:
     """Return the tasks after which an alias forwards to another destination."""
     return [task for task in tasks if _changes_destination(task.action)]
 
 
-def faults(tasks: Sequence[Task], existing: Sequence[Alias], found: Routes) -> dict[int, StepError]:
-    """Return the tasks, executed already, that close a loop, by position; `found` are the routes from them."""
-    endless = aliases.find_looping_names(found)
-    looping = {alias.id for alias in existing if alias.name in endless}
+def find_faults(tasks: Sequence[Task], existing: Sequence[Alias], found: Routes) -> dict[int, StepError]:
+    """Return the errors of executed tasks that close a loop, by position; `found` are the current routes."""
+    looping_names = aliases.find_looping_names(found)
+    looping = {alias.id for alias in existing if alias.name in looping_names}
     error = StepError(code="destination_loop", message=LOOP)
     return {task.position: error for task in tasks if task.resource_id in looping}
 
@@ -61,8 +61,8 @@ def faults(tasks: Sequence[Task], existing: Sequence[Alias], found: Routes) -> d
 def need_one_batch(actions: Sequence[Action]) -> bool:
     """Return whether all actions on aliases must be one batch.
 
-    An early stage can close a loop that a later one opens; if the later one failed, the loop would stay. The check
-    is coarse: it compares domains, and only within the plan.
+    An early stage can close a loop that a later stage opens again, and would stay if the later stage failed. The
+    check compares only domains, and only within the plan.
     """
     changing = [each for each in actions if each.action is not ActionKind.NO_OP]
     views = [view for each in changing for view in (each.before, each.after) if isinstance(view, AliasView)]

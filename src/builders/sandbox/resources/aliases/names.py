@@ -1,4 +1,4 @@
-"""The aliases of a manifest, resolved to names and projects, and every error of them. Pure."""
+"""Resolve the aliases of a manifest to names and projects, and find their errors. Pure."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,10 +8,10 @@ from builders.aliases import service as aliases
 from builders.aliases.records import Alias, Availability, Name, WantedName
 from builders.catalog import service as catalog
 from builders.sandbox.manifest import DesiredAlias, Manifest
-from builders.sandbox.planning import diffs
 from builders.sandbox.planning.live_state import DesiredNames, Routes
 from builders.sandbox.planning.references import DomainIndex, ProjectIndex, TargetProject
 from builders.sandbox.records import Finding
+from builders.sandbox.resources import kinds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,14 +20,14 @@ class ResolvedAlias:
 
     desired: DesiredAlias
     written: str  # the address in the manifest, in lower case, with the A-label of the domain
-    own: Name | None  # by which the account can have the alias already, also on a domain that is not shown
+    own: Name | None  # an alias that the account may already have, also on a domain that is not shown
     decision: catalog.NameDecision  # for a new claim
     forwards: Sequence[Name]  # the destinations on domains of the catalog or the account
     mine: Alias | None = None  # the account's alias of this name
     project: TargetProject | None = None
     is_project_unknown: bool = False
     is_own: bool = False  # on a domain of the account
-    domain_address: str | None = None  # of the action on its domain, if the manifest has it
+    domain_address: str | None = None  # of the action on its domain, if the manifest contains the domain
 
     @property
     def domain(self) -> str:
@@ -49,7 +49,7 @@ class ResolvedAlias:
 
     @property
     def name(self) -> Name | None:
-        """Return by which name it is unique; None for an invalid one."""
+        """Return its unique name; None if it is invalid."""
         if self.mine is not None:
             return self.mine.name
         domain, key = self.decision.domain, self.decision.validation.key
@@ -94,9 +94,9 @@ def collect(resolved: Sequence[ResolvedAlias]) -> DesiredNames:
 
 
 def match_existing(resolved: Sequence[ResolvedAlias], existing: Sequence[Alias]) -> list[ResolvedAlias]:
-    """Return the desired aliases, each with the alias that the account has of its name or address.
+    """Return the desired aliases, each with the account's alias of the same name or address.
 
-    The address counts too: a name stays the account's own when the rules of its domain change.
+    The address counts too: an alias keeps its name when the rules of its domain change.
     """
     by_name = {alias.name: alias for alias in existing}
     by_address = {alias.address: alias for alias in existing}
@@ -107,39 +107,39 @@ def match_existing(resolved: Sequence[ResolvedAlias], existing: Sequence[Alias])
 
 
 def find_errors(
-    resolved: Sequence[ResolvedAlias], routes: Routes, standings: Mapping[Name, Availability]
+    resolved: Sequence[ResolvedAlias], routes: Routes, availability: Mapping[Name, Availability]
 ) -> Iterator[Finding]:
-    """Yield every error of the desired aliases; `routes` are the existing ones."""
+    """Yield every error of the desired aliases; `routes` are those of existing aliases."""
     names = Counter(each.name for each in resolved)
     ahead: dict[Name, list[Name]] = {}
     for each in resolved:
         if each.name is not None:
             ahead.setdefault(each.name, []).extend(each.forwards)
-    endless = aliases.find_looping_names({**routes, **ahead})
+    looping_names = aliases.find_looping_names({**routes, **ahead})
     for each in resolved:
         if each.mine is None and (
-            found := find_refusal(each.decision, standings.get(each.name) if each.name else None)
+            found := find_refusal(each.decision, availability.get(each.name) if each.name else None)
         ):
             yield Finding(code=found[0], address=each.address, message=found[1])
         if each.is_project_unknown:
-            message = "There is no such project, by key, slug or id."
+            message = "No project has this key, slug or id."
             yield Finding(code="project_not_found", address=each.address, message=message)
         if each.project is not None and each.project.is_pruned:
-            yield Finding(code="project_pruned", address=each.address, message=diffs.PROJECT_PRUNED)
+            yield Finding(code="project_pruned", address=each.address, message=kinds.PROJECT_PRUNED)
         if not each.desired.destinations:
             message = "An alias needs a destination, its own or its project's default_destination."
             yield Finding(code="destination_missing", address=each.address, message=message)
         if each.name is not None and names[each.name] > 1:
             message = "Another alias of the manifest has this name."
             yield Finding(code="duplicate_name", address=each.address, message=message)
-        if each.name in endless:
-            message = "Mail to it would go round in a circle of aliases."
+        if each.name in looping_names:
+            message = "Mail to it would loop through aliases."
             yield Finding(code="destination_loop", address=each.address, message=message)
 
 
-def find_refusal(decision: catalog.NameDecision, standing: Availability | None) -> tuple[str, str] | None:
-    """Return code and message of why a name cannot be claimed, as the catalog's check has them; None if it can."""
-    reason = decision.refusal or (standing.reason if standing else None)
+def find_refusal(decision: catalog.NameDecision, availability: Availability | None) -> tuple[str, str] | None:
+    """Return the code and message of the catalog's check for a name that cannot be claimed, or None."""
+    reason = decision.refusal or (availability.reason if availability else None)
     if reason is None:
         return None
     return decision.validation.detail or reason, catalog.describe_reason(reason, decision.validation)

@@ -1,28 +1,62 @@
-"""How the sandbox stands, as it is answered."""
+"""The reply of the status."""
 
 from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
 from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
 
 from builders.kit.events import outbox
 from builders.kit.http.bodies import Reply, by_example
 from builders.kit.http.callers import Caller
 from builders.kit.http.fields import CreatedAt, Livemode
-from builders.sandbox.examples import status as examples
 from builders.sandbox.manifest import MAX_RESOURCES
 from builders.sandbox.overview import Overview
 from builders.sandbox.records import Kind
 
-# The events of what a promotion does.
+_STATUS: JsonDict = {
+    "mode": "test",
+    "livemode": False,
+    "can": {"simulate": True, "plan": True, "promote": False},
+    "reasons": ["live_key_required"],
+    "why_not": {"simulate": [], "plan": [], "promote": ["live_key_required"]},
+    "counts": {"plans_open": 1, "promotions_running": 0},
+    "open_plans": [
+        {
+            "id": "0193a1b2-0000-7000-8000-000000000004",
+            "manifest": "acme-mail",
+            "status": "ready",
+            "created_at": "2026-01-05T09:30:00Z",
+            "expires_at": "2026-01-06T09:30:00Z",
+        }
+    ],
+    "sandbox": {"aliases": 3, "projects": 1, "webhooks": 1},
+    "limits": {
+        "max_resources": 2000,
+        "manifest_bytes": 1048576,
+        "plan_ttl_s": 86400,
+        "checks": 50,
+        "plans_per_minute": 60,
+        "simulations_per_minute": 60,
+        "simulated_deliveries_per_minute": 60,
+    },
+    "supported": {
+        "api_versions": ["v1"],
+        "kinds": ["project", "domain", "webhook", "alias"],
+        "events": ["alias.created", "alias.deleted", "alias.updated", "promotion.completed", "promotion.failed"],
+    },
+}
+
+
+# Areas of events that a promotion can cause.
 _CAUSED = ("alias.", "domain.", "invoice.", "project.", "promotion.", "webhook.")
 
 Why = Literal["live_key_required", "email_unverified", "insufficient_scope", "impersonation"]
 
 
 class CanReply(Reply):
-    """What this caller may do."""
+    """What this caller can do."""
 
     simulate: Annotated[bool, Field(description="Whether `POST /v1/sandbox/simulate` is allowed.")]
     plan: Annotated[bool, Field(description="Whether `POST /v1/sandbox/plan` is allowed.")]
@@ -30,7 +64,7 @@ class CanReply(Reply):
 
 
 class WhyNotReply(Reply):
-    """What stands against each; empty where the caller may."""
+    """The obstacles to each operation; empty if it is allowed."""
 
     simulate: Annotated[list[Why], Field(description="What prevents a simulation; empty when allowed.")]
     plan: Annotated[list[Why], Field(description="What prevents a plan; empty when allowed.")]
@@ -38,10 +72,10 @@ class WhyNotReply(Reply):
 
 
 class CountsReply(Reply):
-    """What is open."""
+    """Numbers of open plans and promotions."""
 
     plans_open: Annotated[int, Field(description="Plans that can be promoted.")]
-    promotions_running: Annotated[int, Field(description="Promotions that are not finished.")]
+    promotions_running: Annotated[int, Field(description="Running promotions.")]
 
 
 class OpenPlanReply(Reply):
@@ -51,11 +85,11 @@ class OpenPlanReply(Reply):
     manifest: Annotated[str, Field(description="`metadata.name` of the manifest.")]
     status: Annotated[Literal["ready"], Field(description="Always `ready`.")]
     created_at: CreatedAt
-    expires_at: Annotated[datetime, Field(description="Until when it can be promoted.")]
+    expires_at: Annotated[datetime, Field(description="Until when the plan can be promoted.")]
 
 
 class ContentsReply(Reply):
-    """How much the sandbox account has."""
+    """The contents of the sandbox account."""
 
     aliases: Annotated[int, Field(description="Number of names in the sandbox.")]
     projects: Annotated[int, Field(description="Number of projects in the sandbox.")]
@@ -63,21 +97,23 @@ class ContentsReply(Reply):
 
 
 class LimitsReply(Reply):
-    """How large, how long, and how often."""
+    """Limits of sizes, times and rates."""
 
-    max_resources: Annotated[int, Field(description="Most resources of one manifest.")]
-    manifest_bytes: Annotated[int, Field(description="Most bytes of the body with a manifest.")]
+    max_resources: Annotated[int, Field(description="Maximum number of resources of one manifest.")]
+    manifest_bytes: Annotated[int, Field(description="Maximum size of a body with a manifest, in bytes.")]
     plan_ttl_s: Annotated[int, Field(description="Seconds for which a plan can be promoted.")]
-    checks: Annotated[int, Field(description="Addresses in a simulation of type `check`.")]
-    plans_per_minute: Annotated[int, Field(description="Most plans of an account in a minute.")]
-    simulations_per_minute: Annotated[int, Field(description="Most simulations of an account in a minute.")]
+    checks: Annotated[int, Field(description="Maximum number of addresses in a simulation of type `check`.")]
+    plans_per_minute: Annotated[int, Field(description="Maximum number of plans of an account in a minute.")]
+    simulations_per_minute: Annotated[
+        int, Field(description="Maximum number of simulations of an account in a minute.")
+    ]
     simulated_deliveries_per_minute: Annotated[
-        int, Field(description="Most simulated events with `deliver` in a minute.")
+        int, Field(description="Maximum number of simulated events with `deliver` in a minute.")
     ]
 
 
 class SupportedReply(Reply):
-    """What a manifest can contain, and the events of it."""
+    """Supported versions, kinds of resources, and events."""
 
     api_versions: Annotated[list[str], Field(description="Values of `api_version` of a manifest.")]
     kinds: Annotated[list[str], Field(description="Kinds of resources of a manifest.")]
@@ -85,28 +121,28 @@ class SupportedReply(Reply):
 
 
 class StatusReply(Reply):
-    """The sandbox, as this caller has it."""
+    """Status of the sandbox for this caller."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(examples.STATUS))
+    model_config = ConfigDict(json_schema_extra=by_example(_STATUS))
 
     mode: Annotated[
-        Literal["live", "test", "session"], Field(description="The kind of the key; `session` for who signed in.")
+        Literal["live", "test", "session"], Field(description="Mode of the key; `session` for a session.")
     ]
     livemode: Livemode
-    can: Annotated[CanReply, Field(description="What these credentials may do.")]
-    reasons: Annotated[list[Why], Field(description="Why no promotion: `why_not.promote`.")]
+    can: Annotated[CanReply, Field(description="What these credentials can do.")]
+    reasons: Annotated[list[Why], Field(description="The same as `why_not.promote`.")]
     why_not: Annotated[WhyNotReply, Field(description="What prevents each operation.")]
     counts: Annotated[CountsReply, Field(description="Numbers of open plans and running promotions.")]
-    open_plans: Annotated[list[OpenPlanReply], Field(description="The newest five.")]
+    open_plans: Annotated[list[OpenPlanReply], Field(description="The newest five open plans.")]
     sandbox: Annotated[ContentsReply, Field(description="What the sandbox account contains.")]
     limits: Annotated[LimitsReply, Field(description="Sizes, times and rates that apply.")]
     supported: Annotated[
-        SupportedReply, Field(description="What a manifest may contain, and the events of a promotion.")
+        SupportedReply, Field(description="Supported contents of a manifest, and events of a promotion.")
     ]
 
 
 def status_reply(found: Overview, *, caller: Caller, limits: LimitsReply) -> StatusReply:
-    """The answer, for this caller's credentials."""
+    """Return the reply for the credentials of the caller."""
     why_not = _why_not(found, caller)
     return StatusReply(
         mode=caller.mode if caller.method == "api_key" else "session",
@@ -133,7 +169,7 @@ def status_reply(found: Overview, *, caller: Caller, limits: LimitsReply) -> Sta
 def limits_reply(
     *, manifest_bytes: int, plan_ttl_s: int, checks: int, plans: int, simulations: int, deliveries: int
 ) -> LimitsReply:
-    """The limits that hold for everybody; the last three are of a minute."""
+    """Return the limits of all accounts; the last three are per minute."""
     return LimitsReply(
         max_resources=MAX_RESOURCES,
         manifest_bytes=manifest_bytes,

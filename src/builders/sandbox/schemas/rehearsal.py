@@ -1,4 +1,4 @@
-"""What a rehearsal and a reset answer."""
+"""Replies of a rehearsal and of a reset."""
 
 from collections import Counter
 from typing import Annotated, Literal
@@ -9,92 +9,95 @@ from pydantic import ConfigDict, Field
 from builders.kit.http.bodies import Reply, by_example
 from builders.kit.http.fields import Labels
 from builders.kit.values.money import Money
-from builders.sandbox.examples import simulation as examples
 from builders.sandbox.records import ActionKind, OnError, PlanStatus, PromotionStatus, StepStatus
 from builders.sandbox.rehearsal import Bill, Rehearsal
-from builders.sandbox.replies.plans import ActionReply, FindingReply, TotalReply, plan_reply
-from builders.sandbox.replies.promotions import StepErrorReply
-from builders.sandbox.replies.simulation import SimulatedReply
-from builders.sandbox.reset import Cleared
+from builders.sandbox.schemas import examples
+from builders.sandbox.schemas.actions import ActionReply, FindingReply, TotalReply
+from builders.sandbox.schemas.plans import plan_reply
+from builders.sandbox.schemas.promotions import StepErrorReply
+from builders.sandbox.schemas.simulation import SimulatedReply
+from builders.sandbox.simulation import Cleared
 
 
 class RehearsedPlanReply(Reply):
-    """What would be done, or was; it is not kept, and cannot be promoted."""
+    """The plan of a rehearsal; it is not stored and cannot be promoted."""
 
-    status: Annotated[PlanStatus, Field(description="Status that such a plan has.")]
+    status: Annotated[PlanStatus, Field(description="Status of the plan.")]
     manifest: Annotated[str, Field(description="`metadata.name` of the manifest.")]
     labels: Labels
-    actions: Annotated[list[ActionReply], Field(description="What is done, in order.")]
-    summary: Annotated[dict[ActionKind, int], Field(description="Number of actions by what they do.")]
-    totals: Annotated[list[TotalReply], Field(description="What the plan costs, a sum for each currency.")]
+    actions: Annotated[list[ActionReply], Field(description="The actions in the sequence of execution.")]
+    summary: Annotated[dict[ActionKind, int], Field(description="Number of actions by type of action.")]
+    totals: Annotated[list[TotalReply], Field(description="The total price, one entry for each currency.")]
     errors: Annotated[list[FindingReply], Field(description="What prevents a promotion.")]
-    warnings: Annotated[list[FindingReply], Field(description="What to know before a promotion.")]
-    confirm_deletes: Annotated[int, Field(description="What a promotion of such a plan must confirm.")]
+    warnings: Annotated[list[FindingReply], Field(description="What to check before a promotion.")]
+    confirm_deletes: Annotated[
+        int, Field(description="Number of deletions that a promotion of the plan must confirm.")
+    ]
 
 
 class RehearsedStepReply(Reply):
-    """How one action went."""
+    """The result of one action."""
 
     address: Annotated[str, Field(description="Address of the resource in the manifest, such as `alias.ada`.")]
-    action: Annotated[ActionKind, Field(description="What is done to it.")]
-    status: Annotated[Literal["succeeded", "failed", "skipped"], Field(description="How the step ended.")]
+    action: Annotated[ActionKind, Field(description="The action of the plan that the step executes.")]
+    status: Annotated[Literal["succeeded", "failed", "skipped"], Field(description="Result of the step.")]
     resource_id: Annotated[
-        UUID | None, Field(description="The resource in the sandbox; null when it was not kept.")
+        UUID | None, Field(description="The resource in the sandbox account; null if there is none.")
     ]
     error: Annotated[StepErrorReply | None, Field(description="Why it failed; null otherwise.")]
 
 
 class RehearsedPromotionReply(Reply):
-    """How a promotion would end, or did."""
+    """The result of a rehearsed promotion."""
 
-    status: Annotated[PromotionStatus, Field(description="How the promotion ended.")]
-    on_error: Annotated[OnError, Field(description="What happens after a step that failed.")]
-    steps: Annotated[list[RehearsedStepReply], Field(description="The actions of the plan and how each went.")]
+    status: Annotated[PromotionStatus, Field(description="Status of the promotion at its end.")]
+    on_error: Annotated[OnError, Field(description="What the promotion does after a failed step.")]
+    steps: Annotated[list[RehearsedStepReply], Field(description="The actions of the plan and their results.")]
     summary: Annotated[dict[StepStatus, int], Field(description="Number of steps by status.")]
 
 
 class RehearsedLineReply(Reply):
-    """A name that is charged."""
+    """An invoice line for a name."""
 
-    description: Annotated[str, Field(description="What is charged, such as `ada@harbour.example, 1 year`.")]
-    alias_id: Annotated[UUID | None, Field(description="The name that is charged.")]
-    quantity: Annotated[int, Field(description="Number of units, mostly 1.")]
+    description: Annotated[str, Field(description="Text of the line, such as `ada@harbour.example, 1 year`.")]
+    alias_id: Annotated[UUID | None, Field(description="The charged name.")]
+    quantity: Annotated[int, Field(description="Number of units, usually 1.")]
     unit_amount: Annotated[Money, Field(description="Price of one unit, before tax.")]
 
 
 class RehearsedInvoiceReply(Reply):
-    """What is charged in one currency."""
+    """The invoice in one currency."""
 
-    id: Annotated[UUID | None, Field(description="Null when nothing is kept, as is the number.")]
-    number: Annotated[str | None, Field(description="Number of the invoice; null when nothing is kept.")]
+    id: Annotated[UUID | None, Field(description="Identifier of the invoice; null unless `persisted`.")]
+    number: Annotated[str | None, Field(description="Number of the invoice; null unless `persisted`.")]
     currency: Annotated[str, Field(description="ISO 4217 code of all amounts.")]
-    lines: Annotated[list[RehearsedLineReply], Field(description="What is charged.")]
+    lines: Annotated[list[RehearsedLineReply], Field(description="Lines of the invoice.")]
     subtotal: Annotated[Money, Field(description="Sum of the lines, before tax.")]
     tax_total: Annotated[Money, Field(description="Sum of the tax of the lines.")]
     total: Annotated[Money, Field(description="Subtotal and tax.")]
-    credit_applied: Annotated[Money, Field(description="Part that the account's credit pays.")]
-    amount_due: Annotated[Money, Field(description="What is to be paid.")]
+    credit_applied: Annotated[Money, Field(description="Amount that the account's credit pays.")]
+    amount_due: Annotated[Money, Field(description="Amount to pay.")]
 
 
 class ManifestSimulatedReply(SimulatedReply):
-    """A manifest as it was rehearsed in the sandbox account."""
+    """The result of a rehearsal in the sandbox account."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(examples.MANIFEST))
+    model_config = ConfigDict(json_schema_extra=by_example(examples.REHEARSAL))
 
     type: Annotated[Literal["manifest"], Field(description="Type of the simulation.")] = "manifest"
-    persisted: Annotated[bool, Field(description="Whether the sandbox account is so now.")]
-    plan: Annotated[RehearsedPlanReply, Field(description="The plan on the state of the sandbox.")]
+    persisted: Annotated[bool, Field(description="Whether the changes are stored in the sandbox account.")]
+    plan: Annotated[RehearsedPlanReply, Field(description="The plan from the state of the sandbox account.")]
     promotion: Annotated[
-        RehearsedPromotionReply | None, Field(description="Null for a plan with errors, which is not carried out.")
+        RehearsedPromotionReply | None, Field(description="Null for a plan with errors, which is not executed.")
     ]
     invoices: Annotated[
         list[RehearsedInvoiceReply],
-        Field(description="What would be charged, one for each currency; empty when nothing is."),
+        Field(description="An invoice for each currency; empty if the plan is free."),
     ]
 
 
 class ClearedReply(Reply):
-    """How much there was."""
+    """The number of deleted resources."""
 
     aliases: Annotated[int, Field(description="Number of names.")]
     projects: Annotated[int, Field(description="Number of projects.")]
@@ -105,7 +108,7 @@ class ClearedReply(Reply):
 
 
 class ResetReply(SimulatedReply):
-    """The sandbox account is empty."""
+    """The result of a reset of the sandbox account."""
 
     model_config = ConfigDict(json_schema_extra=by_example(examples.RESET))
 
@@ -114,7 +117,7 @@ class ResetReply(SimulatedReply):
 
 
 def manifest_reply(found: Rehearsal) -> ManifestSimulatedReply:
-    """The answer; nothing is masked, since all of it is the sandbox account's own."""
+    """Return the reply; nothing is masked, since all data belongs to the sandbox account."""
     return ManifestSimulatedReply(
         persisted=found.persisted,
         plan=RehearsedPlanReply.model_validate(plan_reply(found.plan, mask=None)),
@@ -148,5 +151,5 @@ def _invoice(bill: Bill, *, kept: bool) -> RehearsedInvoiceReply:
 
 
 def reset_reply(found: Cleared) -> ResetReply:
-    """The answer to a reset."""
+    """Return the reply of a reset."""
     return ResetReply(cleared=ClearedReply.model_validate(found))

@@ -1,31 +1,38 @@
-"""Simulations in the sandbox account; nothing outside it changes."""
+"""The sandbox account: simulated events, checks of names, and its reset; nothing outside it changes."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
+from weakref import WeakValueDictionary
 
 from builders.aliases import service as aliases
 from builders.aliases.records import Name, Reason, ReservedClass, WantedName
 from builders.catalog import service as catalog
 from builders.domains import service as domains
 from builders.identity import service as identity
+from builders.invoices import service as invoices
 from builders.kit.db.connections import Conn
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import ids
+from builders.projects import service as projects
 from builders.sandbox.planning.references import index_domains
 from builders.sandbox.records import Price
+from builders.sandbox.store import promotions as store
 from builders.webhooks import service as webhooks
+
+_locks: WeakValueDictionary[tuple[UUID, asyncio.AbstractEventLoop], asyncio.Lock] = WeakValueDictionary()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """Whether the sandbox account could claim a name."""
+    """Whether the sandbox account can claim a name."""
 
     address: str  # as it was sent
     reason: str
     message: str  # empty when the name is free
-    normalized: str | None  # the address as it would be delivered to
+    normalized: str | None  # the address that receives mail
     price: Price | None
 
     @property
@@ -50,7 +57,7 @@ async def simulate_event(
     deliver: bool,
     seed: str | None,
 ) -> webhooks.Simulation:
-    """Return what the sandbox account's destinations would receive of an event; `account_id` is the real one's.
+    """Return the requests that the sandbox account's destinations would receive; `account_id` is the real account.
 
     Raise Invalid at the members of the body, TooManyTests.
     """
@@ -69,9 +76,9 @@ async def simulate_event(
 
 
 async def check_names(conn: Conn, *, account_id: UUID, addresses: Sequence[str]) -> list[Checked]:
-    """Return whether the sandbox account could claim each name, by the rules of a plan, in four statements.
+    """Return whether the sandbox account can claim each name, by the rules of a plan, in four statements.
 
-    Only the sandbox's own realm counts: claims outside it are not disclosed.
+    Only names of the sandbox account's realm count, so that the result discloses no other claims.
     """
     sandbox_id = await find_sandbox_id(conn, account_id=account_id)
     parts = [
@@ -91,19 +98,19 @@ async def check_names(conn: Conn, *, account_id: UUID, addresses: Sequence[str])
         for label, each in zip(labels, decisions, strict=True)
         if each.refusal is None
     }
-    standings = await aliases.check_availability(
+    availability = await aliases.check_availability(
         conn, realm=sandbox_id, wanted=list(wanted.values()), account_id=sandbox_id
     )
-    taken = {name: standing.reason for name, standing in standings.items()}
+    taken = {name: each.reason for name, each in availability.items()}
     return [
         _checked(address, decision, taken.get(Name(label, decision.validation.key), Reason.OK))
         for address, label, decision in zip(addresses, labels, decisions, strict=True)
     ]
 
 
-def _checked(address: str, decision: catalog.NameDecision, standing: Reason) -> Checked:
+def _checked(address: str, decision: catalog.NameDecision, taken: Reason) -> Checked:
     domain, validation = decision.domain, decision.validation
-    reason = decision.refusal or standing
+    reason = decision.refusal or taken
     price = None
     if domain is not None and validation.key:
         found = domain.price_for(validation.key, is_premium=validation.reserved_class is ReservedClass.PREMIUM)
@@ -117,3 +124,48 @@ def _checked(address: str, decision: catalog.NameDecision, standing: Reason) -> 
         else None,
         price=price,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cleared:
+    """The number of deleted resources of each kind."""
+
+    aliases: int
+    projects: int
+    domains: int
+    invoices: int
+    webhooks: int
+    deliveries: int
+
+
+async def reset_account(conn: Conn, *, account_id: UUID) -> Cleared:
+    """Delete the contents of the sandbox account of a real one, without events. Idempotent.
+
+    Keys, plans, profile and audit belong to the real account and stay. The number of statements is fixed.
+    Callers hold `account_lock`, since a running rehearsal writes rows that refer to the deleted ones.
+    """
+    sandbox_id = await find_sandbox_id(conn, account_id=account_id)
+    await store.lock_account(conn, account_id=sandbox_id)
+    # Rows that refer to others are deleted first, so that a concurrent reader finds no broken reference.
+    claimed = await aliases.clear_aliases(conn, account_id=sandbox_id)
+    built = await projects.clear(conn, account_id=sandbox_id)
+    owned = await domains.clear(conn, account_id=sandbox_id)
+    billed = await invoices.clear(conn, account_id=sandbox_id)
+    destinations, delivered = await webhooks.clear_destinations(conn, account_id=sandbox_id)
+    return Cleared(
+        aliases=claimed,
+        projects=built,
+        domains=owned,
+        invoices=billed,
+        webhooks=destinations,
+        deliveries=delivered,
+    )
+
+
+def account_lock(account_id: UUID) -> asyncio.Lock:
+    """Return the lock of a real account's sandbox. It exists while a request holds it or waits for it.
+
+    Requests wait for it before they take a connection: otherwise twenty requests of one client would occupy all
+    connections of the pool while they wait. Other event loops and processes wait for `lock_account`.
+    """
+    return _locks.setdefault((account_id, asyncio.get_running_loop()), asyncio.Lock())

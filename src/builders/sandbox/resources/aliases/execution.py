@@ -1,4 +1,4 @@
-"""The execution of actions on aliases, and the changes that refuse it."""
+"""The execution of actions on aliases, and the detection of drift."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from uuid import UUID
@@ -11,21 +11,21 @@ from builders.invoices import service as invoices
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from builders.projects import service as projects
+from builders.sandbox.manifest import AliasView
 from builders.sandbox.planning.live_state import LiveState
 from builders.sandbox.planning.references import index_domains
 from builders.sandbox.records import Action, ActionKind, Finding
-from builders.sandbox.resources.aliases import limits, loops, releases
-from builders.sandbox.resources.aliases.limits import CLAIMS
+from builders.sandbox.resources.aliases import loops, terms
 from builders.sandbox.resources.aliases.names import find_refusal
-from builders.sandbox.resources.execution import Batch, Executor, StepsRefused, Task
+from builders.sandbox.resources.aliases.terms import CLAIMS
+from builders.sandbox.resources.kinds import Batch, Executor, StepsRefused, Task
 from builders.sandbox.step_errors import StepError
-from builders.sandbox.views import AliasView
 
-KEY_IN_USE = "The key stands for another name by now."
+KEY_IN_USE = "The key now belongs to another name."
 CHANGED = "The alias was changed or released in the meantime."
-PRICE_CHANGED = "The name has another price by now, or the paid period that it continues is another."
-COOLING_OFF_ENDED = "The cooling-off period of the claim is over: it is owed when the name is released now."
-DOMAIN_CHANGED = StepError(code="domain_changed", message="No name can be claimed on the domain any more.")
+PRICE_CHANGED = "The price of the name has changed, or the paid period that the claim would continue."
+COOLING_OFF_ENDED = "The cooling-off period of the claim has ended: a release no longer undoes it."
+DOMAIN_CHANGED = StepError(code="domain_changed", message="Names can no longer be claimed on the domain.")
 
 
 def drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator[Finding]:
@@ -46,41 +46,41 @@ def drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator
             yield Finding(code="key_in_use", address=action.address, message=KEY_IN_USE)
     yield from _project_drift(actions, live)
     yield from loops.drift(actions, live)
-    yield from limits.refuse_overdue(actions, live.overdue)
+    yield from terms.refuse_overdue(actions, live.overdue)
 
 
 def _project_drift(actions: Sequence[Action], live: LiveState) -> Iterator[Finding]:
-    """Yield what a project refuses by now, unless this plan changes the project first."""
+    """Yield what a project refuses, unless this plan changes the project first."""
     tasks = [
         Task(position=at, action=each, resource_id=each.resource_id)
         for at, each in enumerate(actions)
-        if limits.enters(each) and not any(address.startswith("project.") for address in each.requires)
+        if terms.adds_to_project(each) and not any(address.startswith("project.") for address in each.requires)
     ]
     there = {project.id: project for project in live.projects}
-    for at, fault in limits.faults(tasks, _target_projects(tasks, {}), there, live.sizes).items():
+    for at, fault in terms.project_faults(tasks, _target_projects(tasks, {}), there, live.sizes).items():
         yield Finding(code=fault.code, address=actions[at].address, message=fault.message)
 
 
 def _claim_drift(action: Action, live: LiveState, mine: set[Name]) -> Iterator[Finding]:
-    assert action.place is not None  # noqa: S101 - only claims come here
+    assert action.place is not None  # noqa: S101 - the caller passes claims only
     place, name = action.place, Name(action.place.domain, action.place.key)
     if name in mine:
-        yield Finding(code="alias_exists", address=action.address, message="The account has this name by now.")
+        yield Finding(code="alias_exists", address=action.address, message="The account now has this name.")
         return
     decision = catalog.decide_name(place.local_part, live.domains.get(place.domain))
-    if found := find_refusal(decision, live.standings.get(name)):
+    if found := find_refusal(decision, live.availability.get(name)):
         yield Finding(code=found[0], address=action.address, message=found[1])
         return
     domain, validation = decision.domain, decision.validation
     assert domain is not None  # noqa: S101 - or the decision would refuse
     if validation.key != place.key:
-        yield Finding(code="rules_changed", address=action.address, message="The domain has other rules by now.")
+        yield Finding(code="rules_changed", address=action.address, message="The domain now has other rules.")
         return
-    if releases.price(domain, validation, live) != (action.price, action.continues):
+    if terms.price_claim(domain, validation, live) != (action.price, action.continues):
         yield Finding(code="price_changed", address=action.address, message=PRICE_CHANGED)
 
 
-def wanted(tasks: Sequence[Task]) -> list[AliasName]:
+def list_wanted(tasks: Sequence[Task]) -> list[AliasName]:
     """Return the names that the tasks claim."""
     return [
         AliasName(
@@ -97,8 +97,8 @@ def wanted(tasks: Sequence[Task]) -> list[AliasName]:
 async def execute(conn: Conn, batch: Batch) -> None:
     """Execute a batch, all tasks or none. Raise one of the refusals.
 
-    The account's routes are locked first, as for a change through the API: each transaction sees the other's
-    result, and none waits for a lock while it holds one that another needs. Names are locked at once, in order.
+    The account's routes are locked first, as for a change through the API: each transaction sees the result of the
+    other, and lock order prevents deadlocks. All names are locked at once, in order.
     """
     owner, realm = {"account_id": batch.target.account_id}, batch.target.realm
     await aliases.lock_routes(conn, **owner)
@@ -129,22 +129,22 @@ def _versions(tasks: Sequence[Task]) -> dict[UUID, int]:
 
 
 async def _check_loops(conn: Conn, batch: Batch) -> None:
-    """Raise StepsRefused if mail loops now: the owner can have closed half of a loop.
+    """Raise StepsRefused if the batch closes a loop; another change may have closed a part of it.
 
-    The rules of domains are read only when there seems to be a loop.
+    The rules of domains are read only if there seems to be a loop.
     """
-    account_id, redirected = batch.target.account_id, loops.redirected(batch.tasks)
+    account_id, redirected = batch.target.account_id, loops.list_redirected(batch.tasks)
     if not redirected:
         return
     ids = [task.resource_id for task in redirected if task.resource_id]
     existing = await aliases.lock_forwarded(conn, realm=batch.target.realm, account_id=account_id, alias_ids=ids)
-    if not loops.faults(redirected, existing, aliases.map_routes(existing)):
+    if not loops.find_faults(redirected, existing, aliases.map_routes(existing)):
         return
     labels = {alias.domain for alias in existing}
     shown = await catalog.find_domains(conn, domains=labels)
     own = await domains.find_domains(conn, account_id=account_id, domains=labels)
     known = index_domains(shown, own)
-    if refused := loops.faults(redirected, existing, loops.list_routes(existing, known)):
+    if refused := loops.find_faults(redirected, existing, loops.list_routes(existing, known)):
         raise StepsRefused(refused)
 
 
@@ -155,7 +155,7 @@ async def _check_projects(conn: Conn, batch: Batch, goals: Mapping[int, UUID]) -
     owner = {"account_id": batch.target.account_id}
     found = await projects.lock_projects(conn, **owner, project_ids={*goals.values()})
     sizes = await aliases.count_by_project(conn, **owner, project_ids={*goals.values()})
-    if refused := limits.faults(batch.tasks, goals, {each.id: each for each in found}, sizes):
+    if refused := terms.project_faults(batch.tasks, goals, {each.id: each for each in found}, sizes):
         raise StepsRefused(refused)
 
 
@@ -174,21 +174,21 @@ async def _check_own(conn: Conn, batch: Batch) -> None:
 
 
 async def _check_overdue(conn: Conn, batch: Batch) -> None:
-    """Raise StepsRefused for names that cost something if the account has an overdue invoice."""
-    if not any(limits.is_charged(task.action) for task in batch.tasks):
+    """Raise StepsRefused for names with a price if the account has an overdue invoice."""
+    if not any(terms.is_charged(task.action) for task in batch.tasks):
         return
     overdue = await invoices.find_arrears(conn, account_id=batch.target.account_id)
-    if refused := limits.overdue_faults(batch.tasks, overdue):
+    if refused := terms.overdue_faults(batch.tasks, overdue):
         raise StepsRefused(refused)
 
 
 def _target_projects(tasks: Sequence[Task], made: Mapping[str, UUID]) -> dict[int, UUID]:
     """Return the projects that the tasks add names to, by position."""
-    ids = {task.position: project_of(task.action, made) for task in tasks if limits.enters(task.action)}
+    ids = {task.position: find_project(task.action, made) for task in tasks if terms.adds_to_project(task.action)}
     return {at: project_id for at, project_id in ids.items() if project_id is not None}
 
 
-def project_of(action: Action, made: Mapping[str, UUID]) -> UUID | None:
+def find_project(action: Action, made: Mapping[str, UUID]) -> UUID | None:
     """Return the project of an action's alias, also one that the plan creates."""
     if "project_id" in action.after_unknown:
         return next(made[each] for each in action.requires if each.startswith("project."))
@@ -196,13 +196,13 @@ def project_of(action: Action, made: Mapping[str, UUID]) -> UUID | None:
 
 
 def fault(manifest: str, task: Task, refusal: Exception) -> StepError | None:
-    """Return what a refusal of the batch means for this task."""
+    """Return the error of this task after a refusal of the batch, or None."""
     action = task.action
     match refusal:
         case aliases.NamesRefused():
-            standing = action.place and refusal.refused.get(Name(action.place.domain, action.place.key))
-            if standing:
-                return StepError(code=standing.reason, message=catalog.describe_reason(standing.reason))
+            availability = action.place and refusal.refused.get(Name(action.place.domain, action.place.key))
+            if availability:
+                return StepError(code=availability.reason, message=catalog.describe_reason(availability.reason))
         case aliases.PricesChanged():
             if action.place and Name(action.place.domain, action.place.key) in refusal.names:
                 return StepError(code="price_changed", message=PRICE_CHANGED)
@@ -232,7 +232,7 @@ def _specs(task: Task, batch: Batch) -> Iterator[AliasSpec]:
             manifest_key=after.key,
             price=price.money,
             interval=price.interval,
-            project_id=project_of(task.action, batch.made),
+            project_id=find_project(task.action, batch.made),
             continues=task.action.continues is not None,
             paid_until=task.action.continues.until if task.action.continues else None,
         )
@@ -250,7 +250,7 @@ def _changes(task: Task, batch: Batch) -> Iterator[AliasChange]:
             labels=after.labels,
             manifest=batch.manifest,
             manifest_key=after.key,
-            project_id=project_of(action, batch.made),
+            project_id=find_project(action, batch.made),
         )
 
 

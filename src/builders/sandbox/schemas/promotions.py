@@ -1,4 +1,4 @@
-"""Promotions, as they are answered."""
+"""The body and the reply of a promotion."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -6,54 +6,94 @@ from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal
 from uuid import UUID
 
-from pydantic import ConfigDict, Field
+from pydantic import (
+    ConfigDict,
+    Field,
+    StrictBool,
+)
 
-from builders.kit.http.bodies import Reply, ReplyWithHeaders, by_example
+from builders.kit.http.bodies import Reply, ReplyWithHeaders, StrictBody, by_example
+from builders.kit.http.fields import IdText
 from builders.kit.values.money import Money
 from builders.mail import service as mail
-from builders.sandbox.examples import plans as examples
 from builders.sandbox.records import (
     ActionKind,
     OnError,
     Promotion,
+    PromotionRequest,
     PromotionStatus,
     StepStatus,
 )
-from builders.sandbox.replies.plans import Maker
+from builders.sandbox.schemas import examples
+from builders.sandbox.schemas.plans import Maker
+from builders.sandbox.schemas.resources import Count
+
+
+class SandboxPromoteRequest(StrictBody):
+    """Consent to a reviewed plan."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(examples.CONSENT))
+
+    plan_id: Annotated[IdText, Field(description="The plan to execute.")]
+    digest: Annotated[str, Field(description="The plan's digest, which binds what was reviewed.")]
+    confirm_deletes: Annotated[
+        Count | None, Field(description="Number of resources of all kinds that the plan deletes or replaces.")
+    ] = None
+    max_total: Annotated[Money | None, Field(description="Refuse when more than this is due now.")] = None
+    on_error: Annotated[
+        OnError,
+        Field(description="What to do after a step that failed: `stop` skips the rest, `continue` tries it."),
+    ] = OnError.STOP
+    resume: Annotated[StrictBool, Field(description="Try the failed and skipped steps of a promotion again.")] = (
+        False
+    )
+
+    def request(self, plan_id: UUID) -> PromotionRequest:
+        """Return the request as a record."""
+        return PromotionRequest(
+            plan_id=plan_id,
+            digest=self.digest,
+            confirm_deletes=self.confirm_deletes,
+            max_total=self.max_total,
+            on_error=self.on_error,
+            resume=self.resume,
+        )
 
 
 class StepErrorReply(Reply):
-    """Why a step failed, or the promotion could not be ended."""
+    """Why a step failed, or the promotion could not be completed."""
 
     code: Annotated[str, Field(description="Stable name of the failure, such as `taken`; more can be added.")]
-    message: Annotated[str, Field(description="What failed and what to do, for people.")]
-    retryable: Annotated[bool, Field(description="Whether the same promotion can succeed when it is repeated.")]
+    message: Annotated[str, Field(description="Text for people: the failure and the remedy.")]
+    retryable: Annotated[bool, Field(description="Whether resuming the promotion can succeed.")]
 
 
 class StepReply(Reply):
-    """One action on its way."""
+    """An action in execution."""
 
     address: Annotated[str, Field(description="Address of the resource in the manifest, such as `alias.ada`.")]
-    action: Annotated[ActionKind, Field(description="What is done to it.")]
-    status: Annotated[StepStatus, Field(description="How far the step is.")]
-    attempts: Annotated[int, Field(description="How often it was tried.")]
-    resource_id: Annotated[UUID | None, Field(description="The resource that was made or changed; null before.")]
+    action: Annotated[ActionKind, Field(description="The action of the plan that the step executes.")]
+    status: Annotated[StepStatus, Field(description="Status of the step.")]
+    attempts: Annotated[int, Field(description="Number of attempts.")]
+    resource_id: Annotated[
+        UUID | None, Field(description="The created or changed resource; null before the execution.")
+    ]
     error: Annotated[StepErrorReply | None, Field(description="Why it failed; null otherwise.")]
-    finished_at: Annotated[datetime | None, Field(description="When it succeeded or failed; null before.")]
+    finished_at: Annotated[datetime | None, Field(description="When the step succeeded or failed; null before.")]
     invoice_id: Annotated[
-        UUID | None, Field(description="The invoice that charges it; null when nothing is charged.")
+        UUID | None, Field(description="The invoice that charges the claim; null if the step is free.")
     ]
     signing_secret: Annotated[
         str | None,
         Field(
-            description="Of a webhook whose secret was made: in the first answer after that, and in no other.",
+            description="The secret of a new webhook, in the first response only.",
             exclude_if=lambda secret: secret is None,
         ),
     ] = None
 
 
 class InvoiceReply(Reply):
-    """An invoice for what was claimed."""
+    """An invoice for claimed names."""
 
     id: Annotated[UUID, Field(description="Identifier of the invoice.")]
     number: Annotated[str | None, Field(description="Number of the invoice, once it is issued.")]
@@ -62,24 +102,24 @@ class InvoiceReply(Reply):
 
 NextAction = Literal["resume", "replan", "confirm_destinations", "pay_invoices"]
 CONFIRM = (
-    "Nothing is forwarded to these addresses until their recipients follow the link in the mail that they get. "
+    "Nothing is forwarded to these addresses until their recipients follow the link in their mail. "
     "POST /v1/aliases/destinations/resend mails one again; GET /v1/aliases/destinations shows who has confirmed."
 )
 PAY = (
-    "These invoices are open: POST /v1/invoices/{invoice_id}/checkout gives a link to pay by. The names are "
-    "suspended when an invoice is not paid in time."
+    "These invoices are open: POST /v1/invoices/{invoice_id}/checkout returns a payment link. The names are "
+    "suspended if an invoice is not paid in time."
 )
-RESUME = "POST /v1/sandbox/promote with `resume` true tries again what failed or was left out."
-REPLAN = "POST /v1/sandbox/plan with the manifest shows what is still to be done."
+RESUME = "POST /v1/sandbox/promote with `resume` true retries failed and skipped steps."
+REPLAN = "POST /v1/sandbox/plan with the manifest shows what remains to do."
 
 
 class NextActionReply(Reply):
-    """One of the next actions: who has to act, and how."""
+    """One of the next actions, with instructions."""
 
     action: Annotated[NextAction, Field(description="The entry of `next_actions` that this explains.")]
-    message: Annotated[str, Field(description="How to do it, for people.")]
-    emails: Annotated[list[str], Field(description="Recipients who have to confirm; the first 100.")]
-    invoice_ids: Annotated[list[UUID], Field(description="Invoices that have to be paid.")]
+    message: Annotated[str, Field(description="Instructions for people.")]
+    emails: Annotated[list[str], Field(description="Recipients who must confirm; the first 100.")]
+    invoice_ids: Annotated[list[UUID], Field(description="Invoices to pay.")]
 
 
 class PromotionReply(Reply):
@@ -93,39 +133,42 @@ class PromotionReply(Reply):
     status: Annotated[
         PromotionStatus,
         Field(
-            description="`running` ones go on by themselves: read `GET /v1/sandbox/promotions/{promotion_id}` "
+            description="A job continues a `running` promotion: poll `GET /v1/sandbox/promotions/{promotion_id}` "
             "until it changes."
         ),
     ]
-    on_error: Annotated[OnError, Field(description="What happens after a step that failed.")]
-    steps: Annotated[list[StepReply], Field(description="The actions of the plan and how each went.")]
+    on_error: Annotated[OnError, Field(description="What the promotion does after a failed step.")]
+    steps: Annotated[list[StepReply], Field(description="The actions of the plan and their results.")]
     summary: Annotated[dict[StepStatus, int], Field(description="Number of steps by status.")]
     invoices: Annotated[
         list[InvoiceReply],
-        Field(description="Invoices for the names that were claimed; empty when nothing is charged."),
+        Field(description="Invoices for the claimed names; empty if they are free."),
     ]
     error: Annotated[
         StepErrorReply | None,
         Field(description="Why it was abandoned, even if all its steps succeeded: `ending_failed`."),
     ]
     next_actions: Annotated[
-        list[NextAction], Field(description="Empty when the promotion has its full effect; an open set.")
+        list[NextAction],
+        Field(description="Empty if the promotion has its full effect; more values can be added."),
     ]
-    next_action_details: Annotated[list[NextActionReply], Field(description="Of each, who has to act and how.")]
+    next_action_details: Annotated[
+        list[NextActionReply], Field(description="Instructions for each of `next_actions`.")
+    ]
     created_by: Maker
-    started_at: Annotated[datetime, Field(description="When it was started.")]
-    finished_at: Annotated[datetime | None, Field(description="When it ended; null while it runs.")]
+    started_at: Annotated[datetime, Field(description="When the promotion started.")]
+    finished_at: Annotated[datetime | None, Field(description="When the promotion ended; null while it runs.")]
 
 
 def promotion_response(promotion: Promotion) -> ReplyWithHeaders:
-    """What promoting answers; of one that a job goes on with, also where to read it."""
+    """Return the reply of a promotion; the Location of a running one is in a header."""
     is_running = promotion.status is PromotionStatus.RUNNING
     headers = {"Location": f"/v1/sandbox/promotions/{promotion.id}"} if is_running else {}
     return ReplyWithHeaders(promotion_reply(promotion, masked=False), headers)
 
 
 def promotion_reply(promotion: Promotion, *, masked: bool) -> PromotionReply:
-    """The answer, with what can be done next; with a test key mailboxes are masked."""
+    """Return the reply with the next actions; mailboxes can be masked."""
     details = list(_next_actions(promotion, masked=masked))
     return PromotionReply(
         id=promotion.id,
@@ -156,7 +199,7 @@ def _next_actions(promotion: Promotion, *, masked: bool) -> Iterator[NextActionR
 
 
 def _is_resumable(promotion: Promotion) -> bool:
-    """Whether resuming can do more than fail again."""
+    """Return whether resuming can succeed."""
     errors = [promotion.error, *(step.error for step in promotion.steps)]
     is_cut_short = any(step.status is StepStatus.SKIPPED for step in promotion.steps)
     return is_cut_short or any(error.retryable for error in errors if error is not None)

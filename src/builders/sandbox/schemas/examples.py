@@ -1,4 +1,4 @@
-"""One name from its manifest to its promotion, by example."""
+"""Examples: a name from its manifest to its promotion, and simulations."""
 
 from pydantic.config import JsonDict
 
@@ -56,7 +56,7 @@ PLAN: JsonDict = {
             },
             "after_unknown": [],
             "changed_fields": [],
-            "reason": "The name is wanted and free.",
+            "reason": "The name is free.",
             "risk": "low",
             "price": {"amount": "24.00", "currency": "USD", "interval": "year"},
             "requires": [],
@@ -123,8 +123,8 @@ PROMOTION: JsonDict = {
     "next_action_details": [
         {
             "action": "confirm_destinations",
-            "message": "Nothing is forwarded to these addresses until their recipients follow the link in the "
-            "mail that they get. POST /v1/aliases/destinations/resend mails one again; "
+            "message": "Nothing is forwarded to these addresses until their recipients follow the link in "
+            "their mail. POST /v1/aliases/destinations/resend mails one again; "
             "GET /v1/aliases/destinations shows who has confirmed.",
             "emails": ["ops@example.net"],
             "invoice_ids": [],
@@ -135,16 +135,132 @@ PROMOTION: JsonDict = {
     "finished_at": "2026-01-05T09:31:00Z",
 }
 
-# The frame of it; what is in `properties` and `$defs` is in the answer.
+# Most of `properties` and `$defs` is omitted.
 SCHEMA: JsonDict = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "$id": "https://api.builders.example/v1/sandbox/manifest.schema.json",
     "title": "SandboxManifest",
-    "description": "Wanted state.",
+    "description": "The desired state.",
     "type": "object",
     "required": ["api_version", "kind", "metadata", "resources"],
     "properties": {"api_version": {"const": "v1", "title": "Api Version", "type": "string"}},
     "$defs": {},
     "additionalProperties": False,
     "examples": [],
+}
+
+
+_WEBHOOK = "0193a1b2-0000-7000-8000-000000000005"
+_EVENT = "0193a1b2-0000-7000-8000-00000000000e"
+_ALIAS: JsonDict = {
+    "id": "0193a1b2-0000-7000-8000-000000000002",
+    "address": "ada@harbour.example",
+}
+
+REQUESTS: tuple[JsonDict, ...] = (
+    {"type": "event", "event": "alias.created", "overrides": _ALIAS},
+    {"type": "manifest", "manifest": MANIFEST, "fail_at": {"alias.ada": "taken"}},
+    {"type": "check", "addresses": ["ada@harbour.example"]},
+    {"type": "reset"},
+)
+
+EVENT: JsonDict = {
+    "type": "event",
+    "simulated": True,
+    "livemode": False,
+    "event": "alias.created",
+    "event_id": _EVENT,
+    "matched": [
+        {"webhook_id": _WEBHOOK, "label": "main", "would_deliver": True, "skip_reason": None},
+    ],
+    "rendered": [
+        {
+            "webhook_id": _WEBHOOK,
+            "method": "POST",
+            "url": "https://hooks.example.com/builders",
+            "headers": {
+                "content-type": "application/json",
+                "webhook-id": _EVENT,
+                "webhook-timestamp": "1767605400",
+                "webhook-signature": "v1,Ceo5qEr07ixe2NLpvHk3FH9bwy/WavXrAFQ/9tdO6mc=",
+                "webhook-attempt": "1",
+            },
+            "body": f'{{"id":"{_EVENT}","type":"alias.created","livemode":false,"simulated":true,"data":{{}}}}',
+        }
+    ],
+    "delivery_ids": [],
+}
+
+CHECK: JsonDict = {
+    "type": "check",
+    "simulated": True,
+    "livemode": False,
+    "results": [
+        {
+            "address": "ada@harbour.example",
+            "available": True,
+            "reason": "ok",
+            "message": "",
+            "normalized": "ada@harbour.example",
+            "price": {"amount": "24.00", "currency": "USD", "interval": "year"},
+        }
+    ],
+}
+
+_NAME_PRICE: JsonDict = {"amount": "24.00", "currency": "USD"}
+_FREE: JsonDict = {"amount": "0.00", "currency": "USD"}
+
+REHEARSAL: JsonDict = {
+    "type": "manifest",
+    "simulated": True,
+    "livemode": False,
+    "persisted": False,
+    "plan": {
+        name: PLAN[name]
+        for name in (
+            *("status", "manifest", "labels", "actions", "summary", "totals", "errors", "warnings"),
+            "confirm_deletes",
+        )
+    },
+    "promotion": {
+        "status": "succeeded",
+        "on_error": "stop",
+        "steps": [
+            {
+                "address": "alias.ada",
+                "action": "create",
+                "status": "succeeded",
+                "resource_id": "0193a1b2-0000-7000-8000-000000000002",
+                "error": None,
+            }
+        ],
+        "summary": {"succeeded": 1},
+    },
+    "invoices": [
+        {
+            "id": None,
+            "number": None,
+            "currency": "USD",
+            "lines": [
+                {
+                    "description": "ada@harbour.example",
+                    "alias_id": "0193a1b2-0000-7000-8000-000000000002",
+                    "quantity": 1,
+                    "unit_amount": _NAME_PRICE,
+                }
+            ],
+            "subtotal": _NAME_PRICE,
+            "tax_total": _FREE,
+            "total": _NAME_PRICE,
+            "credit_applied": _FREE,
+            "amount_due": _NAME_PRICE,
+        }
+    ],
+}
+
+RESET: JsonDict = {
+    "type": "reset",
+    "simulated": True,
+    "livemode": False,
+    "cleared": {"aliases": 3, "projects": 1, "domains": 0, "invoices": 1, "webhooks": 1, "deliveries": 12},
 }

@@ -1,1 +1,0 @@
-"""What is sent to the sandbox and what it answers, by example."""

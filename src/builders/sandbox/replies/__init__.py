@@ -1,1 +1,0 @@
-"""What the sandbox answers: a file for each of plans, promotions and the status."""
