@@ -53,14 +53,14 @@ LIST_OVERTAKEN = """
     WHERE head <= %(now)s AND enabled AND (open_until IS NULL OR open_until <= %(now)s)
     ORDER BY row_number() OVER (PARTITION BY walk.account_id ORDER BY random()), random()
 """
-# A destination that fails, is slow or was never reached is unhealthy; unhealthy ones share a part of the limit.
-# One whose circuit was open gets one delivery at a time. Accounts take turns, and with many destinations no more
-# rows of each are read than can be chosen. A lease of another sender counts even when its clock is slightly ahead.
 CLAIM = f"""
+    -- 1. The destinations of the oldest due rows. A scan of all due rows would be too slow.
     WITH oldest AS MATERIALIZED (
         SELECT account_id, destination_id FROM webhooks_due
         WHERE next_attempt_at <= %(now)s ORDER BY next_attempt_at LIMIT %(seen)s
-    ), waiting AS (
+    ),
+    -- 2. Also the overtaken destinations that still have a due row.
+    waiting AS (
         SELECT account_id, destination_id FROM oldest
         UNION
         SELECT account_id, destination_id
@@ -70,7 +70,12 @@ CLAIM = f"""
             WHERE due.account_id = behind.account_id AND due.destination_id = behind.destination_id
               AND due.next_attempt_at <= %(now)s
         )
-    ), available AS (
+    ),
+    -- 3. The destinations that may receive a delivery. A destination is unhealthy if it fails, is slow or was
+    --    never reached. `capacity` is the number of deliveries it may get now; with a circuit that was open, one
+    --    at a time. A lease of another sender counts as in flight, even if the clock of that sender is slightly
+    --    ahead.
+    available AS (
         SELECT account_id, destination_id, is_unhealthy,
                CASE WHEN destination.open_until IS NULL THEN %(most)s ELSE 1 END - held.in_flight AS capacity,
                held.in_flight, count(*) OVER (PARTITION BY account_id, is_unhealthy) AS siblings,
@@ -89,7 +94,10 @@ CLAIM = f"""
             WHERE due.account_id = waiting.account_id AND due.destination_id = waiting.destination_id
               AND due.leased AND due.next_attempt_at > %(now)s AND due.next_attempt_at <= %(skewed_until)s
         ) AS held
-    ), candidate AS (
+    ),
+    -- 4. The due deliveries of each destination, oldest first, and no more than its share of the limit: with many
+    --    accounts or destinations, few rows of each are read. `nth` is the number in flight with this delivery.
+    candidate AS (
         SELECT available.account_id, available.destination_id, available.is_unhealthy, due.delivery_id,
                due.next_attempt_at,
                available.in_flight + row_number() OVER (
@@ -102,22 +110,32 @@ CLAIM = f"""
             ORDER BY due.next_attempt_at
             LIMIT greatest(least(available.capacity, 1 + %(limit)s / (available.accounts * available.siblings)), 0)
         ) AS due
-    ), turn AS (
+    ),
+    -- 5. Within an account, destinations with fewer deliveries in flight come first.
+    turn AS (
         SELECT *, row_number() OVER (PARTITION BY account_id ORDER BY nth, next_attempt_at) AS of_account
         FROM candidate
-    ), queued AS (
+    ),
+    -- 6. Round-robin over accounts: the first delivery of each account, then the second of each, and so on.
+    queued AS (
         SELECT *, row_number() OVER (PARTITION BY is_unhealthy ORDER BY of_account, next_attempt_at) AS of_kind
         FROM turn
-    ), chosen AS (
+    ),
+    -- 7. Up to `limit` deliveries; those to unhealthy destinations take only a part of it.
+    chosen AS (
         SELECT account_id, delivery_id, is_unhealthy FROM queued
         WHERE NOT is_unhealthy OR of_kind <= %(unhealthy_limit)s
         ORDER BY of_account, next_attempt_at LIMIT %(limit)s
-    ), free AS (
+    ),
+    -- 8. Lock the rows, except those that a retry or a result is changing.
+    free AS (
         SELECT due.account_id, due.delivery_id, chosen.is_unhealthy
         FROM chosen JOIN webhooks_due AS due USING (account_id, delivery_id)
         WHERE due.next_attempt_at <= %(now)s
         FOR NO KEY UPDATE OF due SKIP LOCKED
-    ), claimed AS (
+    ),
+    -- 9. Lease them.
+    claimed AS (
         UPDATE webhooks_due AS due SET leased = true, next_attempt_at = %(lease_until)s
         FROM free WHERE due.account_id = free.account_id AND due.delivery_id = free.delivery_id
         RETURNING due.*, free.is_unhealthy

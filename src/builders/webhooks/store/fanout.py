@@ -14,24 +14,28 @@ LIST_SUBSCRIBED_ACCOUNTS = """
     SELECT DISTINCT account_id FROM webhooks_destinations
     WHERE account_id = ANY(%(account_ids)s) AND (enabled OR disabled_reason IN ('gone', 'failing'))
 """
-# `wanted` and `selected` are arrays per event, passed as text because unnest would flatten them. Whether a payload
-# is needed is decided again instead of from `matched`, which would be quadratic. A payload or delivery that exists
-# is from an earlier dispatch of this batch. For a destination that its owner did not disable, the delivery is
-# inserted as cancelled, so that it can be replayed.
+# A payload or delivery that exists is from an earlier dispatch of this batch.
 INSERT_DELIVERIES = """
+    -- 1. The events. `wanted` and `selected` are arrays per event, passed as text because unnest would flatten
+    --    them.
     WITH event AS (
         SELECT * FROM unnest(
             %(account_ids)s::uuid[], %(ids)s::uuid[], %(created)s::timestamptz[], %(names)s::text[],
             %(wanted)s::text[], %(selected)s::text[], %(bodies)s::text[]
         ) AS event (account_id, id, created_at, name, wanted, selected, body)
-    ), matched AS (
+    ),
+    -- 2. The destinations of each event: enabled, or disabled by the service.
+    matched AS (
         SELECT event.account_id, event.id AS event_id, event.created_at, event.name,
                destination.id AS destination_id, webhooks_delivery_id(event.id, destination.id) AS delivery_id,
                destination.enabled
         FROM event JOIN webhooks_destinations AS destination ON destination.account_id = event.account_id
         WHERE (enabled OR disabled_reason IN ('gone', 'failing')) AND events && event.wanted::text[]
           AND (event.selected IS NULL OR destination.id = ANY(event.selected::uuid[]))
-    ), payload AS (
+    ),
+    -- 3. The payload, once for each event with a destination. This repeats the condition, since a join with
+    --    `matched` would be quadratic.
+    payload AS (
         INSERT INTO webhooks_payloads (account_id, event_id, created_at, body)
         SELECT account_id, id, created_at, body FROM event WHERE EXISTS (
             SELECT FROM webhooks_destinations AS destination
@@ -40,7 +44,10 @@ INSERT_DELIVERIES = """
               AND (event.selected IS NULL OR destination.id = ANY(event.selected::uuid[]))
         )
         ON CONFLICT DO NOTHING
-    ), delivery AS (
+    ),
+    -- 4. The deliveries. For a destination that the service disabled, the delivery is cancelled; it can be
+    --    replayed.
+    delivery AS (
         INSERT INTO webhooks_deliveries
             (account_id, id, created_at, destination_id, event_id, event, status, trigger, given_up_at)
         SELECT account_id, delivery_id, created_at, destination_id, event_id, name,
@@ -50,6 +57,7 @@ INSERT_DELIVERIES = """
         ON CONFLICT DO NOTHING
         RETURNING account_id, id, created_at, destination_id, event_id, status
     )
+    -- 5. Pending deliveries are due now.
     INSERT INTO webhooks_due (account_id, delivery_id, created_at, destination_id, event_id, next_attempt_at)
     SELECT account_id, id, created_at, destination_id, event_id, %(now)s FROM delivery WHERE status = 'pending'
     ON CONFLICT DO NOTHING

@@ -14,10 +14,8 @@ from builders.webhooks.store.claims import Claim
 
 SUCCESS_INTERVAL = timedelta(seconds=10)  # between recorded successes of a healthy destination
 
-# Only the holder of the lease writes: a claim that another sender took over has another end of its lease. The row
-# is locked, so that no sender takes it over in between. A delivery that has succeeded stays so when a manual retry
-# fails.
 WRITE_RESULTS = """
+    -- 1. The results, one row for each attempt.
     WITH result AS (
         SELECT * FROM unnest(
             %(account_ids)s::uuid[], %(delivery_ids)s::uuid[], %(created)s::timestamptz[],
@@ -28,25 +26,36 @@ WRITE_RESULTS = """
             account_id, delivery_id, created_at, destination_id, lease_until, n, started_at, duration_ms, code,
             error, excerpt, status, next_attempt_at, step
         )
-    ), held AS (
+    ),
+    -- 2. Only the holder of a lease writes: a claim that another sender took over has another end of its lease.
+    --    The row is locked, so that no sender takes it over in between.
+    held AS (
         SELECT result.*, due.once FROM result JOIN webhooks_due AS due USING (account_id, delivery_id)
         WHERE due.leased AND due.next_attempt_at = result.lease_until
         FOR UPDATE OF due
-    ), over AS (
+    ),
+    -- 3. A delivery that succeeded or failed is no longer due.
+    over AS (
         DELETE FROM webhooks_due AS due USING held
         WHERE due.account_id = held.account_id AND due.delivery_id = held.delivery_id AND held.status <> 'pending'
-    ), again AS (
+    ),
+    -- 4. A pending delivery is due again, without its lease.
+    again AS (
         UPDATE webhooks_due AS due SET
             leased = false, next_attempt_at = held.next_attempt_at, attempts = held.n, step = held.step,
             once = false, resume_at = NULL
         FROM held
         WHERE due.account_id = held.account_id AND due.delivery_id = held.delivery_id AND held.status = 'pending'
-    ), attempt AS (
+    ),
+    -- 5. The log of attempts.
+    attempt AS (
         INSERT INTO webhooks_attempts
             (account_id, delivery_id, created_at, destination_id, n, duration_ms, status, error, excerpt)
         SELECT account_id, delivery_id, started_at, destination_id, n, duration_ms, code, error, excerpt FROM held
         ON CONFLICT DO NOTHING
-    ), delivery AS (
+    ),
+    -- 6. The status of the delivery. One that has succeeded stays so when a manual retry (`once`) fails.
+    delivery AS (
         UPDATE webhooks_deliveries AS delivery SET
             status = CASE WHEN held.status = 'failed' AND held.once AND succeeded_at IS NOT NULL THEN 'succeeded'
                           ELSE held.status END,
@@ -60,12 +69,8 @@ WRITE_RESULTS = """
     )
     SELECT delivery_id, lease_until FROM held
 """
-# The circuit opens after `threshold` consecutive failures, and again when the trial attempt fails: twice as long
-# each time. An attempt that was in flight when it opened, and fails, neither extends nor ends the pause. A streak
-# of failures ends after a gap without any: two bad hours a month apart are not a month of failures. Rows are
-# locked in order because several senders write. A success that changes nothing is recorded once per
-# SUCCESS_INTERVAL.
 UPDATE_HEALTH = """
+    -- 1. The reports, one row for each destination.
     WITH report AS (
         SELECT * FROM unnest(
             %(account_ids)s::uuid[], %(ids)s::uuid[], %(urls)s::text[], %(successes)s::boolean[],
@@ -75,7 +80,12 @@ UPDATE_HEALTH = """
             account_id, id, url, has_success, failed, hold_until, duration_ms, success_at, failure_at,
             failure_status, failure_error
         )
-    ), reported AS MATERIALIZED (
+    ),
+    -- 2. Reports that change something, with the consecutive failures and openings of the circuit before. A
+    --    success of a healthy destination is recorded once per SUCCESS_INTERVAL. `still_until` is the end of a
+    --    pause that a failed attempt, in flight when the circuit opened, neither extends nor ends. Rows are
+    --    locked in order, because several senders write.
+    reported AS MATERIALIZED (
         SELECT report.*,
                CASE WHEN report.has_success THEN report.failed
                     ELSE before.failures + report.failed END AS in_a_row,
@@ -89,9 +99,13 @@ UPDATE_HEALTH = """
               OR before.last_success_at < %(seldom)s OR before.last_duration_ms > %(slow_ms)s
               OR report.duration_ms > %(slow_ms)s)
         ORDER BY before.account_id, before.id FOR NO KEY UPDATE OF before
-    ), decided AS (
+    ),
+    -- 3. The circuit opens after `threshold` consecutive failures, and again when the trial attempt fails.
+    decided AS (
         SELECT *, in_a_row >= %(threshold)s AND (opened = 0 OR still_until IS NULL) AS opens FROM reported
     )
+    -- 4. Each opening pauses twice as long. A streak of failures ends after a gap without any: two bad hours a
+    --    month apart are not a month of failures.
     UPDATE webhooks_destinations AS destination SET
         failures = in_a_row,
         openings = opened + opens::int,
