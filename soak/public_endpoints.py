@@ -29,7 +29,7 @@ from builders.kit.db.connections import Database
 from builders.kit.db.embedded.server import EmbeddedServer
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from tests.catalog.crowd import fill
+from tests.catalog.many_events import fill
 
 BROWSER = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0"}
 COUNT_OPENS = "SELECT count(*) FROM tracking_hits WHERE kind = 'open'"

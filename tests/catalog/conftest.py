@@ -8,5 +8,5 @@ from tests.catalog.make import Loader
 
 @pytest.fixture
 def load(service: Service, tmp_path: Path) -> Loader:
-    """Loads catalog files."""
+    """Return a loader of catalog files."""
     return Loader(service, tmp_path)

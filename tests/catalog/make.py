@@ -1,4 +1,4 @@
-"""Catalogs for tests: files that are loaded through the door, and records for what is pure."""
+"""Catalogs for tests: files loaded by the public interface, and records for pure functions."""
 
 import csv
 import io
@@ -31,12 +31,12 @@ _numbers = itertools.count(1)
 
 
 def fresh(label: str = "shop") -> str:
-    """A domain that no other test has: tests of a run share one catalog."""
+    """Return a domain that no other test has: the tests of a run share one catalog."""
     return f"{label}-{ids.new().hex[:12]}{next(_numbers)}.example"
 
 
 def csv_of(rows: Iterable[Mapping[str, object]]) -> bytes:
-    """The rows as a file; columns as the first row has them."""
+    """Return the rows as a file with the columns of the first row."""
     listed = list(rows)
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, list(listed[0]))
@@ -46,7 +46,7 @@ def csv_of(rows: Iterable[Mapping[str, object]]) -> bytes:
 
 
 async def catch_up(cache: catalog.CatalogCache) -> None:
-    """Lets a process show what is in the database by now, as it does by itself within a second."""
+    """Update the cache to the present state of the database, which it does within a second anyway."""
     async with cache._database.connection() as conn:
         version = await store.get_version(conn)
     while True:
@@ -59,7 +59,7 @@ async def catch_up(cache: catalog.CatalogCache) -> None:
 
 
 class Loader:
-    """Loads files into the service's catalog, in a folder of their own."""
+    """Loads files from a folder into the catalog of the service."""
 
     def __init__(self, service: Service, folder: Path) -> None:
         self.service, self.folder = service, folder
@@ -69,7 +69,7 @@ class Loader:
     async def __call__(
         self, *rows: Mapping[str, object], raw: bytes | None = None, partial: bool = False, dry_run: bool = False
     ) -> LoadReport:
-        """Loads the rows, or a file as it is; the service shows the outcome at once."""
+        """Load the rows, or a file as it is, and update the cache of the service."""
         path = self.folder / "catalog.csv"
         path.write_bytes(csv_of(rows) if raw is None else raw)
         report = await catalog.load(
@@ -94,7 +94,7 @@ def make_domain(
     min_length: int = 1,
     bands: tuple[tuple[int, str], ...] = (),
 ) -> CatalogDomain:
-    """A record as the store gives it."""
+    """Return a record as the store does."""
     return CatalogDomain(
         id=ids.new(),
         domain=domain,
@@ -122,5 +122,5 @@ def make_domain(
 
 
 def make_snapshot(*domains: CatalogDomain) -> Snapshot:
-    """A snapshot of these."""
+    """Return a snapshot of the domains."""
     return build({domain.domain: domain for domain in domains if domain.public}, (), 1)

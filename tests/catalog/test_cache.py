@@ -1,4 +1,4 @@
-"""How a process follows the catalog in the database."""
+"""How the cache of a process follows the catalog in the database."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,7 +19,7 @@ A_SECOND = timedelta(seconds=1)
 
 
 class Counted(Database):
-    """The database, which counts how often a connection was asked for; it can be away, or slow."""
+    """The database with a count of requested connections; it can be away or slow."""
 
     asked = 0
     is_away = False
@@ -47,7 +47,7 @@ async def counted(conninfo: str, settings: Settings) -> AsyncIterator[Counted]:
     await database.close()
 
 
-async def test_many_requests_share_one_reading(counted: Counted, load: Loader) -> None:
+async def test_concurrent_requests_share_one_read(counted: Counted, load: Loader) -> None:
     await load({"domain": fresh()})
     cache = CatalogCache(counted, assets=Path())
     found = await asyncio.gather(*(cache.current() for _ in range(50)))
@@ -55,7 +55,7 @@ async def test_many_requests_share_one_reading(counted: Counted, load: Loader) -
     assert counted.asked == 2  # what version, and what is in it
 
 
-async def test_the_version_is_asked_for_once_a_second(counted: Counted) -> None:
+async def test_the_version_is_read_once_a_second(counted: Counted) -> None:
     cache = CatalogCache(counted, assets=Path())
     await cache.current()
     before = counted.asked
@@ -67,7 +67,7 @@ async def test_the_version_is_asked_for_once_a_second(counted: Counted) -> None:
     assert counted.asked == before + 1
 
 
-async def test_a_change_is_followed_by_reading_only_it(counted: Counted, load: Loader) -> None:
+async def test_only_changed_domains_are_read(counted: Counted, load: Loader) -> None:
     domain, other = fresh(), fresh()
     await load({"domain": domain, "title": "Old"}, {"domain": other, "title": "Other"})
     cache = CatalogCache(counted, assets=Path())
@@ -80,7 +80,7 @@ async def test_a_change_is_followed_by_reading_only_it(counted: Counted, load: L
     assert new.version > old.version
 
 
-async def test_a_client_that_goes_away_takes_nobody_with_it(counted: Counted) -> None:
+async def test_a_client_that_disconnects_cancels_no_other_request(counted: Counted) -> None:
     cache = CatalogCache(counted, assets=Path())
     first, second = asyncio.create_task(cache.current()), asyncio.create_task(cache.current())
     await asyncio.sleep(0)
@@ -89,7 +89,7 @@ async def test_a_client_that_goes_away_takes_nobody_with_it(counted: Counted) ->
     assert first.cancelled()
 
 
-async def test_without_the_database_nobody_is_told_what_may_be_stale(counted: Counted) -> None:
+async def test_without_the_database_no_stale_catalog_is_returned(counted: Counted) -> None:
     cache = CatalogCache(counted, assets=Path())
     await cache.current()
     counted.is_away = True
@@ -101,9 +101,7 @@ async def test_without_the_database_nobody_is_told_what_may_be_stale(counted: Co
     assert (await cache.current()).version > 0
 
 
-async def test_an_empty_catalog_is_never_shown_in_place_of_one_that_is_still_read(
-    counted: Counted, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_first_request_waits_for_the_catalog(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("builders.catalog.cache._WAIT_S", 0)
     cache = CatalogCache(counted, assets=Path())
     counted.is_away = True
@@ -116,7 +114,7 @@ async def test_an_empty_catalog_is_never_shown_in_place_of_one_that_is_still_rea
     assert (await first).version > 0
 
 
-async def test_an_older_database_is_read_from_the_start(counted: Counted, load: Loader) -> None:
+async def test_an_older_database_is_read_as_a_whole(counted: Counted, load: Loader) -> None:
     domain = fresh()
     await load({"domain": domain})
     cache = CatalogCache(counted, assets=Path())
@@ -127,7 +125,7 @@ async def test_an_older_database_is_read_from_the_start(counted: Counted, load: 
     assert domain in (await cache.current()).by_domain
 
 
-async def test_a_large_change_is_read_aside_and_the_old_catalog_is_shown_meanwhile(
+async def test_requests_get_the_old_catalog_during_a_large_update(
     counted: Counted, load: Loader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("builders.catalog.cache._WAIT_S", 0.01)

@@ -21,7 +21,7 @@ async def check(client: Client, local_part: str, domain: str) -> dict[str, Any]:
 
 
 async def take(database: Database, person: Person, domain: str, key: str) -> None:
-    """The person holds the name for a day."""
+    """Reserve the name for the person for a day."""
     wanted = AliasName(
         domain=domain,
         key=key,
@@ -73,7 +73,7 @@ async def test_a_free_name_is_available_with_its_price(anyone: Client, load: Loa
         ("p0stmaster", "reserved", None),
     ],
 )
-async def test_a_name_against_the_rules_says_which(
+async def test_an_invalid_name_has_the_broken_rule(
     anyone: Client, load: Loader, local_part: str, reason: str, detail: str | None
 ) -> None:
     domain = fresh()
@@ -84,7 +84,7 @@ async def test_a_name_against_the_rules_says_which(
     assert len(found["alternatives"]) <= 5
 
 
-async def test_a_tag_is_answered_with_the_name_it_belongs_to(anyone: Client, load: Loader) -> None:
+async def test_a_plus_tag_gets_the_name_without_it_as_an_alternative(anyone: Client, load: Loader) -> None:
     domain = fresh()
     await load({"domain": domain})
     found = await check(anyone, "jane+shop", domain)
@@ -111,12 +111,12 @@ async def test_only_names_on_live_domains_are_available(
 
 
 @pytest.mark.parametrize("domain", ["nowhere.example", "localhost", "a b", "\u2603", "x" * 4000, "'; --"])
-async def test_an_unknown_domain_is_an_answer_too(anyone: Client, domain: str) -> None:
+async def test_an_unknown_domain_is_200_with_a_reason(anyone: Client, domain: str) -> None:
     found = await check(anyone, "jane", domain)
     assert (found["available"], found["reason"], found["price"]) == (False, "domain_unknown", None)
 
 
-async def test_a_taken_name_is_not_available_and_nobody_says_whose_it_is(
+async def test_a_reserved_name_is_not_available_and_its_holder_is_not_disclosed(
     anyone: Client, alice: Person, database: Database, load: Loader
 ) -> None:
     domain = fresh()
@@ -136,7 +136,7 @@ async def test_a_taken_name_is_not_available_and_nobody_says_whose_it_is(
     assert all(address.startswith("jane.doe@") for address in elsewhere)
 
 
-async def test_the_owner_sees_the_same_as_anybody(
+async def test_the_holder_gets_the_same_response_as_others(
     alice: Person, bob: Person, database: Database, load: Loader
 ) -> None:
     domain = fresh()
@@ -145,7 +145,7 @@ async def test_the_owner_sees_the_same_as_anybody(
     assert (await check(alice, "jane", domain))["reason"] == (await check(bob, "jane", domain))["reason"] == "held"
 
 
-async def test_a_look_alike_of_a_taken_name_is_confusable(
+async def test_a_name_with_the_skeleton_of_a_reserved_one_is_confusable(
     anyone: Client, alice: Person, database: Database, load: Loader
 ) -> None:
     domain = fresh()
@@ -154,7 +154,7 @@ async def test_a_look_alike_of_a_taken_name_is_confusable(
     assert (await check(anyone, "1o1a", domain))["reason"] == "confusable"
 
 
-async def test_a_name_is_free_again_when_its_hold_ends(
+async def test_a_name_is_available_when_its_reservation_ends(
     anyone: Client, alice: Person, database: Database, load: Loader
 ) -> None:
     domain = fresh()
@@ -173,7 +173,7 @@ async def test_an_idn_is_checked_in_either_form(anyone: Client, load: Loader) ->
     assert (await check(anyone, "jane", found["domain"]))["address"] == found["address"]
 
 
-async def test_a_premium_word_costs_what_the_shortest_names_do(anyone: Client, load: Loader) -> None:
+async def test_a_premium_word_costs_as_much_as_the_shortest_names(anyone: Client, load: Loader) -> None:
     domain = fresh()
     await load({"domain": domain, "price_amount": "24", "short_name_prices": "2:99"})
     assert (await check(anyone, "coffee", domain))["price"]["amount"] == "99.00"
@@ -193,6 +193,6 @@ async def test_an_empty_or_missing_parameter_is_422(anyone: Client, params: dict
     assert (await anyone.get(PATH, params=params)).status_code == 422
 
 
-async def test_a_check_is_never_kept(anyone: Client) -> None:
+async def test_a_check_is_never_cached(anyone: Client) -> None:
     answer = await anyone.get(PATH, params={"local_part": "jane", "domain": "nowhere.example"})
     assert "no-store" in answer.headers["cache-control"]

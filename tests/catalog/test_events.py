@@ -1,4 +1,4 @@
-"""POST /v1/catalog/events: what visitors do, counted once."""
+"""POST /v1/catalog/events: each event counts once."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ Rows = Callable[[], Awaitable[list[Row]]]
 
 @pytest.fixture
 async def domain(load: Loader) -> str:
-    """A domain of the test's own."""
+    """Return a domain of this test alone."""
     name = fresh("funnel")
     await load({"domain": name})
     return name
@@ -31,7 +31,7 @@ async def domain(load: Loader) -> str:
 
 @pytest.fixture
 def rows(conn: Conn, domain: str) -> Rows:
-    """What was written of the domain."""
+    """Return a reader of the stored events of the domain."""
 
     async def rows() -> list[Row]:
         cursor = await conn.execute("SELECT * FROM catalog_events WHERE domain = %s ORDER BY id", [domain])
@@ -45,8 +45,8 @@ def own_id() -> str:
     return ids.new().hex
 
 
-async def test_an_event_is_written_with_what_may_be_kept(anyone: Client, domain: str, rows: Rows) -> None:
-    told = {
+async def test_an_event_is_stored_without_private_data(anyone: Client, domain: str, rows: Rows) -> None:
+    event = {
         "kind": "claim",
         "domain": domain.upper(),
         "local_part": "jane.doe",
@@ -54,10 +54,10 @@ async def test_an_event_is_written_with_what_may_be_kept(anyone: Client, domain:
         "category": "travel",
         "session_id": "s" * 16,
         "referrer": "https://News.example:8443/item?secret=1#x",
-        "utm": {"source": "letter", "campaign": "spring"},
+        "utm": {"source": "newsletter", "campaign": "spring"},
         "metadata": {"variant": "b"},
     }
-    answer = await anyone.post(PATH, json=told, headers=BROWSER)
+    answer = await anyone.post(PATH, json=event, headers=BROWSER)
 
     assert answer.status_code == 200
     [row] = await rows()
@@ -70,8 +70,8 @@ async def test_an_event_is_written_with_what_may_be_kept(anyone: Client, domain:
     }
     assert "set-cookie" not in answer.headers
     kept = {name: row[name] for name in ("kind", "domain", "local_part", "result", "category", "session_id")}
-    assert kept == {name: told[name] for name in kept} | {"domain": domain}
-    assert (row["referrer"], row["utm"], row["metadata"]) == ("news.example", told["utm"], told["metadata"])
+    assert kept == {name: event[name] for name in kept} | {"domain": domain}
+    assert (row["referrer"], row["utm"], row["metadata"]) == ("news.example", event["utm"], event["metadata"])
     assert (row["is_machine"], row["agent"], str(row["network"])) == (False, "browser", "127.0.0.0/24")
     assert row["occurred_at"] == row["created_at"]
 
@@ -84,7 +84,7 @@ async def test_a_beacon_of_plain_text_is_json(anyone: Client, domain: str, rows:
     assert len(await rows()) == 4
 
 
-async def test_a_form_is_not(anyone: Client, domain: str) -> None:
+async def test_a_form_is_refused(anyone: Client, domain: str) -> None:
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     answer = await anyone.post(PATH, content=json.dumps({"kind": "view", "domain": domain}), headers=headers)
     assert answer.status_code == 422
@@ -96,8 +96,8 @@ async def test_plain_text_is_json_nowhere_else(alice: Client) -> None:
 
 
 async def test_a_beacon_repeated_five_times_counts_once(anyone: Client, domain: str, rows: Rows) -> None:
-    told = {"kind": "view", "domain": domain, "event_id": own_id()}
-    answers = [(await anyone.post(PATH, json=told)).json() for _ in range(5)]
+    event = {"kind": "view", "domain": domain, "event_id": own_id()}
+    answers = [(await anyone.post(PATH, json=event)).json() for _ in range(5)]
 
     [row] = await rows()
     assert [each["duplicate"] for each in answers] == [False] + [True] * 4
@@ -105,10 +105,10 @@ async def test_a_beacon_repeated_five_times_counts_once(anyone: Client, domain: 
     assert all(each["accepted"] for each in answers)
 
 
-async def test_so_does_one_repeated_at_once(anyone: Client, domain: str, rows: Rows) -> None:
-    told = {"kind": "view", "domain": domain, "event_id": own_id()}
-    batch = {"events": [told] * 5}
-    single = [anyone.post(PATH, json=told) for _ in range(20)]
+async def test_concurrent_repeats_of_a_beacon_count_once(anyone: Client, domain: str, rows: Rows) -> None:
+    event = {"kind": "view", "domain": domain, "event_id": own_id()}
+    batch = {"events": [event] * 5}
+    single = [anyone.post(PATH, json=event) for _ in range(20)]
     answers = await asyncio.gather(*single, anyone.post(PATH, json=batch))
 
     [row] = await rows()
@@ -121,26 +121,26 @@ async def test_without_an_id_a_step_of_a_session_counts_once_a_minute(
     anyone: Client, domain: str, rows: Rows
 ) -> None:
     now = clock.now().replace(second=5)
-    told = {"kind": "check", "domain": domain, "local_part": "ada", "session_id": own_id()}
+    event = {"kind": "check", "domain": domain, "local_part": "ada", "session_id": own_id()}
 
-    async def tell(**other: object) -> bool:
-        answer = await anyone.post(PATH, json={**told, "occurred_at": now.isoformat(), **other})
+    async def send(**other: object) -> bool:
+        answer = await anyone.post(PATH, json={**event, "occurred_at": now.isoformat(), **other})
         return bool(answer.json()["duplicate"])
 
-    assert [await tell() for _ in range(3)] == [False, True, True]
-    assert not await tell(local_part="bob")
-    assert not await tell(session_id=own_id())
-    assert not await tell(occurred_at=(now - timedelta(minutes=1)).isoformat())
+    assert [await send() for _ in range(3)] == [False, True, True]
+    assert not await send(local_part="bob")
+    assert not await send(session_id=own_id())
+    assert not await send(occurred_at=(now - timedelta(minutes=1)).isoformat())
     assert len(await rows()) == 4
 
 
-async def test_what_nothing_tells_apart_counts_each_time(anyone: Client, domain: str, rows: Rows) -> None:
+async def test_events_without_ids_count_each_time(anyone: Client, domain: str, rows: Rows) -> None:
     for _ in range(3):
         await anyone.post(PATH, json={"kind": "view", "domain": domain})
     assert len(await rows()) == 3
 
 
-async def test_of_a_batch_each_event_has_its_own_answer(anyone: Client, domain: str, rows: Rows) -> None:
+async def test_each_event_of_a_batch_has_its_own_result(anyone: Client, domain: str, rows: Rows) -> None:
     repeated = own_id()
     answer = await anyone.post(
         PATH,
@@ -158,12 +158,12 @@ async def test_of_a_batch_each_event_has_its_own_answer(anyone: Client, domain: 
         },
     )
     assert answer.status_code == 200
-    told = answer.json()
-    assert (told["id"], told["accepted"], told["duplicate"]) == (None, False, False)
+    reply = answer.json()
+    assert (reply["id"], reply["accepted"], reply["duplicate"]) == (None, False, False)
     accepted = [True, False, False, True, False, False, False, True]
-    assert [each["accepted"] for each in told["results"]] == accepted
-    assert [at for at, each in enumerate(told["results"]) if each["duplicate"]] == [3]
-    errors = [each["error"] and (each["error"]["field"], each["error"]["code"]) for each in told["results"]]
+    assert [each["accepted"] for each in reply["results"]] == accepted
+    assert [at for at, each in enumerate(reply["results"]) if each["duplicate"]] == [3]
+    errors = [each["error"] and (each["error"]["field"], each["error"]["code"]) for each in reply["results"]]
     assert errors == [
         None,
         ("kind", "enum"),
@@ -177,7 +177,7 @@ async def test_of_a_batch_each_event_has_its_own_answer(anyone: Client, domain: 
     assert len(await rows()) == 1
 
 
-async def test_fifty_are_a_batch_and_more_are_not(anyone: Client, domain: str, rows: Rows) -> None:
+async def test_a_batch_has_up_to_fifty_events(anyone: Client, domain: str, rows: Rows) -> None:
     event = {"kind": "view", "domain": domain}
     assert (await anyone.post(PATH, json={"events": [event] * 50})).status_code == 200
     assert len(await rows()) == 50
@@ -200,7 +200,7 @@ async def test_fifty_are_a_batch_and_more_are_not(anyone: Client, domain: str, r
         ({"kind": "order"}, "kind", "enum"),
     ],
 )
-async def test_a_single_event_is_refused_at_its_field(
+async def test_the_error_of_a_single_event_is_at_its_field(
     anyone: Client, event: dict[str, object], field: str, code: str
 ) -> None:
     answer = await anyone.post(PATH, json=event)
@@ -218,7 +218,7 @@ async def test_unknown_members_are_named(anyone: Client) -> None:
 @pytest.mark.parametrize(
     ("said", "kept"), [(timedelta(days=-30), timedelta(days=-1)), (timedelta(days=2), timedelta(minutes=5))]
 )
-async def test_a_clock_that_is_far_off_is_not_believed(
+async def test_the_time_of_an_event_is_limited(
     anyone: Client, domain: str, rows: Rows, said: timedelta, kept: timedelta
 ) -> None:
     await anyone.post(
@@ -228,7 +228,7 @@ async def test_a_clock_that_is_far_off_is_not_believed(
     assert row["occurred_at"] - row["created_at"] == kept
 
 
-async def test_a_machine_is_flagged(anyone: Client, domain: str, rows: Rows) -> None:
+async def test_an_event_of_a_machine_is_marked(anyone: Client, domain: str, rows: Rows) -> None:
     for agent in ("Googlebot/2.1", "curl/8.5.0", ""):
         await anyone.post(PATH, json={"kind": "view", "domain": domain}, headers={"User-Agent": agent})
     assert [row["is_machine"] for row in await rows()] == [True] * 3
@@ -259,6 +259,6 @@ async def test_a_single_event_has_8_kb_and_a_batch_64(anyone: Client, domain: st
         max_leaves=12,
     )
 )
-async def test_whatever_comes_is_taken_or_refused(anyone: Client, body: object) -> None:
+async def test_any_json_is_accepted_or_422(anyone: Client, body: object) -> None:
     answer = await anyone.post(PATH, content=json.dumps(body), headers={"Content-Type": "text/plain"})
     assert answer.status_code in {200, 422}

@@ -1,4 +1,4 @@
-"""Daily sums of the funnel, and what becomes of them: the operator's report, and how popular a domain is shown."""
+"""Daily sums of the funnel, the operator's report of them, and the popularity of domains."""
 
 import asyncio
 import itertools
@@ -17,8 +17,8 @@ from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from tests.cast import Client
-from tests.catalog.crowd import fill
 from tests.catalog.make import Loader, catch_up, fresh
+from tests.catalog.many_events import fill
 from tests.catalog.test_events import BROWSER, PATH, own_id
 
 MANY = 100_000  # a million in soak/public_endpoints.py
@@ -26,7 +26,7 @@ MANY = 100_000  # a million in soak/public_endpoints.py
 
 @pytest.fixture(autouse=True)
 async def _empty(conn: Conn) -> None:
-    """What other tests told of is not counted here."""
+    """Delete the events of other tests."""
     await conn.execute("TRUNCATE catalog_events, catalog_event_keys, catalog_daily")
 
 
@@ -37,7 +37,7 @@ async def domain(load: Loader) -> str:
     return name
 
 
-async def tell(client: Client, domain: str | None, kind: str = "view", **more: object) -> None:
+async def send(client: Client, domain: str | None, kind: str = "view", **more: object) -> None:
     event = {"kind": kind, "domain": domain, "session_id": own_id(), **more}
     answer = await client.post(PATH, json=event, headers=BROWSER)
     assert answer.status_code == 200
@@ -55,13 +55,13 @@ def today() -> date:
 
 
 def bounds() -> dict[str, Any]:
-    """Of today, as the sums of it are asked for."""
+    """Return the bounds of today for a roll-up."""
     start = datetime.combine(today(), datetime.min.time(), UTC)
     return {"start": start, "end": start + timedelta(days=1), "late": timedelta(days=1), "early": timedelta()}
 
 
 async def somebody_waits(conn: Conn) -> None:
-    """Until somebody waits for a lock."""
+    """Wait until a transaction waits for a lock."""
     for _ in itertools.count():
         cursor = await conn.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
         if await cursor.fetchone() != (0,):
@@ -73,12 +73,12 @@ async def test_events_are_summed_up_by_day_domain_and_step(
     anyone: Client, domain: str, database: Database, conn: Conn
 ) -> None:
     session = own_id()
-    await tell(anyone, domain, session_id=session, event_id=own_id())
-    await tell(anyone, domain, session_id=session, event_id=own_id())
-    await tell(anyone, domain)
-    await tell(anyone, None)
-    await tell(anyone, domain, "check", local_part="ada", result="available")
-    await tell(anyone, domain, "claim", local_part="ada", result="completed")
+    await send(anyone, domain, session_id=session, event_id=own_id())
+    await send(anyone, domain, session_id=session, event_id=own_id())
+    await send(anyone, domain)
+    await send(anyone, None)
+    await send(anyone, domain, "check", local_part="ada", result="available")
+    await send(anyone, domain, "claim", local_part="ada", result="completed")
     await anyone.post(PATH, json={"kind": "view", "domain": domain}, headers={"User-Agent": "Googlebot/2.1"})
 
     for _ in range(2):  # as often as one likes
@@ -95,13 +95,13 @@ async def test_events_are_summed_up_by_day_domain_and_step(
     )
 
 
-async def test_what_is_heard_of_late_counts_on_its_own_day(
+async def test_a_late_event_counts_on_its_own_day(
     anyone: Client, domain: str, database: Database, conn: Conn
 ) -> None:
     noon = datetime(2031, 5, 10, 12, tzinfo=UTC)
     clock.move(noon - clock.now())
-    await tell(anyone, domain)
-    await tell(anyone, domain, occurred_at=(noon - timedelta(hours=13)).isoformat())
+    await send(anyone, domain)
+    await send(anyone, domain, occurred_at=(noon - timedelta(hours=13)).isoformat())
     await catalog.roll_up(database)
     assert [(day, people) for day, _, _, _, people, _, _ in await sums(conn)] == [
         (date(2031, 5, 9), 1),
@@ -109,7 +109,7 @@ async def test_what_is_heard_of_late_counts_on_its_own_day(
     ]
 
     clock.move(timedelta(hours=23))  # the next day, 11:00
-    await tell(anyone, domain, occurred_at=(clock.now() - timedelta(hours=12)).isoformat())
+    await send(anyone, domain, occurred_at=(clock.now() - timedelta(hours=12)).isoformat())
     await catalog.roll_up(database)
     assert [(day, people) for day, _, _, _, people, _, _ in await sums(conn)] == [
         (date(2031, 5, 9), 1),
@@ -118,7 +118,7 @@ async def test_what_is_heard_of_late_counts_on_its_own_day(
 
 
 async def test_sums_outlive_the_events(anyone: Client, domain: str, database: Database, conn: Conn) -> None:
-    await tell(anyone, domain)
+    await send(anyone, domain)
     await catalog.roll_up(database)
     await conn.execute("TRUNCATE catalog_events")
     clock.move(timedelta(days=5))
@@ -128,33 +128,35 @@ async def test_sums_outlive_the_events(anyone: Client, domain: str, database: Da
     assert await catalog.report_funnel(conn, days=2) == []
 
 
-async def test_days_on_which_nothing_was_summed_up_are_made_up_for(
+async def test_days_without_a_roll_up_are_summed_up_later(
     anyone: Client, domain: str, database: Database, conn: Conn
 ) -> None:
-    await tell(anyone, domain)
+    await send(anyone, domain)
     await catalog.roll_up(database)
-    await tell(anyone, domain)
+    await send(anyone, domain)
     clock.move(timedelta(days=1))
-    await tell(anyone, domain)
+    await send(anyone, domain)
     clock.move(timedelta(days=6))
     await catalog.roll_up(database)
     assert [people for _, _, _, _, people, _, _ in await sums(conn)] == [2, 1]
 
 
-async def test_who_waits_to_sum_up_looks_when_it_is_his_turn(
+async def test_a_roll_up_that_waits_for_another_reads_events_after_it(
     anyone: Client, domain: str, database: Database, conn: Conn
 ) -> None:
-    await tell(anyone, domain)
+    await send(anyone, domain)
     async with database.transaction() as slow:
         await store.roll_up(slow, day=today(), **bounds())
         fast = asyncio.create_task(catalog.roll_up(database))
         await somebody_waits(conn)
-        await tell(anyone, domain)
+        await send(anyone, domain)
     await fast
     assert [people for _, _, _, _, people, _, _ in await sums(conn)] == [2]
 
 
-async def test_a_hundred_thousand_are_summed_up_at_once(domain: str, database: Database, conn: Conn) -> None:
+async def test_a_hundred_thousand_events_are_summed_up_in_one_roll_up(
+    domain: str, database: Database, conn: Conn
+) -> None:
     at = datetime.combine(today(), datetime.min.time(), UTC) + timedelta(hours=23)
     clock.move(at - clock.now())
     await fill(conn, until=at, domains=[domain], count=MANY)
@@ -164,7 +166,7 @@ async def test_a_hundred_thousand_are_summed_up_at_once(domain: str, database: D
 
 
 class TestPopularity:
-    """What anybody may see of it: low, medium or high."""
+    """The public popularity: low, medium or high."""
 
     async def shown(self, client: Client, domain: str) -> tuple[str, str]:
         answer = await client.get(f"/v1/catalog/domains/{domain}")
@@ -177,7 +179,7 @@ class TestPopularity:
         await queue.run_pending(database, settings)
         await catch_up(service.api.state.catalog)
 
-    async def test_it_follows_what_people_do(
+    async def test_popularity_follows_the_visitors(
         self, anyone: Client, load: Loader, service: Service, database: Database, settings: Settings, conn: Conn
     ) -> None:
         domains = [fresh("popular") for _ in range(10)]
@@ -201,11 +203,11 @@ class TestPopularity:
     async def test_a_few_visitors_make_nothing_popular(
         self, anyone: Client, domain: str, service: Service, database: Database, settings: Settings
     ) -> None:
-        await tell(anyone, domain, "check", local_part="ada")
+        await send(anyone, domain, "check", local_part="ada")
         await self.rank(service, database, settings)
         assert (await self.shown(anyone, domain))[0] == "low"
 
-    async def test_loading_the_catalog_leaves_it_alone(
+    async def test_a_load_does_not_change_the_popularity(
         self, anyone: Client, load: Loader, service: Service, database: Database, settings: Settings, conn: Conn
     ) -> None:
         domain = fresh("popular")
@@ -216,21 +218,21 @@ class TestPopularity:
         assert (await self.shown(anyone, domain))[0] == "high"
 
 
-async def test_by_what_repeats_are_known_is_forgotten_after_a_week(
+async def test_deduplication_keys_expire_after_a_week(
     anyone: Client, domain: str, database: Database, conn: Conn, settings: Settings
 ) -> None:
-    await tell(anyone, domain, event_id=own_id())
+    await send(anyone, domain, event_id=own_id())
     clock.move(timedelta(days=8))
-    await tell(anyone, domain, event_id=own_id())
+    await send(anyone, domain, event_id=own_id())
     async with database.transaction() as deferring:
         await queue.defer(deferring, catalog_jobs.rank_popularity, timestamp=0)
     await queue.run_pending(database, settings)
     assert await (await conn.execute("SELECT count(*) FROM catalog_event_keys")).fetchone() == (1,)
 
 
-async def test_a_month_that_nobody_made_fails_no_write(anyone: Client, domain: str, conn: Conn) -> None:
+async def test_events_of_a_month_without_a_partition_are_written(anyone: Client, domain: str, conn: Conn) -> None:
     clock.move(timedelta(days=400))
-    await tell(anyone, domain)
+    await send(anyone, domain)
     found = await conn.execute("SELECT count(*) FROM ONLY catalog_events_default WHERE domain = %s", [domain])
     assert await found.fetchone() == (1,)
     assert partitions._tables["catalog_events"].setting == "tracking_days"

@@ -13,7 +13,7 @@ from tests.catalog.test_images import picture
 
 @pytest.fixture
 async def plain(service: Service) -> AsyncIterator[httpx.AsyncClient]:
-    """A client that also takes what the document has no row for: HEAD, and 206 beside the one success."""
+    """Return a client without a check of the document, which has neither HEAD nor 206."""
     transport = httpx.ASGITransport(app=service)
     async with httpx.AsyncClient(transport=transport, base_url="http://builders.test") as client:
         yield client
@@ -29,7 +29,7 @@ async def url(load: Loader, anyone: Client) -> str:
     return found
 
 
-async def test_an_image_may_be_kept_for_ever_and_cannot_act(anyone: Client, url: str) -> None:
+async def test_an_image_is_cacheable_without_limit_and_cannot_run_scripts(anyone: Client, url: str) -> None:
     answer = await anyone.get(url)
     assert answer.content == picture()
     assert answer.headers["content-type"] == "image/png"
@@ -48,7 +48,7 @@ async def test_head_answers_the_same_without_the_image(plain: httpx.AsyncClient,
 
 
 @pytest.mark.parametrize("given", ["{etag}", "W/{etag}", '"other", {etag}', "*"])
-async def test_what_a_client_has_is_not_sent_again(plain: httpx.AsyncClient, url: str, given: str) -> None:
+async def test_the_current_etag_gives_304(plain: httpx.AsyncClient, url: str, given: str) -> None:
     etag = (await plain.get(url)).headers["etag"]
     for ask in (plain.get, plain.head):
         answer = await ask(url, headers={"If-None-Match": given.format(etag=etag)})
@@ -67,7 +67,9 @@ async def test_what_a_client_has_is_not_sent_again(plain: httpx.AsyncClient, url
         ("bytes=3-99999999", slice(3, None)),
     ],
 )
-async def test_a_range_is_sent_alone(plain: httpx.AsyncClient, url: str, wanted: str, part: slice) -> None:
+async def test_a_range_gives_206_with_only_its_bytes(
+    plain: httpx.AsyncClient, url: str, wanted: str, part: slice
+) -> None:
     answer = await plain.get(url, headers={"Range": wanted})
     content = picture()
     start, stop, _ = part.indices(len(content))
@@ -80,21 +82,19 @@ async def test_a_range_is_sent_alone(plain: httpx.AsyncClient, url: str, wanted:
 @pytest.mark.parametrize(
     "wanted", ["bytes=5-2", "bytes=-", "bytes=a-b", "items=0-1", "bytes=0-1,4-5", "bytes", f"bytes={'9' * 5000}-"]
 )
-async def test_a_range_that_is_not_understood_is_passed_over(
-    plain: httpx.AsyncClient, url: str, wanted: str
-) -> None:
+async def test_a_malformed_range_is_ignored(plain: httpx.AsyncClient, url: str, wanted: str) -> None:
     answer = await plain.get(url, headers={"Range": wanted})
     assert (answer.status_code, answer.content) == (200, picture())
 
 
 @pytest.mark.parametrize("wanted", ["bytes=999999-", "bytes=-0", "bytes=999999-9999999"])
-async def test_a_range_behind_the_end_is_416(anyone: Client, url: str, wanted: str) -> None:
+async def test_a_range_after_the_end_is_416(anyone: Client, url: str, wanted: str) -> None:
     answer = await anyone.get(url, headers={"Range": wanted})
     assert (answer.status_code, answer.json()["code"]) == (416, "range_not_satisfiable")
     assert answer.headers["content-range"] == f"bytes */{len(picture())}"
 
 
-async def test_a_range_of_another_version_is_the_whole(plain: httpx.AsyncClient, url: str) -> None:
+async def test_if_range_with_another_etag_gives_the_whole_image(plain: httpx.AsyncClient, url: str) -> None:
     etag = (await plain.get(url)).headers["etag"]
     for given, status in [(etag, 206), ('"other"', 200), (f"W/{etag}", 200)]:
         answer = await plain.get(url, headers={"Range": "bytes=0-3", "If-Range": given})
@@ -120,7 +120,7 @@ async def test_a_range_of_another_version_is_the_whole(plain: httpx.AsyncClient,
         "\u202e",
     ],
 )
-async def test_no_other_name_leads_anywhere(plain: httpx.AsyncClient, name: str) -> None:
+async def test_a_name_that_is_no_asset_is_404(plain: httpx.AsyncClient, name: str) -> None:
     assert (await plain.get(f"/v1/catalog/assets/{name}")).status_code == 404
     assert (await plain.head(f"/v1/catalog/assets/{name}")).status_code in {404, 405}
 

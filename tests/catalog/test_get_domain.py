@@ -25,7 +25,7 @@ FULL = {
 }
 
 
-async def test_shows_all_of_a_domain(anyone: Client, load: Loader) -> None:
+async def test_returns_all_fields_of_a_domain(anyone: Client, load: Loader) -> None:
     domain = fresh()
     await load({"domain": domain, **FULL})
     shown = (await anyone.get(f"{PATH}/{domain}")).json()
@@ -66,13 +66,13 @@ async def test_an_idn_is_read_by_either_form(anyone: Client, load: Loader) -> No
 
 
 @pytest.mark.parametrize("name", ["nowhere.example", "example", "-", "a_b.example", "..%2Fetc", "%20", "x" * 3000])
-async def test_what_is_not_in_the_catalog_is_404(anyone: Client, name: str) -> None:
+async def test_a_domain_outside_the_catalog_is_404(anyone: Client, name: str) -> None:
     answer = await anyone.get(f"{PATH}/{name}")
     assert answer.status_code == 404
     assert answer.json()["code"] in {"domain_not_found", "not_found"}
 
 
-async def test_what_a_client_has_is_not_sent_again_until_the_domain_changes(anyone: Client, load: Loader) -> None:
+async def test_the_current_etag_gives_304_until_the_domain_changes(anyone: Client, load: Loader) -> None:
     domain = fresh()
     await load({"domain": domain, "title": "Old"})
     etag = (await anyone.get(f"{PATH}/{domain}")).headers["etag"]

@@ -1,4 +1,4 @@
-"""Images before they are taken: what they are, how large, and where they may lie."""
+"""Validation of images: format, size and path."""
 
 import hashlib
 import io
@@ -24,7 +24,7 @@ def picture(image_format: str = "PNG", size: tuple[int, int] = (16, 12)) -> byte
 
 
 def png_of_size(width: int, height: int) -> bytes:
-    """A PNG of a few bytes that says to be of any size."""
+    """Return a PNG of a few bytes that declares any size."""
     chunks = [(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)), (b"IDAT", zlib.compress(b""))]
     body = b"".join(
         struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
@@ -40,7 +40,7 @@ def refusal(folder: Path, name: str) -> str:
 
 
 @pytest.mark.parametrize("extension", FORMATS)
-def test_every_format_of_the_list_is_taken_and_named_by_its_content(tmp_path: Path, extension: str) -> None:
+def test_each_format_is_accepted_and_named_by_the_hash_of_its_content(tmp_path: Path, extension: str) -> None:
     content = picture(FORMATS[extension])
     (tmp_path / f"Logo.{extension.upper()}").write_bytes(content)
     found = images.find(tmp_path, f"Logo.{extension.upper()}")
@@ -57,20 +57,20 @@ def test_an_image_in_a_folder_below_is_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["gone.png", "no/gone.png", "a\0b.png", f"{'x' * 300}.png", "\ud800.png", "dir.png"]
 )
-def test_what_is_not_there_is_missing(tmp_path: Path, name: str) -> None:
+def test_a_path_without_a_file_is_missing(tmp_path: Path, name: str) -> None:
     (tmp_path / "dir.png").mkdir()
     with pytest.raises(ImageMissing):
         images.find(tmp_path, name)
 
 
-def test_links_in_a_circle_are_missing(tmp_path: Path) -> None:
+def test_a_loop_of_links_is_missing(tmp_path: Path) -> None:
     (tmp_path / "a.png").symlink_to(tmp_path / "a.png")
     with pytest.raises(ImageMissing):
         images.find(tmp_path, "a.png")
 
 
 @pytest.mark.parametrize("name", ["../secret.png", "{folder}/secret.png", "link.png", "x/../../secret.png"])
-def test_no_path_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
+def test_a_path_outside_the_folder_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "secret.png").write_bytes(picture())
     folder = tmp_path / "catalog"
     (folder / "x").mkdir(parents=True)
@@ -91,13 +91,13 @@ def test_no_path_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
         ("a.png", b""),
     ],
 )
-def test_the_content_must_be_what_the_name_says(tmp_path: Path, name: str, content: bytes) -> None:
+def test_the_content_must_have_the_format_of_the_name(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
     assert refusal(tmp_path, name) in {"image_type", "image_broken"}
 
 
 @pytest.mark.parametrize(("width", "height"), [(4097, 1), (1, 4097), (60_000, 60_000), (2_000_000_000, 2)])
-def test_a_picture_that_unpacks_to_too_much_is_refused(tmp_path: Path, width: int, height: int) -> None:
+def test_a_decompression_bomb_is_refused(tmp_path: Path, width: int, height: int) -> None:
     (tmp_path / "bomb.png").write_bytes(png_of_size(width, height))
     assert refusal(tmp_path, "bomb.png") in {"image_too_large", "image_broken"}
 
@@ -108,7 +108,7 @@ def test_too_many_bytes_are_refused(tmp_path: Path) -> None:
 
 
 @given(st.sampled_from(sorted(FORMATS)), st.data())
-def test_a_damaged_image_is_taken_or_refused_and_never_breaks(
+def test_a_damaged_image_is_accepted_or_refused_without_an_error(
     tmp_path_factory: pytest.TempPathFactory, extension: str, data: st.DataObject
 ) -> None:
     folder = tmp_path_factory.getbasetemp()
@@ -121,7 +121,7 @@ def test_a_damaged_image_is_taken_or_refused_and_never_breaks(
         assert images.find(folder, f"damaged.{extension}").width <= images.MAX_SIDE
 
 
-def test_storing_is_whole_and_leaves_no_drafts(tmp_path: Path) -> None:
+def test_an_image_is_stored_atomically_and_once(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(picture())
     found = images.find(tmp_path, "a.png")
     assets = tmp_path / "assets"
@@ -131,7 +131,7 @@ def test_storing_is_whole_and_leaves_no_drafts(tmp_path: Path) -> None:
     assert (assets / found.filename).read_bytes() == picture()
 
 
-def test_an_image_that_changed_in_the_meantime_is_not_stored(tmp_path: Path) -> None:
+def test_an_image_that_changed_since_its_validation_is_not_stored(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(picture())
     found = images.find(tmp_path, "a.png")
     (tmp_path / "a.png").write_bytes(picture(size=(17, 12)))

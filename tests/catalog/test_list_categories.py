@@ -12,7 +12,7 @@ async def counts(client: Client) -> dict[str, int]:
     return {item["slug"]: item["domain_count"] for item in (await client.get(PATH)).json()["items"]}
 
 
-async def test_lists_the_sixteen_in_the_order_to_show_them(anyone: Client) -> None:
+async def test_lists_the_sixteen_categories_in_display_order(anyone: Client) -> None:
     items = (await anyone.get(PATH)).json()["items"]
     assert [item["slug"] for item in items] == SLUGS.split()
     assert [item["position"] for item in items] == list(range(1, 17))
@@ -33,6 +33,6 @@ async def test_counts_public_domains(anyone: Client, load: Loader) -> None:
     assert (await counts(anyone))["nature"] == before["nature"] + 1
 
 
-async def test_what_a_client_has_is_not_sent_again(anyone: Client) -> None:
+async def test_the_current_etag_gives_304(anyone: Client) -> None:
     first = await anyone.get(PATH)
     assert (await anyone.get(PATH, headers={"If-None-Match": first.headers["etag"]})).status_code == 304

@@ -7,7 +7,7 @@ PATH = "/v1/catalog/domains"
 
 
 async def walk(client: Client, **params: str) -> list[str]:
-    """The domains of all pages, in their order."""
+    """Return the domains of all pages, in order."""
     found: list[str] = []
     cursor = None
     while True:
@@ -30,7 +30,9 @@ async def test_lists_by_rank_then_by_name(anyone: Client, load: Loader) -> None:
     assert await walk(anyone, q=word, limit="1") == expected
 
 
-async def test_beginnings_come_before_parts_whatever_the_rank(anyone: Client, load: Loader) -> None:
+async def test_domains_that_begin_with_the_query_come_first_whatever_their_rank(
+    anyone: Client, load: Loader
+) -> None:
     word = fresh("word").partition(".")[0]
     await load(
         {"domain": f"x-{word}.example", "rank": 99, "title": "", "tags": ""},
@@ -43,7 +45,7 @@ async def test_beginnings_come_before_parts_whatever_the_rank(anyone: Client, lo
     assert len(found) == 4
 
 
-async def test_a_category_holds_only_its_own(anyone: Client, load: Loader) -> None:
+async def test_a_category_lists_only_its_own_domains(anyone: Client, load: Loader) -> None:
     music, food = fresh(), fresh()
     await load({"domain": music, "categories": "music|fun"}, {"domain": food, "categories": "food"})
     found = await walk(anyone, category="music")
@@ -82,7 +84,7 @@ async def test_a_cursor_of_another_search_is_422(anyone: Client, load: Loader) -
         assert (await anyone.get(PATH, params=params)).status_code == 422
 
 
-async def test_what_a_client_has_is_not_sent_again_until_the_catalog_changes(anyone: Client, load: Loader) -> None:
+async def test_the_current_etag_gives_304_until_the_catalog_changes(anyone: Client, load: Loader) -> None:
     await load({"domain": fresh()})
     first = await anyone.get(PATH)
     assert first.headers["cache-control"] == "public, max-age=60"
@@ -97,5 +99,5 @@ async def test_what_a_client_has_is_not_sent_again_until_the_catalog_changes(any
 @pytest.mark.parametrize(
     "q", ["", " ", "%", "_", "\\", "'; DROP TABLE catalog_domains", "\t\r\n", "ü" * 500, "\U0001f600"]
 )
-async def test_any_text_can_be_searched(anyone: Client, q: str) -> None:
+async def test_any_query_is_accepted(anyone: Client, q: str) -> None:
     assert (await anyone.get(PATH, params={"q": q})).status_code == 200

@@ -1,4 +1,4 @@
-"""Loading a catalog file: what the report says and what the service shows afterwards."""
+"""The load of a catalog file: its report, and the public catalog afterwards."""
 
 import asyncio
 from pathlib import Path
@@ -20,7 +20,7 @@ def counts(report: LoadReport) -> tuple[int, int, int, int]:
     return report.created, report.updated, report.unchanged, len(report.errors)
 
 
-async def test_a_new_domain_is_shown(anyone: Client, load: Loader) -> None:
+async def test_a_new_domain_is_public_at_once(anyone: Client, load: Loader) -> None:
     domain = fresh()
     report = await load({"domain": domain, "title": "Harbour", "price_amount": "24"})
     assert counts(report) == (1, 0, 0, 0)
@@ -39,7 +39,7 @@ async def test_loading_again_changes_nothing(anyone: Client, load: Loader) -> No
     assert (await anyone.get(DOMAINS)).headers["etag"] == before.headers["etag"]
 
 
-async def test_only_what_differs_is_touched(anyone: Client, load: Loader) -> None:
+async def test_only_changed_domains_are_written(anyone: Client, load: Loader) -> None:
     same, other = fresh(), fresh()
     await load({"domain": same, "title": "S"}, {"domain": other, "title": "O"})
     before = (await anyone.get(f"{DOMAINS}/{same}")).json()
@@ -49,7 +49,7 @@ async def test_only_what_differs_is_touched(anyone: Client, load: Loader) -> Non
     assert (await anyone.get(f"{DOMAINS}/{other}")).json()["title"] == "New"
 
 
-async def test_a_column_that_is_not_there_leaves_what_was(anyone: Client, load: Loader) -> None:
+async def test_an_absent_column_keeps_the_values(anyone: Client, load: Loader) -> None:
     domain = fresh()
     await load({"domain": domain, "title": "Kept", "price_amount": "9.00", "rank": "5"})
     await load({"domain": domain, "rank": ""})
@@ -57,7 +57,7 @@ async def test_a_column_that_is_not_there_leaves_what_was(anyone: Client, load: 
     assert (shown["title"], shown["price"]["amount"], shown["rank"]) == ("Kept", "9.00", 0)
 
 
-async def test_one_bad_row_stops_the_whole_file(anyone: Client, load: Loader) -> None:
+async def test_one_invalid_row_stops_the_whole_load(anyone: Client, load: Loader) -> None:
     good = fresh()
     report = await load({"domain": good, "rank": "1"}, {"domain": fresh(), "rank": "high"})
     assert not report.is_written
@@ -65,7 +65,7 @@ async def test_one_bad_row_stops_the_whole_file(anyone: Client, load: Loader) ->
     assert (await anyone.get(f"{DOMAINS}/{good}")).status_code == 404
 
 
-async def test_partial_loads_the_good_rows(anyone: Client, load: Loader) -> None:
+async def test_partial_loads_the_valid_rows(anyone: Client, load: Loader) -> None:
     good = fresh()
     report = await load({"domain": good, "rank": "1"}, {"domain": fresh(), "rank": "high"}, partial=True)
     assert counts(report) == (1, 0, 0, 1)
@@ -73,7 +73,7 @@ async def test_partial_loads_the_good_rows(anyone: Client, load: Loader) -> None
     assert (await anyone.get(f"{DOMAINS}/{good}")).status_code == 200
 
 
-async def test_a_dry_run_says_what_would_happen_and_writes_nothing(anyone: Client, load: Loader) -> None:
+async def test_a_dry_run_reports_the_changes_and_writes_nothing(anyone: Client, load: Loader) -> None:
     known, new = fresh(), fresh()
     (load.folder / "a.png").write_bytes(picture(size=(31, 7)))
     await load({"domain": known, "title": "Old", "logo": ""})
@@ -88,7 +88,7 @@ async def test_a_dry_run_says_what_would_happen_and_writes_nothing(anyone: Clien
     assert (set(load.assets.iterdir()) if load.assets.exists() else set()) == held
 
 
-async def test_a_repeated_domain_is_named_with_the_line_it_was_on(load: Loader) -> None:
+async def test_a_repeated_domain_is_reported_with_its_first_line(load: Loader) -> None:
     domain = fresh("bücher")
     report = await load({"domain": domain}, {"domain": fresh()}, {"domain": domain.upper()})
     (line,) = report.errors
@@ -101,7 +101,7 @@ async def test_a_file_without_prices_warns_that_names_cost_nothing(load: Loader)
     assert [line.code for line in report.warnings] == ["price_missing"]
 
 
-async def test_images_are_stored_and_shown(anyone: Client, load: Loader) -> None:
+async def test_images_are_stored_and_served(anyone: Client, load: Loader) -> None:
     domain = fresh()
     (load.folder / "logo.png").write_bytes(picture())
     await load({"domain": domain, "title": "Harbour", "logo": "logo.png", "cover": ""})
@@ -112,7 +112,7 @@ async def test_images_are_stored_and_shown(anyone: Client, load: Loader) -> None
     assert (await anyone.get(assets["logo"]["url"])).content == picture()
 
 
-async def test_a_missing_image_is_a_warning_and_leaves_the_one_before(anyone: Client, load: Loader) -> None:
+async def test_a_missing_image_is_a_warning_and_keeps_the_present_one(anyone: Client, load: Loader) -> None:
     domain = fresh()
     (load.folder / "logo.png").write_bytes(picture())
     await load({"domain": domain, "logo": "logo.png", "price_amount": "1"})
@@ -123,7 +123,7 @@ async def test_a_missing_image_is_a_warning_and_leaves_the_one_before(anyone: Cl
     assert (await anyone.get(f"{DOMAINS}/{domain}")).json()["assets"]["logo"] is None
 
 
-async def test_a_bad_image_is_an_error_of_its_row(load: Loader) -> None:
+async def test_an_invalid_image_is_an_error_of_its_row(load: Loader) -> None:
     (load.folder / "logo.png").write_bytes(b"<svg onload=alert(1)>")
     report = await load({"domain": fresh(), "logo": "logo.png"}, {"domain": fresh(), "logo": "../../etc/passwd"})
     assert [(line.line, line.column, line.code) for line in report.errors] == [
@@ -163,7 +163,7 @@ async def test_a_domain_that_is_no_longer_public_disappears_and_can_come_back(
         assert (await anyone.get(f"{DOMAINS}/{domain}")).status_code == answer, status
 
 
-async def test_two_loads_at_once_both_count(anyone: Client, load: Loader, tmp_path: Path) -> None:
+async def test_concurrent_loads_both_apply(anyone: Client, load: Loader, tmp_path: Path) -> None:
     domains = [fresh() for _ in range(40)]
     folders = [tmp_path / name for name in ("one", "two")]
     for folder, chosen in zip(folders, (domains[:30], domains[10:]), strict=True):
@@ -179,9 +179,7 @@ async def test_two_loads_at_once_both_count(anyone: Client, load: Loader, tmp_pa
         assert (await anyone.get(f"{DOMAINS}/{domain}")).status_code == 200
 
 
-async def test_the_door_gives_domains_of_any_status_in_the_transaction(
-    conn: AsyncConnection[TupleRow], load: Loader
-) -> None:
+async def test_find_domains_returns_domains_of_any_status(conn: AsyncConnection[TupleRow], load: Loader) -> None:
     live, retired, band = fresh(), fresh(), fresh()
     await load({"domain": live}, {"domain": retired})
     await load({"domain": retired, "status": "retired"})
@@ -194,7 +192,7 @@ async def test_the_door_gives_domains_of_any_status_in_the_transaction(
 
 
 @pytest.mark.parametrize("partial", [False, True])
-async def test_a_live_domain_keeps_how_its_names_are_told_apart(
+async def test_the_separator_policy_of_a_live_domain_is_fixed(
     anyone: Client, load: Loader, *, partial: bool
 ) -> None:
     live, soon, other = fresh("live"), fresh("soon"), fresh("other")

@@ -23,7 +23,7 @@ DOMAINS = st.lists(
 
 
 def walked(ranking: Ranking, q: str, limit: int) -> list[CatalogDomain]:
-    """All pages one after the other, by the places that cursors hold."""
+    """Return the domains of all pages, by the places of cursors."""
     found: list[CatalogDomain] = []
     after = None
     while page := ranking.page(q=q, after=after, limit=limit):
@@ -33,7 +33,7 @@ def walked(ranking: Ranking, q: str, limit: int) -> list[CatalogDomain]:
 
 
 @given(DOMAINS, st.integers(1, 7))
-def test_a_walk_shows_every_domain_once_by_rank_and_name(domains: list[CatalogDomain], limit: int) -> None:
+def test_all_pages_list_each_domain_once_by_rank_and_name(domains: list[CatalogDomain], limit: int) -> None:
     found = walked(make_snapshot(*domains).ranking, "", limit)
     assert [each.domain for each in found] == [
         each.domain for each in sorted(domains, key=lambda each: (-each.rank, each.domain))
@@ -41,7 +41,7 @@ def test_a_walk_shows_every_domain_once_by_rank_and_name(domains: list[CatalogDo
 
 
 @given(DOMAINS, st.text("abzß Ü.", min_size=1, max_size=3), st.integers(1, 7))
-def test_a_searched_walk_shows_every_hit_once_and_beginnings_first(
+def test_all_pages_of_a_search_list_each_match_once_and_beginnings_first(
     domains: list[CatalogDomain], text: str, limit: int
 ) -> None:
     q = normalize_query(text)
@@ -56,7 +56,7 @@ def test_a_searched_walk_shows_every_hit_once_and_beginnings_first(
 
 
 @given(DOMAINS, st.data())
-def test_a_walk_goes_on_where_it_was_when_the_catalog_changes(
+def test_the_next_page_continues_at_the_same_place_after_a_change(
     domains: list[CatalogDomain], data: st.DataObject
 ) -> None:
     limit = data.draw(st.integers(1, 5))
@@ -79,7 +79,7 @@ def test_an_idn_is_found_by_either_form_from_its_beginning() -> None:
     assert [domain for _, domain in ranking.page(q="xn--bch", after=None, limit=9)] == [book]
 
 
-def test_what_is_searched_never_spans_two_domains() -> None:
+def test_a_query_never_matches_across_two_domains() -> None:
     ranking = make_snapshot(make_domain("a.example", title="end"), make_domain("b.example")).ranking
     assert normalize_query("end\nb.example") == "end b.example"
     assert ranking.page(q="end b", after=None, limit=9) == []

@@ -1,4 +1,4 @@
-"""docs/reference/catalog-csv.md names every column and every code, and nothing that is not there."""
+"""docs/reference/catalog-csv.md has every column and every code, and no others."""
 
 import ast
 import re
@@ -22,7 +22,7 @@ def page() -> str:
 
 
 def first_cells(page: str, heading: str) -> set[str]:
-    """The words in code of the first column of the table under a heading."""
+    """Return the code words of the first column of the table under a heading."""
     part = page.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     rows = [line.split("|")[1] for line in part.splitlines() if line.startswith("| `")]
     return {word for row in rows for word in re.findall(r"`(\w+)`", row)}
@@ -33,7 +33,7 @@ def test_every_column_is_described(page: str) -> None:
 
 
 def codes_of(source: str) -> Iterator[str]:
-    """The codes that a module gives: the first argument of a refusal, the third of a line."""
+    """Yield the codes of a module: the first argument of a refusal, the third of a ReportLine."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             place = 2 if node.func.id == "ReportLine" else 0

@@ -1,4 +1,4 @@
-"""The catalog file, without a database: what is good and how the rest is named."""
+"""The rows of a catalog file, without a database: values and errors."""
 
 import io
 
@@ -19,14 +19,14 @@ def sheet(raw: bytes) -> CatalogSheet:
 
 
 def values_of(**cells: str) -> dict[str, Json]:
-    """What a row of these cells says."""
+    """Return the values of a row with these cells."""
     (row,) = sheet(csv_of([{"domain": "a.example", **cells}]))
     assert isinstance(row, Row), row
     return row.values
 
 
 def faults_of(**cells: str) -> list[tuple[str | None, str]]:
-    """Column and code of each fault of a row of these cells."""
+    """Return column and code of each error of a row with these cells."""
     (row,) = sheet(csv_of([{"domain": "a.example", **cells}]))
     assert isinstance(row, list), row
     return [(line.column, line.code) for line in row]
@@ -83,7 +83,7 @@ def test_blank_cells_mean_the_defaults() -> None:
     assert blank["min_local_length"] == 1
 
 
-def test_nothing_is_said_of_columns_that_are_not_there() -> None:
+def test_absent_columns_have_no_value() -> None:
     assert values_of() == {"domain": "a.example"}
 
 
@@ -113,7 +113,7 @@ def test_nothing_is_said_of_columns_that_are_not_there() -> None:
         ("rank", "9" * 5000, "number_invalid"),
     ],
 )
-def test_a_bad_cell_is_named(column: str, cell: str, code: str) -> None:
+def test_an_invalid_cell_is_reported(column: str, cell: str, code: str) -> None:
     assert faults_of(**{column: cell}) == [(column, code)]
 
 
@@ -127,11 +127,11 @@ def test_a_bad_cell_is_named(column: str, cell: str, code: str) -> None:
         ({"short_name_prices": "x:1"}, ("short_name_prices", "number_invalid")),
     ],
 )
-def test_a_bad_price_is_named(cells: dict[str, str], fault: tuple[str, str]) -> None:
+def test_an_invalid_price_is_reported(cells: dict[str, str], fault: tuple[str, str]) -> None:
     assert faults_of(**{"price_amount": "1.00", **cells}) == [fault]
 
 
-def test_every_fault_of_a_row_is_named_with_its_line() -> None:
+def test_each_error_of_a_row_is_reported_with_its_line() -> None:
     found = list(sheet(b'domain,description,rank\nok.example,"two\nlines",1\n-,t,x\n\nlast.example,t,2\n'))
     assert [[(line.line, line.column) for line in each] for each in found if isinstance(each, list)] == [
         [(4, "domain"), (4, "rank")],
@@ -139,25 +139,25 @@ def test_every_fault_of_a_row_is_named_with_its_line() -> None:
     assert [each.line for each in found if isinstance(each, Row)] == [2, 6]
 
 
-def test_a_near_miss_is_told_what_was_meant() -> None:
+def test_a_misspelled_value_gets_a_suggestion() -> None:
     (row,) = sheet(csv_of([{"domain": "a.example", "categories": "musik", "status": "life"}]))
     assert isinstance(row, list)
     assert [line.message.partition("Did you mean ")[2] for line in row] == ["music?", "live?"]
 
 
-def test_a_row_with_more_cells_than_columns_is_named() -> None:
+def test_a_row_with_more_cells_than_columns_is_reported() -> None:
     (row,) = sheet(b"domain,title\na.example,one,two\n")
     assert isinstance(row, list)
     assert [line.code for line in row] == ["too_many_cells"]
 
 
-def test_a_row_with_fewer_cells_ends_in_blanks() -> None:
+def test_missing_cells_at_the_end_of_a_row_are_blank() -> None:
     (row,) = sheet(b"domain,title,rank\na.example\n")
     assert isinstance(row, Row)
     assert row.values == {"domain": "a.example", "title": "", "rank": 0}
 
 
-def test_bytes_that_are_no_utf8_are_named_and_the_rest_is_read() -> None:
+def test_bytes_that_are_not_utf8_are_reported_and_other_rows_are_read() -> None:
     first, second = sheet(b"domain,title\na.example,caf\xe9\nb.example,tea\n")
     assert isinstance(first, list)
     assert [(line.column, line.code) for line in first] == [("title", "not_utf8")]
@@ -166,7 +166,7 @@ def test_bytes_that_are_no_utf8_are_named_and_the_rest_is_read() -> None:
 
 @pytest.mark.parametrize("spoilt", ['a.example,"open', 'a.example,"open"x', '"', 'a.example,"open ""', 'a"b,"'])
 @pytest.mark.parametrize("later", ["", 'y.example,"', 'y.example,open"', '"y.example,z'])
-def test_an_open_quote_spoils_its_line_and_no_other(spoilt: str, later: str) -> None:
+def test_an_open_quote_is_an_error_of_its_own_line_only(spoilt: str, later: str) -> None:
     good = [f"good{n}.example,title" for n in range(300)]
     raw = "\n".join(["domain,title", *good[:5], spoilt, *good[5:9], later, *good[9:]])
     found = list(sheet(raw.encode()))
@@ -182,7 +182,7 @@ def test_a_byte_order_mark_and_the_case_of_the_header_do_not_matter() -> None:
     assert row.values == {"domain": "a.example", "rank": 3}
 
 
-def test_an_unknown_column_is_a_warning_that_says_what_was_meant() -> None:
+def test_an_unknown_column_is_a_warning_with_a_suggestion() -> None:
     opened = sheet(b"domain,titel\na.example,x\n")
     assert [(line.column, line.code) for line in opened.warnings] == [("titel", "column_unknown")]
     assert "title" in opened.warnings[0].message
@@ -203,14 +203,14 @@ def test_an_unknown_column_is_a_warning_that_says_what_was_meant() -> None:
         b"\xff\xfed\x00o\x00m\x00a\x00i\x00n\x00",
     ],
 )
-def test_a_file_without_a_good_header_is_refused(raw: bytes) -> None:
+def test_a_file_with_an_invalid_header_is_refused(raw: bytes) -> None:
     with pytest.raises(FileRefused) as refused:
         sheet(raw)
     assert refused.value.line.line == 1
 
 
 @given(st.binary(max_size=200))
-def test_dirt_never_breaks_the_reading_and_every_row_is_good_or_named(dirt: bytes) -> None:
+def test_each_row_of_any_bytes_is_valid_or_reported(dirt: bytes) -> None:
     raw = b"domain,title,tags,price_amount,rank,logo\nfirst.example,,,,,\n" + dirt
     seen = list(sheet(raw))
     for each in seen:
@@ -223,7 +223,7 @@ def test_dirt_never_breaks_the_reading_and_every_row_is_good_or_named(dirt: byte
 
 
 @given(st.lists(st.text(max_size=20), min_size=1, max_size=6))
-def test_any_text_in_any_column_is_read_or_refused(cells: list[str]) -> None:
+def test_any_text_in_any_column_is_read_or_reported(cells: list[str]) -> None:
     columns = ["title", "categories", "tags", "status", "short_name_prices", "rank"]
     row = {"domain": "a.example", "price_amount": "1", **dict(zip(columns, cells, strict=False))}
     found = list(sheet(csv_of([row])))

@@ -1,4 +1,4 @@
-"""Suggestions without HTTP and without a registry of names: everything is free."""
+"""Suggestions without HTTP and without a registry of names: every name is free."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -65,7 +65,7 @@ def test_any_query_gives_explained_names_that_can_be_claimed(
 
 
 @given(DOMAINS, QUERY, st.randoms())
-def test_the_same_catalog_gives_the_same_list_however_it_was_read(
+def test_the_order_of_reading_does_not_change_the_suggestions(
     domains: list[CatalogDomain], q: str, random: st.DataObject
 ) -> None:
     shuffled = list(domains)
@@ -74,7 +74,7 @@ def test_the_same_catalog_gives_the_same_list_however_it_was_read(
 
 
 @given(DOMAINS, QUERY)
-def test_no_name_is_there_in_two_spellings(domains: list[CatalogDomain], q: str) -> None:
+def test_each_key_is_suggested_once(domains: list[CatalogDomain], q: str) -> None:
     dots = {domain.domain for domain in domains if domain.separator_policy is SeparatorPolicy.IGNORE_DOTS}
     keys = [
         each.address.partition("@")[0].replace(".", "") + each.domain
@@ -84,45 +84,45 @@ def test_no_name_is_there_in_two_spellings(domains: list[CatalogDomain], q: str)
     assert len(keys) == len(set(keys))
 
 
-def test_an_empty_query_greets_from_the_featured_domains() -> None:
+def test_an_empty_query_gets_greetings_on_featured_domains() -> None:
     assert addresses(SHOP, "") == ["hello@harbour.example", "hi@harbour.example", "me@harbour.example"]
 
 
-def test_an_empty_query_greets_from_the_highest_ranks_where_nothing_is_featured() -> None:
+def test_without_featured_domains_an_empty_query_gets_the_highest_ranks() -> None:
     assert addresses([DOE, VINYL], "", 2) == ["hello@doe.example", "hello@vinyl.example"]
 
 
 @pytest.mark.parametrize("q", ["Jane Doe", "JaneDoe", "jane.doe", "janedoe"])
-def test_a_domain_that_is_a_word_of_the_query_says_it(q: str) -> None:
+def test_a_domain_that_is_a_word_of_the_query_spells_it(q: str) -> None:
     assert addresses(SHOP, q)[0] == "jane@doe.example"
 
 
-def test_a_label_of_one_letter_is_not_said_by_every_word_that_ends_in_it() -> None:
+def test_a_label_of_one_character_does_not_match_the_end_of_each_word() -> None:
     assert addresses([make_domain("e.example", tier=PriceTier.PREMIUM), DOE], "jane", 1) == ["jane@doe.example"]
 
 
-def test_a_domain_that_is_the_whole_query_is_greeted_from() -> None:
+def test_a_domain_that_is_the_whole_query_gets_greetings() -> None:
     assert "hello@vinyl.example" in addresses(SHOP, "vinyl")
 
 
 @pytest.mark.parametrize("q", ["jane@harbour.example", "jane@HARBOUR.example.", "jane@har", "jane@harbour"])
-def test_what_follows_an_at_pins_the_domain(q: str) -> None:
+def test_text_after_an_at_selects_the_domain(q: str) -> None:
     found = suggested(SHOP, q)
     assert found[0].address == "jane@harbour.example"
     assert {each.domain for each in found} == {"harbour.example"}
 
 
-def test_a_pin_in_unicode_is_understood() -> None:
+def test_a_domain_after_an_at_can_be_unicode() -> None:
     assert addresses([*SHOP, make_domain("xn--bcher-kva.example")], "ada@bücher.example", 1) == [
         "ada@xn--bcher-kva.example"
     ]
 
 
-def test_a_pin_that_fits_nothing_is_passed_over() -> None:
+def test_text_after_an_at_that_matches_no_domain_is_ignored() -> None:
     assert addresses(SHOP, "jane@nowhere.example") == addresses(SHOP, "jane")
 
 
-def test_a_word_that_is_a_category_or_tag_draws_its_domains() -> None:
+def test_a_word_that_is_a_category_or_tag_finds_its_domains() -> None:
     assert addresses(SHOP, "jane records", 1) == ["jane.records@vinyl.example"]
     assert suggested(SHOP, "music", 1)[0].address == "music@vinyl.example"
 
@@ -173,7 +173,7 @@ def test_a_short_name_has_its_own_price() -> None:
     )
 
 
-def test_alternatives_are_on_the_asked_domain_first_and_then_the_same_name_elsewhere() -> None:
+def test_alternatives_are_on_the_requested_domain_first_then_the_same_name_on_others() -> None:
     shop = [make_domain(f"{label}.example", categories=("sea",)) for label in ("harbour", "anchor", "tide")]
     index = make_snapshot(*shop, VINYL).suggestion_index
     near, far = suggestions.alternatives(index, "ada", domain="harbour.example", categories=("sea",))
@@ -189,7 +189,7 @@ def test_alternatives_to_an_unknown_domain_are_on_similar_ones() -> None:
     assert suggestions.best_alternatives(near, far)[0].address == "ada@harbour.example"
 
 
-def test_a_query_meets_few_of_many_domains() -> None:
+def test_a_query_compares_few_of_many_domains() -> None:
     many = [make_domain(f"jane{n}.example", tags=("jane",), rank=n) for n in range(1000)]
     index = make_snapshot(*many).suggestion_index
     assert len(index.pool(("jane", "doe"))) <= 200

@@ -28,7 +28,7 @@ WORD = st.from_regex(r"[a-z0-9]{1,30}", fullmatch=True)
         ("!?+", ()),
     ],
 )
-def test_a_query_is_cut_into_words(typed: str, words: tuple[str, ...]) -> None:
+def test_a_query_is_split_into_words(typed: str, words: tuple[str, ...]) -> None:
     assert tokenise(typed) == words
 
 
@@ -40,7 +40,7 @@ def test_any_text_gives_few_short_plain_words(text: str) -> None:
     assert all(re.fullmatch(rf"[a-z0-9]{{1,{MAX_WORD}}}", word) for word in words)
 
 
-def test_two_words_are_written_in_the_usual_ways() -> None:
+def test_two_words_give_one_local_part_for_each_generator() -> None:
     made = {local.code: local.text for local in reversed(local_parts_of(["jane", "doe"]))}
     assert made == {
         "dot": "jane.doe",
@@ -64,11 +64,11 @@ def test_one_word_is_itself_first() -> None:
     assert {"hijane", "janehq", "jane9"} <= set(texts)
 
 
-def test_a_name_that_loses_too_much_without_its_vowels_is_not_edited() -> None:
+def test_a_word_that_is_too_short_without_its_vowels_is_not_edited() -> None:
     assert "edit" not in {local.code for local in local_parts_of(["eve"])}
 
 
-def test_the_domain_says_the_word_that_a_hack_leaves_out() -> None:
+def test_a_domain_hack_joins_the_other_words() -> None:
     assert domain_hack(["ada", "may"]).text == "ada.may"
 
 
@@ -85,12 +85,14 @@ def test_the_domain_says_the_word_that_a_hack_leaves_out() -> None:
         ([], "doe", None),
     ],
 )
-def test_a_domain_says_a_word_or_the_end_of_the_last(words: list[str], label: str, left: list[str] | None) -> None:
+def test_a_label_spells_a_word_or_the_end_of_the_last_one(
+    words: list[str], label: str, left: list[str] | None
+) -> None:
     assert remaining_words(words, label) == left
 
 
 @given(st.lists(WORD, max_size=MAX_WORDS, unique=True))
-def test_the_best_come_first_and_say_which_words_they_spell(words: list[str]) -> None:
+def test_the_best_local_parts_come_first_with_the_words_that_they_spell(words: list[str]) -> None:
     made = local_parts_of(words)
     weights = [local.weight for local in made]
     assert weights == sorted(weights, reverse=True)

@@ -12,7 +12,7 @@ from tests.domains.nameserver import Nameserver, serving
 
 @pytest.fixture
 async def dns(service: Service, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Nameserver]:
-    """A name server on loopback that the service asks, without much patience."""
+    """Run a name server on loopback, which the service queries with short timeouts."""
     monkeypatch.setattr(client, "TRY_S", 0.6)
     monkeypatch.setattr(client, "TIMEOUT_S", 1.5)
     before = settings_of(service)
@@ -32,5 +32,5 @@ async def dns(service: Service, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
 
 @pytest.fixture
 def load(service: Service, tmp_path: Path) -> Loader:
-    """Loads files into the service's catalog."""
+    """Return a loader of catalog files."""
     return Loader(service, tmp_path)

@@ -1,4 +1,4 @@
-"""Domains for tests, made through the doors."""
+"""Domains for tests, made by the public interfaces."""
 
 import json
 from typing import Any
@@ -25,13 +25,13 @@ KEY = "v=DKIM1; k=ed25519; p=11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="
 
 
 def settings_of(service: Service) -> Settings:
-    """The settings of the service under test as they are now."""
+    """Return the present settings of the service under test."""
     found: Settings = service.api.state.settings
     return found
 
 
 async def add(client: Client, domain: str, **members: object) -> dict[str, Any]:
-    """A domain that waits for its proof."""
+    """Add a pending domain."""
     answer = await client.post(PATH, json={"domain": domain, **members})
     assert answer.status_code == 201, answer.text
     added: dict[str, Any] = answer.json()
@@ -39,12 +39,12 @@ async def add(client: Client, domain: str, **members: object) -> dict[str, Any]:
 
 
 def prove(dns: Nameserver, added: dict[str, Any]) -> None:
-    """Sets the record of the proof."""
+    """Set the record of the proof."""
     dns.txt(added["verification"]["name"], added["verification"]["value"])
 
 
 async def make_live(client: Client, dns: Nameserver, domain: str, **members: object) -> dict[str, Any]:
-    """A domain that was added and proved."""
+    """Add a domain and prove it."""
     added = await add(client, domain, **members)
     prove(dns, added)
     answer = await client.post(f"{PATH}/{added['id']}/verify")
@@ -56,7 +56,7 @@ async def make_live(client: Client, dns: Nameserver, domain: str, **members: obj
 async def assign(
     service: Service, person: Person, domain: str, source: DomainSource = DomainSource.LEASED
 ) -> AccountDomain:
-    """A domain that the operator gave to somebody."""
+    """Assign a domain to a person, as the operator does."""
     state = service.api.state
     async with state.database.transaction() as conn:
         return await domains.assign(
@@ -65,7 +65,7 @@ async def assign(
 
 
 async def work(database: Database, settings: Settings) -> None:
-    """Tells the news, and does the jobs that follow."""
+    """Dispatch the events and run the jobs that follow."""
     assert worker.JOBS  # which declares them
     async with database.transaction() as conn:
         while await dispatcher.dispatch(conn):
@@ -73,8 +73,8 @@ async def work(database: Database, settings: Settings) -> None:
     await queue.run_pending(database, settings)
 
 
-async def told(conn: Conn, person: Person, name: str) -> list[dict[str, Any]]:
-    """The events of this name that the account was told of, oldest first."""
+async def published(conn: Conn, person: Person, name: str) -> list[dict[str, Any]]:
+    """Return the published events of this name of the account, oldest first."""
     cursor = await conn.execute(
         "SELECT data FROM kit_outbox WHERE account_id = %s AND name = %s ORDER BY id", (person.account.id, name)
     )
@@ -82,7 +82,7 @@ async def told(conn: Conn, person: Person, name: str) -> list[dict[str, Any]]:
 
 
 def good_records(dns: Nameserver, domain: str) -> None:
-    """Sets all records that mail needs as they should be."""
+    """Set all records that mail needs correctly."""
     dns.mx(domain, f"10 {MX}.")
     dns.txt(domain, "google-site-verification=abc", f"v=spf1 include:{INCLUDE} ~all")
     dns.txt(f"_dmarc.{domain}", "v=DMARC1; p=none")
@@ -91,12 +91,12 @@ def good_records(dns: Nameserver, domain: str) -> None:
 
 
 async def check_due(service: Service) -> None:
-    """What the worker does each minute."""
+    """Check the domains that are due, as the worker does each minute."""
     await domains.check_due(service.api.state.database, settings=settings_of(service))
 
 
 async def claim(conn: Conn, person: Person, address: str) -> None:
-    """A name of the person's on a domain."""
+    """Claim a name for the person."""
     local_part, _, domain = address.partition("@")
     specs = [spec(local_part, domain, manifest=None, manifest_key=None)]
     await aliases.create_aliases(conn, account_id=person.account.id, specs=specs)

@@ -1,4 +1,4 @@
-"""A name server on loopback, by UDP and TCP, that can be everything a name server should not be."""
+"""A name server on loopback, over UDP and TCP, which can misbehave in each way."""
 
 import asyncio
 import struct
@@ -19,7 +19,7 @@ TTL = 60
 
 
 class Manner(StrEnum):
-    """How the server answers questions about a name, when not as it should."""
+    """How the server misbehaves for a name."""
 
     SERVFAIL = "servfail"
     REFUSED = "refused"
@@ -40,21 +40,21 @@ class Nameserver(asyncio.DatagramProtocol):
         self._udp: asyncio.DatagramTransport | None = None
 
     def txt(self, name: str, *values: str) -> None:
-        """The TXT records at a name, in place of those before; a value longer than 255 is several strings."""
+        """Replace the TXT records at a name; a value longer than 255 is several strings."""
         self.zone[name, "TXT"] = [
             " ".join(f'"{each[at : at + 255]}"' for at in range(0, max(len(each), 1), 255)) for each in values
         ]
 
     def mx(self, name: str, *values: str) -> None:
-        """The MX records of a domain: `10 mx1.builders.example.`."""
+        """Replace the MX records of a domain: `10 mx1.builders.example.`."""
         self.zone[name, "MX"] = list(values)
 
     def cname(self, name: str, target: str) -> None:
-        """A name that is another one."""
+        """Make a name an alias of another one."""
         self.zone[name, "CNAME"] = [f"{target}."]
 
     def clear(self) -> None:
-        """Forgets all records and manners."""
+        """Delete all records and manners."""
         self.zone.clear()
         self.manners.clear()
         self.asked.clear()
@@ -68,7 +68,7 @@ class Nameserver(asyncio.DatagramProtocol):
             self._udp.sendto(answer, addr)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One question by TCP."""
+        """Answer one query over TCP."""
         try:
             [length] = struct.unpack("!H", await reader.readexactly(2))
             answer = self._answer(await reader.readexactly(length), by_tcp=True)
@@ -131,7 +131,7 @@ class Nameserver(asyncio.DatagramProtocol):
 
 @asynccontextmanager
 async def serving() -> AsyncIterator[Nameserver]:
-    """A name server that runs, on a port of its own."""
+    """Run a name server on a free port."""
     server = Nameserver()
     loop = asyncio.get_running_loop()
     tcp = await asyncio.start_server(server.serve, "127.0.0.1", 0)

@@ -6,7 +6,7 @@ from builders.domains import account_domains
 from builders.kit.db.connections import Conn
 from tests.cast import Client, Person
 from tests.catalog.make import Loader, fresh
-from tests.domains.make import PATH, add, told
+from tests.domains.make import PATH, add, published
 
 
 async def test_answers_201_with_the_record_to_set(alice: Person) -> None:
@@ -22,14 +22,14 @@ async def test_answers_201_with_the_record_to_set(alice: Person) -> None:
     assert {each["status"] for each in added["dns"].values()} == {"unchecked"}
 
 
-async def test_it_is_told(alice: Person, conn: Conn) -> None:
+async def test_domain_added_is_published(alice: Person, conn: Conn) -> None:
     added = await add(alice, fresh())
 
-    [event] = await told(conn, alice, "domain.added")
+    [event] = await published(conn, alice, "domain.added")
     assert (event["id"], event["status"]) == (added["id"], "pending")
 
 
-async def test_a_domain_is_taken_in_either_form_and_shown_in_both(alice: Person) -> None:
+async def test_a_domain_is_accepted_in_either_form_and_returned_in_both(alice: Person) -> None:
     domain = fresh("bücher")
 
     added = await add(alice, domain.upper() + ".")
@@ -38,12 +38,12 @@ async def test_a_domain_is_taken_in_either_form_and_shown_in_both(alice: Person)
     assert added["domain"].startswith("xn--")
 
 
-async def test_a_name_for_documentation_passes(alice: Person) -> None:
+async def test_a_domain_for_documentation_is_accepted(alice: Person) -> None:
     assert (await add(alice, f"{fresh()}.example"))["status"] == "pending"
 
 
 @pytest.mark.parametrize("domain", ["com", "localhost", "a b.example", "192.0.2.1", "_x.example", "", "ex..ample"])
-async def test_what_is_no_domain_is_422_at_the_member(alice: Person, domain: str) -> None:
+async def test_an_invalid_domain_is_422_at_the_member(alice: Person, domain: str) -> None:
     answer = await alice.post(PATH, json={"domain": domain})
 
     assert answer.status_code == 422
@@ -51,14 +51,14 @@ async def test_what_is_no_domain_is_422_at_the_member(alice: Person, domain: str
 
 
 @pytest.mark.parametrize("top", ["local", "LOCALHOST.", "internal", "in-addr.arpa", "onion", "alt"])
-async def test_what_nobody_has_in_public_is_422(alice: Person, top: str) -> None:
+async def test_a_special_use_domain_is_422(alice: Person, top: str) -> None:
     answer = await alice.post(PATH, json={"domain": f"{fresh()}.{top}"})
 
     assert answer.status_code == 422
     assert "in public" in answer.json()["detail"][0]["msg"]
 
 
-async def test_a_domain_that_leaves_no_room_for_the_proof_is_422(alice: Person) -> None:
+async def test_a_domain_too_long_for_the_challenge_label_is_422(alice: Person) -> None:
     answer = await alice.post(PATH, json={"domain": ".".join(["a" * 60] * 4)})
 
     assert answer.status_code == 422
@@ -73,7 +73,7 @@ async def test_a_domain_that_the_account_has_is_409(alice: Person) -> None:
     assert (answer.status_code, answer.json()["code"]) == (409, "domain_exists")
 
 
-async def test_of_two_who_add_one_domain_at_once_one_account_has_it_once(alice: Person) -> None:
+async def test_concurrent_additions_of_a_domain_add_it_once(alice: Person) -> None:
     domain = fresh()
 
     answers = await asyncio.gather(*(alice.post(PATH, json={"domain": domain}) for _ in range(4)))
@@ -81,7 +81,7 @@ async def test_of_two_who_add_one_domain_at_once_one_account_has_it_once(alice: 
     assert sorted(each.status_code for each in answers) == [201, 409, 409, 409]
 
 
-async def test_two_accounts_may_wait_for_one_domain_with_tokens_of_their_own(alice: Person, bob: Person) -> None:
+async def test_a_domain_can_be_pending_in_two_accounts_with_different_tokens(alice: Person, bob: Person) -> None:
     domain = fresh()
 
     hers, his = await add(alice, domain), await add(bob, domain)
@@ -108,7 +108,9 @@ async def test_a_domain_of_the_catalog_is_409(alice: Person, load: Loader) -> No
     assert (answer.status_code, answer.json()["code"]) == (409, "domain_in_catalog")
 
 
-async def test_an_account_has_so_many_domains(alice: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_number_of_domains_of_an_account_is_limited(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(account_domains, "MAX_DOMAINS", 2)
 
     answers = await asyncio.gather(*(alice.post(PATH, json={"domain": fresh()}) for _ in range(4)))
@@ -124,7 +126,7 @@ async def test_a_catch_all_needs_a_destination(alice: Person) -> None:
     assert answer.json()["detail"][0]["loc"] == ["body", "default_destination"]
 
 
-async def test_mail_does_not_go_round_in_a_circle(alice: Person) -> None:
+async def test_a_destination_on_the_domain_itself_is_422(alice: Person) -> None:
     domain = fresh()
 
     answer = await alice.post(PATH, json={"domain": domain, "default_destination": f"me@{domain}"})

@@ -1,4 +1,4 @@
-"""What the operator gives and takes."""
+"""Assignment of domains by the operator."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
 from tests.cast import Person
 from tests.catalog.make import Loader, fresh
-from tests.domains.make import PATH, add, assign, claim, make_live, told
+from tests.domains.make import PATH, add, assign, claim, make_live, published
 from tests.domains.nameserver import Nameserver
 
 
@@ -24,17 +24,21 @@ async def test_a_domain_is_live_without_a_proof(
 
     found = (await alice.get(f"{PATH}/{given.id}")).json()
     assert (found["status"], found["source"], found["verification"]["method"]) == ("live", source, "operator")
-    assert len(await told(conn, alice, "domain.added")) == len(await told(conn, alice, "domain.verified")) == 1
+    assert (
+        len(await published(conn, alice, "domain.added"))
+        == len(await published(conn, alice, "domain.verified"))
+        == 1
+    )
 
 
-async def test_a_second_time_changes_nothing(alice: Person, service: Service, conn: Conn) -> None:
+async def test_a_repeat_changes_nothing(alice: Person, service: Service, conn: Conn) -> None:
     given = await assign(service, alice, fresh())
 
     assert await assign(service, alice, given.domain) == given
-    assert len(await told(conn, alice, "domain.verified")) == 1
+    assert len(await published(conn, alice, "domain.verified")) == 1
 
 
-async def test_a_domain_of_the_catalog_may_be_given_away(alice: Person, service: Service, load: Loader) -> None:
+async def test_a_catalog_domain_can_be_assigned(alice: Person, service: Service, load: Loader) -> None:
     domain, all_of_it = fresh(), fresh()
     await load({"domain": domain, "catch_all": "false"}, {"domain": all_of_it, "catch_all": "true"})
 
@@ -47,7 +51,7 @@ async def test_a_domain_of_the_catalog_may_be_given_away(alice: Person, service:
 
 
 @pytest.mark.parametrize("source", [DomainSource.OWNED, DomainSource.LEASED])
-async def test_what_the_catalog_sells_to_everybody_is_nobodys_own(
+async def test_a_domain_that_the_catalog_sells_cannot_be_owned_or_leased(
     alice: Person, service: Service, load: Loader, source: DomainSource
 ) -> None:
     domain = fresh()
@@ -59,12 +63,12 @@ async def test_what_the_catalog_sells_to_everybody_is_nobodys_own(
     assert (await assign(service, alice, domain, source)).source is source
 
 
-async def test_of_the_catalog_is_only_what_it_has(alice: Person, service: Service) -> None:
+async def test_the_source_catalog_needs_a_catalog_domain(alice: Person, service: Service) -> None:
     with pytest.raises(DomainNotInCatalog):
         await assign(service, alice, fresh(), DomainSource.CATALOG)
 
 
-async def test_one_that_waits_for_its_proof_needs_it_no_more(alice: Person, service: Service) -> None:
+async def test_the_assignment_of_a_pending_domain_replaces_its_proof(alice: Person, service: Service) -> None:
     added = await add(alice, fresh())
 
     given = await assign(service, alice, added["domain"])
@@ -77,14 +81,16 @@ async def test_one_that_waits_for_its_proof_needs_it_no_more(alice: Person, serv
     )
 
 
-async def test_anothers_is_not_given_away(alice: Person, bob: Person, service: Service, dns: Nameserver) -> None:
+async def test_a_domain_of_another_account_cannot_be_assigned(
+    alice: Person, bob: Person, service: Service, dns: Nameserver
+) -> None:
     hers = await make_live(alice, dns, fresh())
 
     with pytest.raises(DomainTaken):
         await assign(service, bob, hers["domain"])
 
 
-async def test_of_two_accounts_at_once_one_gets_it(alice: Person, bob: Person, service: Service) -> None:
+async def test_of_concurrent_assignments_one_succeeds(alice: Person, bob: Person, service: Service) -> None:
     domain = fresh()
 
     given = await asyncio.gather(
@@ -94,12 +100,14 @@ async def test_of_two_accounts_at_once_one_gets_it(alice: Person, bob: Person, s
     assert [type(each) for each in given].count(DomainTaken) == 1
 
 
-async def test_what_is_no_domain_is_refused(alice: Person, service: Service) -> None:
+async def test_an_invalid_domain_is_refused(alice: Person, service: Service) -> None:
     with pytest.raises(Invalid):
         await assign(service, alice, "localhost")
 
 
-async def test_it_is_taken_back(alice: Person, bob: Person, service: Service, database: Database) -> None:
+async def test_unassign_releases_the_domain(
+    alice: Person, bob: Person, service: Service, database: Database
+) -> None:
     given = await assign(service, alice, fresh())
     async with database.transaction() as conn:
         await domains.unassign(conn, domain=given.domain)
@@ -107,11 +115,11 @@ async def test_it_is_taken_back(alice: Person, bob: Person, service: Service, da
     assert (await alice.get(f"{PATH}/{given.id}")).json()["status"] == "released"
     assert (await assign(service, bob, given.domain)).status is AccountDomainStatus.LIVE
     async with database.connection() as conn:
-        [event] = await told(conn, alice, "domain.released")
+        [event] = await published(conn, alice, "domain.released")
     assert event["reason"] == "unassigned"
 
 
-async def test_not_while_names_are_on_it(alice: Person, service: Service, database: Database) -> None:
+async def test_a_domain_with_names_cannot_be_released(alice: Person, service: Service, database: Database) -> None:
     given = await assign(service, alice, fresh())
     async with database.transaction() as conn:
         await claim(conn, alice, f"ada@{given.domain}")
@@ -121,7 +129,7 @@ async def test_not_while_names_are_on_it(alice: Person, service: Service, databa
             await domains.unassign(conn, domain=given.domain)
 
 
-async def test_unless_they_are_released_too(
+async def test_unassign_with_names_releases_them(
     alice: Person, bob: Person, service: Service, database: Database
 ) -> None:
     given = await assign(service, alice, fresh())
@@ -133,16 +141,16 @@ async def test_unless_they_are_released_too(
 
     await assign(service, bob, given.domain)
     async with database.transaction() as conn:
-        assert len(await told(conn, alice, "alias.deleted")) == 2
+        assert len(await published(conn, alice, "alias.deleted")) == 2
         await claim(conn, bob, f"ada@{given.domain}")
 
 
-async def test_nobodys_is_not_found(conn: Conn) -> None:
+async def test_a_domain_without_a_holder_is_not_found(conn: Conn) -> None:
     with pytest.raises(DomainNotFound):
         await domains.unassign(conn, domain=fresh())
 
 
-async def test_the_newest_are_listed_without_those_of_sandboxes(
+async def test_the_newest_domains_are_listed_without_those_of_sandboxes(
     alice: Person, service: Service, conn: Conn
 ) -> None:
     first, second = [await assign(service, alice, fresh()) for _ in range(2)]

@@ -4,10 +4,10 @@ from builders.app import Service
 from builders.kit.db.connections import Conn
 from tests.cast import Client, Person
 from tests.catalog.make import fresh
-from tests.domains.make import PATH, add, told
+from tests.domains.make import PATH, add, published
 
 
-async def test_what_is_sent_is_changed_and_told(alice: Person, conn: Conn) -> None:
+async def test_sent_members_change_and_domain_updated_is_published(alice: Person, conn: Conn) -> None:
     added = await add(alice, fresh())
 
     answer = await alice.patch(
@@ -18,7 +18,7 @@ async def test_what_is_sent_is_changed_and_told(alice: Person, conn: Conn) -> No
     changed = answer.json()
     assert (changed["catch_all"], changed["default_destination"]) == (True, "ada@example.net")
     assert (changed["version"], answer.headers["ETag"]) == (2, f'"{added["id"]}.2"')
-    [event] = await told(conn, alice, "domain.updated")
+    [event] = await published(conn, alice, "domain.updated")
     assert event["catch_all"] is True
 
 
@@ -39,7 +39,7 @@ async def test_nothing_new_is_no_change(alice: Person, conn: Conn) -> None:
     same = await alice.patch(f"{PATH}/{added['id']}", json={"default_destination": "ada@example.net"})
 
     assert same.json()["version"] == added["version"]
-    assert await told(conn, alice, "domain.updated") == []
+    assert await published(conn, alice, "domain.updated") == []
 
 
 async def test_a_catch_all_keeps_its_destination(alice: Person) -> None:

@@ -16,7 +16,7 @@ CLAIMABLE = f"{PATH}/claimable"
 
 
 async def pages(client: Client, **query: int) -> list[dict[str, Any]]:
-    """All that can be claimed on, page after page."""
+    """Return the claimable domains of all pages."""
     found: list[dict[str, Any]] = []
     asked = {name: str(value) for name, value in query.items()}
     cursor: dict[str, str] = {}
@@ -49,7 +49,7 @@ async def test_own_domains_come_first_then_the_catalog_by_rank(
     assert (vendors["source"], vendors["price"]["amount"], vendors["min_local_length"]) == ("catalog", "12.00", 3)
 
 
-async def test_what_cannot_be_claimed_on_is_left_out(
+async def test_domains_that_are_not_claimable_are_not_listed(
     alice: Person, bob: Person, dns: Nameserver, load: Loader
 ) -> None:
     waiting = await add(alice, fresh())
@@ -67,9 +67,7 @@ async def test_what_cannot_be_claimed_on_is_left_out(
     assert names.isdisjoint({waiting["domain"], all_of_it["domain"], bobs["domain"], soon, caught, paused})
 
 
-async def test_a_domain_of_the_catalog_that_was_assigned_is_there_once(
-    alice: Person, service: Service, load: Loader
-) -> None:
+async def test_an_assigned_catalog_domain_is_listed_once(alice: Person, service: Service, load: Loader) -> None:
     domain = fresh()
     await load({"domain": domain, "separator_policy": "distinct", "min_local_length": 4})
     await assign(service, alice, domain, DomainSource.CATALOG)
@@ -81,7 +79,7 @@ async def test_a_domain_of_the_catalog_that_was_assigned_is_there_once(
     assert (found["separator_policy"], found["min_local_length"]) == ("distinct", 4)
 
 
-async def test_small_pages_give_the_same_as_one(alice: Person, service: Service, load: Loader) -> None:
+async def test_small_pages_list_the_same_as_one_page(alice: Person, service: Service, load: Loader) -> None:
     for _ in range(3):
         await assign(service, alice, fresh())
     await load(*({"domain": fresh(), "rank": 5 * (n % 2)} for n in range(7)))
@@ -92,7 +90,7 @@ async def test_small_pages_give_the_same_as_one(alice: Person, service: Service,
     assert len({each["domain"] for each in whole}) == len(whole)
 
 
-async def test_a_database_may_sort_text_in_its_own_way(
+async def test_the_collation_of_the_database_does_not_matter(
     alice: Person, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     end = fresh().removeprefix("shop-")

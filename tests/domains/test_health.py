@@ -14,7 +14,7 @@ OURS = ("mx1.builders.example", "mx2.builders.example")
 
 
 async def health(person: Person, domain: dict[str, Any]) -> dict[str, Any]:
-    """What DNS says of a domain now."""
+    """Verify the domain and return its DNS health."""
     found: dict[str, Any] = (await person.post(f"{PATH}/{domain['id']}/verify")).json()["dns"]
     return found
 
@@ -33,7 +33,7 @@ async def health(person: Person, domain: dict[str, Any]) -> dict[str, Any]:
         ([(0, ".")], RecordHealth.WRONG, "and remove the one that refuses all mail."),
     ],
 )
-def test_mail_has_to_come_to_us_alone(
+def test_mx_records_must_be_only_ours(
     exchanges: list[tuple[int, str]], status: RecordHealth, said: str | None
 ) -> None:
     found, next_action = validate_mx("ada.example", exchanges, wanted=OURS)
@@ -43,11 +43,11 @@ def test_mail_has_to_come_to_us_alone(
     assert (said is None) == (next_action is None)
 
 
-def test_where_nobody_said_which_hosts_mx_is_unchecked() -> None:
+def test_without_configured_hosts_mx_is_unchecked() -> None:
     assert validate_mx("ada.example", [(10, "mx.other.example")], wanted=()) == (RecordHealth.UNCHECKED, None)
 
 
-async def test_a_new_domain_is_told_what_to_set(alice: Person, dns: Nameserver) -> None:
+async def test_a_domain_without_records_gets_instructions(alice: Person, dns: Nameserver) -> None:
     added = await add(alice, fresh())
     domain = added["domain"]
     dns.txt(domain, "hello")
@@ -62,7 +62,7 @@ async def test_a_new_domain_is_told_what_to_set(alice: Person, dns: Nameserver) 
     assert all(each["checked_at"] for each in found.values())
 
 
-async def test_what_is_found_is_shown(alice: Person, dns: Nameserver) -> None:
+async def test_found_records_are_returned(alice: Person, dns: Nameserver) -> None:
     added = await add(alice, fresh())
     good_records(dns, added["domain"])
 
@@ -74,7 +74,7 @@ async def test_what_is_found_is_shown(alice: Person, dns: Nameserver) -> None:
     assert found["dmarc"]["found"] == ["v=DMARC1; p=none"]
 
 
-async def test_an_old_copy_of_the_key_is_wrong(alice: Person, dns: Nameserver) -> None:
+async def test_another_key_at_the_selector_is_wrong(alice: Person, dns: Nameserver) -> None:
     added = await add(alice, fresh())
     good_records(dns, added["domain"])
     del dns.zone[f"{SELECTOR}._domainkey.{added['domain']}", "CNAME"]
@@ -83,7 +83,7 @@ async def test_an_old_copy_of_the_key_is_wrong(alice: Person, dns: Nameserver) -
     assert (await health(alice, added))["dkim"]["status"] == "wrong"
 
 
-async def test_a_domain_has_the_dmarc_record_of_the_one_above(alice: Person, dns: Nameserver) -> None:
+async def test_a_domain_inherits_the_dmarc_record_of_its_parent(alice: Person, dns: Nameserver) -> None:
     above = fresh()
     added = await add(alice, f"mail.eu.{above}")
     dns.txt(f"_dmarc.{above}", "v=DMARC1; p=reject")
@@ -93,7 +93,7 @@ async def test_a_domain_has_the_dmarc_record_of_the_one_above(alice: Person, dns
     assert (found["status"], found["found"]) == ("ok", ["v=DMARC1; p=reject"])
 
 
-async def test_of_a_deep_one_it_is_that_of_the_organization(alice: Person, dns: Nameserver) -> None:
+async def test_a_deep_domain_inherits_the_dmarc_record_of_the_organization(alice: Person, dns: Nameserver) -> None:
     above = fresh()
     added = await add(alice, f"a.b.c.d.{above}")
     dns.txt(f"_dmarc.{above}", "v=DMARC1; p=reject")
@@ -101,7 +101,7 @@ async def test_of_a_deep_one_it_is_that_of_the_organization(alice: Person, dns: 
     assert (await health(alice, added))["dmarc"]["status"] == "ok"
 
 
-async def test_no_answer_about_the_one_above_says_nothing(alice: Person, dns: Nameserver) -> None:
+async def test_without_a_response_about_the_parent_dmarc_is_unchecked(alice: Person, dns: Nameserver) -> None:
     above = fresh()
     added = await add(alice, f"mail.{above}")
     dns.manners[f"_dmarc.{above}"] = Manner.SERVFAIL
@@ -109,7 +109,7 @@ async def test_no_answer_about_the_one_above_says_nothing(alice: Person, dns: Na
     assert (await health(alice, added))["dmarc"]["status"] == "unchecked"
 
 
-async def test_bytes_and_line_ends_of_strangers_do_no_harm(alice: Person, dns: Nameserver) -> None:
+async def test_control_characters_in_records_are_replaced(alice: Person, dns: Nameserver) -> None:
     added = await add(alice, fresh())
     dns.zone[added["domain"], "TXT"] = ['"v=spf1 \\255\\000\\010\\027[2J -all"', '"' + "x" * 255 + '"']
 
@@ -119,7 +119,7 @@ async def test_bytes_and_line_ends_of_strangers_do_no_harm(alice: Person, dns: N
     assert "\\xff" in shown
 
 
-async def test_without_settings_only_what_can_be_judged_is(
+async def test_without_settings_only_spf_and_dmarc_are_validated(
     alice: Person, service: Service, dns: Nameserver
 ) -> None:
     added = await add(alice, fresh())

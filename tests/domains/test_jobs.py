@@ -1,4 +1,4 @@
-"""What the worker does by itself, with the clock moved."""
+"""The jobs of the worker, with the clock moved."""
 
 import asyncio
 import email
@@ -12,9 +12,9 @@ from uuid import UUID
 import pytest
 
 from builders.app import Service
-from builders.domains import account_domains, schedule, verification
+from builders.domains import account_domains, verification
 from builders.domains.dns import health
-from builders.domains.records import DnsCheck, ProofSeen
+from builders.domains.records import FIRST_CHECK, DnsCheck, ProofSeen
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
 from builders.mail import service as mail
@@ -28,8 +28,8 @@ from tests.domains.make import (
     good_records,
     make_live,
     prove,
+    published,
     settings_of,
-    told,
     work,
 )
 from tests.domains.nameserver import Manner, Nameserver
@@ -38,42 +38,40 @@ A_DAY = timedelta(days=1, minutes=1)
 
 
 async def status(person: Client, domain: dict[str, object]) -> str:
-    """Where a domain stands."""
+    """Return the status of a domain."""
     found: str = (await person.get(f"{PATH}/{domain['id']}")).json()["status"]
     return found
 
 
-async def test_a_pending_domain_is_found_without_being_asked(
-    alice: Person, service: Service, dns: Nameserver
-) -> None:
+async def test_a_pending_domain_is_verified_by_the_job(alice: Person, service: Service, dns: Nameserver) -> None:
     added = await add(alice, fresh())
     prove(dns, added)
 
     await check_due(service)
     assert await status(alice, added) == "pending"
-    clock.move(schedule.FIRST_CHECK)
+    clock.move(FIRST_CHECK)
     await check_due(service)
 
     assert await status(alice, added) == "live"
 
 
-async def test_it_is_asked_for_less_and_less_and_no_more_after_two_weeks(alice: Person, conn: Conn) -> None:
+async def test_checks_of_a_pending_domain_slow_down_and_end_after_two_weeks(alice: Person, conn: Conn) -> None:
     added = await add(alice, fresh())
     found = await account_domains.get(conn, account_id=alice.account.id, domain_id=UUID(added["id"]))
-    at: datetime | None = found.added_at + schedule.FIRST_CHECK
+    at: datetime | None = found.added_at + FIRST_CHECK
     times = []
     while at is not None:
         times.append(at - found.added_at)
-        at = schedule.next_check(found, ProofSeen.MISSING, now=at)
+        at = verification.next_check(found, ProofSeen.MISSING, now=at)
         found = replace(found, checks=found.checks + 1)
 
     waits = [later - earlier for earlier, later in pairwise(times)]
     assert waits == sorted(waits)
-    assert (waits[0], waits[-1]) == (schedule.FIRST_CHECK, schedule.MAX_PENDING_DELAY)
-    assert timedelta(days=13) < times[-1] < schedule.PENDING_PERIOD
+    assert (waits[0], waits[-1]) == (FIRST_CHECK, verification.MAX_PENDING_DELAY)
+    assert timedelta(days=13) < times[-1] < verification.PENDING_PERIOD
 
 
-async def test_later_it_is_verified_by_hand(alice: Person, dns: Nameserver) -> None:
+async def test_after_two_weeks_the_account_can_verify_it(alice: Person, dns: Nameserver) -> None:
     added = await add(alice, fresh())
     clock.move(timedelta(days=40))
     prove(dns, added)
@@ -81,7 +79,7 @@ async def test_later_it_is_verified_by_hand(alice: Person, dns: Nameserver) -> N
     assert (await alice.post(f"{PATH}/{added['id']}/verify")).json()["status"] == "live"
 
 
-async def test_a_proof_that_is_gone_for_days_suspends_and_one_that_is_back_revives(
+async def test_a_missing_proof_suspends_after_days_and_a_new_one_restores(
     alice: Person, service: Service, dns: Nameserver, conn: Conn
 ) -> None:
     live = await make_live(alice, dns, fresh())
@@ -92,28 +90,30 @@ async def test_a_proof_that_is_gone_for_days_suspends_and_one_that_is_back_reviv
     assert (lost["status"], lost["verification"]["lost_at"] is not None) == ("live", True)
     assert lost["next_action"].startswith("Set a TXT record")
 
-    clock.move(schedule.GRACE)
+    clock.move(verification.GRACE)
     await check_due(service)
     gone = (await alice.get(f"{PATH}/{live['id']}")).json()
     assert (gone["status"], gone["claimable"], gone["version"]) == ("suspended", False, live["version"] + 1)
-    [event] = await told(conn, alice, "domain.suspended")
+    [event] = await published(conn, alice, "domain.suspended")
     assert event["reason"] == "proof_gone"
 
     prove(dns, live)
-    clock.move(schedule.WHILE_LOST)
+    clock.move(verification.WHILE_LOST)
     await check_due(service)
     back = (await alice.get(f"{PATH}/{live['id']}")).json()
     assert (back["status"], back["suspended_at"], back["verification"]["lost_at"]) == ("live", None, None)
-    assert len(await told(conn, alice, "domain.verified")) == 2
+    assert len(await published(conn, alice, "domain.verified")) == 2
 
 
-async def test_a_proof_that_is_back_in_time_is_forgiven(alice: Person, service: Service, dns: Nameserver) -> None:
+async def test_a_proof_that_returns_within_the_grace_period_changes_nothing(
+    alice: Person, service: Service, dns: Nameserver
+) -> None:
     live = await make_live(alice, dns, fresh())
     dns.clear()
     clock.move(A_DAY)
     await check_due(service)
     prove(dns, live)
-    clock.move(schedule.GRACE)
+    clock.move(verification.GRACE)
     await check_due(service)
 
     found = (await alice.get(f"{PATH}/{live['id']}")).json()
@@ -121,7 +121,7 @@ async def test_a_proof_that_is_back_in_time_is_forgiven(alice: Person, service: 
 
 
 @pytest.mark.parametrize("manner", [Manner.SERVFAIL, Manner.REFUSED])
-async def test_no_answer_for_weeks_suspends_nobody(
+async def test_a_failing_name_server_never_suspends(
     alice: Person, service: Service, dns: Nameserver, manner: Manner
 ) -> None:
     live = await make_live(alice, dns, fresh())
@@ -134,7 +134,7 @@ async def test_no_answer_for_weeks_suspends_nobody(
     assert (found["status"], found["verification"]["lost_at"]) == ("live", None)
 
 
-async def test_what_was_known_is_kept_when_dns_does_not_answer(
+async def test_without_a_response_the_health_stays_the_same(
     alice: Person, service: Service, dns: Nameserver, conn: Conn
 ) -> None:
     domain = fresh()
@@ -149,10 +149,10 @@ async def test_what_was_known_is_kept_when_dns_does_not_answer(
     await check_due(service)
 
     assert (await alice.get(f"{PATH}/{live['id']}")).json()["dns"] == before
-    assert len(await told(conn, alice, "domain.health_changed")) == 1
+    assert len(await published(conn, alice, "domain.health_changed")) == 1
 
 
-async def test_a_change_of_health_is_told_once(
+async def test_a_change_of_health_is_published_once(
     alice: Person, service: Service, dns: Nameserver, conn: Conn
 ) -> None:
     domain = fresh()
@@ -163,11 +163,11 @@ async def test_a_change_of_health_is_told_once(
         clock.move(A_DAY)
         await check_due(service)
 
-    [first, second] = await told(conn, alice, "domain.health_changed")
+    [first, second] = await published(conn, alice, "domain.health_changed")
     assert (first["dns"]["mx"], second["dns"]["mx"], second["before"]["mx"]) == ("ok", "wrong", "ok")
 
 
-async def test_one_that_the_operator_assigned_needs_no_proof_but_is_looked_at(
+async def test_an_assigned_domain_needs_no_proof_but_has_health_checks(
     alice: Person, service: Service, dns: Nameserver
 ) -> None:
     given = await assign(service, alice, fresh())
@@ -185,7 +185,7 @@ async def test_one_that_the_operator_assigned_needs_no_proof_but_is_looked_at(
     assert given.challenge_name not in {name for name, _, _ in dns.asked}
 
 
-async def test_the_owner_is_written_to(
+async def test_the_owner_of_a_suspended_domain_gets_mail(
     alice: Person, service: Service, dns: Nameserver, database: Database
 ) -> None:
     live = await make_live(alice, dns, fresh())
@@ -196,15 +196,15 @@ async def test_the_owner_is_written_to(
     await work(database, settings_of(service))
 
     paths = mail.list_outbox(settings_of(service).data_dir)
-    letters = [email.message_from_bytes(path.read_bytes(), policy=email.policy.default) for path in paths]
-    own = [each for each in letters if each["To"] and alice.account.email in each["To"]]
-    [letter] = [each for each in own if live["domain"] in each["Subject"]]
-    body = letter.get_body(("plain",))
+    messages = [email.message_from_bytes(path.read_bytes(), policy=email.policy.default) for path in paths]
+    own = [each for each in messages if each["To"] and alice.account.email in each["To"]]
+    [message] = [each for each in own if live["domain"] in each["Subject"]]
+    body = message.get_body(("plain",))
     assert body is not None
     assert live["verification"]["value"] in body.get_content()
 
 
-async def test_a_sandbox_is_never_looked_at(alice: Person, service: Service, dns: Nameserver) -> None:
+async def test_a_sandbox_domain_is_never_checked(alice: Person, service: Service, dns: Nameserver) -> None:
     pretended = await make_live(alice.test, dns, fresh())
     for _ in range(5):
         clock.move(A_DAY)
@@ -214,21 +214,21 @@ async def test_a_sandbox_is_never_looked_at(alice: Person, service: Service, dns
     assert pretended["verification"]["name"] not in {name for name, _, _ in dns.asked}
 
 
-async def test_two_workers_ask_once(alice: Person, service: Service, dns: Nameserver) -> None:
+async def test_concurrent_workers_check_a_domain_once(alice: Person, service: Service, dns: Nameserver) -> None:
     added = await add(alice, fresh())
-    clock.move(schedule.FIRST_CHECK)
+    clock.move(FIRST_CHECK)
 
     await asyncio.gather(*(check_due(service) for _ in range(3)))
 
     assert sum(name == added["verification"]["name"] for name, _, _ in dns.asked) == 1
 
 
-async def test_what_a_killed_worker_held_is_asked_later(
+async def test_the_domains_of_a_killed_worker_are_checked_after_the_lease(
     alice: Person, service: Service, dns: Nameserver, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     added = await add(alice, fresh())
     prove(dns, added)
-    clock.move(schedule.FIRST_CHECK)
+    clock.move(FIRST_CHECK)
     with monkeypatch.context() as broken:
         broken.setattr(verification, "_check", _die)
         with pytest.raises(asyncio.CancelledError):
@@ -237,7 +237,7 @@ async def test_what_a_killed_worker_held_is_asked_later(
 
     await check_due(service)
     assert await status(alice, added) == "pending"
-    clock.move(schedule.LEASE)
+    clock.move(verification.LEASE)
     await check_due(service)
     assert await status(alice, added) == "live"
 
@@ -246,7 +246,7 @@ async def _die(*_: object, **__: object) -> None:
     raise asyncio.CancelledError
 
 
-async def test_one_that_was_released_meanwhile_stays_so(
+async def test_a_domain_released_during_a_check_stays_released(
     alice: Person, dns: Nameserver, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     added = await add(alice, fresh())
@@ -258,7 +258,7 @@ async def test_one_that_was_released_meanwhile_stays_so(
         return await check(*args, **options)
 
     monkeypatch.setattr(health, "check", meanwhile)
-    clock.move(schedule.FIRST_CHECK)
+    clock.move(FIRST_CHECK)
     await check_due(service)
 
     assert await status(alice, added) == "released"

@@ -12,7 +12,7 @@ from tests.domains.make import PATH, add, assign, claim, make_live
 from tests.domains.nameserver import Nameserver
 
 
-async def test_domains_come_by_name_without_those_released(alice: Person) -> None:
+async def test_domains_are_listed_by_name_without_released_ones(alice: Person) -> None:
     added = [await add(alice, fresh(label)) for label in ("c", "a", "b")]
     await alice.delete(f"{PATH}/{added[2]['id']}")
 
@@ -51,7 +51,7 @@ async def test_a_foreign_cursor_is_422(alice: Person, bob: Person) -> None:
     assert (await bob.get(PATH, params={"cursor": cursor})).status_code == 422
 
 
-async def test_each_says_how_many_names_are_on_it(
+async def test_each_has_the_number_of_its_names(
     alice: Person, bob: Person, service: Service, database: Database
 ) -> None:
     given, other = await assign(service, alice, fresh("a")), await assign(service, alice, fresh("b"))
@@ -82,14 +82,14 @@ async def test_statements_do_not_grow_with_domains(
     assert counts == [3, 3]
 
 
-async def test_bob_and_the_sandbox_see_nothing_of_it(alice: Person, bob: Person) -> None:
+async def test_bob_and_the_sandbox_see_none_of_them(alice: Person, bob: Person) -> None:
     await add(alice, fresh())
 
     assert (await bob.get(PATH)).json()["items"] == []
     assert (await alice.test.get(PATH)).json()["items"] == []
 
 
-async def test_one_is_read_with_its_tag(alice: Person, dns: Nameserver) -> None:
+async def test_a_domain_is_read_with_its_etag(alice: Person, dns: Nameserver) -> None:
     live = await make_live(alice, dns, fresh())
 
     answer = await alice.get(f"{PATH}/{live['id']}")
@@ -98,7 +98,7 @@ async def test_one_is_read_with_its_tag(alice: Person, dns: Nameserver) -> None:
     assert answer.headers["ETag"] == f'"{live["id"]}.2"'
 
 
-async def test_bob_gets_the_404_of_what_is_not_there(alice: Person, bob: Person) -> None:
+async def test_bob_gets_the_404_of_an_unknown_domain(alice: Person, bob: Person) -> None:
     added = await add(alice, fresh())
 
     answers = [await bob.get(f"{PATH}/{each}") for each in (added["id"], "nothing")]

@@ -6,10 +6,10 @@ from builders.domains.records import DomainSource
 from builders.kit.db.connections import Conn, Database
 from tests.cast import Client, Person
 from tests.catalog.make import Loader, fresh
-from tests.domains.make import PATH, add, assign, claim, told
+from tests.domains.make import PATH, add, assign, claim, published
 
 
-async def test_a_domain_is_given_up_once(alice: Person, conn: Conn) -> None:
+async def test_a_repeated_release_changes_nothing(alice: Person, conn: Conn) -> None:
     added = await add(alice, fresh())
 
     first, second = [await alice.delete(f"{PATH}/{added['id']}") for _ in range(2)]
@@ -17,12 +17,12 @@ async def test_a_domain_is_given_up_once(alice: Person, conn: Conn) -> None:
     assert (first.status_code, first.json()["status"]) == (200, "released")
     assert first.headers["ETag"] == second.headers["ETag"] == f'"{added["id"]}.2"'
     assert second.json() == first.json()
-    [event] = await told(conn, alice, "domain.released")
+    [event] = await published(conn, alice, "domain.released")
     assert event["reason"] == "released"
     assert (await alice.get(f"{PATH}/{added['id']}")).json()["status"] == "released"
 
 
-async def test_not_while_names_are_on_it(alice: Person, service: Service, database: Database) -> None:
+async def test_a_domain_with_names_cannot_be_released(alice: Person, service: Service, database: Database) -> None:
     given = await assign(service, alice, fresh())
     async with database.transaction() as conn:
         await claim(conn, alice, f"ada@{given.domain}")
@@ -33,10 +33,10 @@ async def test_not_while_names_are_on_it(alice: Person, service: Service, databa
     assert (await alice.get(f"{PATH}/{given.id}")).json()["status"] == "live"
 
 
-async def test_whose_it_is_next_has_all_names_of_it(
+async def test_the_next_holder_can_claim_quarantined_names(
     alice: Person, bob: Person, service: Service, database: Database
 ) -> None:
-    """Those too that were released before, and were quarantined: the mail of the domain is his."""
+    """The quarantine ends, because the mail of the domain belongs to its holder."""
     given = await assign(service, alice, fresh())
     async with database.transaction() as conn:
         await claim(conn, alice, f"ada@{given.domain}")
@@ -51,7 +51,7 @@ async def test_whose_it_is_next_has_all_names_of_it(
         await claim(conn, bob, f"ada@{given.domain}")
 
 
-async def test_names_of_the_catalog_stay_in_quarantine(
+async def test_names_on_a_catalog_domain_stay_in_quarantine(
     alice: Person, bob: Person, service: Service, load: Loader, database: Database
 ) -> None:
     domain = fresh()

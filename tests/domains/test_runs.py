@@ -1,13 +1,13 @@
-"""Runs of the job that looks at domains: what one of them does to the others, and what is done meanwhile."""
+"""Runs of the job that checks domains: isolation of failures, limits, concurrent changes."""
 
 from typing import Any
 
 import pytest
 
 from builders.app import Service
-from builders.domains import schedule, verification
+from builders.domains import verification
 from builders.domains.dns import health
-from builders.domains.records import AccountDomain, DnsCheck
+from builders.domains.records import FIRST_CHECK, AccountDomain, DnsCheck
 from builders.kit.values import clock
 from tests.cast import Person
 from tests.catalog.make import fresh
@@ -16,7 +16,7 @@ from tests.domains.nameserver import Nameserver
 from tests.domains.test_jobs import status
 
 
-async def test_one_that_cannot_be_noted_holds_up_no_other(
+async def test_the_failure_of_one_domain_delays_no_other(
     alice: Person, bob: Person, service: Service, dns: Nameserver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bad, good = await add(alice, fresh()), await add(bob, fresh())
@@ -30,14 +30,14 @@ async def test_one_that_cannot_be_noted_holds_up_no_other(
 
     monkeypatch.setattr(health, "check", fail)
     monkeypatch.setattr(verification, "BATCH", 1)
-    clock.move(schedule.FIRST_CHECK)
+    clock.move(FIRST_CHECK)
     with pytest.raises(ValueError, match="of this one"):
         await check_due(service)
 
     assert await status(bob, good) == "live"
 
 
-async def test_a_run_that_takes_long_takes_no_more(
+async def test_a_long_run_claims_no_more_domains(
     alice: Person, service: Service, dns: Nameserver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     added = [await add(alice, fresh()) for _ in range(2)]
@@ -51,7 +51,7 @@ async def test_a_run_that_takes_long_takes_no_more(
 
     monkeypatch.setattr(health, "check", slow)
     monkeypatch.setattr(verification, "BATCH", 1)
-    clock.move(schedule.FIRST_CHECK)
+    clock.move(FIRST_CHECK)
     await check_due(service)
     assert [await status(alice, each) for each in added].count("live") == 1
 
@@ -59,7 +59,7 @@ async def test_a_run_that_takes_long_takes_no_more(
     assert [await status(alice, each) for each in added].count("live") == 2
 
 
-async def test_one_that_the_operator_assigns_meanwhile_has_lost_no_proof(
+async def test_a_domain_assigned_during_a_check_has_no_lost_proof(
     alice: Person, service: Service, dns: Nameserver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     live = await make_live(alice, dns, fresh())

@@ -1,4 +1,4 @@
-"""Domains in sets, as manifests change them."""
+"""Operations on many domains, as manifests use them."""
 
 import asyncio
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.values import ids
 from tests.cast import Person
 from tests.catalog.make import Loader, fresh
-from tests.domains.make import add, assign, make_live, told
+from tests.domains.make import add, assign, make_live, published
 from tests.domains.nameserver import Nameserver
 
 MANIFEST = "acme-mail"
 
 
 def change(domain: AccountDomain, key: str | None = None, **members: object) -> DomainChange:
-    """A domain as it is, under a key of the manifest, but for the members given."""
+    """Return a change of the manifest key and the given members only."""
     wanted = DomainChange(
         id=domain.id,
         version=domain.version,
@@ -34,19 +34,19 @@ def change(domain: AccountDomain, key: str | None = None, **members: object) -> 
 
 
 async def update(database: Database, person: Person, changes: Sequence[DomainChange]) -> None:
-    """Changes domains in a transaction of their own."""
+    """Change domains in one transaction."""
     async with database.transaction() as conn:
         await domains.update_many(conn, account_id=person.account.id, changes=changes)
 
 
 async def managed(database: Database, person: Person) -> dict[str, AccountDomain]:
-    """What the manifest manages, by key."""
+    """Return the domains that the manifest manages, by key."""
     async with database.connection() as conn:
         found = await domains.list_managed(conn, account_id=person.account.id, manifest=MANIFEST)
     return {each.manifest_key or "": each for each in found}
 
 
-async def test_live_ones_are_found_by_name(
+async def test_find_domains_returns_live_domains_of_the_account(
     alice: Person, bob: Person, service: Service, dns: Nameserver, conn: Conn
 ) -> None:
     live, given = await make_live(alice, dns, fresh()), await assign(service, alice, fresh())
@@ -59,7 +59,7 @@ async def test_live_ones_are_found_by_name(
     assert all(each.is_claimable for each in found.values())
 
 
-async def test_names_go_by_the_rules_of_the_catalog_where_it_has_the_domain(
+async def test_a_domain_that_is_in_the_catalog_too_has_its_rules(
     alice: Person, service: Service, load: Loader, conn: Conn
 ) -> None:
     given = await assign(service, alice, fresh())
@@ -70,7 +70,7 @@ async def test_names_go_by_the_rules_of_the_catalog_where_it_has_the_domain(
     assert found[given.domain].rules.min_length == 3
 
 
-async def test_who_claims_holds_a_domain_fast(alice: Person, service: Service, database: Database) -> None:
+async def test_a_lock_for_a_claim_delays_the_release(alice: Person, service: Service, database: Database) -> None:
     given = await assign(service, alice, fresh())
     async with database.transaction() as conn:
         await domains.find_domains(conn, account_id=alice.account.id, domains=[given.domain], lock=True)
@@ -80,7 +80,7 @@ async def test_who_claims_holds_a_domain_fast(alice: Person, service: Service, d
     assert (await releasing).status_code == 200
 
 
-async def test_many_are_changed_and_told_in_a_few_statements(
+async def test_the_number_of_statements_does_not_depend_on_the_number_of_changes(
     alice: Person, service: Service, database: Database, conn: Conn, tmp_path: Path
 ) -> None:
     counts = []
@@ -95,11 +95,11 @@ async def test_many_are_changed_and_told_in_a_few_statements(
         counts.append((tmp_path / "wire").read_text(errors="replace").count("\tExecute\t"))
 
     assert counts[0] == counts[1]
-    assert len(await told(conn, alice, "domain.updated")) == 10
+    assert len(await published(conn, alice, "domain.updated")) == 10
     assert {each.default_destination for each in (await managed(database, alice)).values()} == {"a@example.net"}
 
 
-async def test_one_that_has_changed_stops_all(alice: Person, service: Service, database: Database) -> None:
+async def test_one_changed_version_stops_all_changes(alice: Person, service: Service, database: Database) -> None:
     first, second = [await assign(service, alice, fresh()) for _ in range(2)]
 
     with pytest.raises(domains.DomainsChanged) as refused:
@@ -109,7 +109,7 @@ async def test_one_that_has_changed_stops_all(alice: Person, service: Service, d
     assert await managed(database, alice) == {}
 
 
-async def test_a_key_stands_for_one_domain_and_two_can_be_swapped(
+async def test_a_key_belongs_to_one_domain_and_two_can_be_swapped(
     alice: Person, service: Service, database: Database
 ) -> None:
     first, second = [await assign(service, alice, fresh()) for _ in range(2)]
@@ -134,9 +134,7 @@ async def test_bobs_domains_cannot_be_changed(
         await update(database, bob, [change(given, "mine"), change(replace(given, id=ids.new()), "other")])
 
 
-async def test_a_released_domain_is_managed_by_nothing(
-    alice: Person, service: Service, database: Database
-) -> None:
+async def test_no_manifest_manages_a_released_domain(alice: Person, service: Service, database: Database) -> None:
     given = await assign(service, alice, fresh())
     await update(database, alice, [change(given, "one")])
     await alice.delete(f"/v1/domains/{given.id}")

@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from builders.domains import spf
+from builders.domains.dns import txt_records as spf
 from builders.domains.records import RecordHealth
 
 INCLUDE = "spf.builders.example"
@@ -11,7 +11,7 @@ MECHANISMS = st.sampled_from(
 ENDS = st.sampled_from(["", " ~all", " -all", " ?all", " redirect=z.example"])
 
 
-def judged(*texts: str, include: str | None = INCLUDE) -> tuple[RecordHealth, str | None]:
+def validated(*texts: str, include: str | None = INCLUDE) -> tuple[RecordHealth, str | None]:
     return spf.validate_spf("ada.example", texts, include=include)
 
 
@@ -26,7 +26,7 @@ def judged(*texts: str, include: str | None = INCLUDE) -> tuple[RecordHealth, st
     ],
 )
 def test_a_record_with_the_include_is_ok(text: str) -> None:
-    assert judged(text) == (RecordHealth.OK, None)
+    assert validated(text) == (RecordHealth.OK, None)
 
 
 @pytest.mark.parametrize(
@@ -47,25 +47,25 @@ def test_a_record_with_the_include_is_ok(text: str) -> None:
         (f"v=spf1 include:{INCLUDE} {' '.join(f'a:{n}.example' for n in range(10))} ~all", "more than 10"),
     ],
 )
-def test_one_that_does_not_do_is_wrong_and_the_right_one_is_said(text: str, said: str) -> None:
-    health, next_action = judged(text)
+def test_an_insufficient_record_is_wrong_and_a_correct_one_is_suggested(text: str, said: str) -> None:
+    health, next_action = validated(text)
 
     assert health is RecordHealth.WRONG
     assert said in (next_action or "")
 
 
-def test_none_is_missing() -> None:
-    health, next_action = judged("v=spf10 mx", "v=spf1x", "hello")
+def test_without_a_record_spf_is_missing() -> None:
+    health, next_action = validated("v=spf10 mx", "v=spf1x", "hello")
 
     assert health is RecordHealth.MISSING
     assert next_action == f'Set a TXT record at ada.example with the value "v=spf1 include:{INCLUDE} ~all".'
 
 
-def test_several_are_wrong_whatever_they_say() -> None:
+def test_several_spf_records_are_wrong() -> None:
     text = f"v=spf1 include:{INCLUDE} ~all"
 
-    assert judged(text, text)[0] is RecordHealth.WRONG
-    assert judged("v=spf1 -all", "v=spf1 -all", include=None)[0] is RecordHealth.WRONG
+    assert validated(text, text)[0] is RecordHealth.WRONG
+    assert validated("v=spf1 -all", "v=spf1 -all", include=None)[0] is RecordHealth.WRONG
 
 
 @pytest.mark.parametrize(
@@ -76,23 +76,25 @@ def test_several_are_wrong_whatever_they_say() -> None:
         (("v=spf1 nonsense",), RecordHealth.WRONG),
     ],
 )
-def test_where_nothing_is_wanted_the_form_alone_counts(texts: tuple[str, ...], health: RecordHealth) -> None:
-    assert judged(*texts, include=None)[0] is health
+def test_without_an_expected_include_only_the_form_is_validated(
+    texts: tuple[str, ...], health: RecordHealth
+) -> None:
+    assert validated(*texts, include=None)[0] is health
 
 
 @given(st.lists(st.text(max_size=300) | st.text(max_size=200).map(lambda text: f"v=spf1 {text}"), max_size=3))
-def test_no_text_makes_it_raise_or_say_what_cannot_be_kept(texts: list[str]) -> None:
+def test_any_text_gives_a_short_printable_instruction(texts: list[str]) -> None:
     for include in (None, INCLUDE):
-        said = judged(*texts, include=include)[1] or ""
+        said = validated(*texts, include=include)[1] or ""
         assert said.isprintable()
         assert len(said) < 2 * spf.MAX_SPF_LENGTH
 
 
 @given(st.lists(MECHANISMS, max_size=5), ENDS)
-def test_what_is_said_to_be_set_is_ok_and_keeps_all_that_was_there(terms: list[str], end: str) -> None:
+def test_the_suggested_record_is_ok_and_keeps_all_terms(terms: list[str], end: str) -> None:
     before = " ".join(["v=spf1", *terms]) + end
 
     after = spf.add_include(spf.parse_spf(before), include=INCLUDE)
 
-    assert judged(after) == (RecordHealth.OK, None)
+    assert validated(after) == (RecordHealth.OK, None)
     assert set(before.split()) <= set(after.split())

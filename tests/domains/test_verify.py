@@ -5,13 +5,13 @@ import pytest
 
 from builders.app import Service
 from builders.domains.api import VERIFY
-from builders.domains.schedule import GRACE
+from builders.domains.verification import GRACE
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.catalog.make import fresh
 from tests.conftest import MakePerson
-from tests.domains.make import PATH, add, check_due, claim, good_records, make_live, prove, told
+from tests.domains.make import PATH, add, check_due, claim, good_records, make_live, prove, published
 from tests.domains.nameserver import Manner, Nameserver
 
 
@@ -26,20 +26,20 @@ async def test_a_domain_is_live_once_its_record_is_found(alice: Person, dns: Nam
     assert (found["status"], found["claimable"], found["next_action"]) == ("live", True, None)
     assert found["checked"] == {"status": "found", "found": [added["verification"]["value"]], "missing": None}
     assert found["version"] == 2
-    assert [each["domain"] for each in await told(conn, alice, "domain.verified")] == [added["domain"]]
+    assert [each["domain"] for each in await published(conn, alice, "domain.verified")] == [added["domain"]]
 
 
-async def test_a_second_time_changes_nothing(alice: Person, dns: Nameserver, conn: Conn) -> None:
+async def test_a_repeat_changes_nothing(alice: Person, dns: Nameserver, conn: Conn) -> None:
     live = await make_live(alice, dns, fresh())
 
     again = (await alice.post(f"{PATH}/{live['id']}/verify")).json()
 
     assert (again["status"], again["version"]) == ("live", live["version"])
-    assert len(await told(conn, alice, "domain.verified")) == 1
+    assert len(await published(conn, alice, "domain.verified")) == 1
 
 
 @pytest.mark.usefixtures("dns")
-async def test_without_a_record_it_says_what_is_missing(alice: Person) -> None:
+async def test_without_a_record_the_required_one_is_returned(alice: Person) -> None:
     added = await add(alice, fresh())
 
     found = (await alice.post(f"{PATH}/{added['id']}/verify")).json()
@@ -49,7 +49,7 @@ async def test_without_a_record_it_says_what_is_missing(alice: Person) -> None:
     assert found["verification"]["checked_at"] is not None
 
 
-async def test_another_record_is_shown_as_it_was_found(alice: Person, dns: Nameserver) -> None:
+async def test_other_records_are_returned_shortened(alice: Person, dns: Nameserver) -> None:
     added = await add(alice, fresh())
     dns.txt(added["verification"]["name"], "builders-verification=other", "x" * 400, *"abcdef")
 
@@ -61,7 +61,7 @@ async def test_another_record_is_shown_as_it_was_found(alice: Person, dns: Names
 
 
 @pytest.mark.parametrize("manner", Manner)
-async def test_a_name_server_that_fails_says_nothing(alice: Person, dns: Nameserver, manner: Manner) -> None:
+async def test_a_failing_name_server_gives_unknown(alice: Person, dns: Nameserver, manner: Manner) -> None:
     added = await add(alice, fresh())
     prove(dns, added)
     dns.manners[added["verification"]["name"]] = manner
@@ -73,7 +73,7 @@ async def test_a_name_server_that_fails_says_nothing(alice: Person, dns: Nameser
 
 
 @pytest.mark.usefixtures("dns")
-async def test_a_name_server_that_is_away_says_nothing(alice: Person, service: Service) -> None:
+async def test_an_unreachable_name_server_gives_unknown(alice: Person, service: Service) -> None:
     added = await add(alice, fresh())
     state = service.api.state
     state.settings = state.settings.model_copy(update={"dns_resolvers": ("127.0.0.1:1",)})
@@ -83,7 +83,7 @@ async def test_a_name_server_that_is_away_says_nothing(alice: Person, service: S
     assert (found["status"], found["checked"]["status"]) == ("pending", "unknown")
 
 
-async def test_an_answer_that_does_not_fit_into_a_packet_comes_by_tcp(alice: Person, dns: Nameserver) -> None:
+async def test_a_truncated_response_is_repeated_over_tcp(alice: Person, dns: Nameserver) -> None:
     added = await add(alice, fresh())
     dns.txt(added["verification"]["name"], *(f"{n:0>250}" for n in range(200)), added["verification"]["value"])
 
@@ -91,7 +91,7 @@ async def test_an_answer_that_does_not_fit_into_a_packet_comes_by_tcp(alice: Per
     assert (added["verification"]["name"], "TXT", True) in dns.asked
 
 
-async def test_the_record_may_be_somewhere_else_by_cname(alice: Person, dns: Nameserver) -> None:
+async def test_the_record_can_be_behind_a_cname(alice: Person, dns: Nameserver) -> None:
     added = await add(alice, fresh())
     dns.cname(added["verification"]["name"], "proofs.example.net")
     dns.txt("proofs.example.net", added["verification"]["value"])
@@ -99,7 +99,7 @@ async def test_the_record_may_be_somewhere_else_by_cname(alice: Person, dns: Nam
     assert (await alice.post(f"{PATH}/{added['id']}/verify")).json()["status"] == "live"
 
 
-async def test_a_circle_of_cnames_says_nothing(alice: Person, dns: Nameserver) -> None:
+async def test_a_loop_of_cnames_gives_unknown(alice: Person, dns: Nameserver) -> None:
     added = await add(alice, fresh())
     dns.cname(added["verification"]["name"], "a.example.net")
     dns.cname("a.example.net", added["verification"]["name"])
@@ -107,7 +107,7 @@ async def test_a_circle_of_cnames_says_nothing(alice: Person, dns: Nameserver) -
     assert (await alice.post(f"{PATH}/{added['id']}/verify")).json()["checked"]["status"] == "unknown"
 
 
-async def test_anothers_record_proves_nothing(alice: Person, bob: Person, dns: Nameserver) -> None:
+async def test_the_record_of_another_account_proves_nothing(alice: Person, bob: Person, dns: Nameserver) -> None:
     domain = fresh()
     hers, his = await add(alice, domain), await add(bob, domain)
     prove(dns, hers)
@@ -115,7 +115,7 @@ async def test_anothers_record_proves_nothing(alice: Person, bob: Person, dns: N
     assert (await bob.post(f"{PATH}/{his['id']}/verify")).json()["checked"]["status"] == "wrong"
 
 
-async def test_the_first_who_proves_it_has_it_and_the_other_goes_on_waiting(
+async def test_the_first_account_with_a_proof_holds_the_domain_and_the_other_stays_pending(
     alice: Person, bob: Person, dns: Nameserver
 ) -> None:
     domain = fresh()
@@ -129,7 +129,7 @@ async def test_the_first_who_proves_it_has_it_and_the_other_goes_on_waiting(
     assert (await bob.get(f"{PATH}/{his['id']}")).json()["status"] == "pending"
 
 
-async def test_of_many_who_prove_it_at_once_one_has_it(people: MakePerson, dns: Nameserver) -> None:
+async def test_of_concurrent_proofs_one_succeeds(people: MakePerson, dns: Nameserver) -> None:
     domain = fresh()
     crowd = [await people(f"p{n}") for n in range(5)]
     added = [await add(each, domain) for each in crowd]
@@ -142,7 +142,7 @@ async def test_of_many_who_prove_it_at_once_one_has_it(people: MakePerson, dns: 
     assert sorted(each.status_code for each in answers) == [200, 409, 409, 409, 409]
 
 
-async def test_one_that_was_released_can_be_anothers(alice: Person, bob: Person, dns: Nameserver) -> None:
+async def test_another_account_can_hold_a_released_domain(alice: Person, bob: Person, dns: Nameserver) -> None:
     hers = await make_live(alice, dns, fresh())
     his = await add(bob, hers["domain"])
     prove(dns, his)
@@ -151,7 +151,7 @@ async def test_one_that_was_released_can_be_anothers(alice: Person, bob: Person,
     assert (await bob.post(f"{PATH}/{his['id']}/verify")).json()["status"] == "live"
 
 
-async def test_a_suspended_one_goes_to_who_proves_it(
+async def test_another_account_with_a_proof_takes_over_a_suspended_domain(
     alice: Person, bob: Person, dns: Nameserver, service: Service, conn: Conn
 ) -> None:
     hers = await make_live(alice, dns, fresh())
@@ -161,11 +161,11 @@ async def test_a_suspended_one_goes_to_who_proves_it(
 
     assert (await bob.post(f"{PATH}/{his['id']}/verify")).json()["status"] == "live"
     assert (await alice.get(f"{PATH}/{hers['id']}")).json()["status"] == "released"
-    [event] = await told(conn, alice, "domain.released")
+    [event] = await published(conn, alice, "domain.released")
     assert event["reason"] == "proved_by_another"
 
 
-async def test_but_not_while_the_other_has_names_on_it(
+async def test_a_suspended_domain_with_names_is_not_taken_over(
     alice: Person, bob: Person, dns: Nameserver, service: Service, database: Database
 ) -> None:
     hers = await make_live(alice, dns, fresh())
@@ -181,7 +181,7 @@ async def test_but_not_while_the_other_has_names_on_it(
     assert (await alice.get(f"{PATH}/{hers['id']}")).json()["status"] == "suspended"
 
 
-async def test_of_the_holder_and_another_who_prove_it_at_once_one_has_it(
+async def test_of_concurrent_proofs_of_holder_and_another_account_one_succeeds(
     alice: Person, bob: Person, dns: Nameserver, service: Service
 ) -> None:
     hers = await make_live(alice, dns, fresh())
@@ -200,14 +200,14 @@ async def test_of_the_holder_and_another_who_prove_it_at_once_one_has_it(
 
 
 async def _suspend(service: Service) -> None:
-    """Lets days go by without the record."""
+    """Move the clock by days without the record."""
     clock.move(timedelta(days=1, minutes=1))
     await check_due(service)
     clock.move(GRACE)
     await check_due(service)
 
 
-async def test_what_mail_needs_is_looked_at_too(alice: Person, dns: Nameserver, conn: Conn) -> None:
+async def test_verification_checks_the_mail_records_too(alice: Person, dns: Nameserver, conn: Conn) -> None:
     added = await add(alice, fresh())
     good_records(dns, added["domain"])
 
@@ -216,12 +216,12 @@ async def test_what_mail_needs_is_looked_at_too(alice: Person, dns: Nameserver, 
     assert {name: each["status"] for name, each in found["dns"].items()} == dict.fromkeys(
         ("mx", "spf", "dkim", "dmarc"), "ok"
     )
-    [event] = await told(conn, alice, "domain.health_changed")
+    [event] = await published(conn, alice, "domain.health_changed")
     assert event["dns"]["mx"] == "ok"
     assert event["before"]["mx"] == "unchecked"
 
 
-async def test_a_sandbox_domain_is_live_at_once_and_dns_is_not_asked(alice: Person, dns: Nameserver) -> None:
+async def test_a_sandbox_domain_is_live_at_once_without_dns(alice: Person, dns: Nameserver) -> None:
     added = await add(alice.test, fresh())
 
     found = (await alice.test.post(f"{PATH}/{added['id']}/verify")).json()
@@ -270,14 +270,14 @@ async def test_nobody_verifies_without_credentials(anyone: Client) -> None:
     assert (await anyone.post(f"{PATH}/x/verify")).status_code == 401
 
 
-def test_questions_are_counted_for_the_account(service: Service) -> None:
+def test_verifications_are_limited_per_account(service: Service) -> None:
     operation = service.openapi()["paths"][f"{PATH}/{{id}}/verify"]["post"]
 
     assert operation["x-rate-limit"][0] == VERIFY.name
     assert VERIFY.by == "account"
 
 
-async def test_a_record_with_bytes_that_no_column_holds_is_no_hindrance(alice: Person, dns: Nameserver) -> None:
+async def test_a_record_with_a_nul_byte_does_not_prevent_the_verification(alice: Person, dns: Nameserver) -> None:
     added = await add(alice, fresh())
     prove(dns, added)
     dns.zone[added["domain"], "TXT"] = ['"v=spf1 a:\\000x ~all"']

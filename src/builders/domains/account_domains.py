@@ -1,4 +1,4 @@
-"""Domains of an account: added, shown, changed, given up."""
+"""The domains of an account: add, read, list, change, release."""
 
 from base64 import b32encode
 from collections.abc import Sequence
@@ -7,7 +7,6 @@ from uuid import UUID
 from builders.aliases import service as aliases
 from builders.aliases.records import LIVE
 from builders.catalog import service as catalog
-from builders.domains import schedule
 from builders.domains.bulk import with_catalog_rules
 from builders.domains.errors import (
     DomainExists,
@@ -20,12 +19,14 @@ from builders.domains.errors import (
 from builders.domains.events import DOMAIN_ADDED, DOMAIN_RELEASED, DOMAIN_UPDATED, event_data, loss_data
 from builders.domains.records import (
     CHALLENGE_LABEL,
+    FIRST_CHECK,
     MAX_DOMAINS,
     AccountDomain,
     AccountDomainStatus,
     DomainDetails,
     DomainPatch,
     DomainProof,
+    DomainSettings,
     DomainSource,
 )
 from builders.domains.store import domains as store, holders
@@ -38,10 +39,15 @@ from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 from builders.kit.values.domain_names import MAX_OCTETS, find_a_label, is_special_use
-from builders.kit.values.patches import patched
+from builders.kit.values.patches import set_members
 
-_MAX_LENGTH = MAX_OCTETS - len(CHALLENGE_LABEL) - 1  # so that there is room for the proof's label
-_TOKEN_BYTES = 20  # bytes
+_MAX_LENGTH = MAX_OCTETS - len(CHALLENGE_LABEL) - 1  # of a domain below which the challenge label fits
+_TOKEN_BYTES = 20
+
+
+def realm_of(account_id: UUID, *, is_live: bool) -> UUID:
+    """Return the realm in which a domain has one holder: each sandbox account has its own."""
+    return LIVE if is_live else account_id
 
 
 async def add(
@@ -52,23 +58,22 @@ async def add(
     realm: UUID,
     actor: Actor,
     domain: str,
-    catch_all: bool = False,
-    default_destination: str | None = None,
+    settings: DomainSettings,
 ) -> DomainDetails:
-    """A domain that waits for its proof; publishes domain.added. Whether others have it is not said.
+    """Add a pending domain; publish domain.added. Other accounts with the domain are not disclosed.
 
-    Raises Invalid, DomainExists, DomainInCatalog, DomainLimit, ImpersonationForbidden for support's destination.
+    Raise Invalid, DomainExists, DomainInCatalog, DomainLimit, and ImpersonationForbidden for a support session
+    that sets a destination.
     """
     label = parse_domain(domain)
-    check_destination(label, catch_all=catch_all, default_destination=default_destination)
+    validate_settings(label, settings)
     await _refuse_catalog_domain(conn, label)
     if await store.lock_account(conn, account_id=account_id) >= MAX_DOMAINS:
-        raise DomainLimit(
-            f"An account has up to {MAX_DOMAINS} domains.", next_action="Release one that is not used."
-        )
-    if default_destination is not None:
+        message = f"An account has up to {MAX_DOMAINS} domains."
+        raise DomainLimit(message, next_action="Release one that is not used.")
+    if settings.default_destination is not None:
         _refuse_support(actor)
-    is_real, now = realm == LIVE, clock.now()
+    is_live, now = realm == LIVE, clock.now()
     added = await store.insert(
         conn,
         account_id=account_id,
@@ -77,11 +82,10 @@ async def add(
         domain=label,
         source=DomainSource.OWNED,
         status=AccountDomainStatus.PENDING,
-        proof=DomainProof.DNS if is_real else DomainProof.SANDBOX,
+        proof=DomainProof.DNS if is_live else DomainProof.SANDBOX,
         token=challenge_token(keyring, account_id=account_id, domain=label),
-        catch_all=catch_all,
-        default_destination=default_destination,
-        next_check_at=now + schedule.FIRST_CHECK if is_real else None,
+        settings=settings,
+        next_check_at=now + FIRST_CHECK if is_live else None,
         now=now,
     )
     if added is None:
@@ -98,44 +102,44 @@ async def _refuse_catalog_domain(conn: Conn, domain: str) -> None:
 
 
 def parse_domain(text: str) -> str:
-    """The A-label of a domain that somebody wrote. Raises Invalid at the member `domain`."""
+    """Return the A-label of a domain in either form. Raise Invalid at the member `domain`."""
     label = find_a_label(text)
     if label is None:
         raise Invalid(("body", "domain"), "Not a domain; send one such as harbour.example.", "domain_name")
     if is_special_use(label):
         raise Invalid(("body", "domain"), "Nobody can have this domain in public.", "domain_name")
     if len(label) > _MAX_LENGTH:
-        raise Invalid(
-            ("body", "domain"), f"A domain to be proved has up to {_MAX_LENGTH} characters.", "domain_name"
-        )
+        message = f"A domain to be proved has up to {_MAX_LENGTH} characters."
+        raise Invalid(("body", "domain"), message, "domain_name")
     return label
 
 
 def challenge_token(keyring: Keyring, *, account_id: UUID, domain: str) -> str:
-    """What the TXT record says for this account and domain; the same each time, and telling of neither."""
+    """Return the token of the TXT record: stable for account and domain, and disclosing neither."""
     digest = keyring.hash_token("domains", f"{account_id} {domain}")
     return b32encode(digest[:_TOKEN_BYTES]).decode("ascii").lower()
 
 
-def check_destination(domain: str, *, catch_all: bool, default_destination: str | None) -> None:
-    """Raises Invalid at the members of the body when all mail would go nowhere, or round in a circle."""
-    if catch_all and default_destination is None:
-        said = "A catch-all needs a default_destination to send all mail to."
-        raise Invalid(("body", "default_destination"), said, "destination_missing")
-    if default_destination is not None and default_destination.rpartition("@")[2] == domain:
-        said = "Mail to the domain cannot go to the domain itself."
-        raise Invalid(("body", "default_destination"), said, "destination_loop")
+def validate_settings(domain: str, settings: DomainSettings) -> None:
+    """Raise Invalid at the members of the body when all mail would go nowhere, or in a loop."""
+    destination = settings.default_destination
+    if settings.catch_all and destination is None:
+        message = "A catch-all needs a default_destination to send all mail to."
+        raise Invalid(("body", "default_destination"), message, "destination_missing")
+    if destination is not None and destination.rpartition("@")[2] == domain:
+        message = "Mail to the domain cannot go to the domain itself."
+        raise Invalid(("body", "default_destination"), message, "destination_loop")
 
 
 def _refuse_support(actor: Actor) -> None:
-    if actor.type == "support":  # who gets the mail of a domain can get at more than the domain
+    if actor.type == "support":  # the recipient of a domain's mail gets access to more than the domain
         raise ImpersonationForbidden(
             "A support session does not change where mail goes.", next_action="The account's holder can."
         )
 
 
 async def get(conn: Conn, *, account_id: UUID, domain_id: UUID, lock: bool = False) -> AccountDomain:
-    """A domain of the account, released or not. Raises DomainNotFound."""
+    """Return a domain of the account, also a released one. Raise DomainNotFound."""
     found = await store.find(conn, account_id=account_id, domain_id=domain_id, lock=lock)
     if found is None:
         raise DomainNotFound
@@ -143,26 +147,24 @@ async def get(conn: Conn, *, account_id: UUID, domain_id: UUID, lock: bool = Fal
 
 
 async def get_domain(conn: Conn, *, account_id: UUID, domain_id: UUID) -> DomainDetails:
-    """As `get`, with what is on it."""
+    """Return a domain of the account with its details, also a released one. Raise DomainNotFound."""
     return await with_details(conn, await get(conn, account_id=account_id, domain_id=domain_id))
 
 
 async def with_details(conn: Conn, domain: AccountDomain) -> DomainDetails:
-    """The domain with its rules, and how many names are on it."""
+    """Return the domain with its rules and the number of its names."""
     [found] = await _with_details(conn, domain.account_id, [domain])
     return found
 
 
 async def _with_details(conn: Conn, account_id: UUID, domains: Sequence[AccountDomain]) -> list[DomainDetails]:
     counts = await aliases.count_by_domain(conn, account_id=account_id, domains=[each.domain for each in domains])
-    return [
-        DomainDetails(domain=each, alias_count=counts[each.domain])
-        for each in await with_catalog_rules(conn, domains)
-    ]
+    with_rules = await with_catalog_rules(conn, domains)
+    return [DomainDetails(domain=each, alias_count=counts[each.domain]) for each in with_rules]
 
 
 async def list_domains(conn: Conn, *, account_id: UUID, page: PageRequest) -> Page[DomainDetails]:
-    """The account's domains by name, without those released. Three statements."""
+    """Return the account's domains by name, without released ones. Three statements."""
     after = str(page.after[0]) if page.after else ""
     rows = await store.list_page(conn, account_id=account_id, after=after, limit=page.limit + 1)
     cut = page.cut(rows, lambda each: [each.domain])
@@ -178,28 +180,22 @@ async def change(
     expected: WriteCondition,
     patch: DomainPatch,
 ) -> DomainDetails:
-    """Change a domain; publish domain.updated.
+    """Change the settings of a domain; publish domain.updated.
 
-    Raises DomainNotFound, DomainReleased, VersionMismatch, Invalid at the members of the body, and
-    ImpersonationForbidden when support asks for a change.
+    Raise DomainNotFound, DomainReleased, VersionMismatch, Invalid at the members of the body, and
+    ImpersonationForbidden for a support session.
     """
     before = await get(conn, account_id=account_id, domain_id=domain_id, lock=True)
     if before.status is AccountDomainStatus.RELEASED:
         raise DomainReleased(f"{before.domain} was released.", next_action="Add it again: POST /v1/domains")
     expected.check(of=before.id, version=before.version)
-    all_of_it = patched(patch.catch_all, before.catch_all)
-    destination = patched(patch.default_destination, before.default_destination)
-    if (all_of_it, destination) == (before.catch_all, before.default_destination):
+    settings = DomainSettings(**before.settings() | set_members(patch))
+    if settings.settings() == before.settings():
         return await with_details(conn, before)
     _refuse_support(actor)
-    check_destination(before.domain, catch_all=all_of_it, default_destination=destination)
+    validate_settings(before.domain, settings)
     after = await store.change(
-        conn,
-        account_id=account_id,
-        domain_id=before.id,
-        catch_all=all_of_it,
-        default_destination=destination,
-        now=clock.now(),
+        conn, account_id=account_id, domain_id=before.id, settings=settings, now=clock.now()
     )
     await outbox.publish(conn, DOMAIN_UPDATED, account_id=account_id, data=event_data(after))
     return await with_details(conn, after)
@@ -208,10 +204,10 @@ async def change(
 async def release(
     conn: Conn, *, account_id: UUID, domain_id: UUID, actor: Actor, expected: WriteCondition
 ) -> DomainDetails:
-    """Gives a domain up; a second time changes nothing. Publishes domain.released.
+    """Release a domain; a repeat changes nothing. Publish domain.released.
 
-    Raises DomainNotFound, VersionMismatch, DomainInUse while the account has names on it, and
-    ImpersonationForbidden when support asks.
+    Raise DomainNotFound, VersionMismatch, DomainInUse while the account has names on it, and
+    ImpersonationForbidden for a support session.
     """
     before = await get(conn, account_id=account_id, domain_id=domain_id, lock=True)
     if before.status is AccountDomainStatus.RELEASED:
@@ -225,7 +221,7 @@ async def release(
 
 
 async def release_unused(conn: Conn, domain: AccountDomain, *, reason: str) -> AccountDomain:
-    """The locked domain, which is nobody's now. Raises DomainInUse."""
+    """Release a locked domain without names. Raise DomainInUse."""
     counts = await aliases.count_by_domain(conn, account_id=domain.account_id, domains=[domain.domain])
     if count := counts[domain.domain]:
         raise DomainInUse(
@@ -237,10 +233,10 @@ async def release_unused(conn: Conn, domain: AccountDomain, *, reason: str) -> A
 
 
 async def release_locked(conn: Conn, domain: AccountDomain, *, reason: str) -> AccountDomain:
-    """The locked domain, released whatever is on it."""
+    """Release a locked domain, whatever names are on it; publish domain.released."""
     owner = domain.account_id
     await holders.release(conn, realm=domain.realm, domain=domain.domain, account_id=owner)
-    if domain.source is not DomainSource.CATALOG:  # whose domain it is next, his its names are
+    if domain.source is not DomainSource.CATALOG:  # the next holder of the domain can have all names on it
         await aliases.expire_reservations(conn, realm=domain.realm, domain=domain.domain, account_id=owner)
     after = await store.set_status(
         conn,

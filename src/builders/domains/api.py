@@ -7,7 +7,7 @@ from uuid import UUID
 from fastapi import Depends, Path, Request
 
 from builders.catalog import service as catalog
-from builders.domains import schemas, service as domains
+from builders.domains import service as domains
 from builders.domains.errors import (
     DomainExists,
     DomainInCatalog,
@@ -18,6 +18,7 @@ from builders.domains.errors import (
     DomainTaken,
 )
 from builders.domains.records import Claimable
+from builders.domains.schemas import claimable as claimable_schemas, domains as schemas
 from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import problems
 from builders.kit.http.bodies import ReplyWithHeaders
@@ -33,47 +34,47 @@ from builders.kit.limits.policies import Policy, declare, rate_limit
 router = Router(prefix="/v1/domains", tags=["domains"])
 Reader = Annotated[Caller, needs("domains:read")]
 Writer = Annotated[Caller, needs("domains:write", support=("domain",))]
-Holder = Annotated[Caller, needs("domains:write")]  # not for support: where mail goes
+Holder = Annotated[Caller, needs("domains:write")]  # without support sessions: it changes where mail goes
 Id = Annotated[UUID, Path(alias="id", description="Identifier of the account domain."), ResourceId(DomainNotFound)]
-# No 304: what DNS says of a domain changes without its version, which is of what its owner says.
+# No 304: the DNS health of a domain changes without its version.
 TAGGED: dict[int | str, dict[str, Any]] = {200: READ_RESPONSES[200]}
 VERIFY = declare(
-    Policy(name="domain_verify", quota=60, window_s=600, by="account", counts="Questions to DNS about a domain.")
+    Policy(name="domain_verify", quota=60, window_s=600, by="account", counts="Verifications of a domain by DNS.")
 )
 
 
-async def current(request: Request) -> catalog.Snapshot:
-    """The public catalog, from memory."""
-    shelf: catalog.CatalogCache = request.app.state.catalog
-    return await shelf.current()
+async def current_catalog(request: Request) -> catalog.Snapshot:
+    """Return the public catalog from the cache."""
+    cache: catalog.CatalogCache = request.app.state.catalog
+    return await cache.current()
 
 
 def has_limit(request: Request) -> bool:
-    """Whether the query says how many items a page has."""
+    """Return whether the query has a limit."""
     return "limit" in request.query_params
 
 
-Current = Annotated[catalog.Snapshot, Depends(current)]
+Current = Annotated[catalog.Snapshot, Depends(current_catalog)]
 HasLimit = Annotated[bool, Depends(has_limit)]
 
 
 @router.get("", response_model=PageReply[schemas.AccountDomainReply])
 async def list_domains(caller: Reader, conn: Reads, page: PageQuery) -> Page[schemas.AccountDomainReply]:
-    """List the account's domains by name, without those released."""
+    """List the account's domains by name, without released ones."""
     found = await domains.list_domains(conn, account_id=caller.account_id, page=page)
     return Page(items=[schemas.domain_reply(each) for each in found.items], next_cursor=found.next_cursor)
 
 
-@router.get("/claimable", response_model=PageReply[schemas.ClaimableReply])
+@router.get("/claimable", response_model=PageReply[claimable_schemas.ClaimableReply])
 async def list_claimable(
-    caller: Reader, conn: Reads, shown: Current, page: PageQuery, limited: HasLimit
+    caller: Reader, conn: Reads, current: Current, page: PageQuery, limited: HasLimit
 ) -> Page[Claimable]:
-    """List where names can be claimed: own live domains by name, then live ones of the catalog by rank.
+    """List domains on which names can be claimed: own live ones by name, then live ones of the catalog by rank.
 
-    Never a catch-all, and none twice. Without `limit` a page has up to 1,000.
+    Each is listed once, and no catch-all. Without `limit` a page has up to 1,000.
     """
-    wanted = page if limited else replace(page, limit=domains.CLAIMABLE_AT_ONCE)
-    return await domains.list_claimable(conn, shown=shown, account_id=caller.account_id, page=wanted)
+    wanted = page if limited else replace(page, limit=domains.CLAIMABLE_LIMIT)
+    return await domains.list_claimable(conn, current=current, account_id=caller.account_id, page=wanted)
 
 
 @router.post(
@@ -86,7 +87,7 @@ async def list_claimable(
 async def add(
     body: schemas.DomainCreate, caller: Writer, conn: Tx, keyring: KeyringDep
 ) -> schemas.AccountDomainWritten:
-    """Add a domain to the account; the answer says which DNS record proves that it is yours."""
+    """Add a domain to the account; the response has the DNS record that proves that it is yours."""
     added = await domains.add(
         conn,
         keyring=keyring,
@@ -94,8 +95,7 @@ async def add(
         realm=domains.realm_of(caller.account_id, is_live=caller.mode == "live"),
         actor=caller.actor,
         domain=body.domain,
-        catch_all=body.catch_all,
-        default_destination=body.default_destination,
+        settings=body.settings(),
     )
     return schemas.written_reply(added)
 
@@ -107,7 +107,7 @@ async def add(
     openapi_extra=BEYOND_SPEC,
 )
 async def get_domain(domain_id: Id, caller: Reader, conn: Reads) -> ReplyWithHeaders:
-    """Read one domain of the account, also a released one."""
+    """Read one domain of the account, which can be released."""
     found = await domains.get_domain(conn, account_id=caller.account_id, domain_id=domain_id)
     return with_etag(schemas.domain_reply(found), of=found.domain.id, version=found.domain.version)
 
@@ -121,7 +121,7 @@ async def get_domain(domain_id: Id, caller: Reader, conn: Reads) -> ReplyWithHea
 async def change(
     domain_id: Id, body: schemas.DomainUpdate, caller: Holder, conn: Tx, if_match: IfMatch
 ) -> ReplyWithHeaders:
-    """Change where a domain's mail goes that says nothing else, and whether all of it does."""
+    """Change the settings of a domain: its default destination, and whether all its mail goes there."""
     changed = await domains.change(
         conn,
         account_id=caller.account_id,
@@ -161,9 +161,9 @@ async def release(domain_id: Id, caller: Holder, conn: Tx, if_match: IfMatch) ->
 async def verify(
     domain_id: Id, caller: Writer, database: Pool, settings: SettingsDep
 ) -> schemas.AccountDomainVerified:
-    """Ask DNS for the proof of a domain and for the records that mail needs, now; answers what it says.
+    """Check the proof of a domain and the records that mail needs in DNS now, and return the result.
 
-    In a sandbox the domain is live at once, and DNS is not asked.
+    In a sandbox the domain is live at once, without DNS.
     """
     found = await domains.verify(database, settings=settings, account_id=caller.account_id, domain_id=domain_id)
     return schemas.verified_reply(found)

@@ -1,4 +1,4 @@
-"""What the operator does: domains assigned to accounts, taken back, and looked at."""
+"""Assignment of domains to accounts by the operator, its end, and the list of all domains."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -17,7 +17,14 @@ from builders.domains.errors import (
     DomainTaken,
 )
 from builders.domains.events import DOMAIN_ADDED, DOMAIN_VERIFIED, event_data
-from builders.domains.records import MAX_DOMAINS, AccountDomain, AccountDomainStatus, DomainProof, DomainSource
+from builders.domains.records import (
+    MAX_DOMAINS,
+    AccountDomain,
+    AccountDomainStatus,
+    DomainProof,
+    DomainSettings,
+    DomainSource,
+)
 from builders.domains.store import domains as store, holders
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
@@ -30,10 +37,10 @@ from builders.kit.values.accounts import ALL_ACCOUNTS, AccountSelection
 async def assign(
     conn: Conn, *, keyring: Keyring, account_id: UUID, domain: str, source: DomainSource
 ) -> AccountDomain:
-    """The domain as a live one of a real account, without any proof; a second time changes nothing.
+    """Make the domain a live one of a live account, without a proof; a repeat changes nothing.
 
-    One that the account has already goes by the new source from now on. Publishes domain.added, domain.verified.
-    Raises Invalid, DomainTaken, DomainLimit, DomainInCatalog, DomainNotInCatalog.
+    A domain that the account has already gets the new source. Publish domain.added, domain.verified. Raise
+    Invalid, DomainTaken, DomainLimit, DomainInCatalog, DomainNotInCatalog.
     """
     label = account_domains.parse_domain(domain)
     shared = (await catalog.find_domains(conn, domains=[label])).get(label)
@@ -54,7 +61,8 @@ async def assign(
     if present is None:
         token = account_domains.challenge_token(keyring, account_id=account_id, domain=label)
         is_catch_all = source is DomainSource.CATALOG and shared is not None and shared.catch_all
-        return await _insert(conn, account_id, domain_id, label, source, token, catch_all=is_catch_all)
+        settings = DomainSettings(catch_all=is_catch_all)
+        return await _insert(conn, account_id, domain_id, label, source, token, settings)
     return await _adopt(conn, present, source)
 
 
@@ -65,8 +73,7 @@ async def _insert(
     domain: str,
     source: DomainSource,
     token: str,
-    *,
-    catch_all: bool,
+    settings: DomainSettings,
 ) -> AccountDomain:
     now = clock.now()
     added = await store.insert(
@@ -79,12 +86,11 @@ async def _insert(
         status=AccountDomainStatus.LIVE,
         proof=DomainProof.OPERATOR,
         token=token,
-        catch_all=catch_all,
-        default_destination=None,
+        settings=settings,
         next_check_at=now,
         now=now,
     )
-    if added is None:  # the account is locked, and has it not
+    if added is None:  # the lock of the account excludes it
         raise DomainTaken(f"Another account has {domain}.")
     await outbox.publish(conn, DOMAIN_ADDED, account_id=account_id, data=event_data(added))
     await outbox.publish(conn, DOMAIN_VERIFIED, account_id=account_id, data=event_data(added))
@@ -111,10 +117,10 @@ async def _adopt(conn: Conn, present: AccountDomain, source: DomainSource) -> Ac
 
 
 async def unassign(conn: Conn, *, domain: str, with_names: bool = False) -> AccountDomain:
-    """Takes a domain, of whatever source, from the account that holds it. Publishes domain.released.
+    """Release a domain of any source from the account that holds it. Publish domain.released.
 
-    Raises DomainNotFound when nobody holds it, DomainInUse while the account has names on it; `with_names`
-    releases them, and without a quarantine: whose the domain is, his the names are.
+    Raise DomainNotFound when no account holds it, DomainInUse while the account has names on it. `with_names`
+    releases the names without a quarantine: the next holder of the domain can have them at once.
     """
     label = account_domains.parse_domain(domain)
     held = await holders.find_holder(conn, realm=LIVE, domain=label)
@@ -129,7 +135,7 @@ async def unassign(conn: Conn, *, domain: str, with_names: bool = False) -> Acco
 
 
 async def _release_names(conn: Conn, domain: AccountDomain) -> None:
-    some = PageRequest(limit=MAX_LIMIT, seal=lambda _: "")  # what is released is in the next page no more
+    some = PageRequest(limit=MAX_LIMIT, seal=lambda _: "")  # released names are not in the next page
     released: list[UUID] = []
     while True:
         page = await aliases.list_owned(
@@ -156,7 +162,7 @@ async def list_newest(
     status: AccountDomainStatus | None = None,
     limit: int,
 ) -> Sequence[AccountDomain]:
-    """The newest domains of a real account, or of all of them."""
+    """Return the newest domains of a live account, or of all live accounts."""
     return await store.list_newest(
         conn, account_id=account_id, status=status, realm=LIVE, before=ids.LAST, limit=limit
     )

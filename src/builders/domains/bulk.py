@@ -1,4 +1,4 @@
-"""Domains in sets, as a manifest has them: all or none, in a handful of statements for any number."""
+"""Operations on any number of domains, in a few statements: for names that are claimed, and for manifests."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -9,6 +9,7 @@ from builders.domains.errors import DomainsChanged, KeysTaken
 from builders.domains.events import DOMAIN_UPDATED, event_data
 from builders.domains.records import AccountDomain, DomainChange
 from builders.domains.store import domains as store, sets
+from builders.identity import service as identity
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.values import clock
@@ -17,10 +18,10 @@ from builders.kit.values import clock
 async def find_domains(
     conn: Conn, *, account_id: UUID, domains: Iterable[str], lock: bool = False
 ) -> dict[str, AccountDomain]:
-    """Those of the domains (A-labels) that are the account's and live, each with the rules of names on it.
+    """Return those of the domains (A-labels) that the account has live, by name, with the rules of their names.
 
-    Only on a `is_claimable` one can the account have names, free of charge. With `lock` they stay as they are
-    until the transaction ends: for who claims names on them. Two statements at most.
+    The account can have names on an `is_claimable` domain only; they are free of charge. `lock` prevents changes
+    of the domains until the transaction ends, for a claim of names on them. At most two statements.
     """
     wanted = sorted(set(domains))
     found = await store.list_live(conn, account_id=account_id, domains=wanted, lock=lock) if wanted else []
@@ -28,21 +29,21 @@ async def find_domains(
 
 
 async def with_catalog_rules(conn: Conn, domains: Sequence[AccountDomain]) -> list[AccountDomain]:
-    """The domains with the rules of the catalog where it has them too: a name must be one name for all."""
+    """Return the domains, each with the rules of the catalog if it is there too: one name must have one key."""
     shared = await catalog.find_domains(conn, domains=[each.domain for each in domains]) if domains else {}
     return [replace(each, rules=shared[each.domain].rules) if each.domain in shared else each for each in domains]
 
 
 async def list_managed(conn: Conn, *, account_id: UUID, manifest: str) -> list[AccountDomain]:
-    """The account's domains that a manifest manages, of any status but released."""
+    """Return the account's domains that a manifest manages, of any status but released."""
     return await sets.list_managed(conn, account_id=account_id, manifest=manifest)
 
 
 async def update_many(conn: Conn, *, account_id: UUID, changes: Sequence[DomainChange]) -> None:
-    """Changes domains that still have their version, all or none; publishes domain.updated for each.
+    """Change domains that still have their version, all or none; publish domain.updated for each.
 
-    Keys of a manifest can be swapped within one call. Raises DomainsChanged, and KeysTaken when a key stands for a
-    domain that is not among those changed. That a catch-all has a destination is the caller's to see to.
+    One call can swap keys of a manifest. Raise DomainsChanged, and KeysTaken when a key belongs to a domain
+    without a change. The caller ensures that a catch-all has a destination.
     """
     if not changes:
         return
@@ -58,3 +59,12 @@ async def _lock(conn: Conn, account_id: UUID, versions: Mapping[UUID, int]) -> N
     unchanged = await sets.lock_unchanged(conn, account_id=account_id, versions=versions)
     if changed := versions.keys() - unchanged:
         raise DomainsChanged(changed)
+
+
+async def clear(conn: Conn, *, account_id: UUID) -> int:
+    """Delete all domains of a sandbox account without events; return their number.
+
+    Raise ValueError for a live account.
+    """
+    await identity.require_sandbox_account(conn, account_id=account_id)
+    return await sets.clear(conn, account_id=account_id)

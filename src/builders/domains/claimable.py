@@ -1,4 +1,4 @@
-"""Where an account can claim names: its own domains, then those of the catalog by rank."""
+"""The domains on which an account can claim names: its own, then those of the catalog by rank."""
 
 from uuid import UUID
 
@@ -10,30 +10,30 @@ from builders.domains.store import domains as store
 from builders.kit.db.connections import Conn
 from builders.kit.http.pagination import Page, PageRequest, SortKey
 
-CLAIMABLE_AT_ONCE = 1_000  # on a page when nobody says how many; a catalog of usual size is one page
+CLAIMABLE_LIMIT = 1_000  # of a page; a catalog of usual size is one page
 _OWN, _CATALOG = "own", "catalog"
 
 
 async def list_claimable(
-    conn: Conn, *, shown: catalog.Snapshot, account_id: UUID, page: PageRequest
+    conn: Conn, *, current: catalog.Snapshot, account_id: UUID, page: PageRequest
 ) -> Page[Claimable]:
-    """Own live domains by name, then live ones of the catalog by rank; no catch-all, and none twice.
+    """Return own live domains by name, then live ones of the catalog by rank; no catch-all, and none twice.
 
     Two statements; the catalog is in memory.
     """
-    # In the order in which the cursor is compared: databases have orders of text of their own.
+    # Sorted here, in the order by which the cursor is compared: the collation of a database can differ.
     listed = sorted(await store.list_claimable(conn, account_id=account_id), key=lambda each: each.domain)
     own = await with_catalog_rules(conn, listed)
-    begun, *after = page.after or (_OWN, "")
-    found = [_from_account(each) for each in own if begun == _OWN and each.domain > str(after[0])]
-    if (room := page.limit + 1 - len(found)) > 0:
+    source, *after = page.after or (_OWN, "")
+    found = [_from_account(each) for each in own if source == _OWN and each.domain > str(after[0])]
+    if (missing := page.limit + 1 - len(found)) > 0:
         found += (
             _from_catalog(each)
             for each in catalog.list_claimable(
-                shown,
-                after=after if begun == _CATALOG else None,
+                current,
+                after=after if source == _CATALOG else None,
                 without={each.domain for each in own},
-                limit=room,
+                limit=missing,
             )
         )
     return page.cut(found[: page.limit + 1], _key)

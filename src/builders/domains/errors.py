@@ -7,7 +7,7 @@ from builders.kit.errors import Problem
 
 
 class DomainNotFound(Problem):
-    """The account has no such domain."""
+    """The account does not have the domain."""
 
     status, code = 404, "account_domain_not_found"
     default_detail = "There is no such domain."
@@ -28,7 +28,7 @@ class DomainInCatalog(Problem):
 
 
 class DomainNotInCatalog(Problem):
-    """The catalog has no such domain."""
+    """The domain is not in the catalog."""
 
     status, code = 409, "domain_not_in_catalog"
 
@@ -46,7 +46,7 @@ class DomainInUse(Problem):
 
 
 class DomainLimit(Problem):
-    """The account has as many domains as it may."""
+    """The account has the maximum number of domains."""
 
     status, code = 409, "domain_limit"
 
@@ -58,7 +58,7 @@ class DomainReleased(Problem):
 
 
 class DomainsChanged(Exception):
-    """These domains do not have the expected version any more, or are no more."""
+    """These domains have another version than expected, or are released."""
 
     def __init__(self, domain_ids: Collection[UUID]) -> None:
         super().__init__(f"{len(domain_ids)} domains have changed")
@@ -66,7 +66,7 @@ class DomainsChanged(Exception):
 
 
 class KeysTaken(Exception):
-    """These keys of manifests (manifest, key) stand for other domains."""
+    """These keys of manifests (manifest, key) belong to other domains."""
 
     def __init__(self, keys: Collection[tuple[str, str]]) -> None:
         super().__init__(f"{len(keys)} keys of manifests are taken")

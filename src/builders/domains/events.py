@@ -1,4 +1,4 @@
-"""What domains tell."""
+"""Events of account domains."""
 
 from typing import Annotated
 from uuid import UUID
@@ -23,15 +23,13 @@ class DomainData(BaseModel):
 
 
 class DomainGone(DomainData):
-    """An account domain that the account lost, or gave up."""
+    """An account domain that the account released or lost."""
 
-    reason: Annotated[
-        str, Field(description="`proof_gone`, `released`, `unassigned` or `proved_by_another`.")
-    ]  # proof_gone, released, unassigned or proved_by_another
+    reason: Annotated[str, Field(description="`proof_gone`, `released`, `unassigned` or `proved_by_another`.")]
 
 
 class DomainHealthData(BaseModel):
-    """What is known of the records that mail needs, and what was known before."""
+    """The health of the records that mail needs, now and before."""
 
     id: Annotated[UUID, Field(description="Identifier of the account domain.")]
     domain: Annotated[str, Field(description="Name of the domain, as a lower-case A-label.")]
@@ -65,7 +63,7 @@ DOMAIN_VERIFIED = declare(
     Event(
         name="domain.verified",
         version=1,
-        description="A domain was proved to be the account's, or is again: names can be had on it.",
+        description="The proof of a domain was found, for the first time or again: names can be claimed on it.",
         example=_LIVE,
     )
 )
@@ -76,7 +74,7 @@ DOMAIN_SUSPENDED = declare(
     Event(
         name="domain.suspended",
         version=1,
-        description="The proof of a domain has been gone for days: no new names can be had on it.",
+        description="The proof of a domain has been missing for days: no new names can be claimed on it.",
         example=_gone(AccountDomainStatus.SUSPENDED, "proof_gone"),
     )
 )
@@ -84,7 +82,7 @@ DOMAIN_RELEASED = declare(
     Event(
         name="domain.released",
         version=1,
-        description="A domain is the account's no more.",
+        description="The account no longer has a domain.",
         example=_gone(AccountDomainStatus.RELEASED, "released"),
     )
 )
@@ -92,7 +90,7 @@ DOMAIN_HEALTH_CHANGED = declare(
     Event(
         name="domain.health_changed",
         version=1,
-        description="What DNS says of a domain's MX, SPF, DKIM or DMARC is not what it said before.",
+        description="The health of a domain's MX, SPF, DKIM or DMARC record changed.",
         example=DomainHealthData(
             id=_EXAMPLE.id,
             domain=_EXAMPLE.domain,
@@ -109,7 +107,7 @@ DOMAIN_HEALTH_CHANGED = declare(
 
 
 def event_data(domain: AccountDomain) -> DomainData:
-    """What is told of a domain."""
+    """Return the data of an event about a domain."""
     return DomainData(
         id=domain.id,
         domain=domain.domain,
@@ -122,5 +120,5 @@ def event_data(domain: AccountDomain) -> DomainData:
 
 
 def loss_data(domain: AccountDomain, reason: str) -> DomainGone:
-    """What is told of a domain that was lost."""
+    """Return the data of an event about a domain that the account released or lost."""
     return DomainGone(**event_data(domain).model_dump(), reason=reason)

@@ -1,4 +1,4 @@
-"""What domains do by themselves: ask DNS for what is due, and write to whom it concerns."""
+"""Jobs of domains: check those that are due, and mail the owner of a suspended domain."""
 
 from uuid import UUID
 
@@ -6,7 +6,7 @@ from procrastinate import JobContext
 
 from builders.domains import account_domains, verification
 from builders.domains.records import AccountDomainStatus
-from builders.domains.schedule import GRACE
+from builders.domains.verification import GRACE
 from builders.identity import service as identity
 from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher
@@ -19,7 +19,7 @@ from builders.mail.service import DomainUnproved
 @queue.app.periodic(cron="* * * * *")
 @queue.app.task(name="domains.check_due", queueing_lock="domains.check_due", pass_context=True)
 async def check_due(context: JobContext, timestamp: int) -> None:
-    """Looks for the proofs of domains, and at the records that mail needs, where it is due."""
+    """Check the proofs and the mail records of the domains that are due."""
     del timestamp
     await verification.check_due(queue.database(context), settings=queue.settings(context))
 
@@ -27,25 +27,27 @@ async def check_due(context: JobContext, timestamp: int) -> None:
 @dispatcher.subscribe(
     "domain.suspended", name="domains.notify_suspended", alias="builders.domains.jobs.hear_of_suspended"
 )
-async def notify_suspended(conn: Conn, told: PublishedEvent) -> None:
-    """Has the owner written to."""
-    ids = {"account_id": str(told.account_id), "domain_id": str(told.read()["id"])}
+async def notify_suspended(conn: Conn, event: PublishedEvent) -> None:
+    """Enqueue the email to the owner."""
+    ids = {"account_id": str(event.account_id), "domain_id": str(event.read()["id"])}
     await queue.defer(conn, mail_suspended, once=f"domains.notify {ids['domain_id']}", **ids)
 
 
 @queue.app.task(name="domains.notify", retry=queue.RETRY, pass_context=True)
 async def mail_suspended(context: JobContext, account_id: str, domain_id: str) -> None:
-    """Writes to the owner of a domain that was suspended; not when it is live again, or released."""
+    """Mail the owner of a suspended domain, unless it is live again or released."""
     owner = UUID(account_id)
     async with queue.database(context).transaction() as conn:
         domain = await account_domains.get(conn, account_id=owner, domain_id=UUID(domain_id))
         if domain.status is not AccountDomainStatus.SUSPENDED or domain.is_sandbox:
             return
         account = await identity.get_account(conn, account_id=owner)
-        letter = DomainUnproved(
+        template = DomainUnproved(
             domain=domain.unicode or domain.domain,
             record=domain.challenge_name,
             value=domain.challenge_value,
             days=GRACE.days,
         )
-        await mail.send(conn, keyring=queue.keyring(context), account_id=owner, to=account.email, template=letter)
+        await mail.send(
+            conn, keyring=queue.keyring(context), account_id=owner, to=account.email, template=template
+        )

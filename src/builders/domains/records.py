@@ -1,9 +1,10 @@
-"""What crosses the door of domains."""
+"""Records of account domains."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, fields
+from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 from uuid import UUID
 
 from builders.aliases.records import LIVE, Rules, SeparatorPolicy
@@ -11,14 +12,15 @@ from builders.catalog.records import MailMode, Price
 from builders.kit.values.domain_names import unicode_of
 from builders.kit.values.patches import UNSET, Patch
 
-MAX_DOMAINS = 1000  # domains of one account that are not released
-CHALLENGE_LABEL = "_builders-challenge"  # the label in front of the domain where its TXT record is
-CHALLENGE_PREFIX = "builders-verification="  # what stands before the token in it
+MAX_DOMAINS = 1000  # of one account, without released ones
+CHALLENGE_LABEL = "_builders-challenge"  # the first label of the name of the TXT record
+CHALLENGE_PREFIX = "builders-verification="  # of the token in the TXT record
+FIRST_CHECK = timedelta(minutes=1)  # after a domain was added; each check doubles the delay
 DEFAULT_RULES = Rules()
 
 
 class DomainSource(StrEnum):
-    """How an account came by a domain; all but the first are assigned by the operator."""
+    """How an account got a domain; the operator assigns all but the first."""
 
     OWNED = "owned"
     LEASED = "leased"
@@ -27,29 +29,29 @@ class DomainSource(StrEnum):
 
 
 class AccountDomainStatus(StrEnum):
-    """Where an account domain stands."""
+    """The status of an account domain."""
 
-    PENDING = "pending"  # waits for its proof
-    LIVE = "live"  # names can be had on it
-    SUSPENDED = "suspended"  # its proof is gone; still nobody else's
+    PENDING = "pending"  # not yet proved
+    LIVE = "live"  # names can be claimed
+    SUSPENDED = "suspended"  # its proof is missing; no other account holds it
     RELEASED = "released"
 
 
 class DomainProof(StrEnum):
-    """How a domain is known to be the account's."""
+    """The proof that an account owns a domain."""
 
-    DNS = "dns"  # by the TXT record, asked for again each day
-    OPERATOR = "operator"  # who assigned it
-    SANDBOX = "sandbox"  # by the word of a test key, since nothing real hangs on it
+    DNS = "dns"  # the TXT record, checked every day
+    OPERATOR = "operator"  # the assignment
+    SANDBOX = "sandbox"  # a test key needs no proof
 
 
 class RecordHealth(StrEnum):
-    """What is to be said of a record that mail needs."""
+    """The health of a record that mail needs."""
 
     OK = "ok"
     MISSING = "missing"
     WRONG = "wrong"
-    UNCHECKED = "unchecked"  # DNS has not answered yet, or the service does not know what it should be
+    UNCHECKED = "unchecked"  # no response yet, or no setting with the expected record
 
 
 class RecordKind(StrEnum):
@@ -63,17 +65,17 @@ class RecordKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What was found of one record."""
+    """The result of the last check of one record."""
 
     status: RecordHealth = RecordHealth.UNCHECKED
-    found: tuple[str, ...] = ()  # the first few, each cut to a bounded length
-    next_action: str | None = None  # which record to set; None when there is nothing to do
-    checked_at: datetime | None = None  # when DNS last said something
+    found: tuple[str, ...] = ()  # the first values, each of bounded length
+    next_action: str | None = None  # which record to set; None when nothing is to be done
+    checked_at: datetime | None = None  # the last response of DNS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DnsHealth:
-    """The state of what mail needs."""
+    """The health of the records that mail needs."""
 
     mx: Finding = Finding()
     spf: Finding = Finding()
@@ -82,54 +84,69 @@ class DnsHealth:
 
     @property
     def statuses(self) -> Mapping[RecordKind, RecordHealth]:
-        """The bare states."""
+        """Return the health by kind of record."""
         return {kind: getattr(self, kind).status for kind in RecordKind}
 
 
 class ProofSeen(StrEnum):
-    """What DNS says of a proof."""
+    """The proof in DNS."""
 
     FOUND = "found"
-    MISSING = "missing"  # there is no TXT record
-    WRONG = "wrong"  # there is one, but not with the token
-    UNKNOWN = "unknown"  # no answer that can be relied on
+    MISSING = "missing"  # no TXT record
+    WRONG = "wrong"  # TXT records without the token
+    UNKNOWN = "unknown"  # no reliable response
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProofFinding:
-    """What was found where the proof should be."""
+    """The TXT records at the name of the proof."""
 
     seen: ProofSeen
     found: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DomainSettings:
+    """The fields of a domain that its account sets. Add a new one to the patch, the store, the schemas too."""
+
+    catch_all: bool = False  # all mail goes to the default destination, and no name is claimable
+    default_destination: str | None = None  # of mail without a destination of its own
+
+    def settings(self) -> dict[str, Any]:
+        """Return these fields by name, to copy them into another record."""
+        return {name: getattr(self, name) for name in SETTINGS}
+
+
+SETTINGS = tuple(each.name for each in fields(DomainSettings))
+# A change of these can refuse names or send mail elsewhere.
+SENSITIVE_SETTINGS = frozenset({"catch_all", "default_destination"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DomainPatch:
-    """A change of a domain by its owner."""
+    """A merge patch of the settings of a domain."""
 
     catch_all: Patch[bool] = UNSET
     default_destination: Patch[str | None] = UNSET
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AccountDomain:
+class AccountDomain(DomainSettings):
     """A domain of an account."""
 
     account_id: UUID
     id: UUID
-    realm: UUID  # LIVE, or the sandbox twin
+    realm: UUID  # LIVE, or the sandbox account
     domain: str  # A-label
     source: DomainSource
     status: AccountDomainStatus
     proof: DomainProof
     token: str = field(repr=False)
-    catch_all: bool
-    default_destination: str | None
     manifest: str | None
     manifest_key: str | None
     health: DnsHealth
     asked_at: datetime | None
-    lost_at: datetime | None  # since when the proof is gone
+    lost_at: datetime | None  # since when the proof is missing
     checks: int
     next_check_at: datetime | None
     added_at: datetime
@@ -138,39 +155,39 @@ class AccountDomain:
     released_at: datetime | None
     updated_at: datetime
     version: int
-    # Of names on it: those of the catalog where it has the domain too, so that a name is one name for all.
+    # Of its names; those of the catalog for a domain that is there too, so that each account derives the same key.
     rules: Rules = DEFAULT_RULES
 
     @property
     def unicode(self) -> str | None:
-        """The domain as people read it, where that differs."""
+        """Return the domain in Unicode, if that differs."""
         readable = unicode_of(self.domain)
         return None if readable == self.domain else readable
 
     @property
     def is_claimable(self) -> bool:
-        """Whether the account can have names on it; they cost nothing."""
+        """Return whether the account can claim names on it, which are free of charge."""
         return self.status is AccountDomainStatus.LIVE and not self.catch_all
 
     @property
     def is_sandbox(self) -> bool:
-        """Whether it is a twin's, and DNS is never asked."""
+        """Return whether a sandbox account has it, without any DNS query."""
         return self.realm != LIVE
 
     @property
     def challenge_name(self) -> str:
-        """Where the TXT record of the proof is."""
+        """Return the name of the TXT record that proves it."""
         return f"{CHALLENGE_LABEL}.{self.domain}"
 
     @property
     def challenge_value(self) -> str:
-        """What the TXT record says."""
+        """Return the value of the TXT record that proves it."""
         return f"{CHALLENGE_PREFIX}{self.token}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainDetails:
-    """A domain in a list, with how many names of the account are on it."""
+    """A domain with the number of the account's names on it."""
 
     domain: AccountDomain
     alias_count: int
@@ -178,7 +195,7 @@ class DomainDetails:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerificationResult:
-    """A domain after DNS was asked."""
+    """A domain after a check of DNS."""
 
     domain: AccountDomain
     alias_count: int
@@ -186,19 +203,17 @@ class VerificationResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DomainChange:
-    """What a domain is to be, if it still has the version."""
+class DomainChange(DomainSettings):
+    """The new settings of a domain, to be written only if it still has the version."""
 
     id: UUID
     version: int
-    catch_all: bool
-    default_destination: str | None
     manifest: str | None
     manifest_key: str | None
 
 
 class ClaimableSource(StrEnum):
-    """Whose domain it is: the account's own, or one of the catalog."""
+    """The source of a claimable domain: the account, or the catalog."""
 
     ACCOUNT = "account"
     CATALOG = "catalog"
@@ -214,29 +229,29 @@ class Claimable:
     categories: Sequence[str]
     price: Price | None  # None: names cost nothing
     rules: Rules
-    rank: int = 0  # of the catalog
+    rank: int = 0  # in the catalog
     remaining: int | None = None  # names that can still be claimed; None: no such limit
 
     @property
     def unicode(self) -> str | None:
-        """The domain as people read it, where that differs."""
+        """Return the domain in Unicode, if that differs."""
         readable = unicode_of(self.domain)
         return None if readable == self.domain else readable
 
     @property
     def min_local_length(self) -> int:
-        """Of the key."""
+        """Return the minimum length of the key."""
         return self.rules.min_length
 
     @property
     def separator_policy(self) -> SeparatorPolicy:
-        """Which separators of a name do not make another one."""
+        """Return which separators its names ignore."""
         return self.rules.separator_policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DnsCheck:
-    """What DNS said of a domain."""
+    """The result of a check of DNS."""
 
-    proof: ProofFinding | None  # None where it needs none
+    proof: ProofFinding | None  # None when the domain needs no proof
     health: DnsHealth

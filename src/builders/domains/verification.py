@@ -1,4 +1,4 @@
-"""Proofs: asked for without a transaction, and what follows from the answer, in one."""
+"""Verification of domains: read DNS without a transaction, then record the result in one; when to check again."""
 
 import asyncio
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from builders.aliases import service as aliases
-from builders.domains import account_domains, schedule
+from builders.domains import account_domains
 from builders.domains.dns import health
 from builders.domains.dns.client import Dns
 from builders.domains.dns.health import Expected
@@ -20,6 +20,7 @@ from builders.domains.events import (
     loss_data,
 )
 from builders.domains.records import (
+    FIRST_CHECK,
     AccountDomain,
     AccountDomainStatus,
     DnsCheck,
@@ -34,62 +35,68 @@ from builders.kit.events import outbox
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 
-BATCH = 50  # domains that are asked about at once
-MAX_BATCHES = 40  # of one run; the next minute has another one
-MAX_RUN = timedelta(
-    seconds=50
-)  # after which it takes no more: name servers that keep silent hold up one run, not all
+BATCH = 50  # domains checked concurrently
+MAX_BATCHES = 40  # of one run; there is a run every minute
+MAX_RUN = timedelta(seconds=50)  # after which a run claims no more: silent name servers delay one run, not all
+MAX_PENDING_DELAY = timedelta(hours=6)  # between the checks of a pending domain
+PENDING_PERIOD = timedelta(days=14)  # of checks of a pending domain; later only its account starts one
+DAILY = timedelta(days=1)
+AFTER_NO_ANSWER = timedelta(hours=1)
+WHILE_LOST = timedelta(hours=6)  # between the checks while the proof is missing
+LEASE = timedelta(minutes=10)  # of a worker that checks a domain
+GRACE = timedelta(days=3)  # from the loss of the proof to the suspension
+_MAX_DOUBLINGS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckOutcome:
-    """What followed from an answer."""
+    """The domain after a recorded check."""
 
     domain: AccountDomain
-    is_taken: bool = False  # it is proved, but another account's
+    is_taken: bool = False  # it is proved, but another account holds it
 
 
 async def verify(
     database: Database, *, settings: Settings, account_id: UUID, domain_id: UUID
 ) -> VerificationResult:
-    """Asks DNS for the proof and the records of mail, now, and does what follows from it.
+    """Read the proof and the mail records from DNS now, and record the result.
 
-    A sandbox domain is live at once; DNS is not asked. Raises DomainNotFound, DomainReleased, DomainTaken.
+    A sandbox domain is live at once, without DNS. Raise DomainNotFound, DomainReleased, DomainTaken.
     """
     async with database.connection() as conn:
         domain = await account_domains.get(conn, account_id=account_id, domain_id=domain_id)
     if domain.status is AccountDomainStatus.RELEASED:
         raise DomainReleased(f"{domain.domain} was released.", next_action="Add it again: POST /v1/domains")
-    checked = await _ask(Dns(settings), domain, settings=settings)
+    check = await _check_dns(Dns(settings), domain, settings=settings)
     async with database.transaction() as conn:
-        settled = await record_check(conn, account_id=account_id, domain_id=domain.id, checked=checked)
-        listed = await account_domains.with_details(conn, settled.domain)
-    if settled.is_taken:
+        outcome = await record_check(conn, account_id=account_id, domain_id=domain.id, check=check)
+        details = await account_domains.with_details(conn, outcome.domain)
+    if outcome.is_taken:
         raise DomainTaken(
             f"Another account has proved {domain.domain}.",
-            next_action="When it is yours now, have its former holder release it, or write to support.",
+            next_action="If the domain is yours now, ask its former holder to release it, or write to support.",
         )
-    proof = checked.proof or ProofFinding(seen=ProofSeen.FOUND)
-    return VerificationResult(domain=listed.domain, alias_count=listed.alias_count, proof=proof)
+    proof = check.proof or ProofFinding(seen=ProofSeen.FOUND)
+    return VerificationResult(domain=details.domain, alias_count=details.alias_count, proof=proof)
 
 
-async def _ask(dns: Dns, domain: AccountDomain, *, settings: Settings) -> DnsCheck:
+async def _check_dns(dns: Dns, domain: AccountDomain, *, settings: Settings) -> DnsCheck:
     if domain.is_sandbox:
         return DnsCheck(proof=None, health=domain.health)
     return await health.check(dns, domain, expected=Expected.of(settings), now=clock.now())
 
 
 async def check_due(database: Database, *, settings: Settings) -> int:
-    """Looks at all domains that are due; their number.
+    """Check all domains that are due; return their number.
 
-    What a killed worker held is due again when its lease ends.
+    The domains of a killed worker are due again when its lease ends.
     """
     dns, count, ends_at = Dns(settings), 0, clock.now() + MAX_RUN
     failed: list[BaseException] = []
     for _ in range(MAX_BATCHES):
         now = clock.now()
         async with database.transaction() as conn:
-            due = await checks.claim_due(conn, now=now, leased_until=now + schedule.LEASE, limit=BATCH)
+            due = await checks.claim_due(conn, now=now, leased_until=now + LEASE, limit=BATCH)
         done = await asyncio.gather(
             *(_check(database, dns, each, settings=settings) for each in due), return_exceptions=True
         )
@@ -98,47 +105,62 @@ async def check_due(database: Database, *, settings: Settings) -> int:
         if len(due) < BATCH or clock.now() >= ends_at:
             break
     if failed:
-        raise failed[0]  # after all others are done: nobody waits for a domain of somebody else
+        raise failed[0]  # after all others: the failure of one domain delays no other account
     return count
 
 
 async def _check(database: Database, dns: Dns, domain: AccountDomain, *, settings: Settings) -> None:
-    checked = await _ask(dns, domain, settings=settings)
+    check = await _check_dns(dns, domain, settings=settings)
     async with database.transaction() as conn:
-        await record_check(conn, account_id=domain.account_id, domain_id=domain.id, checked=checked)
+        await record_check(conn, account_id=domain.account_id, domain_id=domain.id, check=check)
 
 
-async def record_check(conn: Conn, *, account_id: UUID, domain_id: UUID, checked: DnsCheck) -> CheckOutcome:
-    """Notes what was seen, and brings the domain into the state that follows; publishes what changes.
+async def record_check(conn: Conn, *, account_id: UUID, domain_id: UUID, check: DnsCheck) -> CheckOutcome:
+    """Record a check and change the status of the domain accordingly; publish the changes.
 
-    One that was released meanwhile stays so.
+    A domain that was released during the check stays released.
     """
     before = await account_domains.get(conn, account_id=account_id, domain_id=domain_id, lock=True)
     if before.status is AccountDomainStatus.RELEASED:
         return CheckOutcome(domain=before)
-    # No more than that counts of one that the operator assigned while DNS was being asked.
-    proof = checked.proof if before.proof is DomainProof.DNS else None
+    # The operator can assign the domain during the check: then it needs no proof.
+    proof = check.proof if before.proof is DomainProof.DNS else None
     now, seen = clock.now(), proof.seen if proof else None
-    noted = await checks.record_check(
+    after = await checks.record_check(
         conn,
         account_id=account_id,
         domain_id=domain_id,
-        health=checked.health,
+        health=check.health,
         asked_at=None if seen in {None, ProofSeen.UNKNOWN} else now,
         lost_at=_lost_at(before, seen, now),
-        next_check_at=schedule.next_check(before, seen, now=now),
+        next_check_at=next_check(before, seen, now=now),
     )
-    await _publish_health(conn, before, noted)
+    await _publish_health(conn, before, after)
     is_proved = seen is ProofSeen.FOUND or before.is_sandbox
-    if noted.status in {AccountDomainStatus.PENDING, AccountDomainStatus.SUSPENDED} and is_proved:
-        return await _activate(conn, noted, now)
-    if noted.status is AccountDomainStatus.LIVE and noted.lost_at and now - noted.lost_at >= schedule.GRACE:
-        return CheckOutcome(domain=await _suspend(conn, noted, now))
-    return CheckOutcome(domain=noted)
+    if after.status in {AccountDomainStatus.PENDING, AccountDomainStatus.SUSPENDED} and is_proved:
+        return await _activate(conn, after, now)
+    if after.status is AccountDomainStatus.LIVE and after.lost_at and now - after.lost_at >= GRACE:
+        return CheckOutcome(domain=await _suspend(conn, after, now))
+    return CheckOutcome(domain=after)
+
+
+def next_check(domain: AccountDomain, seen: ProofSeen | None, *, now: datetime) -> datetime | None:
+    """Return when to check again, after `domain.checks` checks; None for never.
+
+    `seen` is None when the domain needs no proof.
+    """
+    if domain.is_sandbox or domain.status is AccountDomainStatus.RELEASED:
+        return None
+    if domain.status is AccountDomainStatus.PENDING:
+        at = now + min(FIRST_CHECK * 2 ** min(domain.checks, _MAX_DOUBLINGS), MAX_PENDING_DELAY)
+        return at if at < domain.added_at + PENDING_PERIOD else None
+    if domain.proof is not DomainProof.DNS or seen is ProofSeen.FOUND:
+        return now + DAILY
+    return now + (AFTER_NO_ANSWER if seen is ProofSeen.UNKNOWN else WHILE_LOST)
 
 
 def _lost_at(domain: AccountDomain, seen: ProofSeen | None, now: datetime) -> datetime | None:
-    """Since when the proof of a domain that had one is gone; no answer is none."""
+    """Return since when the proof is missing, for a domain that was proved; without an answer nothing changes."""
     if seen in {None, ProofSeen.FOUND} or domain.status is AccountDomainStatus.PENDING:
         return None
     return domain.lost_at if seen is ProofSeen.UNKNOWN else domain.lost_at or now
@@ -152,7 +174,7 @@ async def _publish_health(conn: Conn, before: AccountDomain, after: AccountDomai
 
 
 async def _activate(conn: Conn, domain: AccountDomain, now: datetime) -> CheckOutcome:
-    """The proved domain as the account's, unless it is another's: the unique key of the holders decides."""
+    """Make a proved domain live, unless another account holds it: the unique key of the holders decides."""
     if not (await _is_free(conn, domain) and await _reserve(conn, domain)):
         return CheckOutcome(domain=domain, is_taken=True)
     live = await store.set_status(
@@ -163,7 +185,7 @@ async def _activate(conn: Conn, domain: AccountDomain, now: datetime) -> CheckOu
         source=domain.source,
         proof=domain.proof,
         lost_at=None,
-        next_check_at=None if domain.is_sandbox else now + schedule.DAILY,
+        next_check_at=None if domain.is_sandbox else now + DAILY,
         now=now,
     )
     await outbox.publish(conn, DOMAIN_VERIFIED, account_id=domain.account_id, data=event_data(live))
@@ -177,17 +199,17 @@ async def _reserve(conn: Conn, domain: AccountDomain) -> bool:
 
 
 async def _is_free(conn: Conn, domain: AccountDomain) -> bool:
-    """Whether no other account holds it; one whose own proof has been gone for days loses it here.
+    """Return whether no other account holds the domain; release it from a suspended holder without names on it.
 
-    But not while that one has names on it: nobody's mail is taken over in silence. Locks the other's domain before
-    the key, as all do who let a domain go.
+    A holder with names keeps it: no account takes over the mail of another. The holder's domain is locked before
+    the key of the holders, as in every release, so that the two cannot deadlock.
     """
     found = await holders.find_holder(conn, realm=domain.realm, domain=domain.domain)
     if found is None or found[0] == domain.account_id:
         return True
     holder = await store.find(conn, account_id=found[0], domain_id=found[1], lock=True)
     if holder is None or holder.status is AccountDomainStatus.RELEASED:
-        return True  # it let go while we waited for the lock
+        return True  # released while this transaction waited for the lock
     counts = await aliases.count_by_domain(conn, account_id=holder.account_id, domains=[holder.domain])
     if holder.status is not AccountDomainStatus.SUSPENDED or counts[holder.domain]:
         return False
@@ -204,7 +226,7 @@ async def _suspend(conn: Conn, domain: AccountDomain, now: datetime) -> AccountD
         source=domain.source,
         proof=DomainProof.DNS,
         lost_at=domain.lost_at,
-        next_check_at=now + schedule.WHILE_LOST,
+        next_check_at=now + WHILE_LOST,
         now=now,
     )
     await outbox.publish(

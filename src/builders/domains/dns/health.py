@@ -1,4 +1,4 @@
-"""What DNS says of a domain: the proof that it is the account's, and the records that mail needs."""
+"""The DNS health of a domain: the proof of ownership, and the records that mail needs."""
 
 import asyncio
 from collections.abc import Sequence
@@ -7,7 +7,6 @@ from datetime import datetime
 from email.utils import parseaddr
 from typing import Self
 
-from builders.domains import spf
 from builders.domains.dns import txt_records
 from builders.domains.dns.client import Dns
 from builders.domains.records import (
@@ -20,26 +19,25 @@ from builders.domains.records import (
     ProofSeen,
     RecordHealth,
 )
-from builders.domains.wording import shorten
 from builders.kit.process.settings import Settings
 
-MAX_PARENTS = 3  # that are asked for a DMARC record: the highest, since an organization has its policy there
-_MIN_LABELS = 2  # that a domain has at least
-NO_MAIL = "."  # the host of an MX that says so (RFC 7505)
+MAX_PARENTS = 3  # queried for a DMARC record: the highest ones, where organizations have their policy
+_MIN_LABELS = 2  # of a domain
+NO_MAIL = "."  # the host of an MX record that refuses all mail (RFC 7505)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """What the records of every account domain should be."""
+    """The expected records of every account domain."""
 
     mail_hosts: tuple[str, ...] = ()
     spf_include: str | None = None
     dkim_selector: str | None = None
-    dkim_domain: str | None = None  # where our own key is
+    dkim_domain: str | None = None  # with our own key
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
-        """As the settings say."""
+        """Return the records that the settings define."""
         sender = parseaddr(settings.mail_from or "")[1].rpartition("@")[2]
         return cls(
             mail_hosts=settings.mail_hosts,
@@ -50,7 +48,7 @@ class Expected:
 
 
 async def check(dns: Dns, domain: AccountDomain, *, expected: Expected, now: datetime) -> DnsCheck:
-    """Asks all at once; of what is not answered the health says what it said before."""
+    """Query all records concurrently; without a response, the health of a record stays the same."""
     name, before = domain.domain, domain.health
     proof, mx, policy, key, report = await asyncio.gather(
         _proof(dns, domain),
@@ -68,14 +66,14 @@ async def _proof(dns: Dns, domain: AccountDomain) -> ProofFinding | None:
     texts = await dns.texts(domain.challenge_name)
     if texts is None:
         return ProofFinding(seen=ProofSeen.UNKNOWN)
-    # Some panels keep the quotes that people type.
+    # Some DNS panels keep quotes that were typed.
     if domain.challenge_value in {each.strip().strip('"').strip() for each in texts}:
         return ProofFinding(seen=ProofSeen.FOUND, found=(domain.challenge_value,))
-    return ProofFinding(seen=ProofSeen.WRONG if texts else ProofSeen.MISSING, found=shorten(texts))
+    return ProofFinding(seen=ProofSeen.WRONG if texts else ProofSeen.MISSING, found=txt_records.shorten(texts))
 
 
 def _finding(status: RecordHealth, next_action: str | None, found: Sequence[str], now: datetime) -> Finding:
-    return Finding(status=status, next_action=next_action, found=shorten(found), checked_at=now)
+    return Finding(status=status, next_action=next_action, found=txt_records.shorten(found), checked_at=now)
 
 
 async def _mx(dns: Dns, name: str, expected: Expected, before: Finding, now: datetime) -> Finding:
@@ -89,16 +87,16 @@ async def _mx(dns: Dns, name: str, expected: Expected, before: Finding, now: dat
 def validate_mx(
     domain: str, exchanges: Sequence[tuple[int, str]], *, wanted: Sequence[str]
 ) -> tuple[RecordHealth, str | None]:
-    """What is to be said of the MX records of a domain, and what to do: mail must come to us alone."""
+    """Return the health of the MX records of a domain, and what to do: all mail must come to our hosts."""
     if not wanted:
         return RecordHealth.UNCHECKED, None
     records = ", ".join(f"{10 * place} {host}" for place, host in enumerate(wanted, 1))
-    strangers = shorten(host for _, host in exchanges if host not in wanted)
+    others = txt_records.shorten(host for _, host in exchanges if host not in wanted)
     if not exchanges:
         return RecordHealth.MISSING, f"Set the MX records of {domain}: {records}."
-    if strangers:
-        gone = "the one that refuses all mail" if strangers[0] == NO_MAIL else ", ".join(strangers)
-        return RecordHealth.WRONG, f"Set the MX records of {domain}: {records}; and remove {gone}."
+    if others:
+        unwanted = "the one that refuses all mail" if others[0] == NO_MAIL else ", ".join(others)
+        return RecordHealth.WRONG, f"Set the MX records of {domain}: {records}; and remove {unwanted}."
     return RecordHealth.OK, None
 
 
@@ -106,8 +104,8 @@ async def _spf(dns: Dns, name: str, expected: Expected, before: Finding, now: da
     texts = await dns.texts(name)
     if texts is None:
         return before
-    status, next_action = spf.validate_spf(name, texts, include=expected.spf_include)
-    return _finding(status, next_action, [each for each in texts if spf.is_spf(each)], now)
+    status, next_action = txt_records.validate_spf(name, texts, include=expected.spf_include)
+    return _finding(status, next_action, [each for each in texts if txt_records.is_spf(each)], now)
 
 
 async def _dkim(dns: Dns, name: str, expected: Expected, before: Finding, now: datetime) -> Finding:
@@ -124,7 +122,7 @@ async def _dkim(dns: Dns, name: str, expected: Expected, before: Finding, now: d
 
 
 async def _dmarc(dns: Dns, name: str, before: Finding, now: datetime) -> Finding:
-    """A domain without a record has that of the nearest one above it (RFC 9091 and DMARCbis, by walking up)."""
+    """Return the finding; a domain without a record inherits that of its nearest parent (RFC 9091, DMARCbis)."""
     texts = await dns.texts(f"_dmarc.{name}")
     if texts is None:
         return before

@@ -1,28 +1,165 @@
-"""DMARC and DKIM records, lists of `tag=value`, as they are read and judged. Pure; no text makes it raise."""
+"""The TXT records that mail needs: parse and validate SPF (RFC 7208), DMARC and DKIM (RFC 6376). Never raises."""
 
 import re
 from base64 import b64decode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from builders.domains.records import RecordHealth
-from builders.domains.wording import txt_instruction
+
+MAX_SHOWN = 5  # values of one record
+MAX_SHOWN_LENGTH = 255  # characters of a value
+
+SPF_VERSION = "v=spf1"
+MAX_SPF_LENGTH = 450  # characters of a suggested record: a longer one may not fit into a packet (RFC 7208, 3.4)
+MAX_SPF_LOOKUPS = 10  # terms with a DNS query (RFC 7208, 4.6.4); those of included records are not counted
+_TERM = re.compile(
+    r"(?P<qualifier>[+?~-]?)(?P<name>all|include|a|mx|ptr|ip4|ip6|exists)(?P<value>[:/].*)?|"
+    r"(?P<modifier>[a-z][a-z0-9_.-]*)=(?P<set>.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_LOOKUP_TERMS = {"include", "a", "mx", "ptr", "exists", "redirect"}
+_NEEDS_VALUE = {"include", "exists", "ip4", "ip6"}
 
 DMARC_VERSION = "DMARC1"
 POLICIES = {"none", "quarantine", "reject"}
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _PERCENT = re.compile(r"[0-9]{1,3}")
-_BEGINS = re.compile(r"\s*v\s*=\s*DMARC1\s*(?:;|\Z)")
-_WANTED = f"v={DMARC_VERSION}; p=none"
+_DMARC = re.compile(r"\s*v\s*=\s*DMARC1\s*(?:;|\Z)")
+_SUGGESTED_DMARC = f"v={DMARC_VERSION}; p=none"
+
+
+def shorten(values: Iterable[str]) -> tuple[str, ...]:
+    """Return the first values, each on one line and of bounded length."""
+    return tuple(_line(each) for each in list(values)[:MAX_SHOWN])
+
+
+def _line(text: str) -> str:
+    cut = text if len(text) <= MAX_SHOWN_LENGTH else f"{text[: MAX_SHOWN_LENGTH - 3]}..."
+    return "".join(char if char.isprintable() else "?" for char in cut)
+
+
+def txt_instruction(name: str, value: str) -> str:
+    """Return the instruction to set a TXT record."""
+    return f'Set a TXT record at {name} with the value "{value}".'
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A mechanism or a modifier of SPF."""
+
+    qualifier: str  # empty: +
+    name: str  # in lower case
+    value: str  # without the colon; of `a/24` it begins with the slash
+    text: str  # as written
+
+    @property
+    def includes(self) -> str | None:
+        """Return the domain whose senders the term accepts."""
+        is_include = self.name == "include" and self.qualifier in {"", "+"}
+        return self.value.rstrip(".").lower() if is_include else None
+
+    @property
+    def redirects_to(self) -> str | None:
+        """Return the domain whose record applies when no mechanism matches."""
+        return self.value.rstrip(".").lower() if self.name == "redirect" else None
+
+
+@dataclass(frozen=True, slots=True)
+class Spf:
+    """A parsed SPF record."""
+
+    terms: tuple[Term, ...]
+    error: str | None = None  # why it has no effect, or too much
+
+    @property
+    def effective_terms(self) -> tuple[Term, ...]:
+        """Return the terms that receivers read: none after `all`, and no redirect beside it (RFC 7208, 6.1)."""
+        ends = [at for at, term in enumerate(self.terms) if term.name == "all"]
+        read = self.terms[: ends[0] + 1] if ends else self.terms
+        return tuple(term for term in read if not (ends and term.name == "redirect"))
+
+
+def is_spf(text: str) -> bool:
+    """Return whether a TXT record is an SPF record."""
+    return text[: len(SPF_VERSION)].lower() == SPF_VERSION and text[len(SPF_VERSION) :][:1] in {"", " "}
+
+
+def parse_spf(text: str) -> Spf:
+    """Parse an SPF record."""
+    terms: list[Term] = []
+    for word in text[len(SPF_VERSION) :].split(" "):
+        # Terms are visible ASCII (RFC 7208, 12); no other text gets into a suggested record.
+        term = _parse_term(word) if word.isascii() and word.isprintable() else None
+        if term is not None:
+            terms.append(term)
+        elif word:
+            return Spf(tuple(terms), "it has a term that SPF does not know")
+    spf = Spf(tuple(terms))
+    if sum(each.name in _LOOKUP_TERMS for each in terms) > MAX_SPF_LOOKUPS:
+        return Spf(spf.terms, f"more than {MAX_SPF_LOOKUPS} of its terms query DNS")
+    if any(each.name == "all" and each.qualifier in {"", "+"} for each in spf.effective_terms):
+        return Spf(spf.terms, "it lets everybody send")
+    return spf
+
+
+def _parse_term(word: str) -> Term | None:
+    match = _TERM.fullmatch(word)
+    if match is None:
+        return None
+    if match["modifier"] is not None:
+        return Term("", match["modifier"].lower(), match["set"], word)
+    name, value = match["name"].lower(), (match["value"] or "").removeprefix(":")
+    is_whole = bool(value) if name in _NEEDS_VALUE else not (name == "all" and value)
+    return Term(match["qualifier"], name, value, word) if is_whole else None
+
+
+def validate_spf(domain: str, texts: Sequence[str], *, include: str | None) -> tuple[RecordHealth, str | None]:
+    """Return the health of the SPF record among the TXT records of a domain, and what to do."""
+    found = [parse_spf(each) for each in texts if is_spf(each)]
+    wanted = f"{SPF_VERSION} include:{include} ~all"
+    if len(found) > 1:
+        merged = wanted if include else f"{SPF_VERSION} ... ~all"
+        instruction = txt_instruction(domain, merged)
+        return RecordHealth.WRONG, f"Keep one SPF record: several have no effect. {instruction}"
+    if include is None:
+        error = found[0].error if found else None
+        without_error = RecordHealth.OK if found else RecordHealth.UNCHECKED
+        return (RecordHealth.WRONG, f"Correct the SPF record: {error}.") if error else (without_error, None)
+    if not found:
+        return RecordHealth.MISSING, txt_instruction(domain, wanted)
+    if found[0].error:
+        return RecordHealth.WRONG, f"Correct the SPF record: {found[0].error}. {txt_instruction(domain, wanted)}"
+    return _validate_include(domain, found[0], include=include)
+
+
+def _validate_include(domain: str, found: Spf, *, include: str) -> tuple[RecordHealth, str | None]:
+    if any(include in {term.includes, term.redirects_to} for term in found.effective_terms):
+        return RecordHealth.OK, None
+    wanted = add_include(found, include=include)
+    if len(wanted) > MAX_SPF_LENGTH:
+        return (
+            RecordHealth.WRONG,
+            f"Put include:{include} in front of the last terms of the SPF record of {domain}.",
+        )
+    return RecordHealth.WRONG, f"Change the SPF record. {txt_instruction(domain, wanted)}"
+
+
+def add_include(spf: Spf, *, include: str) -> str:
+    """Return the record with one more include, before the terms that end the evaluation."""
+    words = [term.text for term in spf.effective_terms if term.name not in {"all", "redirect"}]
+    ends = [term.text for term in spf.effective_terms if term.name in {"all", "redirect"}]
+    return " ".join((SPF_VERSION, *words, f"include:{include}", *(ends or ["~all"])))
 
 
 def parse_tags(text: str) -> Mapping[str, str] | None:
-    """The tags in their order, names in lower case; None for what is no such list (RFC 6376, 3.2)."""
+    """Return the tags of a tag list in order, names in lower case; None for other text (RFC 6376, 3.2)."""
     tags: dict[str, str] = {}
     parts = text.split(";")
     for at, part in enumerate(parts):
         name, equals, value = (each.strip() for each in part.partition("="))
         if not part.strip() and at == len(parts) - 1:
-            continue  # one semicolon may stand at the end
+            continue  # one semicolon is allowed at the end
         if not equals or not _TAG.fullmatch(name) or name.lower() in tags:
             return None
         tags[name.lower()] = value
@@ -30,12 +167,12 @@ def parse_tags(text: str) -> Mapping[str, str] | None:
 
 
 def is_dmarc(text: str) -> bool:
-    """Whether a TXT record means to be one."""
-    return _BEGINS.match(text) is not None
+    """Return whether a TXT record is a DMARC record."""
+    return _DMARC.match(text) is not None
 
 
 def find_dmarc_error(text: str) -> str | None:
-    """What keeps a record from counting, of one that `is_dmarc`."""
+    """Return why a DMARC record has no effect, or None."""
     tags = parse_tags(text)
     if tags is None:
         return "it is no list of tag=value"
@@ -52,25 +189,27 @@ def find_dmarc_error(text: str) -> str | None:
 
 
 def validate_dmarc(domain: str, texts: Sequence[str], *, inherited: bool) -> tuple[RecordHealth, str | None]:
-    """What is to be said of the TXT records at `_dmarc` of a domain, and what to do.
+    """Return the health of the DMARC record among the TXT records at `_dmarc` of a domain, and what to do.
 
-    `inherited`: a domain above it has one, which holds for it too.
+    `inherited`: a parent domain has a record, which applies to this domain too.
     """
     name, found = f"_dmarc.{domain}", [each for each in texts if is_dmarc(each)]
     if len(found) > 1:
-        return RecordHealth.WRONG, f"Keep one DMARC record at {name}: with several none counts."
+        return RecordHealth.WRONG, f"Keep one DMARC record at {name}: several have no effect."
     if not found:
-        return (RecordHealth.OK, None) if inherited else (RecordHealth.MISSING, txt_instruction(name, _WANTED))
-    flaw = find_dmarc_error(found[0])
-    if flaw is not None:
-        return RecordHealth.WRONG, f"Put the DMARC record right: {flaw}. {txt_instruction(name, _WANTED)}"
+        missing = (RecordHealth.MISSING, txt_instruction(name, _SUGGESTED_DMARC))
+        return (RecordHealth.OK, None) if inherited else missing
+    error = find_dmarc_error(found[0])
+    if error is not None:
+        instruction = txt_instruction(name, _SUGGESTED_DMARC)
+        return RecordHealth.WRONG, f"Correct the DMARC record: {error}. {instruction}"
     return RecordHealth.OK, None
 
 
 def validate_dkim(
     name: str, texts: Sequence[str], *, target: str, ours: str | None
 ) -> tuple[RecordHealth, str | None]:
-    """What is to be said of the DKIM key at a name that should lead to `target`, where the key `ours` is."""
+    """Return the health of the DKIM key at a name that should be a CNAME of `target`, which has the key `ours`."""
     wanted = f"Set a CNAME record at {name} that points to {target}."
     if not texts:
         return RecordHealth.MISSING, wanted
@@ -80,12 +219,12 @@ def validate_dkim(
     if key is None:
         return RecordHealth.WRONG, f"There is no key in the record at {name}. {wanted}"
     if ours is not None and key != ours:
-        return RecordHealth.WRONG, f"The key at {name} is not the one that we sign with. {wanted}"
+        return RecordHealth.WRONG, f"The key at {name} is not the one that signs our mail. {wanted}"
     return RecordHealth.OK, None
 
 
 def dkim_key(text: str) -> str | None:
-    """The public key in a DKIM record (RFC 6376, 3.6.1); None for none, and for one that was revoked."""
+    """Return the public key of a DKIM record (RFC 6376, 3.6.1); None without one, and for a revoked one."""
     tags = parse_tags(text)
     if tags is None or tags.get("v", "DKIM1") != "DKIM1" or tags.get("k", "rsa").lower() not in {"rsa", "ed25519"}:
         return None

@@ -1,15 +1,13 @@
-"""Which domains are due to be looked at, whoever's they are, and what was seen."""
+"""SQL of the checks: the domains of all accounts that are due, and the results."""
 
 from datetime import datetime
 from uuid import UUID
 
-from psycopg.rows import class_row
-
 from builders.domains.records import AccountDomain, DnsHealth
-from builders.domains.store.rows import COLUMNS, Row, health_json, record
+from builders.domains.store.rows import COLUMNS, cursor_of, health_json
 from builders.kit.db.connections import Conn
 
-# A lease: what a killed worker had taken is due again when it ends.
+# A lease: the domains of a killed worker are due again when it ends.
 CLAIM_DUE = f"""
     UPDATE domains_domains SET next_check_at = %(leased_until)s
     WHERE (account_id, id) IN (
@@ -17,21 +15,20 @@ CLAIM_DUE = f"""
         ORDER BY next_check_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
     )
     RETURNING {COLUMNS}
-"""  # noqa: S608 - of a constant
+"""  # noqa: S608 - built from constants
 RECORD_CHECK = f"""
     UPDATE domains_domains
     SET health = %(health)s::jsonb, asked_at = coalesce(%(asked_at)s, asked_at), lost_at = %(lost_at)s,
         checks = checks + 1, next_check_at = %(next_check_at)s
     WHERE account_id = %(account_id)s AND id = %(id)s
     RETURNING {COLUMNS}
-"""  # noqa: S608 - of a constant
+"""  # noqa: S608 - built from constants
 
 
 async def claim_due(conn: Conn, *, now: datetime, leased_until: datetime, limit: int) -> list[AccountDomain]:
-    """Some that are due, those first that have waited longest; nobody else gets them before the lease ends."""
-    async with conn.cursor(row_factory=class_row(Row)) as cursor:
-        await cursor.execute(CLAIM_DUE, {"now": now, "leased_until": leased_until, "limit": limit})
-        return [record(row) for row in await cursor.fetchall()]
+    """Lease the domains that have been due for longest, until `leased_until`; return them."""
+    row = {"now": now, "leased_until": leased_until, "limit": limit}
+    return await (await cursor_of(conn).execute(CLAIM_DUE, row)).fetchall()
 
 
 async def record_check(
@@ -44,7 +41,7 @@ async def record_check(
     lost_at: datetime | None,
     next_check_at: datetime | None,
 ) -> AccountDomain:
-    """The locked domain with what was seen of it."""
+    """Write the result of a check of a locked domain; return it."""
     row = {
         "account_id": account_id,
         "id": domain_id,
@@ -53,7 +50,5 @@ async def record_check(
         "lost_at": lost_at,
         "next_check_at": next_check_at,
     }
-    async with conn.cursor(row_factory=class_row(Row)) as cursor:
-        await cursor.execute(RECORD_CHECK, row)
-        [found] = await cursor.fetchall()
-        return record(found)
+    [found] = await (await cursor_of(conn).execute(RECORD_CHECK, row)).fetchall()
+    return found

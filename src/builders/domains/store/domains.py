@@ -1,64 +1,70 @@
-"""Single domains, and lists of them."""
+"""SQL of single domains, and of lists of them."""
 
 from collections.abc import Collection
 from datetime import datetime
 from uuid import UUID
 
-from psycopg.rows import class_row
-
-from builders.domains.records import AccountDomain, AccountDomainStatus, DomainProof, DomainSource
-from builders.domains.store.rows import COLUMNS, Row, record
+from builders.domains.records import (
+    AccountDomain,
+    AccountDomainStatus,
+    DomainProof,
+    DomainSettings,
+    DomainSource,
+)
+from builders.domains.store.rows import COLUMNS, SETTINGS, cursor_of, settings_json
 from builders.kit.db.connections import Conn
 from builders.kit.values.accounts import AccountSelection, selection_parameter
 
-# So that two who add at once do not both find room for one more.
+# The number of domains that is read under this lock stays valid until the commit.
 LOCK_ACCOUNT = "SELECT pg_advisory_xact_lock(hashtextextended('domains ' || %(account_id)s::text, 0))"
 COUNT = "SELECT count(*) FROM domains_domains WHERE account_id = %(account_id)s AND status <> 'released'"
 INSERT = f"""
-    INSERT INTO domains_domains (account_id, id, realm, domain, source, status, proof, token, catch_all,
-                         default_destination, next_check_at, added_at, verified_at, updated_at)
-    VALUES (%(account_id)s, %(id)s, %(realm)s, %(domain)s, %(source)s, %(status)s, %(proof)s, %(token)s,
-            %(catch_all)s, %(default_destination)s, %(next_check_at)s, %(now)s,
-            CASE WHEN %(status)s::text = 'live' THEN %(now)s::timestamptz END, %(now)s)
+    INSERT INTO domains_domains (account_id, id, realm, domain, source, status, proof, token, next_check_at,
+                                 added_at, verified_at, updated_at, {SETTINGS})
+    SELECT %(account_id)s, %(id)s, %(realm)s, %(domain)s, %(source)s, %(status)s, %(proof)s, %(token)s,
+           %(next_check_at)s::timestamptz, %(now)s::timestamptz,
+           CASE WHEN %(status)s::text = 'live' THEN %(now)s::timestamptz END, %(now)s::timestamptz, {SETTINGS}
+    FROM jsonb_populate_record(NULL::domains_domains, %(settings)s::jsonb)
     ON CONFLICT (account_id, domain) WHERE status <> 'released' DO NOTHING
     RETURNING {COLUMNS}
-"""  # noqa: S608 - of a constant
+"""  # noqa: S608 - built from constants
 FIND = f"""
     SELECT {COLUMNS} FROM domains_domains WHERE account_id = %(account_id)s AND id = %(id)s
-"""  # noqa: S608 - of a constant
+"""  # noqa: S608 - built from constants
 LOCK = f"""
     SELECT {COLUMNS} FROM domains_domains WHERE account_id = %(account_id)s AND id = %(id)s FOR UPDATE
-"""  # noqa: S608 - of a constant
+"""  # noqa: S608 - built from constants
 FIND_NAMED = f"""
     SELECT {COLUMNS} FROM domains_domains
     WHERE account_id = %(account_id)s AND domain = %(domain)s AND status <> 'released' FOR UPDATE
-"""  # noqa: S608 - of a constant
+"""  # noqa: S608 - built from constants
 LIST = f"""
     SELECT {COLUMNS} FROM domains_domains
     WHERE account_id = %(account_id)s AND status <> 'released' AND domain > %(after)s
     ORDER BY domain LIMIT %(limit)s
-"""  # noqa: S608 - of a constant
+"""  # noqa: S608 - built from constants
 LIST_LIVE = f"""
     SELECT {COLUMNS} FROM domains_domains
     WHERE account_id = %(account_id)s AND status = 'live' AND domain = ANY(%(domains)s::text[])
-"""  # noqa: S608 - of a constant
-# In one order, so that two who lock some of the same do not wait for each other.
+"""  # noqa: S608 - built from constants
+# In one order, so that transactions that lock some of the same domains cannot deadlock.
 LOCK_LIVE = f"""
     SELECT {COLUMNS} FROM domains_domains
     WHERE account_id = %(account_id)s AND status = 'live' AND domain = ANY(%(domains)s::text[])
     ORDER BY id FOR SHARE
-"""  # noqa: S608 - of a constant
+"""  # noqa: S608 - built from constants
 LIST_CLAIMABLE = f"""
     SELECT {COLUMNS} FROM domains_domains
     WHERE account_id = %(account_id)s AND status = 'live' AND NOT catch_all
-"""  # noqa: S608 - of a constant
-# Not prepared: a plan for all filters would be good for none.
+"""  # noqa: S608 - built from constants
+# Not prepared: each combination of filters needs another plan.
 LIST_NEWEST = f"""
     SELECT {COLUMNS} FROM domains_domains
     WHERE (%(account_id)s::uuid IS NULL OR account_id = %(account_id)s)
       AND (%(status)s::text IS NULL OR status = %(status)s) AND realm = %(realm)s AND id < %(before)s
     ORDER BY id DESC LIMIT %(limit)s
-"""  # noqa: S608 - of a constant
+"""  # noqa: S608 - built from constants
+# No manifest manages a released domain.
 SET_STATUS = f"""
     UPDATE domains_domains
     SET status = %(status)s, source = %(source)s, proof = %(proof)s, lost_at = %(lost_at)s,
@@ -70,18 +76,20 @@ SET_STATUS = f"""
         next_check_at = %(next_check_at)s, checks = 0, updated_at = %(now)s, version = version + 1
     WHERE account_id = %(account_id)s AND id = %(id)s
     RETURNING {COLUMNS}
-"""  # noqa: S608 - of a constant
+"""  # noqa: S608 - built from constants
 CHANGE = f"""
     UPDATE domains_domains
-    SET catch_all = %(catch_all)s, default_destination = %(default_destination)s, updated_at = %(now)s,
-        version = version + 1
+    SET ({SETTINGS}, updated_at, version) = (
+        SELECT {SETTINGS}, %(now)s::timestamptz, domains_domains.version + 1
+        FROM jsonb_populate_record(NULL::domains_domains, %(settings)s::jsonb) AS new
+    )
     WHERE account_id = %(account_id)s AND id = %(id)s
     RETURNING {COLUMNS}
-"""  # noqa: S608 - of a constant
+"""  # noqa: S608 - built from constants
 
 
 async def lock_account(conn: Conn, *, account_id: UUID) -> int:
-    """Until the transaction ends nobody else adds a domain to the account; how many it has."""
+    """Prevent other additions to the account until the transaction ends; return its number of domains."""
     await conn.execute(LOCK_ACCOUNT, {"account_id": account_id})
     row = await (await conn.execute(COUNT, {"account_id": account_id})).fetchone()
     return int(row[0]) if row else 0
@@ -98,12 +106,11 @@ async def insert(
     status: AccountDomainStatus,
     proof: DomainProof,
     token: str,
-    catch_all: bool,
-    default_destination: str | None,
+    settings: DomainSettings,
     next_check_at: datetime | None,
     now: datetime,
 ) -> AccountDomain | None:
-    """The new domain, or None when the account has it."""
+    """Insert a domain; return None when the account has it."""
     row = {
         "account_id": account_id,
         "id": domain_id,
@@ -113,55 +120,42 @@ async def insert(
         "status": status,
         "proof": proof,
         "token": token,
-        "catch_all": catch_all,
-        "default_destination": default_destination,
+        "settings": settings_json(settings),
         "next_check_at": next_check_at,
         "now": now,
     }
-    async with conn.cursor(row_factory=class_row(Row)) as cursor:
-        await cursor.execute(INSERT, row)
-        found = await cursor.fetchone()
-    return None if found is None else record(found)
+    return await (await cursor_of(conn).execute(INSERT, row)).fetchone()
 
 
 async def find(conn: Conn, *, account_id: UUID, domain_id: UUID, lock: bool = False) -> AccountDomain | None:
-    """A domain of the account, released or not; with `lock` it stays as it is until the transaction ends."""
-    async with conn.cursor(row_factory=class_row(Row)) as cursor:
-        await cursor.execute(LOCK if lock else FIND, {"account_id": account_id, "id": domain_id})
-        found = await cursor.fetchone()
-    return None if found is None else record(found)
+    """Return a domain of the account, or None; with `lock` it is locked until the transaction ends."""
+    row = {"account_id": account_id, "id": domain_id}
+    return await (await cursor_of(conn).execute(LOCK if lock else FIND, row)).fetchone()
 
 
 async def find_named(conn: Conn, *, account_id: UUID, domain: str) -> AccountDomain | None:
-    """The account's domain of this name that is not released, locked."""
-    async with conn.cursor(row_factory=class_row(Row)) as cursor:
-        await cursor.execute(FIND_NAMED, {"account_id": account_id, "domain": domain})
-        found = await cursor.fetchone()
-    return None if found is None else record(found)
+    """Return the account's domain of this name that is not released, locked, or None."""
+    row = {"account_id": account_id, "domain": domain}
+    return await (await cursor_of(conn).execute(FIND_NAMED, row)).fetchone()
 
 
 async def list_page(conn: Conn, *, account_id: UUID, after: str, limit: int) -> list[AccountDomain]:
-    """Domains by name, from behind `after`; without those released."""
-    async with conn.cursor(row_factory=class_row(Row)) as cursor:
-        await cursor.execute(LIST, {"account_id": account_id, "after": after, "limit": limit})
-        return [record(row) for row in await cursor.fetchall()]
+    """Return up to `limit` domains by name, after the name `after`, without released ones."""
+    row = {"account_id": account_id, "after": after, "limit": limit}
+    return await (await cursor_of(conn).execute(LIST, row)).fetchall()
 
 
 async def list_live(
     conn: Conn, *, account_id: UUID, domains: Collection[str], lock: bool = False
 ) -> list[AccountDomain]:
-    """Those of the domains that are the account's and live."""
-    async with conn.cursor(row_factory=class_row(Row)) as cursor:
-        row = {"account_id": account_id, "domains": list(domains)}
-        await cursor.execute(LOCK_LIVE if lock else LIST_LIVE, row)
-        return [record(row) for row in await cursor.fetchall()]
+    """Return those of the domains that the account has live."""
+    row = {"account_id": account_id, "domains": list(domains)}
+    return await (await cursor_of(conn).execute(LOCK_LIVE if lock else LIST_LIVE, row)).fetchall()
 
 
 async def list_claimable(conn: Conn, *, account_id: UUID) -> list[AccountDomain]:
-    """All on which the account can have names, in no order."""
-    async with conn.cursor(row_factory=class_row(Row)) as cursor:
-        await cursor.execute(LIST_CLAIMABLE, {"account_id": account_id})
-        return [record(row) for row in await cursor.fetchall()]
+    """Return all domains on which the account can claim names, in no order."""
+    return await (await cursor_of(conn).execute(LIST_CLAIMABLE, {"account_id": account_id})).fetchall()
 
 
 async def list_newest(
@@ -173,11 +167,10 @@ async def list_newest(
     before: UUID,
     limit: int,
 ) -> list[AccountDomain]:
-    """The domains of an account, or of all, that were added before; the newest first."""
+    """Return the domains of an account, or of all, that were added before an id; the newest first."""
     row = {"account_id": selection_parameter(account_id), "status": status, "realm": realm, "before": before}
-    async with conn.cursor(row_factory=class_row(Row)) as cursor:
-        await cursor.execute(LIST_NEWEST, {**row, "limit": limit}, prepare=False)
-        return [record(each) for each in await cursor.fetchall()]
+    cursor = await cursor_of(conn).execute(LIST_NEWEST, {**row, "limit": limit}, prepare=False)
+    return await cursor.fetchall()
 
 
 async def set_status(
@@ -192,7 +185,7 @@ async def set_status(
     next_check_at: datetime | None,
     now: datetime,
 ) -> AccountDomain:
-    """The locked domain in another state."""
+    """Change the status of a locked domain; return it."""
     row = {
         "account_id": account_id,
         "id": domain_id,
@@ -203,30 +196,14 @@ async def set_status(
         "next_check_at": next_check_at,
         "now": now,
     }
-    async with conn.cursor(row_factory=class_row(Row)) as cursor:
-        await cursor.execute(SET_STATUS, row)
-        [found] = await cursor.fetchall()
-        return record(found)
+    [found] = await (await cursor_of(conn).execute(SET_STATUS, row)).fetchall()
+    return found
 
 
 async def change(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    domain_id: UUID,
-    catch_all: bool,
-    default_destination: str | None,
-    now: datetime,
+    conn: Conn, *, account_id: UUID, domain_id: UUID, settings: DomainSettings, now: datetime
 ) -> AccountDomain:
-    """The locked domain with other settings."""
-    row = {
-        "account_id": account_id,
-        "id": domain_id,
-        "catch_all": catch_all,
-        "default_destination": default_destination,
-        "now": now,
-    }
-    async with conn.cursor(row_factory=class_row(Row)) as cursor:
-        await cursor.execute(CHANGE, row)
-        [found] = await cursor.fetchall()
-        return record(found)
+    """Change the settings of a locked domain; return it."""
+    row = {"account_id": account_id, "id": domain_id, "settings": settings_json(settings), "now": now}
+    [found] = await (await cursor_of(conn).execute(CHANGE, row)).fetchall()
+    return found

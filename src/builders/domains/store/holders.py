@@ -1,10 +1,10 @@
-"""Who holds which domain: one account in each realm."""
+"""SQL of the holders: in each realm, one account holds a domain."""
 
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
 
-# Two who prove one domain at once meet here; the second waits for the first, and then finds it taken.
+# The unique key decides: of two accounts that prove a domain concurrently, the second waits, and is then refused.
 RESERVE = """
     INSERT INTO domains_holders (realm, domain, account_id, domain_id)
     VALUES (%(realm)s, %(domain)s, %(account_id)s, %(id)s)
@@ -23,17 +23,17 @@ RELEASE = """
 
 
 async def reserve(conn: Conn, *, realm: UUID, domain: str, account_id: UUID, domain_id: UUID) -> bool:
-    """Whether the domain is the account's now, or was; waits for another who takes it at the same time."""
+    """Make the account the holder of the domain; return False when another account holds it."""
     row = {"realm": realm, "domain": domain, "account_id": account_id, "id": domain_id}
     return await (await conn.execute(RESERVE, row)).fetchone() is not None
 
 
 async def find_holder(conn: Conn, *, realm: UUID, domain: str) -> tuple[UUID, UUID] | None:
-    """Account and id of who holds the domain now."""
+    """Return the account that holds the domain and the id of its domain, or None."""
     found = await (await conn.execute(FIND_HOLDER, {"realm": realm, "domain": domain})).fetchone()
     return None if found is None else (found[0], found[1])
 
 
 async def release(conn: Conn, *, realm: UUID, domain: str, account_id: UUID) -> None:
-    """The domain is nobody's, if it was the account's."""
+    """Remove the account as the holder of the domain, if it is."""
     await conn.execute(RELEASE, {"realm": realm, "domain": domain, "account_id": account_id})

@@ -1,66 +1,55 @@
-"""How a domain is kept, and the record that is made of it."""
+"""The columns of an account domain, and the record of a row."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from datetime import datetime
-from uuid import UUID
+from typing import Any
 
+from psycopg import AsyncCursor
+from psycopg.rows import kwargs_row
 from pydantic import TypeAdapter
 
-from builders.domains.records import AccountDomain, AccountDomainStatus, DnsHealth, DomainProof, DomainSource
+from builders.domains.records import (
+    AccountDomain,
+    AccountDomainStatus,
+    DnsHealth,
+    DomainProof,
+    DomainSettings,
+    DomainSource,
+)
+from builders.kit.db.connections import Conn
 
 _HEALTH = TypeAdapter(DnsHealth)
+_SETTINGS = TypeAdapter(DomainSettings)
 
-COLUMNS = """
-    account_id, id, realm, domain, source, status, proof, token, catch_all, default_destination, manifest,
-    manifest_key, health, asked_at, lost_at, checks, next_check_at, added_at, verified_at, suspended_at,
-    released_at, updated_at, version
+# The columns of DomainSettings: an INSERT and an UPDATE read them from JSON, with the types of the table.
+SETTINGS = "catch_all, default_destination"
+COLUMNS = f"""
+    account_id, id, realm, domain, source, status, proof, token, {SETTINGS}, manifest, manifest_key, health,
+    asked_at, lost_at, checks, next_check_at, added_at, verified_at, suspended_at, released_at, updated_at, version
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """A domain as it is kept."""
-
-    account_id: UUID
-    id: UUID
-    realm: UUID
-    domain: str
-    source: str
-    status: str
-    proof: str
-    token: str
-    catch_all: bool
-    default_destination: str | None
-    manifest: str | None
-    manifest_key: str | None
-    health: Mapping[str, object]
-    asked_at: datetime | None
-    lost_at: datetime | None
-    checks: int
-    next_check_at: datetime | None
-    added_at: datetime
-    verified_at: datetime | None
-    suspended_at: datetime | None
-    released_at: datetime | None
-    updated_at: datetime
-    version: int
+def cursor_of(conn: Conn) -> AsyncCursor[AccountDomain]:
+    """Return a cursor that gives records of the columns."""
+    return conn.cursor(row_factory=kwargs_row(_record))
 
 
-_PLAIN = [each.name for each in fields(Row) if each.name not in {"source", "status", "proof", "health"}]
-
-
-def record(row: Row) -> AccountDomain:
-    """The domain."""
+def _record(
+    *, source: str, status: str, proof: str, health: Mapping[str, object], **columns: Any
+) -> AccountDomain:
     return AccountDomain(
-        source=DomainSource(row.source),
-        status=AccountDomainStatus(row.status),
-        proof=DomainProof(row.proof),
-        health=_HEALTH.validate_python(row.health) if row.health else DnsHealth(),
-        **{name: getattr(row, name) for name in _PLAIN},
+        source=DomainSource(source),
+        status=AccountDomainStatus(status),
+        proof=DomainProof(proof),
+        health=_HEALTH.validate_python(health) if health else DnsHealth(),
+        **columns,
     )
 
 
+def settings_json(settings: DomainSettings) -> str:
+    """Return the settings as JSON, by column."""
+    return _SETTINGS.dump_json(settings).decode()
+
+
 def health_json(health: DnsHealth) -> str:
-    """The health as JSON."""
+    """Return the health as JSON."""
     return _HEALTH.dump_json(health).decode()

@@ -1,27 +1,27 @@
-"""What goes over the wire at domains."""
+"""Bodies and replies about account domains."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from pydantic import ConfigDict, Field, StrictBool, StringConstraints
+from pydantic.config import JsonDict
 
-from builders.aliases.records import PriceInterval, SeparatorPolicy
-from builders.catalog.records import MailMode, PriceTier
-from builders.domains import examples
+from builders.aliases.records import SeparatorPolicy
 from builders.domains.records import (
     AccountDomain,
     AccountDomainStatus,
     DomainDetails,
     DomainPatch,
     DomainProof,
+    DomainSettings,
     DomainSource,
     ProofSeen,
     RecordHealth,
     VerificationResult,
 )
 from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
-from builders.kit.http.fields import Interval, ManifestKey, ManifestName, SeparatorRule, UpdatedAt
+from builders.kit.http.fields import ManifestKey, ManifestName, SeparatorRule, UpdatedAt
 from builders.kit.http.merge_patches import PatchBody
 from builders.kit.values import emails
 from builders.kit.values.texts import checked
@@ -31,30 +31,93 @@ Destination = Annotated[
     StringConstraints(strip_whitespace=True, max_length=254),
     checked(emails.canonical, "email"),
 ]
+_AT = "2026-01-05T09:30:00Z"
+_TOKEN = "builders-verification=mfrggzdfmztwq2lknnwg23tpobyxe43u"  # noqa: S105 - everybody can read it in DNS
+_OK: JsonDict = {"status": "ok", "found": ["10 mx1.builders.example"], "next_action": None, "checked_at": _AT}
+_GONE: JsonDict = {
+    "status": "missing",
+    "found": [],
+    "next_action": 'Set a TXT record at _dmarc.ada.example with the value "v=DMARC1; p=none".',
+    "checked_at": _AT,
+}
+_RULES: JsonDict = {"min": 1, "max": 64, "separator_policy": "ignore_dots"}
+_EXAMPLE: JsonDict = {
+    "id": "0193a1b2-0000-7000-8000-000000000005",
+    "domain": "ada.example",
+    "unicode": None,
+    "source": "owned",
+    "status": "live",
+    "verification": {
+        "method": "dns",
+        "type": "TXT",
+        "name": "_builders-challenge.ada.example",
+        "value": _TOKEN,
+        "checked_at": _AT,
+        "lost_at": None,
+    },
+    "catch_all": False,
+    "default_destination": "ada@example.net",
+    "claimable": True,
+    "rules": _RULES,
+    "alias_count": 3,
+    "dns": {
+        "mx": _OK,
+        "spf": {**_OK, "found": ["v=spf1 include:builders.example ~all"]},
+        "dkim": _OK,
+        "dmarc": _GONE,
+    },
+    "managed_by": None,
+    "next_action": None,
+    "added_at": _AT,
+    "verified_at": _AT,
+    "suspended_at": None,
+    "released_at": None,
+    "updated_at": _AT,
+    "version": 2,
+    "livemode": True,
+}
+_PENDING: JsonDict = {
+    **_EXAMPLE,
+    "status": "pending",
+    "claimable": False,
+    "alias_count": 0,
+    "next_action": f'Set a TXT record at _builders-challenge.ada.example with the value "{_TOKEN}", then '
+    "POST /v1/domains/0193a1b2-0000-7000-8000-000000000005/verify.",
+    "verified_at": None,
+    "version": 1,
+}
 
 
 class DomainCreate(Body):
-    """A domain to be added to the account."""
+    """A domain to add to the account."""
 
     model_config = ConfigDict(json_schema_extra=by_example({"domain": "ada.example"}))
 
-    domain: Annotated[str, Field(min_length=1, max_length=1024, description="In either form.")]
+    domain: Annotated[str, Field(min_length=1, max_length=1024, description="Domain in Unicode or as an A-label.")]
     catch_all: Annotated[
         StrictBool, Field(description="All mail goes to the destination; no names can be claimed.")
     ] = False
     default_destination: Annotated[
-        Destination | None, Field(description="Where mail goes that says nothing else; required with catch_all.")
+        Destination | None,
+        Field(description="Recipient of mail without a destination of its own; required with catch_all."),
     ] = None
+
+    def settings(self) -> DomainSettings:
+        """Return the record."""
+        return DomainSettings(catch_all=self.catch_all, default_destination=self.default_destination)
 
 
 class DomainUpdate(PatchBody):
-    """A merge patch of a domain (RFC 7396): what is absent stays as it is, null clears. At least one member."""
+    """A merge patch of a domain (RFC 7396): an absent member keeps its value, null clears. At least one member."""
 
     model_config = ConfigDict(json_schema_extra=by_example({"default_destination": "ada@example.net"}))
 
-    catch_all: Annotated[StrictBool | None, Field(description="Cleared, it is false.")] = None
+    catch_all: Annotated[
+        StrictBool | None, Field(description="All mail goes to the destination; null is false.")
+    ] = None
     default_destination: Annotated[
-        Destination | None, Field(description="Where mail without a destination of its own goes; null removes it.")
+        Destination | None,
+        Field(description="Recipient of mail without a destination of its own; null removes it."),
     ] = None
 
     def patch(self) -> DomainPatch:
@@ -66,21 +129,24 @@ class DomainUpdate(PatchBody):
 
 
 class DomainProofReply(Reply):
-    """How the domain is known to be the account's."""
+    """The proof that the account owns the domain."""
 
-    method: Annotated[DomainProof, Field(description="`dns`: by the record below; it must stay there.")]
+    method: Annotated[DomainProof, Field(description="`dns`: by the record below, which must stay there.")]
     type: Annotated[Literal["TXT"], Field(description="Type of the DNS record.")] = "TXT"
-    name: Annotated[str, Field(description="Where the record is.")]
+    name: Annotated[str, Field(description="Name of the DNS record.")]
     value: Annotated[str, Field(description="Content of the TXT record to set.")]
-    checked_at: Annotated[datetime | None, Field(description="When DNS last said something of it.")]
-    lost_at: Annotated[datetime | None, Field(description="Since when it is gone, of a domain that was live.")]
+    checked_at: Annotated[datetime | None, Field(description="When DNS last answered about the record.")]
+    lost_at: Annotated[
+        datetime | None, Field(description="Since when the record of a live domain is missing; null otherwise.")
+    ]
 
 
 class DnsFindingReply(Reply):
-    """What was found of a record that mail needs."""
+    """The result of the last check of a record that mail needs."""
 
     status: Annotated[
-        RecordHealth, Field(description="`unchecked`: DNS has not answered yet, or nobody said what it should be.")
+        RecordHealth,
+        Field(description="`unchecked`: DNS has not answered yet, or the expected record is not known."),
     ]
     found: Annotated[list[str], Field(description="The first five values.")]
     next_action: Annotated[str | None, Field(description="Which record to set.")]
@@ -90,14 +156,14 @@ class DnsFindingReply(Reply):
 class DomainDnsReply(Reply):
     """The records that mail needs."""
 
-    mx: Annotated[DnsFindingReply, Field(description="Where mail for the domain is delivered.")]
+    mx: Annotated[DnsFindingReply, Field(description="Hosts that receive mail for the domain.")]
     spf: Annotated[DnsFindingReply, Field(description="Which servers may send mail for the domain.")]
     dkim: Annotated[DnsFindingReply, Field(description="The key that signs mail of the domain.")]
     dmarc: Annotated[DnsFindingReply, Field(description="What receivers do with mail that is not authenticated.")]
 
 
 class DomainRulesReply(Reply):
-    """Which names can be claimed."""
+    """The bounds of a local part, and the separators that it ignores."""
 
     min_length: Annotated[int, Field(serialization_alias="min", description="Fewest characters of a local part.")]
     max_length: Annotated[int, Field(serialization_alias="max", description="Most characters of a local part.")]
@@ -105,7 +171,7 @@ class DomainRulesReply(Reply):
 
 
 class DomainManagedByReply(Reply):
-    """The manifest that manages it."""
+    """The manifest that manages the domain."""
 
     manifest: ManifestName
     key: ManifestKey
@@ -114,103 +180,70 @@ class DomainManagedByReply(Reply):
 class AccountDomainReply(Reply):
     """A domain of the account."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(examples.DOMAIN))
+    model_config = ConfigDict(json_schema_extra=by_example(_EXAMPLE))
 
     id: Annotated[UUID, Field(description="Identifier of the account domain.")]
     domain: Annotated[str, Field(description="Lower-case A-label.")]
-    unicode: Annotated[str | None, Field(description="As people read it, where that differs.")]
+    unicode: Annotated[str | None, Field(description="The domain in Unicode; null if that is the same.")]
     source: Annotated[
         DomainSource, Field(description="How the account got the domain; `owned` ones are verified by DNS.")
     ]
     status: Annotated[AccountDomainStatus, Field(description="Names can be claimed while it is `live`.")]
-    verification: Annotated[
-        DomainProofReply, Field(description="How ownership is proved, and which record to set.")
-    ]
+    verification: Annotated[DomainProofReply, Field(description="Proof of ownership, and the record to set.")]
     catch_all: Annotated[
         bool, Field(description="All mail goes to `default_destination`; no names can be claimed.")
     ]
     default_destination: Annotated[
-        str | None, Field(description="Where mail without a destination of its own goes; null without one.")
+        str | None,
+        Field(description="Recipient of mail without a destination of its own; null without one."),
     ]
-    claimable: Annotated[bool, Field(description="Whether names can be claimed on it; they cost nothing.")]
+    claimable: Annotated[bool, Field(description="Whether names can be claimed on it, free of charge.")]
     rules: Annotated[DomainRulesReply, Field(description="Rules for local parts on this domain.")]
-    alias_count: Annotated[int, Field(description="Names of the account on it.")]
-    dns: Annotated[DomainDnsReply, Field(description="What DNS says of the records that mail needs.")]
+    alias_count: Annotated[int, Field(description="Number of the account's names on it.")]
+    dns: Annotated[DomainDnsReply, Field(description="Health of the records that mail needs.")]
     managed_by: Annotated[
         DomainManagedByReply | None, Field(description="The manifest that manages its settings; null without one.")
     ]
     next_action: Annotated[
-        str | None, Field(description="What to do next, in a sentence; null when nothing is to be done.")
+        str | None, Field(description="What to do next, as a sentence; null when nothing is to be done.")
     ]
     added_at: Annotated[datetime, Field(description="When it was added to the account.")]
     verified_at: Annotated[datetime | None, Field(description="When ownership was last proved; null before.")]
     suspended_at: Annotated[
-        datetime | None, Field(description="When it was suspended because its proof was gone; null otherwise.")
+        datetime | None, Field(description="When it was suspended for its missing proof; null otherwise.")
     ]
     released_at: Annotated[
         datetime | None, Field(description="When the account released it; null while it has it.")
     ]
     updated_at: UpdatedAt
-    version: Annotated[int, Field(description="Grows with every change but those of `dns`; the ETag is of it.")]
+    version: Annotated[int, Field(description="Grows with every change except those of `dns`; part of the ETag.")]
     livemode: Annotated[bool, Field(description="False with a test key.")]
 
 
 class AccountDomainWritten(AccountDomainReply, WriteReply):
-    """A domain of the account after a change; at first it waits for its proof."""
+    """A domain of the account after a change; a new one is pending."""
 
-    model_config = ConfigDict(json_schema_extra=by_example({**examples.PENDING, "warnings": []}))
+    model_config = ConfigDict(json_schema_extra=by_example({**_PENDING, "warnings": []}))
 
 
 class ProofFindingReply(Reply):
-    """What DNS says of the proof right now."""
+    """The proof as DNS has it now."""
 
-    status: Annotated[ProofSeen, Field(description="`unknown`: no answer that can be relied on; try again.")]
-    found: Annotated[list[str], Field(description="What the TXT records there say, the first five.")]
-    missing: Annotated[str | None, Field(description="What has to be there.")]
+    status: Annotated[ProofSeen, Field(description="`unknown`: no reliable response of DNS; try again.")]
+    found: Annotated[list[str], Field(description="The first five TXT records at the name.")]
+    missing: Annotated[str | None, Field(description="The required record; null when it was found.")]
 
 
 class AccountDomainVerified(AccountDomainReply):
-    """A domain after DNS was asked."""
+    """A domain after a check of DNS."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example(
-            {**examples.DOMAIN, "checked": {"status": "found", "found": [examples.TOKEN], "missing": None}}
+            {**_EXAMPLE, "checked": {"status": "found", "found": [_TOKEN], "missing": None}}
         )
     )
 
-    checked: Annotated[ProofFindingReply, Field(description="What DNS said just now.")]
-
-
-class ClaimablePriceReply(Reply):
-    """What a name costs."""
-
-    amount: Annotated[str, Field(description="Exact decimal digits.")]
-    currency: Annotated[str, Field(description="ISO 4217.")]
-    interval: Annotated[PriceInterval, Field(description=Interval)]
-    tier: Annotated[PriceTier, Field(description="Price class of the domain.")]
-
-
-class ClaimableReply(Reply):
-    """A domain on which the account can claim names."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(examples.CLAIMABLE))
-
-    domain: Annotated[str, Field(description="Lower-case A-label.")]
-    unicode: Annotated[str | None, Field(description="As people read it, where that differs.")]
-    source: Annotated[
-        Literal["account", "catalog"],
-        Field(description="`account` for a domain of your own, `catalog` for one of the vendor."),
-    ]
-    mail_mode: Annotated[MailMode, Field(description="Whether names can be mailboxes, aliases, or both.")]
-    categories: Annotated[
-        list[str],
-        Field(description="Slugs of its categories, the main one first; empty for a domain of your own."),
-    ]
-    price: Annotated[ClaimablePriceReply | None, Field(description="Of a usual name; null: names cost nothing.")]
-    min_local_length: Annotated[int, Field(description="Fewest characters of a local part.")]
-    separator_policy: Annotated[SeparatorPolicy, Field(description=SeparatorRule)]
-    rules: Annotated[DomainRulesReply, Field(description="Rules for local parts on this domain.")]
-    remaining: Annotated[int | None, Field(description="Names that can still be claimed; null: no such limit.")]
+    checked: Annotated[ProofFindingReply, Field(description="Result of the check.")]
 
 
 def _next_action(domain: AccountDomain) -> str | None:
@@ -220,12 +253,12 @@ def _next_action(domain: AccountDomain) -> str | None:
         return None
     verify = f"POST /v1/domains/{domain.id}/verify"
     if domain.is_sandbox:
-        return f"{verify}; in a sandbox DNS is not asked."
+        return f"{verify}; a sandbox needs no DNS record."
     return f'Set a TXT record at {domain.challenge_name} with the value "{domain.challenge_value}", then {verify}.'
 
 
 def _computed(domain: AccountDomain, alias_count: int) -> dict[str, Any]:
-    """Return what every reply has besides the attributes of the record."""
+    """Return the members of every reply that are not attributes of the record."""
     managed = domain.manifest and {"manifest": domain.manifest, "key": domain.manifest_key}
     return {
         "verification": {
@@ -245,17 +278,17 @@ def _computed(domain: AccountDomain, alias_count: int) -> dict[str, Any]:
 
 
 def domain_reply(listed: DomainDetails) -> AccountDomainReply:
-    """The answer to a read."""
+    """Return the reply to a read."""
     return AccountDomainReply.from_record(listed.domain, **_computed(listed.domain, listed.alias_count))
 
 
 def written_reply(listed: DomainDetails) -> AccountDomainWritten:
-    """The answer to a change, and to adding one."""
+    """Return the reply to a change, or to an addition."""
     return AccountDomainWritten.from_record(listed.domain, **_computed(listed.domain, listed.alias_count))
 
 
 def verified_reply(found: VerificationResult) -> AccountDomainVerified:
-    """The answer to a question to DNS."""
+    """Return the reply to a verification."""
     seen = found.proof
     missing = None if seen.seen is ProofSeen.FOUND else found.domain.challenge_value
     computed = _computed(found.domain, found.alias_count)

@@ -1,4 +1,4 @@
-"""Pages of other sites: whose browsers may send JSON here and read the answers."""
+"""CORS for the configured origins of landers."""
 
 from collections.abc import AsyncIterator
 
@@ -14,7 +14,7 @@ LANDER = "https://harbour.example"
 
 
 @pytest.fixture
-async def house(settings: Settings) -> AsyncIterator[Service]:
+async def configured(settings: Settings) -> AsyncIterator[Service]:
     app = create_app(settings.model_copy(update={"lander_origins": (LANDER,)}))
     async with lifespan(app.api):
         await catch_up(app.api.state.catalog)
@@ -32,8 +32,8 @@ async def ask(client: Client, origin: str) -> dict[str, str]:
     return {name: value for name, value in answer.headers.items() if name.startswith("access-control")}
 
 
-async def test_a_named_lander_may_send_json_and_read_the_answer(house: Service) -> None:
-    async with Client(house) as page:
+async def test_a_configured_origin_can_send_json_and_read_the_response(configured: Service) -> None:
+    async with Client(configured) as page:
         assert await ask(page, LANDER) == {
             "access-control-allow-origin": LANDER,
             "access-control-allow-credentials": "true",
@@ -48,9 +48,9 @@ async def test_a_named_lander_may_send_json_and_read_the_answer(house: Service) 
         assert (refused.status_code, refused.headers["access-control-allow-origin"]) == (422, LANDER)
 
 
-async def test_a_named_lander_may_read_what_is_free(house: Service) -> None:
+async def test_a_configured_origin_can_read_suggestions_and_checks(configured: Service) -> None:
     questions = {"/v1/catalog/suggest": {"q": "ada"}, "/v1/catalog/check": {"local_part": "ada", "domain": "x"}}
-    async with Client(house) as page:
+    async with Client(configured) as page:
         for path, params in questions.items():
             answer = await page.get(path, params=params, headers={"Origin": LANDER})
             assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, LANDER)
@@ -61,8 +61,8 @@ async def test_a_named_lander_may_read_what_is_free(house: Service) -> None:
             assert asked.headers["access-control-allow-methods"] == "GET, HEAD"
 
 
-async def test_others_may_not(house: Service, anyone: Client) -> None:
-    async with Client(house) as page:
+async def test_other_origins_cannot(configured: Service, anyone: Client) -> None:
+    async with Client(configured) as page:
         for origin in ("https://evil.example", "null", f"{LANDER}.evil.example", "http://harbour.example"):
             assert await ask(page, origin) == {}
             answer = await page.post(PATH, json={"kind": "view"}, headers={"Origin": origin})
@@ -70,7 +70,7 @@ async def test_others_may_not(house: Service, anyone: Client) -> None:
         assert await ask(anyone, LANDER) == {}  # where nobody is named
 
 
-def test_an_origin_is_written_as_browsers_send_it() -> None:
+def test_origins_are_configured_as_browsers_send_them() -> None:
     assert Settings(lander_origins="https://a.example, http://localhost:3000").lander_origins == (
         "https://a.example",
         "http://localhost:3000",

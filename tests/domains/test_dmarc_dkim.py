@@ -41,19 +41,19 @@ def test_a_dmarc_record_is_ok(text: str) -> None:
         ("v=DMARC1; p=none;; rua=mailto:a@x.example", "no list"),
     ],
 )
-def test_one_that_counts_for_nothing_is_wrong(text: str, said: str) -> None:
+def test_a_dmarc_record_without_effect_is_wrong(text: str, said: str) -> None:
     health, next_action = dmarc(text)
 
     assert health is RecordHealth.WRONG
     assert said in (next_action or "")
 
 
-def test_several_are_wrong() -> None:
+def test_several_dmarc_records_are_wrong() -> None:
     assert dmarc("v=DMARC1; p=none", "v=DMARC1; p=none")[0] is RecordHealth.WRONG
 
 
 @pytest.mark.parametrize("text", ["v=DMARC10; p=none", "p=none; v=DMARC1", "V=dmarc1; p=none", "hello"])
-def test_none_is_missing_unless_a_domain_above_has_one(text: str) -> None:
+def test_without_a_record_dmarc_is_missing_unless_inherited(text: str) -> None:
     assert dmarc(text) == (
         RecordHealth.MISSING,
         'Set a TXT record at _dmarc.ada.example with the value "v=DMARC1; p=none".',
@@ -78,14 +78,14 @@ def test_our_key_is_ok(text: str) -> None:
         (f"p={KEY}", f"p={KEY}"),
     ],
 )
-def test_another_key_or_none_is_wrong(texts: tuple[str, ...]) -> None:
+def test_another_key_or_no_key_is_wrong(texts: tuple[str, ...]) -> None:
     health, next_action = dkim(*texts)
 
     assert health is RecordHealth.WRONG
     assert f"Set a CNAME record at {NAME} that points to {TARGET}." in (next_action or "")
 
 
-def test_no_record_is_missing_and_one_that_cannot_be_compared_is_ok() -> None:
+def test_no_dkim_record_is_missing_and_a_key_without_comparison_is_ok() -> None:
     assert dkim()[0] is RecordHealth.MISSING
     assert dkim("p=QUJD", ours=None) == (RecordHealth.OK, None)
 
@@ -101,7 +101,7 @@ NAMES = st.from_regex(r"[a-z][a-z0-9_]{0,9}", fullmatch=True)
 
 
 @given(st.dictionaries(NAMES, VALUES, min_size=1), st.sampled_from(["", ";", " ; "]))
-def test_what_was_written_is_read(wanted: dict[str, str], end: str) -> None:
+def test_parse_tags_reads_what_was_written(wanted: dict[str, str], end: str) -> None:
     text = " ; ".join(f"{name} = {value}" for name, value in wanted.items()) + end
 
     assert txt_records.parse_tags(text) == wanted

@@ -1,4 +1,4 @@
-"""Very many events of the funnel, written past the door: a crowd for the sums."""
+"""Many funnel events, written by SQL, for tests of the sums."""
 
 from datetime import datetime
 
@@ -16,7 +16,7 @@ FILL = """
 
 
 async def fill(conn: Conn, *, until: datetime, domains: list[str], count: int) -> None:
-    """So many events of some domains in the 22 hours until then, four to a session, a ninth of machines."""
+    """Insert `count` events of the domains in the 22 hours before `until`: 4 per session, a ninth of machines."""
     apart = 22 * 3600 / count
     row = {"at": until, "domains": domains, "count": count, "apart": f"{apart} s"}
     await conn.execute(FILL, row)
