@@ -43,7 +43,7 @@ def account_of(person: Person, client: Client) -> UUID:
 
 
 async def make_alias(person: Person, client: Client) -> str:
-    owner = (Owner.twin_of if client is person.test else Owner.of)(person.service.api.state.database, person)
+    owner = (Owner.of_sandbox if client is person.test else Owner.of)(person.service.api.state.database, person)
     return str(await owner.claim_one("ada", fresh()))
 
 

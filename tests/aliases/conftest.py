@@ -1,4 +1,4 @@
-"""What the tests of aliases stand on."""
+"""Fixtures of the tests of aliases."""
 
 import pytest
 
@@ -10,17 +10,17 @@ from tests.cast import Person
 
 @pytest.fixture
 def office(database: Database, settings: Settings) -> Office:
-    """Does the work, and has the mail."""
+    """The worker and the mailbox of the test."""
     return Office(database, settings)
 
 
 @pytest.fixture
 def domain() -> str:
-    """A domain of the test's own."""
+    """A domain that only this test uses."""
     return fresh()
 
 
 @pytest.fixture
 def owner(database: Database, alice: Person) -> Owner:
-    """Alice, as she claims names."""
+    """Alice as an owner of names."""
     return Owner.of(database, alice)

@@ -1,4 +1,4 @@
-"""Names and aliases for the tests of the room, made through its door."""
+"""Names and aliases of the tests, created through the public interface of aliases."""
 
 import re
 from collections import Counter
@@ -24,23 +24,23 @@ _LINK = re.compile(rf"https?://\S+{CONFIRM}\?token=([\w-]+)")
 
 
 def fresh(label: str = "harbour") -> str:
-    """A domain that no other test has; the registry asks no catalog."""
+    """Return a domain that no other test uses; the registry does not need a catalog."""
     return f"{label}-{ids.new().hex[16:]}.example"
 
 
-def wish(local_part: str, domain: str) -> AliasName:
-    """A name to look up or to hold."""
-    verdict = aliases.validate_local_part(local_part, domain=domain)
-    assert verdict.is_ok, verdict.message
-    return AliasName(domain=domain, key=verdict.key, skeleton=verdict.skeleton, alias_id=ids.new())
+def wanted_name(local_part: str, domain: str) -> AliasName:
+    """Return a name to check or to reserve."""
+    result = aliases.validate_local_part(local_part, domain=domain)
+    assert result.is_ok, result.message
+    return AliasName(domain=domain, key=result.key, skeleton=result.skeleton, alias_id=ids.new())
 
 
-FREE = Money.of("0.00", "USD")  # nothing is billed, so a name that is claimed again continues no paid period
+FREE = Money.of("0.00", "USD")  # not billed: a name that is claimed again continues no paid period
 
 
 def spec(local_part: str, domain: str, *destinations: str, **members: Any) -> AliasSpec:
-    """A name to claim; under the manifest `acme-mail`, unless said otherwise, with the local part as its key."""
-    wanted = wish(local_part, domain)
+    """Return an alias to create, by default in the manifest `acme-mail` with the local part as its key."""
+    wanted = wanted_name(local_part, domain)
     given: dict[str, Any] = {
         "enabled": True,
         "note": None,
@@ -63,7 +63,7 @@ def spec(local_part: str, domain: str, *destinations: str, **members: Any) -> Al
 
 
 def change(alias: Alias, **members: Any) -> AliasChange:
-    """An alias as it is, but for the members given."""
+    """Return a change of the given members of an alias."""
     given: dict[str, Any] = {
         "version": alias.version,
         "destinations": alias.destinations,
@@ -78,39 +78,39 @@ def change(alias: Alias, **members: Any) -> AliasChange:
 
 
 class Owner:
-    """An account that claims and gives up names, each call in a transaction of its own."""
+    """An account that claims and releases names, each call in its own transaction."""
 
     def __init__(self, database: Database, *, realm: UUID = LIVE, account_id: UUID | None = None) -> None:
         self.database, self.realm, self.account_id = database, realm, account_id or ids.new()
 
     @classmethod
     def of(cls, database: Database, person: Person) -> Self:
-        """A person's live account."""
+        """Return the live account of a person."""
         return cls(database, account_id=person.account.id)
 
     @classmethod
-    def twin_of(cls, database: Database, person: Person) -> Self:
-        """A person's sandbox."""
-        twin = person.account.sandbox_id
-        return cls(database, realm=twin, account_id=twin)
+    def of_sandbox(cls, database: Database, person: Person) -> Self:
+        """Return the sandbox account of a person."""
+        sandbox = person.account.sandbox_id
+        return cls(database, realm=sandbox, account_id=sandbox)
 
     async def claim(self, *specs: AliasSpec) -> Sequence[UUID]:
-        """Claims names, all or none."""
+        """Claim names, all or none."""
         async with self.database.transaction() as conn:
             await aliases.create_aliases(conn, realm=self.realm, account_id=self.account_id, specs=specs)
         return [each.id for each in specs]
 
     async def claim_one(self, local_part: str, domain: str, *destinations: str, **members: Any) -> UUID:
-        """Claims a name; its id."""
+        """Claim a name; return the id of its alias."""
         return (await self.claim(spec(local_part, domain, *destinations, **members)))[0]
 
-    async def let_go(self, *names: Name) -> None:
-        """Ends holds."""
+    async def release_reservations(self, *names: Name) -> None:
+        """Release reservations."""
         async with self.database.transaction() as conn:
             await aliases.release_reservations(conn, realm=self.realm, account_id=self.account_id, names=names)
 
-    async def hold(self, *wanted: AliasName, for_: timedelta = timedelta(minutes=15)) -> None:
-        """Holds names, all or none."""
+    async def reserve(self, *wanted: AliasName, for_: timedelta = timedelta(minutes=15)) -> None:
+        """Reserve names, all or none."""
         async with self.database.transaction() as conn:
             until = clock.now() + for_
             await aliases.reserve_names(
@@ -118,12 +118,12 @@ class Owner:
             )
 
     async def update(self, *changes: AliasChange) -> None:
-        """Changes aliases, all or none."""
+        """Change aliases, all or none."""
         async with self.database.transaction() as conn:
             await aliases.update_aliases(conn, account_id=self.account_id, changes=changes)
 
     async def release(self, *gone: Alias, quarantine: timedelta = QUARANTINE) -> None:
-        """Gives up aliases, all or none."""
+        """Release aliases, all or none."""
         async with self.database.transaction() as conn:
             versions = {alias.id: alias.version for alias in gone}
             await aliases.release_aliases(
@@ -132,13 +132,13 @@ class Owner:
             await aliases.withdraw_charges(conn, account_id=self.account_id, alias_ids=versions)
 
     async def aliases(self, manifest: str = "acme-mail") -> dict[str, Alias]:
-        """What a manifest manages, by local part."""
+        """Return the aliases of a manifest, by local part."""
         async with self.database.connection() as conn:
             found = await aliases.list_aliases(conn, account_id=self.account_id, manifest=manifest)
         return {alias.local_part: alias for alias in found}
 
-    async def sees(self, *wanted: AliasName) -> dict[str, str]:
-        """Why names are not free for this account, by key; free ones are absent."""
+    async def list_unavailable(self, *wanted: AliasName) -> dict[str, str]:
+        """Return why names are not available to this account, by key; available ones are absent."""
         async with self.database.connection() as conn:
             found = await aliases.check_availability(
                 conn, realm=self.realm, wanted=wanted, account_id=self.account_id
@@ -147,41 +147,41 @@ class Owner:
 
 
 async def prune(database: Database) -> int:
-    """Frees all names whose time is over."""
+    """Delete expired names."""
     async with database.transaction() as conn:
         return await aliases.prune_names(conn)
 
 
 async def registry(conn: Conn, domain: str) -> dict[Name, str]:
-    """Every name of the domain in any realm, and its state; checks that looks are counted right."""
+    """Return every name of the domain in any realm with its state; check the numbers of the skeletons."""
     rows = await (
         await conn.execute("SELECT realm, skeleton, key, state FROM aliases_names WHERE domain = %s", [domain])
     ).fetchall()
-    looks = await (
+    skeletons = await (
         await conn.execute(
             "SELECT realm, skeleton, names FROM aliases_skeletons WHERE domain = %s AND names > 0", [domain]
         )
     ).fetchall()
-    assert {(row[0], row[1]): row[2] for row in looks} == Counter((row[0], row[1]) for row in rows)
+    assert {(row[0], row[1]): row[2] for row in skeletons} == Counter((row[0], row[1]) for row in rows)
     return {Name(domain, row[2]): row[3] for row in rows}
 
 
 class Office(ProfileOffice):
-    """Has the news told and the jobs done, and finds what readers of destinations were mailed."""
+    """Dispatches events, runs jobs, and reads the confirmations that were mailed."""
 
     async def tokens(self, address: str) -> list[str]:
-        """The tokens of the links that the address got, oldest first."""
+        """Return the tokens of the links that the address received, oldest first."""
         found = [_LINK.search(text(each)) for each in await self.letters(address)]
         return [each[1] for each in found if each is not None]
 
 
-def somebody(name: str = "reader") -> str:
-    """An address that no other test has."""
+def fresh_address(name: str = "reader") -> str:
+    """Return an address that no other test uses."""
     return f"{name}-{ids.new().hex}@example.net"
 
 
-async def told(conn: Conn, account_id: UUID, name: str = "alias.%") -> list[tuple[str, Json]]:
-    """What was told of the account's names, in order: event and data."""
+async def published(conn: Conn, account_id: UUID, name: str = "alias.%") -> list[tuple[str, Json]]:
+    """Return the names and data of the account's events, in sequence."""
     cursor = await conn.execute(
         "SELECT name, data::jsonb FROM kit_outbox WHERE account_id = %s AND name LIKE %s ORDER BY id",
         [account_id, name],
@@ -189,8 +189,8 @@ async def told(conn: Conn, account_id: UUID, name: str = "alias.%") -> list[tupl
     return [(row[0], row[1]) for row in await cursor.fetchall()]
 
 
-async def overtake(database: Database) -> None:
-    """Until all transactions of the server that began before now have ended, those of other tests too."""
+async def wait_for_horizon(database: Database) -> None:
+    """Wait until every transaction of the server that began before now has ended, also those of other tests."""
     async with database.connection() as conn:
         row = await (await conn.execute("SELECT pg_current_xact_id()::text::bigint")).fetchone()
         while row is not None and await aliases.get_horizon(conn, since=0) <= row[0]:
@@ -198,12 +198,12 @@ async def overtake(database: Database) -> None:
 
 
 async def destinations(client: Client) -> dict[str, Json]:
-    """The readers of an account, by address."""
+    """Return the destinations of an account, by address."""
     answer = await client.get(DESTINATIONS)
     assert answer.status_code == 200, answer.text
     return {each["email"]: each for each in answer.json()["items"]}
 
 
 async def verified(client: Client, email: str) -> bool:
-    """Whether the reader has agreed."""
+    """Return whether the recipient has confirmed."""
     return bool((await destinations(client))[email]["verified"])

@@ -1,4 +1,4 @@
-"""Names whose invoice is not paid: suspended, restored, released; each once, whatever the order of the news."""
+"""Names with an unpaid invoice are suspended, restored and released once, in any sequence of the events."""
 
 import asyncio
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from builders.aliases import service as aliases
 from builders.invoices import service as invoices
 from builders.invoices.records import GRACE, UNCOLLECTIBLE_AFTER, Invoice
 from builders.kit.db.connections import Conn, Database
-from tests.aliases.make import ALIASES, QUARANTINE, Json, Office, Owner, change, spec, told, wish
+from tests.aliases.make import ALIASES, QUARANTINE, Json, Office, Owner, change, published, spec, wanted_name
 from tests.cast import Person
 from tests.invoices.make import line, make_invoice, pass_by
 
@@ -19,7 +19,7 @@ GRACE_AND_DUE = timedelta(days=14) + GRACE + timedelta(minutes=1)
 
 
 async def invoice_for(database: Database, owner: Owner, *alias_ids: UUID) -> Invoice:
-    """An invoice that charges for names."""
+    """Issue an invoice with a line for each name."""
     lines = [line(alias_id=each) for each in alias_ids]
     return await make_invoice(database, account_id=owner.account_id, lines=lines)
 
@@ -36,7 +36,7 @@ async def pay(database: Database, invoice: Invoice) -> None:
 
 
 async def settle(database: Database, invoice: Invoice) -> None:
-    """What the job does."""
+    """Do what the job does."""
     async with database.transaction() as conn:
         await aliases.settle_invoice(
             conn, account_id=invoice.account_id, invoice_id=invoice.id, quarantine=QUARANTINE
@@ -44,7 +44,7 @@ async def settle(database: Database, invoice: Invoice) -> None:
 
 
 async def advance(database: Database, office: Office, by: timedelta) -> None:
-    """Time passes, and the timeline of invoices goes on."""
+    """Move the clock, and advance the invoices."""
     await pass_by(database, by)
     await office.work()
 
@@ -54,11 +54,11 @@ async def statuses(person: Person) -> dict[str, str]:
     return {each["local_part"]: each["status"] for each in items}
 
 
-def names(news: Sequence[tuple[str, Json]]) -> list[tuple[str, str]]:
-    return sorted((name, data["local_part"]) for name, data in news if name != "alias.created")
+def names(events: Sequence[tuple[str, Json]]) -> list[tuple[str, str]]:
+    return sorted((name, data["local_part"]) for name, data in events if name != "alias.created")
 
 
-async def test_unpaid_names_are_suspended_and_restored_as_they_were(
+async def test_unpaid_names_are_suspended_and_restored(
     alice: Person, owner: Owner, database: Database, office: Office, conn: Conn, domain: str
 ) -> None:
     ids = await owner.claim(spec("ada", domain), spec("bob", domain, enabled=False), spec("paid", domain))
@@ -67,13 +67,13 @@ async def test_unpaid_names_are_suspended_and_restored_as_they_were(
     assert set((await statuses(alice)).values()) == {"active", "disabled"}
     await advance(database, office, GRACE)
     assert await statuses(alice) == {"ada": "suspended", "bob": "suspended", "paid": "active"}
-    suspended = await told(conn, owner.account_id, "alias.suspended")
+    suspended = await published(conn, owner.account_id, "alias.suspended")
     assert {data["invoice_id"] for _, data in suspended} == {str(invoice.id)}
     assert {(data["reason"], data["enabled"]) for _, data in suspended} == {("unpaid", False)}
     await pay(database, invoice)
     await office.work()
     assert await statuses(alice) == {"ada": "active", "bob": "disabled", "paid": "active"}
-    assert names(await told(conn, owner.account_id)) == [
+    assert names(await published(conn, owner.account_id)) == [
         ("alias.restored", "ada"),
         ("alias.restored", "bob"),
         ("alias.suspended", "ada"),
@@ -81,15 +81,15 @@ async def test_unpaid_names_are_suspended_and_restored_as_they_were(
     ]
 
 
-async def test_a_suspended_name_is_still_held(
+async def test_a_suspended_name_stays_taken(
     owner: Owner, bob: Person, database: Database, office: Office, domain: str
 ) -> None:
     await invoice_for(database, owner, await owner.claim_one("ada", domain))
     await advance(database, office, GRACE_AND_DUE)
-    assert await Owner.of(database, bob).sees(wish("ada", domain)) == {"ada": "taken"}
+    assert await Owner.of(database, bob).list_unavailable(wanted_name("ada", domain)) == {"ada": "taken"}
 
 
-async def test_names_of_an_invoice_that_is_given_up_are_released(
+async def test_names_of_an_uncollectible_invoice_are_released(
     alice: Person, owner: Owner, bob: Person, database: Database, office: Office, conn: Conn, domain: str
 ) -> None:
     alias_id = await owner.claim_one("ada", domain)
@@ -98,8 +98,8 @@ async def test_names_of_an_invoice_that_is_given_up_are_released(
     await advance(database, office, UNCOLLECTIBLE_AFTER - GRACE)
     gone = (await alice.get(f"{ALIASES}/{alias_id}")).json()
     assert (gone["status"], gone["quarantined_until"] is None) == ("deleted", False)
-    assert await Owner.of(database, bob).sees(wish("ada", domain)) == {"ada": "quarantined"}
-    assert names(await told(conn, owner.account_id)) == [("alias.deleted", "ada"), ("alias.suspended", "ada")]
+    assert await Owner.of(database, bob).list_unavailable(wanted_name("ada", domain)) == {"ada": "quarantined"}
+    assert names(await published(conn, owner.account_id)) == [("alias.deleted", "ada"), ("alias.suspended", "ada")]
 
 
 async def test_a_voided_invoice_restores_its_names(
@@ -113,21 +113,21 @@ async def test_a_voided_invoice_restores_its_names(
     assert await statuses(alice) == {"ada": "active"}
 
 
-async def test_another_unpaid_invoice_still_holds_a_name(
+async def test_a_name_stays_suspended_for_another_unpaid_invoice(
     alice: Person, owner: Owner, database: Database, office: Office, conn: Conn, domain: str
 ) -> None:
     alias_id = await owner.claim_one("ada", domain)
     both = [await invoice_for(database, owner, alias_id) for _ in range(2)]
     await advance(database, office, GRACE_AND_DUE)
-    assert len(await told(conn, owner.account_id, "alias.suspended")) == 1
+    assert len(await published(conn, owner.account_id, "alias.suspended")) == 1
     for invoice, status in zip(both, ("suspended", "active"), strict=True):
         await pay(database, invoice)
         await office.work()
         assert await statuses(alice) == {"ada": status}
-    assert len(await told(conn, owner.account_id, "alias.restored")) == 1
+    assert len(await published(conn, owner.account_id, "alias.restored")) == 1
 
 
-async def test_two_invoices_that_are_paid_at_once_restore_a_name(
+async def test_two_invoices_paid_concurrently_restore_a_name(
     alice: Person, owner: Owner, database: Database, office: Office, conn: Conn, domain: str
 ) -> None:
     alias_id = await owner.claim_one("ada", domain)
@@ -137,23 +137,23 @@ async def test_two_invoices_that_are_paid_at_once_restore_a_name(
         await pay(database, each)
     await asyncio.gather(*(settle(database, each) for each in both * 3))
     assert await statuses(alice) == {"ada": "active"}
-    assert len(await told(conn, owner.account_id, "alias.restored")) == 1
+    assert len(await published(conn, owner.account_id, "alias.restored")) == 1
 
 
-async def test_news_that_come_again_or_late_do_nothing(
+async def test_repeated_and_late_events_change_nothing(
     alice: Person, owner: Owner, database: Database, office: Office, conn: Conn, domain: str
 ) -> None:
     invoice = await invoice_for(database, owner, await owner.claim_one("ada", domain))
-    await settle(database, invoice)  # not overdue: nothing to do
+    await settle(database, invoice)  # not overdue
     await pass_by(database, GRACE_AND_DUE)
-    await pay(database, invoice)  # before anybody heard of the end of grace
+    await pay(database, invoice)  # before the event of the grace period is dispatched
     await office.work()
     await settle(database, invoice)
     assert await statuses(alice) == {"ada": "active"}
-    assert names(await told(conn, owner.account_id)) == []
+    assert names(await published(conn, owner.account_id)) == []
 
 
-async def test_a_change_of_a_manifest_is_kept_for_when_it_is_restored(
+async def test_a_change_during_a_suspension_applies_after_it(
     alice: Person, owner: Owner, database: Database, office: Office, domain: str
 ) -> None:
     invoice = await invoice_for(database, owner, await owner.claim_one("ada", domain))
@@ -165,7 +165,7 @@ async def test_a_change_of_a_manifest_is_kept_for_when_it_is_restored(
     assert await statuses(alice) == {"ada": "disabled"}
 
 
-async def test_what_the_operator_suspended_no_payment_restores(
+async def test_a_payment_does_not_restore_a_name_that_the_operator_suspended(
     alice: Person, owner: Owner, database: Database, office: Office, conn: Conn, domain: str
 ) -> None:
     alias_id = await owner.claim_one("ada", domain)
@@ -177,10 +177,10 @@ async def test_what_the_operator_suspended_no_payment_restores(
     assert await statuses(alice) == {"ada": "suspended"}
 
 
-async def test_what_the_operator_suspended_no_unpaid_invoice_releases(
+async def test_an_unpaid_invoice_does_not_release_a_name_that_the_operator_suspended(
     alice: Person, owner: Owner, database: Database, office: Office, conn: Conn, domain: str
 ) -> None:
-    """Else who does not pay could claim it again after paying late, which ends the suspension."""
+    """Otherwise the account could pay late and claim the name again, which would end the suspension."""
     stopped, other = await owner.claim_one("ada", domain), await owner.claim_one("grace", domain)
     await conn.execute("UPDATE aliases SET status = 'suspended' WHERE id = %s", [stopped])
     await invoice_for(database, owner, stopped, other)
@@ -188,13 +188,13 @@ async def test_what_the_operator_suspended_no_unpaid_invoice_releases(
     assert await statuses(alice) == {"ada": "suspended"}
 
 
-async def test_released_and_strangers_names_are_left_alone(
+async def test_released_names_and_names_of_other_accounts_do_not_change(
     owner: Owner, bob: Person, database: Database, office: Office, domain: str
 ) -> None:
     mine = await owner.claim_one("ada", domain)
-    his = await Owner.of(database, bob).claim_one("bob", domain)
+    other = await Owner.of(database, bob).claim_one("bob", domain)
     await owner.release((await owner.aliases())["ada"])
-    await invoice_for(database, owner, mine, his)
+    await invoice_for(database, owner, mine, other)
     await advance(database, office, GRACE_AND_DUE)
     assert await statuses(bob) == {"bob": "active"}
 

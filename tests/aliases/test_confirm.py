@@ -1,4 +1,4 @@
-"""The link by which the reader of a destination agrees."""
+"""The link by which the recipient of a destination confirms."""
 
 import asyncio
 from datetime import timedelta
@@ -12,18 +12,18 @@ from tests.aliases.make import (
     PROGRAM,
     Office,
     Owner,
-    somebody,
-    told,
+    fresh_address,
+    published,
     verified,
 )
 from tests.cast import Client, Person
 from tests.profile.make import BROWSER
 
 
-async def test_a_repeat_is_harmless_until_the_link_expires(
+async def test_a_confirmation_can_be_repeated_until_the_link_expires(
     anyone: Client, owner: Owner, office: Office, conn: Conn, domain: str
 ) -> None:
-    email = somebody()
+    email = fresh_address()
     await owner.claim_one("ada", domain, email)
     token = await office.token(email)
     clock.move(timedelta(hours=71))
@@ -31,16 +31,16 @@ async def test_a_repeat_is_harmless_until_the_link_expires(
         *(anyone.get(CONFIRM, params={"token": token}, headers=PROGRAM) for _ in range(4))
     )
     assert sorted(each.json()["status"] for each in answers) == [*["already_confirmed"] * 3, "confirmed"]
-    assert len(await told(conn, owner.account_id, "alias.destination_verified")) == 1
+    assert len(await published(conn, owner.account_id, "alias.destination_verified")) == 1
     clock.move(timedelta(hours=2))
     assert (await anyone.get(CONFIRM, params={"token": token}, headers=PROGRAM)).status_code == 400
 
 
 @pytest.mark.parametrize("accept", ["*/*", "", "text/plain, */*;q=0.1", "image/webp,*/*"])
-async def test_a_scanner_that_takes_anything_does_not_agree(
+async def test_a_scanner_that_accepts_anything_does_not_confirm(
     alice: Person, anyone: Client, owner: Owner, office: Office, domain: str, accept: str
 ) -> None:
-    email = somebody()
+    email = fresh_address()
     await owner.claim_one("ada", domain, email)
     token = await office.token(email)
     page = await anyone.get(CONFIRM, params={"token": token}, headers={"Accept": accept})
@@ -48,10 +48,10 @@ async def test_a_scanner_that_takes_anything_does_not_agree(
     assert not await verified(alice, email)
 
 
-async def test_a_browser_gets_a_button_so_that_no_scanner_agrees(
+async def test_a_browser_gets_a_page_with_a_button(
     alice: Person, anyone: Client, owner: Owner, office: Office, domain: str
 ) -> None:
-    email = somebody()
+    email = fresh_address()
     await owner.claim_one("ada", domain, email)
     token = await office.token(email)
     page = await anyone.get(CONFIRM, params={"token": token}, headers=BROWSER)
@@ -68,15 +68,15 @@ async def test_a_browser_gets_a_button_so_that_no_scanner_agrees(
 
 
 @pytest.mark.parametrize("headers", [{}, BROWSER])
-async def test_a_link_that_is_none_of_ours_is_refused(anyone: Client, headers: dict[str, str]) -> None:
+async def test_an_unknown_link_is_refused(anyone: Client, headers: dict[str, str]) -> None:
     answer = await anyone.get(CONFIRM, params={"token": "x" * 40}, headers=headers)
     assert (answer.status_code, answer.headers["Cache-Control"]) == (400, "no-store")
     posted = await anyone.post(f"{CONFIRM}/page", data={"token": "x" * 40}, headers=headers)
     assert posted.status_code == 400
 
 
-async def test_the_token_is_kept_as_a_hash_alone(owner: Owner, office: Office, conn: Conn, domain: str) -> None:
-    email = somebody()
+async def test_only_a_hash_of_the_token_is_stored(owner: Owner, office: Office, conn: Conn, domain: str) -> None:
+    email = fresh_address()
     await owner.claim_one("ada", domain, email)
     token = await office.token(email)
     found = await conn.execute(

@@ -1,4 +1,4 @@
-"""Destinations whose readers are asked by mail before anything is forwarded."""
+"""Destinations get a confirmation by mail before mail is forwarded."""
 
 from datetime import timedelta
 
@@ -15,9 +15,9 @@ from tests.aliases.make import (
     Owner,
     destinations,
     fresh,
-    somebody,
+    fresh_address,
+    published,
     spec,
-    told,
     verified,
 )
 from tests.cast import Client, Person
@@ -25,27 +25,27 @@ from tests.conftest import MakePerson
 from tests.profile.make import text
 
 
-async def test_the_reader_of_a_new_destination_is_asked_and_agrees(
+async def test_the_recipient_of_a_new_destination_confirms_by_mail(
     alice: Person, anyone: Client, owner: Owner, office: Office, conn: Conn, domain: str
 ) -> None:
-    email = somebody()
+    email = fresh_address()
     alias_id = await owner.claim_one("ada", domain, email)
     assert not await verified(alice, email)
-    (letter,) = await office.letters(email)
-    assert letter["Subject"] == "Confirm mail forwarding to your address"
-    assert f"ada@{domain}" in text(letter)
+    (message,) = await office.letters(email)
+    assert message["Subject"] == "Confirm mail forwarding to your address"
+    assert f"ada@{domain}" in text(message)
     answer = await anyone.get(CONFIRM, params={"token": await office.token(email)}, headers=PROGRAM)
     assert (answer.status_code, answer.json()) == (200, {"status": "confirmed", "email": mail.mask(email)})
     assert await verified(alice, email)
     assert (await alice.get(f"{ALIASES}/{alias_id}")).json()["destinations"] == [
         {"email": email, "verified": True}
     ]
-    ((_, data),) = await told(conn, alice.account.id, "alias.destination_verified")
+    ((_, data),) = await published(conn, alice.account.id, "alias.destination_verified")
     assert (data["email"], data["aliases"]) == (mail.mask(email), 1)
 
 
-async def test_nobody_is_asked_twice_for_one_account(owner: Owner, office: Office, domain: str) -> None:
-    email = somebody()
+async def test_an_account_sends_an_address_one_confirmation(owner: Owner, office: Office, domain: str) -> None:
+    email = fresh_address()
     await owner.claim(spec("ada", domain, email), spec("grace", domain, email))
     assert len(await office.letters(email)) == 1
     clock.move(timedelta(hours=1))
@@ -53,10 +53,10 @@ async def test_nobody_is_asked_twice_for_one_account(owner: Owner, office: Offic
     assert len(await office.letters(email)) == 1
 
 
-async def test_an_address_in_other_letters_needs_no_second_answer(
+async def test_an_address_in_another_case_is_confirmed_too(
     alice: Person, anyone: Client, owner: Owner, office: Office, domain: str
 ) -> None:
-    email = somebody("Reader")
+    email = fresh_address("Reader")
     alias_id = await owner.claim_one("ada", domain, email)
     await anyone.get(CONFIRM, params={"token": await office.token(email)}, headers=PROGRAM)
     changed = await alice.patch(f"{ALIASES}/{alias_id}", json={"destinations": [email.lower()]})
@@ -64,7 +64,7 @@ async def test_an_address_in_other_letters_needs_no_second_answer(
     assert await office.letters(email.lower()) == []
 
 
-async def test_the_accounts_own_verified_address_counts_at_once(
+async def test_the_verified_address_of_the_account_is_confirmed(
     alice: Person, owner: Owner, office: Office, domain: str
 ) -> None:
     await owner.claim_one("ada", domain, alice.account.email.title())
@@ -73,7 +73,7 @@ async def test_the_accounts_own_verified_address_counts_at_once(
     assert await office.letters(alice.account.email) == []
 
 
-async def test_the_accounts_own_address_counts_once_it_is_verified(
+async def test_the_address_of_the_account_is_confirmed_when_it_is_verified(
     people: MakePerson, database: Database, office: Office, domain: str, anyone: Client
 ) -> None:
     ursula = await people("ursula", verified=False)
@@ -87,18 +87,18 @@ async def test_the_accounts_own_address_counts_once_it_is_verified(
     assert await verified(ursula, email)
 
 
-async def test_nobody_is_asked_for_a_sandbox(alice: Person, database: Database, office: Office) -> None:
-    email = somebody()
-    await Owner.twin_of(database, alice).claim_one("ada", fresh(), email)
+async def test_a_sandbox_sends_no_confirmations(alice: Person, database: Database, office: Office) -> None:
+    email = fresh_address()
+    await Owner.of_sandbox(database, alice).claim_one("ada", fresh(), email)
     assert await office.letters(email) == []
     assert await verified(alice.test, email)
     assert await destinations(alice) == {}
 
 
-async def test_one_account_agrees_for_itself_alone(
+async def test_a_confirmation_is_valid_for_one_account(
     alice: Person, bob: Person, anyone: Client, owner: Owner, database: Database, office: Office, domain: str
 ) -> None:
-    email = somebody()
+    email = fresh_address()
     await owner.claim_one("ada", domain, email)
     await Owner.of(database, bob).claim_one("bob", domain, email)
     token = (await office.tokens(email))[0]
@@ -106,10 +106,10 @@ async def test_one_account_agrees_for_itself_alone(
     assert sorted([await verified(alice, email), await verified(bob, email)]) == [False, True]
 
 
-async def test_a_resend_voids_the_link_before(
+async def test_a_resend_replaces_the_previous_link(
     alice: Person, anyone: Client, owner: Owner, office: Office, domain: str
 ) -> None:
-    email = somebody()
+    email = fresh_address()
     await owner.claim_one("ada", domain, email)
     first = await office.token(email)
     clock.move(timedelta(minutes=16))
@@ -124,7 +124,7 @@ async def test_a_resend_voids_the_link_before(
 
 
 async def test_resends_are_limited(alice: Person, owner: Owner, office: Office, domain: str) -> None:
-    email = somebody()
+    email = fresh_address()
     await owner.claim_one("ada", domain, email)
     await office.work()
     refused = await alice.post(RESEND, json={"email": email})
@@ -142,15 +142,15 @@ async def test_resends_are_limited(alice: Person, owner: Owner, office: Office, 
     assert (await alice.post(RESEND, json={"email": email})).status_code == 200
 
 
-async def test_bob_asks_nobody_of_alices(bob: Person, owner: Owner, domain: str) -> None:
-    email = somebody()
+async def test_bob_cannot_resend_confirmations_of_alice(bob: Person, owner: Owner, domain: str) -> None:
+    email = fresh_address()
     await owner.claim_one("ada", domain, email)
     answer = await bob.post(RESEND, json={"email": email})
     assert (answer.status_code, answer.json()["code"]) == (404, "destination_not_found")
     assert await destinations(bob) == {}
 
 
-async def test_who_lacks_the_scope_or_credentials_is_refused(dana: Person, anyone: Client) -> None:
+async def test_missing_scope_or_credentials_are_refused(dana: Person, anyone: Client) -> None:
     body = {"email": "a@example.net"}
     assert (await dana.get(DESTINATIONS)).json()["scope"] == "aliases:read"
     assert (await dana.post(RESEND, json=body)).json()["scope"] == "aliases:write"
@@ -159,7 +159,7 @@ async def test_who_lacks_the_scope_or_credentials_is_refused(dana: Person, anyon
 
 
 async def test_destinations_are_listed_in_pages_by_address(alice: Person, owner: Owner, domain: str) -> None:
-    emails = sorted(somebody() for _ in range(5))
+    emails = sorted(fresh_address() for _ in range(5))
     await owner.claim_one("ada", domain, *emails)
     first = (await alice.get(DESTINATIONS, params={"limit": 3})).json()
     rest = (await alice.get(DESTINATIONS, params={"limit": 3, "cursor": first["next_cursor"]})).json()

@@ -1,4 +1,4 @@
-"""What the room does by itself."""
+"""Periodic jobs of aliases."""
 
 from datetime import timedelta
 
@@ -7,15 +7,13 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from tests.aliases.make import Owner, fresh, registry, wish
+from tests.aliases.make import Owner, fresh, registry, wanted_name
 
 
-async def test_names_whose_hold_is_over_are_freed_however_many(
-    database: Database, settings: Settings, conn: Conn
-) -> None:
+async def test_all_expired_reservations_are_deleted(database: Database, settings: Settings, conn: Conn) -> None:
     domain = fresh()
     many = aliases.PRUNE_BATCH + 200
-    await Owner(database).hold(*(wish(f"crew{at:04}", domain) for at in range(many)))
+    await Owner(database).reserve(*(wanted_name(f"crew{at:04}", domain) for at in range(many)))
     assert len(await registry(conn, domain)) == many
     clock.move(timedelta(hours=1))
     async with database.transaction() as own:

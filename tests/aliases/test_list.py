@@ -1,4 +1,4 @@
-"""Names as their owner lists and reads them."""
+"""An owner lists and reads names."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from builders.aliases.records import AliasFilters
 from builders.kit.db.connections import Database
 from builders.kit.http.pagination import PageRequest
 from builders.kit.values import ids
-from tests.aliases.make import ALIASES, Json, Owner, fresh, somebody, spec
+from tests.aliases.make import ALIASES, Json, Owner, fresh, fresh_address, spec
 from tests.cast import Client, Person
 
 
@@ -22,8 +22,8 @@ def names(items: list[Json]) -> list[str]:
     return [each["local_part"] for each in items]
 
 
-async def test_a_name_is_shown_with_all_that_it_is(alice: Person, owner: Owner, domain: str) -> None:
-    own, other = alice.account.email, somebody()
+async def test_a_name_is_shown_with_all_members(alice: Person, owner: Owner, domain: str) -> None:
+    own, other = alice.account.email, fresh_address()
     project = ids.new()
     alias_id = await owner.claim_one(
         "Ada".lower(), domain, own, other, note="n", labels={"a": "b"}, project_id=project
@@ -55,7 +55,7 @@ async def test_a_name_is_shown_with_all_that_it_is(alice: Person, owner: Owner, 
     assert (await listed(alice))[0] == answer.json()
 
 
-async def test_pages_show_each_name_once_newest_first(alice: Person, owner: Owner, domain: str) -> None:
+async def test_pages_list_each_name_once_newest_first(alice: Person, owner: Owner, domain: str) -> None:
     for at in range(5):
         await owner.claim_one(f"crew{at:04}", domain)
     seen, cursor = [], None
@@ -87,11 +87,11 @@ async def test_filters_narrow_the_list(alice: Person, owner: Owner, domain: str)
 
 
 @pytest.mark.parametrize("query", [{"status": "odd"}, {"project_id": "odd"}, {"limit": "0"}, {"cursor": "odd"}])
-async def test_a_wrong_filter_is_said(alice: Person, query: dict[str, str]) -> None:
+async def test_an_invalid_filter_is_refused(alice: Person, query: dict[str, str]) -> None:
     assert (await alice.get(ALIASES, params=query)).status_code == 422
 
 
-async def test_released_names_are_listed_when_they_are_asked_for(alice: Person, owner: Owner, domain: str) -> None:
+async def test_released_names_are_listed_by_their_status(alice: Person, owner: Owner, domain: str) -> None:
     alias_id = await owner.claim_one("ada", domain)
     await owner.release((await owner.aliases())["ada"])
     assert await listed(alice) == []
@@ -100,7 +100,7 @@ async def test_released_names_are_listed_when_they_are_asked_for(alice: Person, 
     assert gone["quarantined_until"] is not None
 
 
-async def test_bob_sees_nothing_of_alices(alice: Person, bob: Person, owner: Owner, domain: str) -> None:
+async def test_bob_does_not_see_names_of_alice(alice: Person, bob: Person, owner: Owner, domain: str) -> None:
     alias_id = await owner.claim_one("ada", domain)
     assert await listed(bob) == []
     assert (await bob.get(f"{ALIASES}/{alias_id}")).status_code == 404
@@ -108,39 +108,39 @@ async def test_bob_sees_nothing_of_alices(alice: Person, bob: Person, owner: Own
     assert (await alice.get(f"{ALIASES}/odd")).status_code == 404
 
 
-async def test_a_test_key_sees_the_sandbox_alone(
+async def test_a_test_key_lists_only_the_sandbox(
     alice: Person, owner: Owner, database: Database, domain: str
 ) -> None:
     live = await owner.claim_one("ada", domain)
-    twin = await Owner.twin_of(database, alice).claim_one("ada", domain, somebody())
+    sandbox = await Owner.of_sandbox(database, alice).claim_one("ada", domain, fresh_address())
     (shown,) = await listed(alice.test)
-    assert (shown["id"], shown["livemode"]) == (str(twin), False)
+    assert (shown["id"], shown["livemode"]) == (str(sandbox), False)
     assert shown["destinations"][0]["verified"] is True
     assert (await alice.test.get(f"{ALIASES}/{live}")).status_code == 404
     assert [each["id"] for each in await listed(alice)] == [str(live)]
 
 
-async def test_who_lacks_the_scope_or_credentials_is_refused(dana: Person, anyone: Client) -> None:
+async def test_missing_scope_or_credentials_are_refused(dana: Person, anyone: Client) -> None:
     refused = await dana.get(ALIASES)
     assert (refused.status_code, refused.json()["scope"]) == (403, "aliases:read")
     assert (await anyone.get(ALIASES)).status_code == 401
 
 
-async def test_how_many_names_a_project_has(owner: Owner, database: Database, domain: str) -> None:
+async def test_names_are_counted_by_project(owner: Owner, database: Database, domain: str) -> None:
     one, none = ids.new(), ids.new()
     await owner.claim(*(spec(f"crew{at:04}", domain, project_id=one) for at in range(3)))
     await owner.release((await owner.aliases())["crew0000"])
     async with database.connection() as conn:
-        hers = await aliases.count_by_project(conn, account_id=owner.account_id, project_ids=[one, none])
+        ada_owner = await aliases.count_by_project(conn, account_id=owner.account_id, project_ids=[one, none])
         others = await aliases.count_by_project(conn, account_id=ids.new(), project_ids=[one])
-    assert (hers, others) == ({one: 2, none: 0}, {one: 0})
+    assert (ada_owner, others) == ({one: 2, none: 0}, {one: 0})
 
 
-async def test_each_list_is_planned_for_its_filters(owner: Owner, database: Database, domain: str) -> None:
+async def test_lists_are_planned_for_their_filters(owner: Owner, database: Database, domain: str) -> None:
     await owner.claim_one("ada", domain)
     filters = AliasFilters(q="ada", domain=domain)
     async with database.transaction() as conn:
-        for _ in range(20):  # psycopg prepares the sixth, and PostgreSQL may plan the eleventh once for all
+        for _ in range(20):  # psycopg prepares the sixth; PostgreSQL can use a generic plan from the eleventh
             found = await aliases.list_owned(
                 conn, account_id=owner.account_id, filters=filters, page=PageRequest()
             )

@@ -11,10 +11,10 @@ from builders.aliases.rules import DEFAULT_RULES, RESERVED, validate_local_part
 
 DOMAIN = "harbour.example"
 SHAPE = re.compile(r"[a-z0-9](?:[a-z0-9]|[._-](?=[a-z0-9]))*")
-ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=200)  # lone surrogates and NUL too
+ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=200)  # with lone surrogates and NUL
 POLICIES = st.sampled_from(SeparatorPolicy)
 NAMES = st.from_regex(r"[a-z0-9]([._-]?[a-z0-9]){0,20}", fullmatch=True)
-# Texts that are nearly names, so that the properties do not pass on rubbish alone.
+# Texts that are nearly names: random text is almost never one.
 NEARLY = st.one_of(
     NAMES,
     NAMES.map(str.upper),
@@ -57,13 +57,13 @@ INVALID = [
 ]
 
 
-def judged(text: str, **rules: object) -> Validation:
-    return validate_local_part(text, domain=DOMAIN, rules=Rules(**rules))  # type: ignore[arg-type] # each test names real fields
+def validated(text: str, **rules: object) -> Validation:
+    return validate_local_part(text, domain=DOMAIN, rules=Rules(**rules))  # type: ignore[arg-type] # the tests give existing fields
 
 
-def test_a_name_is_given_back_in_all_its_forms() -> None:
-    verdict = validate_local_part("  Jane.M-Doe5 ", domain=DOMAIN)
-    assert verdict == Validation(
+def test_a_validation_has_all_forms_of_the_name() -> None:
+    result = validate_local_part("  Jane.M-Doe5 ", domain=DOMAIN)
+    assert result == Validation(
         reason=Reason.OK,
         normalized="jane.m-doe5",
         key="janem-doe5",
@@ -72,13 +72,13 @@ def test_a_name_is_given_back_in_all_its_forms() -> None:
 
 
 @pytest.mark.parametrize(("text", "detail", "hint", "suggestion"), INVALID)
-def test_an_invalid_name_is_told_what_is_wrong_and_what_is_near(
+def test_an_invalid_name_gets_a_detail_and_a_suggestion(
     text: str, detail: Detail, hint: str, suggestion: str | None
 ) -> None:
-    verdict = validate_local_part(text, domain=DOMAIN)
-    assert (verdict.reason, verdict.detail, verdict.suggestion) == (Reason.INVALID, detail, suggestion)
-    assert hint in verdict.message
-    assert (verdict.normalized, verdict.key, verdict.skeleton) == ("", "", "")
+    result = validate_local_part(text, domain=DOMAIN)
+    assert (result.reason, result.detail, result.suggestion) == (Reason.INVALID, detail, suggestion)
+    assert hint in result.message
+    assert (result.normalized, result.key, result.skeleton) == ("", "", "")
 
 
 def test_every_detail_has_an_example_here() -> None:
@@ -90,7 +90,7 @@ def test_a_refused_name_is_never_suggested(text: str) -> None:
     assert validate_local_part(text, domain=DOMAIN).suggestion is None
 
 
-def test_a_form_that_nfkc_makes_is_judged_again() -> None:
+def test_the_nfkc_form_is_validated() -> None:
     assert validate_local_part("\uff2a\uff21\uff2e\uff25", domain=DOMAIN).normalized == "jane"  # full width
     assert validate_local_part("\uff41dmin", domain=DOMAIN).reason is Reason.RESERVED
     # A Greek question mark becomes `;`, a two-dot leader becomes `..`.
@@ -98,20 +98,20 @@ def test_a_form_that_nfkc_makes_is_judged_again() -> None:
     assert validate_local_part("a\u2025b", domain=DOMAIN).detail is Detail.DOUBLE_SEPARATOR
 
 
-def test_the_least_length_counts_what_the_domain_tells_apart() -> None:
-    verdict = judged("a.b", min_length=3)
-    assert verdict.detail is Detail.TOO_SHORT
-    assert verdict.message.startswith("The name has 2 characters without the separators that this domain ignores")
-    assert verdict.message.endswith("takes 3 or more.")
-    assert judged("a.b", min_length=3, separator_policy=SeparatorPolicy.DISTINCT).is_ok
-    assert judged("a-b", min_length=3).is_ok
-    assert judged("a-b", min_length=3, separator_policy=SeparatorPolicy.IGNORE_ALL).detail is Detail.TOO_SHORT
+def test_the_minimum_length_applies_to_the_key() -> None:
+    result = validated("a.b", min_length=3)
+    assert result.detail is Detail.TOO_SHORT
+    assert result.message.startswith("The name has 2 characters without the separators that this domain ignores")
+    assert result.message.endswith("takes 3 or more.")
+    assert validated("a.b", min_length=3, separator_policy=SeparatorPolicy.DISTINCT).is_ok
+    assert validated("a-b", min_length=3).is_ok
+    assert validated("a-b", min_length=3, separator_policy=SeparatorPolicy.IGNORE_ALL).detail is Detail.TOO_SHORT
 
 
-def test_the_greatest_length_is_the_least_of_three() -> None:
-    assert judged("x" * 64).is_ok
-    assert judged("x" * 10, max_length=10).is_ok
-    assert judged("x" * 11, max_length=10).detail is Detail.TOO_LONG
+def test_the_maximum_length_is_the_smallest_of_three() -> None:
+    assert validated("x" * 64).is_ok
+    assert validated("x" * 10, max_length=10).is_ok
+    assert validated("x" * 11, max_length=10).detail is Detail.TOO_LONG
     long = ".".join(["d" * 63] * 3 + ["d" * 40])  # 232 characters: 21 are left of the 254 of an address
     assert validate_local_part("x" * 21, domain=long).is_ok
     assert "a whole address has at most 254" in validate_local_part("x" * 22, domain=long).message
@@ -119,7 +119,7 @@ def test_the_greatest_length_is_the_least_of_three() -> None:
 
 
 @pytest.mark.parametrize("lengths", [(0, 64), (5, 4), (1, 65)])
-def test_rules_that_fit_no_name_are_refused(lengths: tuple[int, int]) -> None:
+def test_rules_that_no_name_can_meet_are_refused(lengths: tuple[int, int]) -> None:
     with pytest.raises(ValueError, match="1 <= min_length <= max_length <= 64"):
         Rules(min_length=lengths[0], max_length=lengths[1])
 
@@ -132,23 +132,25 @@ def test_rules_that_fit_no_name_are_refused(lengths: tuple[int, int]) -> None:
         (SeparatorPolicy.DISTINCT, ["jane.doe"], ["janedoe", "jane-doe", "jane_doe"]),
     ],
 )
-def test_a_policy_decides_which_names_are_one(policy: SeparatorPolicy, same: list[str], others: list[str]) -> None:
+def test_the_separator_policy_decides_which_names_are_equal(
+    policy: SeparatorPolicy, same: list[str], others: list[str]
+) -> None:
     (ours,) = {key(name, policy) for name in same}
     assert ours not in {key(name, policy) for name in others}
 
 
-def test_only_a_word_as_it_is_written_is_premium() -> None:
+def test_only_the_exact_word_is_premium() -> None:
     assert validate_local_part("Mail", domain=DOMAIN).reserved_class is ReservedClass.PREMIUM
     assert validate_local_part("m-a-i-l", domain=DOMAIN).reserved_class is None
 
 
-def test_reasons_are_in_the_order_in_which_they_win() -> None:
+def test_reasons_are_in_the_sequence_of_their_priority() -> None:
     assert list(Reason)[:4] == ["invalid", "domain_unknown", "domain_not_live", "catch_all"]
     assert list(Reason)[4:] == ["reserved", "blocked", "taken", "quarantined", "held", "confusable", "ok"]
 
 
 def test_a_megabyte_is_refused_unread() -> None:
-    class Unread(str):  # a str that fails when somebody looks at more than its length
+    class Unread(str):  # a str that fails when more than its length is read
         __slots__ = ()
 
         def strip(self, *_: object) -> str:
@@ -162,27 +164,27 @@ def test_a_megabyte_is_refused_unread() -> None:
 
 
 @given(ANY_TEXT | NEARLY, POLICIES, st.integers(1, 64), st.sampled_from([DOMAIN, "", "d" * 240, "\ud800" * 300]))
-def test_any_text_gets_a_verdict_that_can_be_shown(
+def test_any_text_gets_a_result_that_is_safe_to_show(
     text: str, policy: SeparatorPolicy, least: int, domain: str
 ) -> None:
-    verdict = validate_local_part(text, domain=domain, rules=Rules(min_length=least, separator_policy=policy))
-    shown = (verdict.message, verdict.suggestion or "", verdict.normalized, verdict.key, verdict.skeleton)
+    result = validate_local_part(text, domain=domain, rules=Rules(min_length=least, separator_policy=policy))
+    shown = (result.message, result.suggestion or "", result.normalized, result.key, result.skeleton)
     assert all(s.isascii() and s.isprintable() and len(s) <= 320 for s in shown)
-    assert (verdict.reason is Reason.INVALID) == (verdict.detail is not None)
-    assert bool(verdict.message) != verdict.is_ok
-    if verdict.suggestion is not None:
+    assert (result.reason is Reason.INVALID) == (result.detail is not None)
+    assert bool(result.message) != result.is_ok
+    if result.suggestion is not None:
         rules = Rules(min_length=least, separator_policy=policy)
-        assert validate_local_part(verdict.suggestion, domain=domain, rules=rules).is_ok
+        assert validate_local_part(result.suggestion, domain=domain, rules=rules).is_ok
 
 
 @given(NEARLY, POLICIES)
-def test_whatever_is_accepted_is_a_name(text: str, policy: SeparatorPolicy) -> None:
-    verdict = judged(text, separator_policy=policy)
-    assume(verdict.is_ok)
-    assert SHAPE.fullmatch(verdict.normalized)
-    assert len(f"{verdict.normalized}@{DOMAIN}") <= 254
-    assert 1 <= len(verdict.key) <= len(verdict.normalized) <= 64
-    assert len(verdict.skeleton) <= 128
+def test_every_accepted_text_is_a_name(text: str, policy: SeparatorPolicy) -> None:
+    result = validated(text, separator_policy=policy)
+    assume(result.is_ok)
+    assert SHAPE.fullmatch(result.normalized)
+    assert len(f"{result.normalized}@{DOMAIN}") <= 254
+    assert 1 <= len(result.key) <= len(result.normalized) <= 64
+    assert len(result.skeleton) <= 128
 
 
 @given(ANY_TEXT | NEARLY)
@@ -190,31 +192,31 @@ def test_normalizing_twice_is_normalizing_once(text: str) -> None:
     once = normalize(text)
     assert normalize(once) == once
     assert validate_local_part(once, domain=DOMAIN).detail is validate_local_part(text, domain=DOMAIN).detail
-    verdict = validate_local_part(text, domain=DOMAIN)
-    if verdict.is_ok:
-        assert validate_local_part(verdict.normalized, domain=DOMAIN) == verdict
+    result = validate_local_part(text, domain=DOMAIN)
+    if result.is_ok:
+        assert validate_local_part(result.normalized, domain=DOMAIN) == result
 
 
 @given(NAMES, st.data())
 def test_separators_that_a_policy_ignores_change_nothing(name: str, data: st.DataObject) -> None:
-    """Else a reserved or short name could be had under a spelling that is delivered all the same."""
+    """Otherwise a reserved or short name could be claimed in another spelling that receives its mail."""
     for policy, ignored in ((SeparatorPolicy.IGNORE_DOTS, "."), (SeparatorPolicy.IGNORE_ALL, "._-")):
         bare = key(name, policy)
         spelled = bare[0] + "".join(
             data.draw(st.sampled_from(["", *ignored])) + c if (a + c).isalnum() else c for a, c in pairwise(bare)
         )
-        first, second = (judged(n, separator_policy=policy, min_length=2) for n in (bare, spelled))
+        first, second = (validated(n, separator_policy=policy, min_length=2) for n in (bare, spelled))
         assert first.key == second.key
         assert (first.reason, first.reserved_class) == (second.reason, second.reserved_class)
 
 
 @given(NAMES, NAMES, st.sampled_from(LOOKALIKES))
-def test_look_alikes_have_one_skeleton(before: str, after: str, pair: tuple[str, str]) -> None:
+def test_confusable_names_have_equal_skeletons(before: str, after: str, pair: tuple[str, str]) -> None:
     first, second = (skeleton(before + part + after) for part in pair)
     assert first == second == skeleton(first)
 
 
-def test_the_skeleton_does_not_depend_on_where_one_starts_to_read() -> None:
+def test_the_skeleton_does_not_depend_on_the_start_of_a_pair() -> None:
     assert skeleton("vvv") == skeleton("vw") == skeleton("wv")
     assert skeleton("mrn") == skeleton("rnm") == skeleton("mm")
     assert skeleton("ian") != skeleton("lan")
@@ -222,8 +224,8 @@ def test_the_skeleton_does_not_depend_on_where_one_starts_to_read() -> None:
 
 @given(NEARLY | st.sampled_from(sorted(KEPT)), POLICIES)
 def test_nothing_accepted_has_the_skeleton_of_a_reserved_word(text: str, policy: SeparatorPolicy) -> None:
-    verdict = judged(text, separator_policy=policy)
-    assert not (verdict.is_ok and skeleton(squash(verdict.normalized)) in KEPT)
+    result = validated(text, separator_policy=policy)
+    assert not (result.is_ok and skeleton(squash(result.normalized)) in KEPT)
 
 
 @given(ANY_TEXT | NEARLY)
@@ -234,18 +236,18 @@ def test_mending_gives_a_name_or_nothing(text: str) -> None:
         assert mended == normalize(text)
 
 
-def test_rules_default_to_the_widest() -> None:
+def test_the_default_rules_are_the_widest() -> None:
     assert Rules() == DEFAULT_RULES == Rules(min_length=1, max_length=64)
     assert DEFAULT_RULES.separator_policy is SeparatorPolicy.IGNORE_DOTS
 
 
-def test_what_lower_case_composes_is_composed() -> None:
+def test_lower_case_characters_are_composed() -> None:
     assert normalize("T\u0308") == normalize("\u1e97") == "\u1e97"
 
 
-def test_kelvin_and_long_s_are_letters_and_other_letters_are_not() -> None:
-    letters = {normalize(chr(c)) for c in range(0x110000) if unicodedata.category(chr(c)) == "Ll"}
+def test_only_ascii_characters_and_their_nfkc_forms_are_accepted() -> None:
+    characters = {normalize(chr(c)) for c in range(0x110000) if unicodedata.category(chr(c)) == "Ll"}
     accepted = {
-        c for c in letters if len(c) == 1 and validate_local_part(c, domain=DOMAIN).reason is not Reason.INVALID
+        c for c in characters if len(c) == 1 and validate_local_part(c, domain=DOMAIN).reason is not Reason.INVALID
     }
     assert accepted == set("abcdefghijklmnopqrstuvwxyz")

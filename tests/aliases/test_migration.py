@@ -1,4 +1,4 @@
-"""Destinations of before they confirmed themselves: their readers are asked once the service runs."""
+"""The migration requests a confirmation for existing destinations."""
 
 import uuid
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ DESTINATION = "INSERT INTO aliases_destinations VALUES (%s, %s, %s, %s)"
 
 @pytest.fixture
 def before(server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A database as it was before."""
+    """Return a database before the migration."""
     name = f"own_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(server, autocommit=True) as conn:
         conn.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
@@ -31,16 +31,16 @@ def before(server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
-def test_readers_of_before_are_asked_but_for_those_who_need_not(before: str) -> None:
-    ada, twin = ids.new(), ids.new()
+def test_existing_unconfirmed_destinations_get_a_confirmation(before: str) -> None:
+    ada, sandbox = ids.new(), ids.new()
     with psycopg.connect(before, autocommit=True) as conn:
         conn.execute(ACCOUNT, [ada, None, "ada@example.net", AT, AT])
-        conn.execute(ACCOUNT, [twin, ada, "ada@example.net", AT, AT])
+        conn.execute(ACCOUNT, [sandbox, ada, "ada@example.net", AT, AT])
         for account, email, verified in (
             (ada, "Ada@example.net", None),
             (ada, "known@example.net", AT),
             (ada, "new@example.net", None),
-            (twin, "new@example.net", None),
+            (sandbox, "new@example.net", None),
         ):
             conn.execute(DESTINATION, [account, email, verified, AT])
 
@@ -51,5 +51,5 @@ def test_readers_of_before_are_asked_but_for_those_who_need_not(before: str) -> 
         (ada, "Ada@example.net"): (AT, None),
         (ada, "known@example.net"): (AT, None),
         (ada, "new@example.net"): (None, AT),
-        (twin, "new@example.net"): (AT, None),
+        (sandbox, "new@example.net"): (AT, None),
     }

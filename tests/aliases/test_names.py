@@ -1,4 +1,4 @@
-"""The registry of names: one owner each, decided by unique keys; holds and quarantines end with the clock."""
+"""The registry of names: unique keys decide; reservations and quarantines expire."""
 
 import asyncio
 from collections import Counter
@@ -11,45 +11,47 @@ from builders.aliases.records import LIVE, Name, Reason
 from builders.aliases.service import NamesRefused
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
-from tests.aliases.make import FREE, Owner, fresh, prune, registry, spec, wish
+from tests.aliases.make import FREE, Owner, fresh, prune, registry, spec, wanted_name
 
 HOLD = timedelta(minutes=15)
 
 
 @pytest.fixture
 def ada(database: Database) -> Owner:
-    """An account."""
+    """Return an account."""
     return Owner(database)
 
 
 @pytest.fixture
 def bob(database: Database) -> Owner:
-    """Another account."""
+    """Return another account."""
     return Owner(database)
 
 
 async def refusal(attempt: object) -> dict[str, str]:
     with pytest.raises(NamesRefused) as caught:
-        await attempt  # type: ignore[misc] # any of the owner's coroutines
+        await attempt  # type: ignore[misc] # a coroutine of the owner
     return {name.key: standing.reason.value for name, standing in caught.value.refused.items()}
 
 
-async def test_a_claimed_name_is_taken_for_everybody(ada: Owner, bob: Owner) -> None:
+async def test_a_claimed_name_is_taken_for_every_account(ada: Owner, bob: Owner) -> None:
     domain = fresh()
     await ada.claim(spec("jane.doe", domain))
-    assert await bob.sees(wish("janedoe", domain)) == {"janedoe": "taken"}
-    assert await ada.sees(wish("j.anedoe", domain)) == {"janedoe": "taken"}
+    assert await bob.list_unavailable(wanted_name("janedoe", domain)) == {"janedoe": "taken"}
+    assert await ada.list_unavailable(wanted_name("j.anedoe", domain)) == {"janedoe": "taken"}
     assert await refusal(bob.claim(spec("jane.d.oe", domain))) == {"janedoe": "taken"}
     assert await refusal(ada.claim(spec("janedoe", domain, manifest_key="other"))) == {"janedoe": "taken"}
 
 
-async def test_what_is_no_domain_hides_no_name_beside_it(ada: Owner, bob: Owner) -> None:
+async def test_an_invalid_domain_does_not_hide_other_names(ada: Owner, bob: Owner) -> None:
     domain = fresh()
     await ada.claim(spec("ada", domain))
     for odd in (f"x\n{domain}", f"{domain}\n", "\n", ""):
-        assert await bob.sees(wish("ada", odd)) == {}
-        assert await bob.sees(wish("eve", odd), wish("ada", domain), wish("kim", odd)) == {"ada": "taken"}
-    assert await bob.sees() == {}
+        assert await bob.list_unavailable(wanted_name("ada", odd)) == {}
+        assert await bob.list_unavailable(
+            wanted_name("eve", odd), wanted_name("ada", domain), wanted_name("kim", odd)
+        ) == {"ada": "taken"}
+    assert await bob.list_unavailable() == {}
 
 
 async def test_one_name_on_two_domains_is_two_names(ada: Owner, bob: Owner) -> None:
@@ -70,7 +72,7 @@ async def test_names_are_claimed_all_or_none(ada: Owner, bob: Owner, conn: Conn)
 async def test_a_refusal_says_why_for_each_name(ada: Owner, bob: Owner) -> None:
     domain = fresh()
     await bob.claim(spec("grace", domain), spec("norman", domain), spec("linus", domain))
-    await bob.hold(wish("alan", domain))
+    await bob.reserve(wanted_name("alan", domain))
     await bob.release((await bob.aliases())["linus"])
     wanted = [spec(each, domain) for each in ("grace", "norrnan", "linus", "alan", "free")]
     assert await refusal(ada.claim(*wanted)) == {
@@ -81,40 +83,40 @@ async def test_a_refusal_says_why_for_each_name(ada: Owner, bob: Owner) -> None:
     }
 
 
-async def test_a_held_name_is_held_until_its_time(ada: Owner, bob: Owner) -> None:
+async def test_a_reserved_name_is_unavailable_until_its_time(ada: Owner, bob: Owner) -> None:
     domain = fresh()
-    await ada.hold(wish("ada", domain), for_=HOLD)
-    assert await bob.sees(wish("ada", domain)) == {"ada": "held"}
-    assert await ada.sees(wish("ada", domain)) == {}
+    await ada.reserve(wanted_name("ada", domain), for_=HOLD)
+    assert await bob.list_unavailable(wanted_name("ada", domain)) == {"ada": "held"}
+    assert await ada.list_unavailable(wanted_name("ada", domain)) == {}
     clock.move(HOLD - timedelta(seconds=5))
     assert await refusal(bob.claim(spec("ada", domain))) == {"ada": "held"}
     clock.move(timedelta(seconds=5))
-    assert await bob.sees(wish("ada", domain)) == {}
+    assert await bob.list_unavailable(wanted_name("ada", domain)) == {}
     await bob.claim(spec("ada", domain))
 
 
-async def test_a_hold_is_claimed_by_its_owner(ada: Owner, bob: Owner, conn: Conn) -> None:
+async def test_an_account_claims_a_name_that_it_reserved(ada: Owner, bob: Owner, conn: Conn) -> None:
     domain = fresh()
-    await ada.hold(wish("ada", domain))
-    await ada.hold(wish("ada", domain))
+    await ada.reserve(wanted_name("ada", domain))
+    await ada.reserve(wanted_name("ada", domain))
     await ada.claim(spec("ada", domain))
     clock.move(timedelta(days=1000))
-    assert await bob.sees(wish("ada", domain)) == {"ada": "taken"}
+    assert await bob.list_unavailable(wanted_name("ada", domain)) == {"ada": "taken"}
     assert await registry(conn, domain) == {Name(domain, "ada"): "claimed"}
 
 
-async def test_a_claimed_name_is_not_held_by_its_owner(ada: Owner) -> None:
+async def test_an_account_cannot_reserve_a_name_that_it_claimed(ada: Owner) -> None:
     domain = fresh()
     await ada.claim(spec("ada", domain))
-    assert await refusal(ada.hold(wish("ada", domain))) == {"ada": "taken"}
+    assert await refusal(ada.reserve(wanted_name("ada", domain))) == {"ada": "taken"}
 
 
-async def test_a_released_name_is_its_owners_until_the_quarantine_ends(ada: Owner, bob: Owner) -> None:
+async def test_only_the_owner_can_claim_a_released_name_before_the_quarantine_ends(ada: Owner, bob: Owner) -> None:
     domain = fresh()
     await ada.claim(spec("ada", domain))
     await ada.release((await ada.aliases())["ada"], quarantine=timedelta(days=90))
-    assert await bob.sees(wish("ada", domain)) == {"ada": "quarantined"}
-    assert await ada.sees(wish("ada", domain)) == {}
+    assert await bob.list_unavailable(wanted_name("ada", domain)) == {"ada": "quarantined"}
+    assert await ada.list_unavailable(wanted_name("ada", domain)) == {}
     clock.move(timedelta(days=89))
     assert await refusal(bob.claim(spec("ada", domain))) == {"ada": "quarantined"}
     clock.move(timedelta(days=1))
@@ -128,52 +130,52 @@ async def test_an_owner_restores_a_released_name(ada: Owner, bob: Owner, conn: C
         await ada.release((await ada.aliases())["ada"])
     await ada.claim(spec("a.da", domain, price=FREE))
     clock.move(timedelta(days=91))
-    assert await bob.sees(wish("ada", domain)) == {"ada": "taken"}
+    assert await bob.list_unavailable(wanted_name("ada", domain)) == {"ada": "taken"}
     assert await registry(conn, domain) == {Name(domain, "ada"): "claimed"}
 
 
-async def test_a_hold_does_not_shorten_a_quarantine(ada: Owner, bob: Owner) -> None:
+async def test_a_reservation_does_not_shorten_a_quarantine(ada: Owner, bob: Owner) -> None:
     domain = fresh()
     await ada.claim(spec("ada", domain))
     await ada.release((await ada.aliases())["ada"], quarantine=timedelta(days=90))
-    await ada.hold(wish("ada", domain), for_=HOLD)
+    await ada.reserve(wanted_name("ada", domain), for_=HOLD)
     clock.move(timedelta(days=89))
-    assert await bob.sees(wish("ada", domain)) == {"ada": "quarantined"}
+    assert await bob.list_unavailable(wanted_name("ada", domain)) == {"ada": "quarantined"}
 
 
-async def test_without_quarantine_a_released_name_is_free_at_once(ada: Owner, bob: Owner) -> None:
+async def test_without_quarantine_a_released_name_is_available_immediately(ada: Owner, bob: Owner) -> None:
     domain = fresh()
     await ada.claim(spec("ada", domain))
     await ada.release((await ada.aliases())["ada"], quarantine=timedelta())
-    assert await bob.sees(wish("ada", domain)) == {}
+    assert await bob.list_unavailable(wanted_name("ada", domain)) == {}
     await bob.claim(spec("ada", domain))
 
 
-async def test_a_look_belongs_to_one_account(ada: Owner, bob: Owner) -> None:
+async def test_a_skeleton_belongs_to_one_account(ada: Owner, bob: Owner) -> None:
     domain = fresh()
     await ada.claim(spec("norman", domain))
-    assert await bob.sees(wish("n0rman", domain)) == {"n0rman": "confusable"}
+    assert await bob.list_unavailable(wanted_name("n0rman", domain)) == {"n0rman": "confusable"}
     assert await refusal(bob.claim(spec("norrnan", domain))) == {"norrnan": "confusable"}
     await ada.claim(spec("norrnan", domain), spec("n0rman", domain))
 
 
-async def test_a_look_is_free_when_the_last_name_of_it_is(ada: Owner, bob: Owner, conn: Conn) -> None:
+async def test_a_skeleton_is_available_when_its_last_name_is(ada: Owner, bob: Owner, conn: Conn) -> None:
     domain = fresh()
     await ada.claim(spec("norman", domain), spec("n0rman", domain))
     await ada.release((await ada.aliases())["norman"], quarantine=timedelta(days=1))
     clock.move(timedelta(days=2))
-    assert await bob.sees(wish("norrnan", domain)) == {"norrnan": "confusable"}
+    assert await bob.list_unavailable(wanted_name("norrnan", domain)) == {"norrnan": "confusable"}
     await ada.release((await ada.aliases())["n0rman"], quarantine=timedelta(days=1))
     clock.move(timedelta(days=2))
-    assert await bob.sees(wish("norrnan", domain)) == {}
+    assert await bob.list_unavailable(wanted_name("norrnan", domain)) == {}
     await bob.claim(spec("norrnan", domain))
     assert await registry(conn, domain) == {Name(domain, "norrnan"): "claimed"}
 
 
-async def test_names_whose_time_is_over_are_pruned(ada: Owner, bob: Owner, database: Database, conn: Conn) -> None:
+async def test_expired_names_are_pruned(ada: Owner, bob: Owner, database: Database, conn: Conn) -> None:
     domain = fresh()
     await ada.claim(spec("kept", domain), spec("gone", domain), spec("g0ne", domain))
-    await ada.hold(wish("held", domain), for_=HOLD)
+    await ada.reserve(wanted_name("held", domain), for_=HOLD)
     mine = await ada.aliases()
     await ada.release(mine["gone"], mine["g0ne"], quarantine=timedelta(days=1))
     await prune(database)
@@ -184,30 +186,32 @@ async def test_names_whose_time_is_over_are_pruned(ada: Owner, bob: Owner, datab
     await bob.claim(spec("gone", domain))
 
 
-async def looks(conn: Conn, domain: str) -> set[str]:
+async def skeletons(conn: Conn, domain: str) -> set[str]:
     rows = await conn.execute("SELECT skeleton FROM aliases_skeletons WHERE domain = %s", [domain])
     return {row[0] for row in await rows.fetchall()}
 
 
-async def test_looks_that_nobody_has_any_more_are_forgotten(ada: Owner, database: Database, conn: Conn) -> None:
+async def test_unused_skeletons_are_deleted(ada: Owner, database: Database, conn: Conn) -> None:
     domain = fresh()
     await ada.claim(spec("kept", domain))
-    await ada.hold(wish("gone", domain), wish("n0rman", domain), wish("norman", domain), for_=HOLD)
-    await ada.hold(wish("norrnan", domain), for_=2 * HOLD)
+    await ada.reserve(
+        wanted_name("gone", domain), wanted_name("n0rman", domain), wanted_name("norman", domain), for_=HOLD
+    )
+    await ada.reserve(wanted_name("norrnan", domain), for_=2 * HOLD)
     clock.move(HOLD)
     await prune(database)
-    norman = wish("norman", domain).skeleton
-    assert await looks(conn, domain) == {wish("kept", domain).skeleton, norman}
+    norman = wanted_name("norman", domain).skeleton
+    assert await skeletons(conn, domain) == {wanted_name("kept", domain).skeleton, norman}
     clock.move(HOLD)
     await prune(database)
-    assert await looks(conn, domain) == {wish("kept", domain).skeleton}
+    assert await skeletons(conn, domain) == {wanted_name("kept", domain).skeleton}
 
 
-async def test_who_wants_a_look_that_is_just_being_forgotten_waits_and_has_it(
+async def test_a_claim_waits_for_the_deletion_of_its_skeleton(
     ada: Owner, bob: Owner, database: Database, conn: Conn
 ) -> None:
     domain = fresh()
-    await ada.hold(wish("norman", domain), for_=HOLD)
+    await ada.reserve(wanted_name("norman", domain), for_=HOLD)
     clock.move(HOLD)
     async with database.transaction() as pruning:
         assert await aliases.prune_names(pruning) >= 1
@@ -220,18 +224,20 @@ async def test_who_wants_a_look_that_is_just_being_forgotten_waits_and_has_it(
 
 
 async def waiting(conn: Conn, other: Conn) -> bool:
-    """Whether somebody waits for what the other has locked."""
+    """Return whether a connection waits for a lock of the other one."""
     rows = await conn.execute(
         "SELECT FROM pg_stat_activity WHERE %s = ANY(pg_blocking_pids(pid))", [other.info.backend_pid]
     )
     return await rows.fetchone() is not None
 
 
-async def test_names_are_claimed_and_forgotten_at_once(database: Database, conn: Conn) -> None:
+async def test_names_are_claimed_and_pruned_concurrently(database: Database, conn: Conn) -> None:
     domain = fresh()
     owners = [Owner(database) for _ in range(8)]
     for _ in range(10):
-        tries = [owner.hold(wish("norman" if at % 2 else "n0rman", domain)) for at, owner in enumerate(owners)]
+        tries = [
+            owner.reserve(wanted_name("norman" if at % 2 else "n0rman", domain)) for at, owner in enumerate(owners)
+        ]
         outcomes = await asyncio.gather(prune(database), *tries, prune(database), return_exceptions=True)
         failed = [type(outcome) for outcome in outcomes if isinstance(outcome, BaseException)]
         assert failed == [NamesRefused] * 7, outcomes
@@ -244,35 +250,40 @@ async def test_a_sandbox_neither_takes_nor_reveals_a_live_name(database: Databas
     one, other = Owner(database, realm=ids.new()), Owner(database, realm=ids.new())
     await ada.claim(spec("live", domain))
     await one.claim(spec("test", domain), spec("live", domain))
-    assert await ada.sees(wish("test", domain)) == {}
-    assert await one.sees(wish("live", domain), wish("test", domain)) == {"live": "taken", "test": "taken"}
-    assert await other.sees(wish("live", domain), wish("test", domain)) == {}
+    assert await ada.list_unavailable(wanted_name("test", domain)) == {}
+    assert await one.list_unavailable(wanted_name("live", domain), wanted_name("test", domain)) == {
+        "live": "taken",
+        "test": "taken",
+    }
+    assert await other.list_unavailable(wanted_name("live", domain), wanted_name("test", domain)) == {}
     await other.claim(spec("live", domain))
     await ada.claim(spec("test", domain))
     await one.release((await one.aliases())["live"])
-    assert await ada.sees(wish("live", domain)) == {"live": "taken"}
+    assert await ada.list_unavailable(wanted_name("live", domain)) == {"live": "taken"}
     rows = await conn.execute("SELECT count(DISTINCT realm) FROM aliases_names WHERE domain = %s", [domain])
     assert await rows.fetchone() == (3,)
     assert one.realm != LIVE
 
 
-async def test_an_account_looks_alike_in_its_sandbox_only_to_itself(database: Database, ada: Owner) -> None:
+async def test_names_of_a_sandbox_are_confusable_only_there(database: Database, ada: Owner) -> None:
     domain = fresh()
     await Owner(database, realm=ids.new()).claim(spec("norman", domain))
     await ada.claim(spec("norrnan", domain))
 
 
-async def test_of_many_who_claim_at_once_one_wins(database: Database, conn: Conn) -> None:
+async def test_one_of_many_concurrent_claims_succeeds(database: Database, conn: Conn) -> None:
     domain = fresh()
-    looks = ("norman", "n0rman", "norrnan")
+    skeletons = ("norman", "n0rman", "norrnan")
     owners = [Owner(database) for _ in range(60)]
-    tries = [owner.claim(spec(looks[at % 3], domain)) for at, owner in enumerate(owners)]
+    tries = [owner.claim(spec(skeletons[at % 3], domain)) for at, owner in enumerate(owners)]
     outcomes = await asyncio.gather(*tries, return_exceptions=True)
     assert Counter(type(outcome) for outcome in outcomes) == {list: 1, NamesRefused: 59}
     assert list((await registry(conn, domain)).values()) == ["claimed"]
 
 
-async def test_a_name_whose_time_is_over_is_won_by_one(database: Database, ada: Owner, conn: Conn) -> None:
+async def test_one_concurrent_claim_of_an_expired_name_succeeds(
+    database: Database, ada: Owner, conn: Conn
+) -> None:
     domain = fresh()
     await ada.claim(spec("norman", domain), spec("n0rman", domain))
     mine = await ada.aliases()
@@ -287,9 +298,9 @@ async def test_a_name_whose_time_is_over_is_won_by_one(database: Database, ada: 
     assert list((await registry(conn, domain)).values()) == ["claimed"]
 
 
-async def test_a_thousand_names_are_claimed_and_given_up(ada: Owner, bob: Owner) -> None:
+async def test_a_thousand_names_are_claimed_and_released(ada: Owner, bob: Owner) -> None:
     domain = fresh()
     await ada.claim(*(spec(f"crew{at:04}", domain) for at in range(1000)))
     await ada.release(*(await ada.aliases()).values())
-    seen = await bob.sees(*(wish(f"crew{at:04}", domain) for at in range(1001)))
+    seen = await bob.list_unavailable(*(wanted_name(f"crew{at:04}", domain) for at in range(1001)))
     assert Counter(seen.values()) == {Reason.QUARANTINED.value: 1000}

@@ -1,4 +1,4 @@
-"""Names that are paid for anew, ahead of the day, and never twice for one period."""
+"""Names are renewed ahead of time, and never billed twice for one period."""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,20 +19,20 @@ from builders.kit.errors import DatabaseUnavailable
 from builders.kit.jobs import queue
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
-from tests.aliases.make import ALIASES, Office, Owner, fresh, spec, told
+from tests.aliases.make import ALIASES, Office, Owner, fresh, published, spec
 from tests.cast import Person
 
 SELLER = Seller(name="Harbour Names Ltd")
 
 
 async def renew(database: Database, owner: Owner) -> int:
-    """What the job does for an account."""
+    """Do what the job does for an account."""
     async with database.transaction() as conn:
         return await aliases.renew_aliases(conn, account_id=owner.account_id, seller=SELLER)
 
 
 async def billed(database: Database, owner: Owner) -> Sequence[Invoice]:
-    """The account's invoices with their lines, oldest first."""
+    """Return the account's invoices with their lines, oldest first."""
     async with database.connection() as conn:
         found = await invoices.list_all_invoices(conn, account_id=owner.account_id, limit=100)
         return [
@@ -42,7 +42,7 @@ async def billed(database: Database, owner: Owner) -> Sequence[Invoice]:
 
 
 async def one(owner: Owner) -> Alias:
-    """The account's only alias."""
+    """Return the only alias of the account."""
     (alias,) = (await owner.aliases()).values()
     return alias
 
@@ -94,7 +94,7 @@ async def test_there_is_one_invoice_for_each_currency(owner: Owner, database: Da
     assert {str(each.total): len(each.lines) for each in found} == {"36.00 USD": 3, "18.00 EUR": 2}
 
 
-async def test_free_and_disabled_names(owner: Owner, database: Database, domain: str) -> None:
+async def test_free_and_disabled_names_are_renewed(owner: Owner, database: Database, domain: str) -> None:
     await owner.claim(
         spec("free", domain, price=Money.zero("USD")),
         spec("once", domain, interval=PriceInterval.ONCE),
@@ -120,14 +120,14 @@ async def test_released_and_suspended_names_are_not_billed(
 
 
 async def test_a_sandbox_renews_without_an_invoice(alice: Person, database: Database, domain: str) -> None:
-    twin = Owner.twin_of(database, alice)
-    await twin.claim_one("ada", domain)
+    sandbox = Owner.of_sandbox(database, alice)
+    await sandbox.claim_one("ada", domain)
     clock.move(timedelta(days=350))
-    assert await renew(database, twin) == 1
-    assert await billed(database, twin) == []
+    assert await renew(database, sandbox) == 1
+    assert await billed(database, sandbox) == []
 
 
-async def test_what_was_missed_is_made_up_period_by_period(owner: Owner, database: Database, domain: str) -> None:
+async def test_missed_renewals_are_billed_period_by_period(owner: Owner, database: Database, domain: str) -> None:
     await owner.claim_one("ada", domain, interval=PriceInterval.MONTH)
     clock.move(timedelta(days=100))
     done = [await renew(database, owner) for _ in range(5)]
@@ -136,7 +136,7 @@ async def test_what_was_missed_is_made_up_period_by_period(owner: Owner, databas
     assert [each.period_end for each in lines[:-1]] == [each.period_start for each in lines[1:]]
 
 
-async def test_those_who_renew_at_once_bill_a_period_once(owner: Owner, database: Database, domain: str) -> None:
+async def test_concurrent_renewals_bill_a_period_once(owner: Owner, database: Database, domain: str) -> None:
     await owner.claim(*(spec(f"crew{at:04}", domain) for at in range(20)))
     clock.move(timedelta(days=350))
     done = await asyncio.gather(*(renew(database, owner) for _ in range(6)))
@@ -145,17 +145,17 @@ async def test_those_who_renew_at_once_bill_a_period_once(owner: Owner, database
     assert len(invoice.lines) == 20
 
 
-async def test_one_that_is_cut_short_has_done_nothing(
+async def test_an_interrupted_renewal_changes_nothing(
     owner: Owner, database: Database, monkeypatch: pytest.MonkeyPatch, domain: str
 ) -> None:
     await owner.claim_one("ada", domain)
     clock.move(timedelta(days=350))
 
-    async def away(*_: object, **__: object) -> None:
+    async def fail(*_: object, **__: object) -> None:
         raise psycopg.OperationalError("gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(invoices, "issue", away)
+        patch.setattr(invoices, "issue", fail)
         with pytest.raises(DatabaseUnavailable):
             await renew(database, owner)
     assert await billed(database, owner) == []
@@ -177,7 +177,7 @@ async def test_the_job_renews_every_account_and_mails_the_invoice(
     for each in (owner, other):
         (invoice,) = await billed(database, each)
         assert str(invoice.total) == "13.00 USD"
-        assert len(await told(conn, each.account_id, "invoice.created")) == 1
+        assert len(await published(conn, each.account_id, "invoice.created")) == 1
 
 
 async def test_accounts_are_listed_in_pages(owner: Owner, database: Database, domain: str) -> None:
@@ -204,7 +204,7 @@ def at(text: str) -> datetime:
         ("2026-12-15", ["2027-01-15", "2027-02-15"], "month"),
     ],
 )
-def test_months_are_the_calendars(claimed: str, renewals_: list[str], interval: PriceInterval) -> None:
+def test_months_are_calendar_months(claimed: str, renewals_: list[str], interval: PriceInterval) -> None:
     found, now = [], at(claimed)
     for _ in renewals_:
         now = billing.next_renewal(claimed_at=at(claimed), renews_at=now, interval=interval)
@@ -212,12 +212,12 @@ def test_months_are_the_calendars(claimed: str, renewals_: list[str], interval: 
     assert found == renewals_
 
 
-times = st.datetimes(datetime(2020, 1, 1), datetime(2060, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - made aware
+times = st.datetimes(datetime(2020, 1, 1), datetime(2060, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - hypothesis adds the time zone
 intervals = st.sampled_from([PriceInterval.MONTH, PriceInterval.YEAR])
 
 
 @given(times, intervals, st.integers(1, 60))
-def test_renewals_stay_on_the_day_of_the_claim(claimed: datetime, interval: PriceInterval, count: int) -> None:
+def test_renewals_are_on_the_day_of_the_claim(claimed: datetime, interval: PriceInterval, count: int) -> None:
     now = claimed
     for done in range(1, count + 1):
         after = billing.next_renewal(claimed_at=claimed, renews_at=now, interval=interval)
@@ -229,7 +229,7 @@ def test_renewals_stay_on_the_day_of_the_claim(claimed: datetime, interval: Pric
 
 
 @given(times, times, intervals)
-def test_the_next_renewal_is_the_first_that_is_later(
+def test_the_next_renewal_is_the_first_later_one(
     claimed: datetime, now: datetime, interval: PriceInterval
 ) -> None:
     now = max(claimed, now)
@@ -241,7 +241,7 @@ def test_the_next_renewal_is_the_first_that_is_later(
     assert billing.add_months(claimed, passed - step) <= now
 
 
-async def test_postgresql_counts_months_alike(conn: Conn) -> None:
+async def test_postgresql_adds_months_equally(conn: Conn) -> None:
     claims = [at("2026-01-31"), at("2028-02-29"), at("2026-11-30"), at("2027-08-31")]
     for months in (1, 6, 12):
         cursor = await conn.execute(
@@ -250,7 +250,7 @@ async def test_postgresql_counts_months_alike(conn: Conn) -> None:
         assert [row[0] for row in await cursor.fetchall()] == [billing.add_months(each, months) for each in claims]
 
 
-async def test_a_name_that_is_released_is_not_owed_for_the_year_ahead(
+async def test_a_released_name_is_not_charged_for_the_next_year(
     alice: Person, owner: Owner, database: Database, office: Office, conn: Conn, domain: str
 ) -> None:
     ada, _ = await owner.claim(spec("ada", domain), spec("grace", domain))
@@ -272,10 +272,10 @@ async def test_a_name_that_is_released_is_not_owed_for_the_year_ahead(
     await office.work()
     await invoices.advance(database)
     assert {each.status for each in await billed(database, owner)} == {InvoiceStatus.VOID}
-    assert await told(conn, owner.account_id, "invoice.overdue") == []
+    assert await published(conn, owner.account_id, "invoice.overdue") == []
 
 
-async def test_a_name_that_is_released_in_its_year_is_owed_for_it(
+async def test_a_name_that_is_released_within_its_year_is_charged_for_it(
     alice: Person, owner: Owner, database: Database, office: Office, domain: str
 ) -> None:
     ada = await owner.claim_one("ada", domain)

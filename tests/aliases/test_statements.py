@@ -1,4 +1,4 @@
-"""What is done for many names costs as many statements as for few."""
+"""A set of names costs as many statements as one name."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -22,7 +22,7 @@ SIZES = (3, 300)
 
 @pytest.fixture
 async def owners(people: MakePerson, database: Database) -> list[tuple[int, Owner]]:
-    """For each size an account with so many names."""
+    """Return an account with that many names for each size."""
     made = []
     for size in SIZES:
         owner = Owner.of(database, await people("owner"))
@@ -32,7 +32,9 @@ async def owners(people: MakePerson, database: Database) -> list[tuple[int, Owne
     return made
 
 
-async def test_to_renew_names(owners: list[tuple[int, Owner]], database: Database, tmp_path: Path) -> None:
+async def test_a_renewal_costs_as_many_statements_for_many_names(
+    owners: list[tuple[int, Owner]], database: Database, tmp_path: Path
+) -> None:
     clock.move(timedelta(days=350))
     counts = []
     for size, owner in owners:
@@ -43,7 +45,7 @@ async def test_to_renew_names(owners: list[tuple[int, Owner]], database: Databas
     assert counts[0] == counts[1] <= 20
 
 
-async def test_to_suspend_and_restore_names(
+async def test_a_suspension_costs_as_many_statements_for_many_names(
     owners: list[tuple[int, Owner]], database: Database, tmp_path: Path
 ) -> None:
     made = []

@@ -1,4 +1,4 @@
-"""What goes over a connection to PostgreSQL, counted."""
+"""Count the statements of a connection to PostgreSQL."""
 
 import re
 from collections.abc import Iterator
@@ -9,13 +9,13 @@ from psycopg.pq import Trace
 
 from builders.kit.db.connections import Conn
 
-# What the frontend sends to have something executed: a simple query, or a portal of the extended protocol.
+# Messages that execute a statement: a simple query, or a portal of the extended protocol.
 SENT = re.compile(r"^F\t\d+\t(?:Query|Execute)\b", re.MULTILINE)
 
 
 @contextmanager
 def counted(conn: Conn, path: Path) -> Iterator[list[int]]:
-    """How many statements were sent in the block; there once it has ended."""
+    """Yield a list that has the number of statements of the block when it ends."""
     found: list[int] = []
     with path.open("wb") as file:
         conn.pgconn.trace(file.fileno())

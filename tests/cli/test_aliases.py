@@ -16,7 +16,7 @@ from builders.identity import service as identity
 from builders.kit.db.connections import Database
 from builders.kit.process.settings import Settings
 from builders.kit.values import ids
-from tests.aliases.make import Owner, fresh, overtake, spec
+from tests.aliases.make import Owner, fresh, spec, wait_for_horizon
 from tests.cli.conftest import Cli
 from tests.sandbox.make import Domains
 
@@ -89,7 +89,7 @@ def test_changes_are_lines_of_json_that_go_on_where_they_ended(
     harbour.claim(spec("ada", domain, own))
 
     def lines(*words: str) -> tuple[list[dict[str, object]], str]:
-        harbour.do(overtake)
+        harbour.do(wait_for_horizon)
         result = builders("aliases", "export", "--format", "json", *words)
         assert result.exit_code == 0, result.output
         found = [json.loads(line) for line in result.stdout.splitlines()]

@@ -45,11 +45,11 @@ def fault(name: str) -> tuple[Detail, str]:
     if foreign := _FOREIGN.search(name):
         return _foreign(foreign[0], at=foreign.start() + 1)
     if name[0] in "._-":
-        return Detail.BAD_START, f"The name starts with `{name[0]}`. Start with a letter or a digit."
+        return Detail.BAD_START, f"The name starts with `{name[0]}`. Start with a letter or digit."
     if doubled := _DOUBLED.search(name):
         where = f"`{doubled[0][:2]}` at position {doubled.start() + 1}"
         return Detail.DOUBLE_SEPARATOR, f"Two separators are side by side ({where}). Remove one of them."
-    return Detail.BAD_END, f"The name ends with `{name[-1]}`. End with a letter or a digit."
+    return Detail.BAD_END, f"The name ends with `{name[-1]}`. End with a letter or digit."
 
 
 def _foreign(char: str, *, at: int) -> tuple[Detail, str]:
@@ -116,10 +116,10 @@ def skeleton(key: str) -> str:
 
 
 def unmask(text: str) -> str:
-    """Return a coarser skeleton for reserved words: digits become letters, `i` becomes `l`, `d` becomes `cl`.
+    """Return a coarser skeleton for reserved words: digits become similar characters, `i` is `l`, `d` is `cl`.
 
-    It is too coarse to tell customers' names apart (`ian`, `lan`), but nobody needs `4dm1n` or `admln`. Texts with
-    equal skeletons are equal here too.
+    It is too coarse to distinguish the names of customers (`ian`, `lan`), but nobody needs `4dm1n` or `admln`.
+    Texts with equal skeletons are equal here too.
     """
     return (
         skeleton(text)

@@ -1,4 +1,4 @@
-"""Aliases as they change: versions, keys of manifests, destinations, and the serial that a mail server follows."""
+"""Sets of aliases: versions, manifest keys, destinations, and the serial for mail servers."""
 
 import asyncio
 from datetime import timedelta
@@ -16,23 +16,23 @@ from tests.aliases.make import Owner, change, fresh, spec
 
 @pytest.fixture
 def ada(database: Database) -> Owner:
-    """An account."""
+    """Return an account."""
     return Owner(database)
 
 
 async def rows(conn: Conn, owner: Owner, columns: str) -> list[tuple[object, ...]]:
-    query = f"SELECT {columns} FROM aliases WHERE account_id = %s ORDER BY serial"  # noqa: S608 - the test's own words
+    query = f"SELECT {columns} FROM aliases WHERE account_id = %s ORDER BY serial"  # noqa: S608 - columns of the test
     return await (await conn.execute(query.encode(), [owner.account_id])).fetchall()
 
 
-async def told(conn: Conn, owner: Owner) -> list[str]:
+async def published(conn: Conn, owner: Owner) -> list[str]:
     cursor = await conn.execute(
         "SELECT name FROM kit_outbox WHERE account_id = %s ORDER BY id", [owner.account_id]
     )
     return [row[0] for row in await cursor.fetchall()]
 
 
-async def test_an_alias_is_kept_as_it_was_claimed(ada: Owner) -> None:
+async def test_an_alias_is_stored_as_claimed(ada: Owner) -> None:
     domain = fresh()
     claimed = spec(
         "jane.doe", domain, "b@example.net", "a@example.net", note="n", labels={"a": "b"}, enabled=False
@@ -53,7 +53,7 @@ async def test_an_alias_is_kept_as_it_was_claimed(ada: Owner) -> None:
     ("price", "interval", "renews"),
     [("12.00", "year", 365), ("1.250", "month", 28), ("0", "once", None)],
 )
-async def test_the_price_is_a_snapshot_and_says_when_it_is_due_again(
+async def test_the_price_is_a_snapshot_with_the_next_renewal(
     ada: Owner, conn: Conn, price: str, interval: str, renews: int | None
 ) -> None:
     currency = "KWD" if price == "1.250" else "USD"
@@ -65,7 +65,7 @@ async def test_the_price_is_a_snapshot_and_says_when_it_is_due_again(
         assert timedelta(days=renews) <= due - claimed <= timedelta(days=renews + 3)  # type: ignore[operator] # times
 
 
-async def test_a_change_needs_the_version_it_was_made_for(ada: Owner) -> None:
+async def test_a_change_needs_the_current_version(ada: Owner) -> None:
     await ada.claim(spec("ada", fresh()))
     alias = (await ada.aliases())["ada"]
     await ada.update(change(alias, note="one"))
@@ -78,7 +78,7 @@ async def test_a_change_needs_the_version_it_was_made_for(ada: Owner) -> None:
         await ada.release(alias)
 
 
-async def test_changes_are_made_all_or_none(ada: Owner, conn: Conn) -> None:
+async def test_changes_succeed_all_or_none(ada: Owner, conn: Conn) -> None:
     domain = fresh()
     await ada.claim(spec("ada", domain), spec("grace", domain))
     mine = await ada.aliases()
@@ -90,10 +90,10 @@ async def test_changes_are_made_all_or_none(ada: Owner, conn: Conn) -> None:
     with pytest.raises(AliasesChanged):
         await ada.release(*mine.values())
     assert len(await ada.aliases()) == 2
-    assert await told(conn, ada) == ["alias.created", "alias.created", "alias.updated"]
+    assert await published(conn, ada) == ["alias.created", "alias.created", "alias.updated"]
 
 
-async def test_a_strangers_alias_is_not_changed(ada: Owner, database: Database) -> None:
+async def test_an_account_cannot_change_aliases_of_another(ada: Owner, database: Database) -> None:
     await ada.claim(spec("ada", fresh()))
     alias = (await ada.aliases())["ada"]
     bob = Owner(database)
@@ -104,7 +104,7 @@ async def test_a_strangers_alias_is_not_changed(ada: Owner, database: Database) 
         assert await aliases.list_aliases(conn, account_id=bob.account_id, alias_ids=[alias.id]) == []
 
 
-async def test_a_released_alias_is_gone_for_its_account(ada: Owner) -> None:
+async def test_a_released_alias_is_no_longer_listed(ada: Owner) -> None:
     await ada.claim(spec("ada", fresh()))
     alias = (await ada.aliases())["ada"]
     await ada.release(alias)
@@ -113,7 +113,7 @@ async def test_a_released_alias_is_gone_for_its_account(ada: Owner) -> None:
         await ada.release(alias)
 
 
-async def test_two_keys_of_a_manifest_are_swapped(ada: Owner) -> None:
+async def test_two_keys_of_a_manifest_can_be_swapped(ada: Owner) -> None:
     domain = fresh()
     await ada.claim(spec("ada", domain, manifest_key="one"), spec("grace", domain, manifest_key="two"))
     mine = await ada.aliases()
@@ -122,7 +122,7 @@ async def test_two_keys_of_a_manifest_are_swapped(ada: Owner) -> None:
     assert (after["ada"].manifest_key, after["grace"].manifest_key) == ("two", "one")
 
 
-async def test_a_key_stands_for_one_alias(ada: Owner) -> None:
+async def test_a_manifest_key_belongs_to_one_alias(ada: Owner) -> None:
     domain = fresh()
     await ada.claim(spec("ada", domain, manifest_key="one"), spec("grace", domain, manifest_key="two"))
     mine = await ada.aliases()
@@ -145,7 +145,7 @@ async def test_aliases_without_a_manifest_need_no_keys(ada: Owner) -> None:
     await ada.claim(*(spec(each, domain, **unmanaged) for each in ("ada", "grace")))
 
 
-async def test_a_key_that_many_want_at_once_is_ones(ada: Owner) -> None:
+async def test_one_of_many_concurrent_claims_gets_a_manifest_key(ada: Owner) -> None:
     domain = fresh()
     tries = [ada.claim(spec(f"crew{at:04}", domain, manifest_key="one")) for at in range(20)]
     outcomes = await asyncio.gather(*tries, return_exceptions=True)
@@ -166,7 +166,7 @@ async def test_every_change_takes_the_next_serial(ada: Owner, conn: Conn) -> Non
     assert [row[0] for row in await rows(conn, ada, "local_part")] == ["ada", "grace"]
 
 
-async def test_a_deleted_row_stays_as_a_change(ada: Owner, conn: Conn) -> None:
+async def test_a_released_row_stays_as_a_change(ada: Owner, conn: Conn) -> None:
     await ada.claim(spec("ada", fresh()))
     clock.move(timedelta(hours=1))
     await ada.release((await ada.aliases())["ada"])
@@ -176,7 +176,7 @@ async def test_a_deleted_row_stays_as_a_change(ada: Owner, conn: Conn) -> None:
     assert (status, deleted == updated, manifest, key, version) == ("deleted", True, None, None, 2)
 
 
-async def test_a_suspension_outlives_a_change(ada: Owner, conn: Conn) -> None:
+async def test_a_suspended_alias_stays_suspended_after_a_change(ada: Owner, conn: Conn) -> None:
     await ada.claim(spec("ada", fresh()))
     await conn.execute("UPDATE aliases SET status = 'suspended' WHERE account_id = %s", [ada.account_id])
     await ada.update(change((await ada.aliases())["ada"], enabled=True, note="x"))
@@ -184,7 +184,7 @@ async def test_a_suspension_outlives_a_change(ada: Owner, conn: Conn) -> None:
     assert (alias.status, alias.note) == ("suspended", "x")
 
 
-async def test_an_address_is_one_destination_however_many_names_forward_to_it(ada: Owner, conn: Conn) -> None:
+async def test_an_address_is_one_destination_of_many_names(ada: Owner, conn: Conn) -> None:
     domain = fresh()
     await ada.claim(spec("ada", domain, "x@example.net", "y@example.net"), spec("grace", domain, "x@example.net"))
     cursor = await conn.execute(
@@ -194,7 +194,7 @@ async def test_an_address_is_one_destination_however_many_names_forward_to_it(ad
     assert await cursor.fetchall() == [("x@example.net", None), ("y@example.net", None)]
 
 
-async def test_a_verified_destination_stays_verified(ada: Owner, conn: Conn) -> None:
+async def test_a_confirmed_destination_stays_confirmed(ada: Owner, conn: Conn) -> None:
     domain = fresh()
     await ada.claim(spec("ada", domain, "x@example.net"))
     await conn.execute(
@@ -210,7 +210,7 @@ async def test_a_verified_destination_stays_verified(ada: Owner, conn: Conn) -> 
     assert (await ada.aliases())["ada"].destinations == ["y@example.net", "x@example.net"]
 
 
-async def test_destinations_are_masked_in_what_is_told(ada: Owner, conn: Conn) -> None:
+async def test_destinations_are_masked_in_events(ada: Owner, conn: Conn) -> None:
     await ada.claim(spec("ada", fresh(), "secret@example.net"))
     await ada.release((await ada.aliases())["ada"])
     cursor = await conn.execute("SELECT data FROM kit_outbox WHERE account_id = %s", [ada.account_id])
@@ -219,14 +219,14 @@ async def test_destinations_are_masked_in_what_is_told(ada: Owner, conn: Conn) -
     assert len(published) == 2
 
 
-async def test_what_a_transaction_takes_back_was_never_told(ada: Owner, database: Database, conn: Conn) -> None:
+async def test_a_rolled_back_change_publishes_no_event(ada: Owner, database: Database, conn: Conn) -> None:
     async with database.connection() as own, own.transaction(force_rollback=True):
         await aliases.create_aliases(own, account_id=ada.account_id, specs=[spec("ada", fresh())])
-        assert await told(own, ada) == ["alias.created"]
-    assert (await told(conn, ada), await ada.aliases()) == ([], {})
+        assert await published(own, ada) == ["alias.created"]
+    assert (await published(conn, ada), await ada.aliases()) == ([], {})
 
 
-async def test_aliases_are_found_by_manifest_by_name_or_by_id(ada: Owner, database: Database) -> None:
+async def test_aliases_are_listed_by_manifest_name_or_id(ada: Owner, database: Database) -> None:
     domain = fresh()
     ones = [spec("ada", domain, manifest="one"), spec("grace", domain, manifest="one")]
     others = [spec("linus", domain, manifest="two"), spec("alan", domain, manifest="two")]

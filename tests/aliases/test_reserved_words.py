@@ -75,7 +75,7 @@ def group_of(name: str) -> str | None:
         *("b1lling", "bi11ing", "acc0unt", "he1p", "he1p-de5k", "payrnents", "ver1fy", "bui1ders", "5vc"),
     ],
 )
-def test_an_attackers_first_guesses_are_reserved(name: str) -> None:
+def test_obvious_guesses_of_an_attacker_are_reserved(name: str) -> None:
     assert reason(name) is Reason.RESERVED
 
 
@@ -125,16 +125,16 @@ def test_an_attackers_first_guesses_are_reserved(name: str) -> None:
         *("hancock", "sussex", "shitake", "pornthip", "nazir", "snigger", "hell", "maria-1988", "4u", "x8x"),
     ],
 )
-def test_innocent_names_are_free(name: str) -> None:
+def test_harmless_names_are_available(name: str) -> None:
     assert reason(name) is Reason.OK
 
 
-def test_where_all_separators_are_ignored_patterns_ignore_theirs() -> None:
-    """On such a domain mail to list-request@ reaches who holds listrequest."""
+def test_patterns_ignore_the_separators_that_the_domain_ignores() -> None:
+    """On such a domain, mail to list-request@ reaches the owner of listrequest."""
     for name in ("listrequest", "list-request", "homeowner", "l.i.s.t-bounces"):
         assert reason(name, SeparatorPolicy.IGNORE_ALL) is Reason.RESERVED
     assert reason("listrequest") is Reason.OK
-    assert reason("list.request") is Reason.OK  # dots ignored: the same name as the line above
+    assert reason("list.request") is Reason.OK  # dots are ignored: the same name as in the line above
     assert reason("list.request", SeparatorPolicy.DISTINCT) is Reason.RESERVED
 
 
@@ -142,12 +142,12 @@ def test_where_all_separators_are_ignored_patterns_ignore_theirs() -> None:
     "name", ["shit", "sh1t", "s.h.i.t", "you-shit", "5hit_happens", "motherfucker", "f-u-c-k-you"]
 )
 def test_abuse_is_blocked(name: str) -> None:
-    verdict = validate_local_part(name, domain=DOMAIN)
-    assert verdict.reason is Reason.BLOCKED
-    assert name not in verdict.message
+    result = validate_local_part(name, domain=DOMAIN)
+    assert result.reason is Reason.BLOCKED
+    assert name not in result.message
 
 
-def test_no_spelling_of_a_free_name_is_blocked() -> None:
+def test_no_spelling_of_an_available_name_is_blocked() -> None:
     assert reason("youshit") is reason("you.shit") is Reason.OK
     assert reason("you.shit", SeparatorPolicy.DISTINCT) is Reason.BLOCKED
 
@@ -158,11 +158,11 @@ def test_without_data_nothing_is_reserved_or_blocked() -> None:
     assert not empty.blocks("admin")
 
 
-def test_reserved_wins_over_blocked() -> None:
+def test_reserved_has_priority_over_blocked() -> None:
     assert reason("shit-admin") is Reason.RESERVED
 
 
-def test_the_message_says_why_and_what_to_do() -> None:
+def test_the_message_has_a_reason_and_an_action() -> None:
     def message(name: str) -> str:
         return validate_local_part(name, domain=DOMAIN).message
 
@@ -174,7 +174,7 @@ def test_the_message_says_why_and_what_to_do() -> None:
     assert message("sales").endswith(" Choose another name, or ask the operator of the domain for it.")
 
 
-def test_the_class_tells_who_can_have_it() -> None:
+def test_the_class_says_who_can_claim_the_name() -> None:
     classes = {
         name: validate_local_part(name, domain=DOMAIN).reserved_class
         for name in ("admin", "sales", "mail", "jane")
@@ -182,7 +182,7 @@ def test_the_class_tells_who_can_have_it() -> None:
     assert classes == {"admin": "hard", "sales": "vendor", "mail": "premium", "jane": None}
 
 
-def test_a_premium_word_is_dearer_in_each_spelling_of_its_key_and_in_no_other() -> None:
+def test_a_premium_word_is_premium_in_each_spelling_of_its_key() -> None:
     assert reason("mail") is Reason.OK
     assert group_of("mail") == "sought-after"
     assert validate_local_part("m.ail", domain=DOMAIN).reserved_class is ReservedClass.PREMIUM
@@ -191,13 +191,13 @@ def test_a_premium_word_is_dearer_in_each_spelling_of_its_key_and_in_no_other() 
 
 
 @given(st.sampled_from(KEPT), st.data())
-def test_no_disguise_of_a_longer_word_passes(word: str, data: st.DataObject) -> None:
-    letters = [
+def test_names_confusable_with_a_longer_word_are_reserved(word: str, data: st.DataObject) -> None:
+    characters = [
         c if len(word) <= 3 else data.draw(st.sampled_from([c, *DISGUISES.get(c, ""), *PAIRS.get(c, [])]))
         for c in squash(word)
     ]
-    disguise = data.draw(st.sampled_from(["", ".", "-", "_"])).join(letters)
-    assume(not squash(disguise).isdigit())  # `54135` reads as `sales`, but a number impersonates nobody
+    disguise = data.draw(st.sampled_from(["", ".", "-", "_"])).join(characters)
+    assume(not squash(disguise).isdigit())  # `54135` is confusable with `sales`, but numbers are never reserved
     assert reason(disguise) is Reason.RESERVED
 
 
@@ -207,13 +207,13 @@ def test_no_blocked_word_can_be_written_in_digits() -> None:
 
 
 @given(st.text("0123456789", min_size=1, max_size=64))
-def test_a_number_is_always_free(digits: str) -> None:
+def test_a_number_is_always_available(digits: str) -> None:
     assert reason(digits) is Reason.OK
     assert reason(digits, SeparatorPolicy.IGNORE_ALL) is Reason.OK
 
 
 @given(st.text("abcdeilmnorstvw013457", max_size=12), st.text("abcdeilmnorstvw013457", max_size=12))
-def test_what_looks_alike_is_unmasked_alike(one: str, other: str) -> None:
+def test_texts_with_equal_skeletons_are_unmasked_equally(one: str, other: str) -> None:
     assert (skeleton(one) == skeleton(other)) <= (unmask(one) == unmask(other))
     assert unmask(unmask(one)) == unmask(one) == unmask(skeleton(one))
     assert unmask(one + other) == unmask(one) + unmask(other)
@@ -222,7 +222,7 @@ def test_what_looks_alike_is_unmasked_alike(one: str, other: str) -> None:
 @pytest.mark.parametrize("group", RESERVED.groups, ids=lambda group: group.name)
 def test_the_data_is_well_formed(group: ReservedGroup) -> None:
     for word in group.words:
-        assert word.replace("-", "").isalpha()  # a digit would be read as a letter: `pop3` as `pope`
+        assert word.replace("-", "").isalpha()  # `unmask` replaces digits: `pop3` becomes `pope`
         assert word == word.lower()
         entry = RESERVED.find(squash(word))
         assert entry is not None
@@ -235,7 +235,7 @@ def test_the_data_is_well_formed(group: ReservedGroup) -> None:
     assert not group.why.endswith(".")
 
 
-def test_a_word_stands_in_one_group_only() -> None:
+def test_a_word_is_in_one_group() -> None:
     def group(name: str, word: str) -> ReservedGroup:
         return ReservedGroup(
             name=name, reserved_class=ReservedClass.HARD, source="-", why="-", words=(word,), patterns=()
@@ -246,13 +246,13 @@ def test_a_word_stands_in_one_group_only() -> None:
 
 
 def rows_under(heading: str) -> list[list[str]]:
-    """The cells of the table that follows a heading of the page."""
+    """Return the cells of the table after a heading of the page."""
     section = PAGE.read_text("utf-8").split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
     lines = [line for line in section.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
 
-def test_the_page_shows_the_reserved_groups_as_they_are() -> None:
+def test_the_page_shows_the_reserved_groups() -> None:
     assert rows_under("Reserved names") == [
         [g.name, g.reserved_class, " ".join(f"`{n}`" for n in g.words + g.patterns), g.source]
         for g in RESERVED.groups

@@ -1,52 +1,52 @@
-"""Holds that end before their time."""
+"""Reservations that are released before they expire."""
 
 from builders.aliases.records import Name
 from builders.kit.db.connections import Conn, Database
-from tests.aliases.make import ALIASES, Owner, fresh, registry, spec, wish
+from tests.aliases.make import ALIASES, Owner, fresh, registry, spec, wanted_name
 from tests.cast import Person
 
 
-async def test_a_name_that_is_let_go_is_free_at_once(database: Database, conn: Conn) -> None:
+async def test_a_released_reservation_is_available_immediately(database: Database, conn: Conn) -> None:
     ada, bob, domain = Owner(database), Owner(database), fresh()
-    held = [wish(each, domain) for each in ("ada", "grace")]
-    await ada.hold(*held)
-    await ada.let_go(*(each.name for each in held), Name(domain, "never"))
-    assert await bob.sees(*held) == {}
+    held = [wanted_name(each, domain) for each in ("ada", "grace")]
+    await ada.reserve(*held)
+    await ada.release_reservations(*(each.name for each in held), Name(domain, "never"))
+    assert await bob.list_unavailable(*held) == {}
     assert await registry(conn, domain) == {}
     await bob.claim(spec("ada", domain))
-    await ada.let_go(held[0].name)
+    await ada.release_reservations(held[0].name)
     assert await registry(conn, domain) == {held[0].name: "claimed"}
 
 
-async def test_others_holds_and_what_is_claimed_or_quarantined_stay(database: Database, conn: Conn) -> None:
+async def test_other_reservations_and_claimed_or_quarantined_names_stay(database: Database, conn: Conn) -> None:
     ada, bob, domain = Owner(database), Owner(database), fresh()
-    await bob.hold(wish("bob", domain))
+    await bob.reserve(wanted_name("bob", domain))
     await ada.claim(spec("claimed", domain), spec("gone", domain))
     await ada.release((await ada.aliases())["gone"])
-    await ada.hold(wish("gone", domain))
+    await ada.reserve(wanted_name("gone", domain))
     keys = ("bob", "claimed", "gone")
-    await ada.let_go(*(Name(domain, key) for key in keys))
+    await ada.release_reservations(*(Name(domain, key) for key in keys))
     states = await registry(conn, domain)
     assert [states[Name(domain, key)] for key in keys] == ["held", "claimed", "quarantined"]
 
 
-async def test_a_hold_that_ends_leaves_a_quarantine_as_it_was(
+async def test_the_end_of_a_reservation_does_not_change_a_quarantine(
     alice: Person, owner: Owner, domain: str, conn: Conn
 ) -> None:
     ada = await owner.claim_one("ada", domain)
     await owner.release((await owner.aliases())["ada"])
     before = (await alice.get(f"{ALIASES}/{ada}")).json()
-    await owner.hold(wish("ada", domain))
-    await owner.let_go(Name(domain, "ada"))
+    await owner.reserve(wanted_name("ada", domain))
+    await owner.release_reservations(Name(domain, "ada"))
     assert await registry(conn, domain) == {Name(domain, "ada"): "quarantined"}
     after = (await alice.get(f"{ALIASES}/{ada}")).json()
     assert before["quarantined_until"] is not None
     assert after == before
 
 
-async def test_a_sandbox_lets_go_in_its_own_realm(database: Database, conn: Conn) -> None:
+async def test_a_sandbox_releases_reservations_in_its_own_realm(database: Database, conn: Conn) -> None:
     live, domain = Owner(database), fresh()
     sandbox = Owner(database, realm=live.account_id, account_id=live.account_id)
-    await live.hold(wish("ada", domain))
-    await sandbox.let_go(Name(domain, "ada"))
+    await live.reserve(wanted_name("ada", domain))
+    await sandbox.release_reservations(Name(domain, "ada"))
     assert await registry(conn, domain) == {Name(domain, "ada"): "held"}

@@ -1,4 +1,4 @@
-"""What a mail server is told: all names, or what has changed, and nothing missed when commits come late."""
+"""The map of a mail server: all names, or every change, also those that commit late."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -12,14 +12,14 @@ from builders.aliases.local_parts import key
 from builders.aliases.records import SeparatorPolicy
 from builders.aliases.service import MapEntry
 from builders.kit.db.connections import Conn, Database
-from tests.aliases.make import FREE, PROGRAM, Office, Owner, change, fresh, overtake, somebody, spec
+from tests.aliases.make import FREE, PROGRAM, Office, Owner, change, fresh, fresh_address, spec, wait_for_horizon
 from tests.cast import Client, Person
 
 Changes = list[tuple[str, tuple[str, ...]]]
 
 
-async def everything(database: Database, domain: str) -> dict[str, tuple[str, ...]]:
-    """All that forwards on a domain."""
+async def list_entries(database: Database, domain: str) -> dict[str, tuple[str, ...]]:
+    """Return all entries of a domain."""
     found = [each async for each in aliases.list_map_entries(database) if each.domain == domain]
     return {each.key: tuple(each.destinations) for each in found if each.destinations}
 
@@ -30,23 +30,23 @@ async def horizon(database: Database, since: int = 0) -> int:
 
 
 async def changes(database: Database, domain: str, since: int, *, wait: bool = True) -> tuple[Changes, int]:
-    """What changed on a domain, in order, and where to go on."""
+    """Return the changes on a domain in sequence, and the start of the next list."""
     if wait:
-        await overtake(database)
+        await wait_for_horizon(database)
     until = await horizon(database, since)
     found = [each async for each in aliases.list_map_changes(database, since=since, horizon=until)]
     return [(each.key, tuple(each.destinations)) for each in found if each.domain == domain], until
 
 
-async def trust(conn: Conn, owner: Owner, email: str) -> None:
-    """As if the reader had agreed."""
+async def confirm(conn: Conn, owner: Owner, email: str) -> None:
+    """Confirm a destination."""
     await aliases.verify_destination(conn, account_id=owner.account_id, email=email)
 
 
-async def test_only_active_names_with_readers_who_agreed_are_told(
+async def test_only_active_names_with_confirmed_destinations_are_listed(
     owner: Owner, alice: Person, database: Database, conn: Conn, domain: str
 ) -> None:
-    own, other, third = alice.account.email, somebody(), somebody()
+    own, other, third = alice.account.email, fresh_address(), fresh_address()
     await owner.claim(
         spec("ada", domain, other, own, third),
         spec("bob", domain, other),
@@ -57,44 +57,46 @@ async def test_only_active_names_with_readers_who_agreed_are_told(
     mine = await owner.aliases()
     await owner.release(mine["gone"])
     await conn.execute("UPDATE aliases SET status = 'suspended' WHERE id = %s", [mine["stopped"].id])
-    assert await everything(database, domain) == {"ada": (own,)}
-    await trust(conn, owner, third)
-    assert await everything(database, domain) == {"ada": (own, third)}
+    assert await list_entries(database, domain) == {"ada": (own,)}
+    await confirm(conn, owner, third)
+    assert await list_entries(database, domain) == {"ada": (own, third)}
 
 
-async def test_sandboxes_are_not_told_of(alice: Person, owner: Owner, database: Database, domain: str) -> None:
+async def test_names_of_sandboxes_are_not_listed(
+    alice: Person, owner: Owner, database: Database, domain: str
+) -> None:
     since = await horizon(database)
-    await Owner.twin_of(database, alice).claim_one("ada", domain, somebody())
-    assert await everything(database, domain) == {}
+    await Owner.of_sandbox(database, alice).claim_one("ada", domain, fresh_address())
+    assert await list_entries(database, domain) == {}
     await owner.claim_one("ada", domain, alice.account.email)
-    twin = Owner.twin_of(database, alice)
-    await twin.release((await twin.aliases())["ada"])
+    sandbox = Owner.of_sandbox(database, alice)
+    await sandbox.release((await sandbox.aliases())["ada"])
     assert (await changes(database, domain, since))[0] == [("ada", (alice.account.email,))]
 
 
-async def test_changes_are_told_once_each(
+async def test_each_change_is_listed_once(
     owner: Owner, alice: Person, database: Database, office: Office, anyone: Client, domain: str
 ) -> None:
-    own, other = alice.account.email, somebody()
+    own, other = alice.account.email, fresh_address()
     since = await horizon(database)
     await owner.claim(spec("ada", domain, own), spec("bob", domain, other))
-    told, since = await changes(database, domain, since)
-    assert told == [("ada", (own,)), ("bob", ())]
+    listed, since = await changes(database, domain, since)
+    assert listed == [("ada", (own,)), ("bob", ())]
     assert (await changes(database, domain, since))[0] == []
     await anyone.get(
         "/v1/aliases/destinations/confirm", params={"token": await office.token(other)}, headers=PROGRAM
     )
-    told, since = await changes(database, domain, since)
-    assert told == [("bob", (other,))]
+    listed, since = await changes(database, domain, since)
+    assert listed == [("bob", (other,))]
     await owner.update(change((await owner.aliases())["bob"], enabled=False))
-    told, since = await changes(database, domain, since)
-    assert told == [("bob", ())]
+    listed, since = await changes(database, domain, since)
+    assert listed == [("bob", ())]
     await owner.release((await owner.aliases())["ada"])
-    told, since = await changes(database, domain, since)
-    assert told == [("ada", ())]
+    listed, since = await changes(database, domain, since)
+    assert listed == [("ada", ())]
 
 
-async def test_a_name_that_was_released_and_claimed_again_is_told_as_it_is(
+async def test_a_name_that_was_released_and_claimed_again_is_listed_in_its_current_state(
     owner: Owner, alice: Person, database: Database, domain: str
 ) -> None:
     own, since = alice.account.email, await horizon(database)
@@ -112,8 +114,8 @@ async def test_a_late_commit_with_an_early_serial_is_not_missed(
     async with database.transaction() as slow:
         await aliases.create_aliases(slow, account_id=owner.account_id, specs=[early])
         await Owner.of(database, bob).claim(late)
-        told, middle = await changes(database, late.domain, since, wait=False)
-        assert told == []  # it waits: its serial is later, and who went on behind it would miss the other
+        listed, middle = await changes(database, late.domain, since, wait=False)
+        assert listed == []  # not yet: a list that continues after its later serial would miss the other one
     with psycopg.connect(conninfo) as check:
         row = check.execute(
             "SELECT id, serial FROM aliases WHERE id = ANY(%s) ORDER BY serial", [[early.id, late.id]]
@@ -128,10 +130,10 @@ async def test_a_transaction_that_writes_early_and_claims_late_is_not_missed(
 ) -> None:
     own, other, since = alice.account.email, fresh(), await horizon(database)
     async with database.transaction() as slow:
-        await slow.execute("SELECT pg_current_xact_id()")  # so that it is the older one
+        await slow.execute("SELECT pg_current_xact_id()")  # the older transaction
         await Owner.of(database, bob).claim_one("quick", other, bob.account.email)
-        told, since = await changes(database, other, since, wait=False)
-        assert told == []
+        listed, since = await changes(database, other, since, wait=False)
+        assert listed == []
         await aliases.create_aliases(slow, account_id=owner.account_id, specs=[spec("slow", domain, own)])
     assert (await changes(database, domain, since))[0] == [("slow", (own,))]
     assert (await changes(database, other, since))[0] == [("quick", (bob.account.email,))]
@@ -142,15 +144,15 @@ async def test_the_serial_of_another_database_is_refused(database: Database) -> 
         await horizon(database, since=await horizon(database) + 1_000_000_000)
 
 
-async def test_more_than_a_page_is_told_whole(
+async def test_more_than_one_page_is_listed_completely(
     owner: Owner, alice: Person, database: Database, monkeypatch: pytest.MonkeyPatch, domain: str
 ) -> None:
     monkeypatch.setattr(mail_server, "PAGE", 7)
     since = await horizon(database)
     await owner.claim(*(spec(f"crew{at:04}", domain, alice.account.email) for at in range(25)))
-    told = await everything(database, domain)
-    assert sorted(told) == [f"crew{at:04}" for at in range(25)]
-    assert sorted((await changes(database, domain, since))[0]) == sorted(told.items())
+    listed = await list_entries(database, domain)
+    assert sorted(listed) == [f"crew{at:04}" for at in range(25)]
+    assert sorted((await changes(database, domain, since))[0]) == sorted(listed.items())
 
 
 def entry(local_part: str, domain: str, policy: SeparatorPolicy) -> MapEntry:
@@ -166,7 +168,7 @@ def entry(local_part: str, domain: str, policy: SeparatorPolicy) -> MapEntry:
 
 
 def look_up(recipient: str, table: Mapping[str, str], lines: Iterable[str]) -> str | None:
-    """What Postfix does: the whole address in each table, then without its extension; `pipemap` looks up twice."""
+    """Look up as Postfix does: the address, then without its extension; `pipemap` looks up twice."""
     local_part, at, domain = recipient.partition("@")
     return (
         table.get(recipient)
@@ -176,7 +178,7 @@ def look_up(recipient: str, table: Mapping[str, str], lines: Iterable[str]) -> s
 
 
 def rewritten(recipient: str, lines: Iterable[str]) -> str | None:
-    """What comes out of a pcre table (pcre_table(5))."""
+    """Return the result of a pcre table (pcre_table(5))."""
     inside = True
     for line in lines:
         if line.startswith("if "):
@@ -196,9 +198,7 @@ WRITTEN = ["janedoe", "jane.doe", "j.a.n.e.d.o.e", "jane-doe", "jane_d.oe", "jan
 @pytest.mark.parametrize("policy", SeparatorPolicy)
 @pytest.mark.parametrize("written", WRITTEN)
 @pytest.mark.parametrize("claimed", ["janedoe", "jane.doe", "jane-doe"])
-def test_postfix_finds_the_spellings_that_the_domain_takes_for_the_name(
-    policy: SeparatorPolicy, written: str, claimed: str
-) -> None:
+def test_postfix_finds_every_spelling_of_a_name(policy: SeparatorPolicy, written: str, claimed: str) -> None:
     domain = "harbour.example"
     name = entry(claimed, domain, policy)
     table = dict(line.split(" ", 1) for line in mail_server.format_map_entry(name))
@@ -209,13 +209,13 @@ def test_postfix_finds_the_spellings_that_the_domain_takes_for_the_name(
 
 
 @pytest.mark.parametrize("policy", [SeparatorPolicy.IGNORE_DOTS, SeparatorPolicy.IGNORE_ALL])
-def test_a_name_of_separators_has_a_rule(policy: SeparatorPolicy) -> None:
+def test_a_name_with_the_most_separators_has_a_rule(policy: SeparatorPolicy) -> None:
     lines = list(mail_server.format_spelling_rules(policy, ["harbour.example"]))
     longest = ".".join("a" * 32)
     assert rewritten(f"{longest}+x@harbour.example", lines) == f"{'a' * 32}@harbour.example"
 
 
-def test_rules_are_for_their_domains_alone() -> None:
+def test_rules_apply_only_to_their_domains() -> None:
     domains = [f"harbour{at}.example" for at in range(120)]
     lines = list(mail_server.format_spelling_rules(SeparatorPolicy.IGNORE_DOTS, domains))
     assert rewritten("jane.doe@harbour119.example", lines) == "janedoe@harbour119.example"
@@ -225,7 +225,7 @@ def test_rules_are_for_their_domains_alone() -> None:
     assert list(mail_server.format_spelling_rules(SeparatorPolicy.IGNORE_ALL, [])) == []
 
 
-def test_a_name_that_forwards_nowhere_has_no_line() -> None:
+def test_a_name_without_destinations_has_no_line() -> None:
     name = entry("ada", "harbour.example", SeparatorPolicy.DISTINCT)
     nowhere = MapEntry(
         account_id=name.id, id=name.id, domain=name.domain, key="ada", local_part="ada", destinations=[]

@@ -1,4 +1,4 @@
-"""Circles of names: found whatever their form, and nothing else is taken for one."""
+"""Forwarding loops of any form are found, and nothing else."""
 
 from hypothesis import given, strategies as st
 
@@ -11,8 +11,8 @@ NAMES = [Name("harbour.example", each) for each in "abcdefgh"]
 graphs = st.dictionaries(st.sampled_from(NAMES), st.lists(st.sampled_from(NAMES), max_size=3))
 
 
-def comes_back(routes: loops.Routes, start: Name) -> bool:
-    """By the book: whether mail to a name can go on for longer than there are names."""
+def loops_back(routes: loops.Routes, start: Name) -> bool:
+    """Return whether mail to a name can be forwarded more often than there are names."""
     ahead = {start}
     for _ in range(len(NAMES) + 1):
         ahead = {each for name in ahead for each in routes.get(name, ())}
@@ -20,13 +20,13 @@ def comes_back(routes: loops.Routes, start: Name) -> bool:
 
 
 @given(graphs)
-def test_names_from_which_mail_never_arrives_are_found(routes: dict[Name, list[Name]]) -> None:
+def test_the_looping_names_are_those_whose_mail_never_arrives(routes: dict[Name, list[Name]]) -> None:
     found = loops.find_looping_names(routes)
-    assert found == {name for name in NAMES if comes_back(routes, name)}
+    assert found == {name for name in NAMES if loops_back(routes, name)}
 
 
 @given(graphs, st.sampled_from(NAMES))
-def test_without_one_of_its_names_a_circle_is_none(routes: dict[Name, list[Name]], name: Name) -> None:
+def test_without_one_of_its_names_a_loop_is_open(routes: dict[Name, list[Name]], name: Name) -> None:
     open_ended = {**routes, name: []}
     assert name not in loops.find_looping_names(open_ended)
     assert loops.find_looping_names(open_ended) <= loops.find_looping_names(routes) | {name}
@@ -55,22 +55,22 @@ policies = st.sampled_from(list(SeparatorPolicy))
 
 
 @given(spelled, spelled, policies)
-def test_a_destination_that_the_domain_takes_for_the_name_is_the_name(
-    name: str, written: str, policy: SeparatorPolicy
-) -> None:
+def test_a_spelling_of_a_name_is_a_route_to_it(name: str, written: str, policy: SeparatorPolicy) -> None:
     itself = alias(name, policy, f"{written}+tag@harbour.example")
     if key(written, policy) == itself.key:
         assert loops.find_looping_names(loops.map_routes([itself])) == {itself.name}
 
 
 @given(spelled, spelled, policies)
-def test_what_no_rule_takes_for_the_name_is_another(name: str, written: str, policy: SeparatorPolicy) -> None:
+def test_an_address_that_no_policy_equates_with_the_name_is_another(
+    name: str, written: str, policy: SeparatorPolicy
+) -> None:
     itself = alias(name, policy, f"{written}@harbour.example")
     possible = [each for each in SeparatorPolicy if key(name, each) == itself.key]
     if all(key(written, each) != itself.key for each in possible):
         assert loops.map_routes([itself]) == {itself.name: ()}
 
 
-def test_another_domains_name_is_another() -> None:
+def test_the_same_local_part_on_another_domain_is_another_name() -> None:
     itself = alias("ada", SeparatorPolicy.DISTINCT, "ada@pixel.example")
     assert loops.find_looping_names(loops.map_routes([itself])) == set()

@@ -1,4 +1,4 @@
-"""Readers of destinations are asked in sets, and nobody is flooded."""
+"""Confirmations are sent in sets, within the limits of each mailbox."""
 
 import asyncio
 from dataclasses import replace
@@ -24,7 +24,7 @@ from tests.aliases.make import (
     Owner,
     change,
     fresh,
-    somebody,
+    fresh_address,
     spec,
 )
 from tests.aliases.wire import counted
@@ -32,61 +32,61 @@ from tests.cast import Person
 from tests.conftest import MakePerson
 
 
-async def test_an_address_gets_one_mail_in_a_quarter_of_an_hour_over_all_accounts(
+async def test_all_accounts_together_send_an_address_one_confirmation_in_15_minutes(
     people: MakePerson, database: Database, office: Office, domain: str
 ) -> None:
-    email = somebody()
+    email = fresh_address()
     for at in range(3):
         person = await people(f"one{at}")
         await Owner.of(database, person).claim_one(f"crew{at:04}", domain, email)
     assert len(await office.letters(email)) == 1
     clock.move(timedelta(minutes=14))
-    await ask(database, office.settings)
+    await send(database, office.settings)
     assert len(await office.letters(email)) == 1
-    for letters in (2, 3, 3):
+    for count in (2, 3, 3):
         clock.move(timedelta(minutes=16))
-        await ask(database, office.settings)
-        assert len(await office.letters(email)) == letters
+        await send(database, office.settings)
+        assert len(await office.letters(email)) == count
 
 
-async def ask(database: Database, settings: Settings) -> None:
-    """What the job does each minute."""
+async def send(database: Database, settings: Settings) -> None:
+    """Do what the job does each minute."""
     await aliases.send_due_confirmations(database, keyring=secret_keys.keyring_of(settings), settings=settings)
 
 
 async def mailed(conn: Conn, owner: Owner) -> set[str]:
-    """The destinations of an account whose readers were mailed."""
+    """Return the destinations of an account that were mailed a confirmation."""
     query = "SELECT email FROM aliases_destinations WHERE account_id = %s AND message_id IS NOT NULL"
     return {each[0] for each in await (await conn.execute(query, [owner.account_id])).fetchall()}
 
 
-async def test_tags_and_dots_make_no_other_mailbox(
+async def test_tags_and_dots_do_not_count_in_a_mailbox(
     owner: Owner, database: Database, settings: Settings, conn: Conn, domain: str
 ) -> None:
-    reader, host = somebody().split("@")
+    reader, host = fresh_address().split("@")
     tagged = [f"{reader}+{at}@{host}" for at in range(30)] + [f"{reader[:2]}.{reader[2:]}@{host}"]
     await owner.claim(*(spec(f"crew{at:04}", domain, each) for at, each in enumerate(tagged)))
-    await ask(database, settings)
+    await send(database, settings)
     assert len(await mailed(conn, owner)) == 1
     for _ in range(20):
         clock.move(timedelta(minutes=16))
-        await ask(database, settings)
+        await send(database, settings)
     assert len(await mailed(conn, owner)) == MAX_PER_MAILBOX
 
 
-async def test_a_reader_beyond_ascii_is_asked(
+async def test_a_recipient_with_a_non_ascii_address_gets_a_confirmation(
     owner: Owner, database: Database, settings: Settings, conn: Conn, domain: str
 ) -> None:
-    email = somebody("\u0130\u1e9e\u0391\u03a3")  # small letters of these differ between Python and PostgreSQL
+    email = fresh_address("\u0130\u1e9e\u0391\u03a3")  # Python and PostgreSQL lower these differently
     await owner.claim_one("ada", domain, email)
-    await ask(database, settings)
+    await send(database, settings)
     assert await mailed(conn, owner) == {email}
 
 
-async def test_an_account_does_not_learn_that_others_have_asked(
+async def test_an_account_does_not_learn_of_requests_of_other_accounts(
     alice: Person, bob: Person, owner: Owner, database: Database, office: Office, domain: str
 ) -> None:
-    known, unknown = somebody(), somebody()
+    known, unknown = fresh_address(), fresh_address()
     await Owner.of(database, bob).claim_one("bob", domain, known)
     await office.work()
     await owner.claim(spec("ada", domain, known), spec("grace", domain, unknown))
@@ -102,21 +102,21 @@ async def test_an_account_does_not_learn_that_others_have_asked(
         await office.work()
 
 
-async def test_askers_at_once_mail_an_address_once(
+async def test_concurrent_jobs_send_an_address_one_confirmation(
     people: MakePerson, database: Database, settings: Settings, office: Office, domain: str
 ) -> None:
-    email = somebody()
+    email = fresh_address()
     for at in range(4):
         person = await people(f"one{at}")
-        await Owner.of(database, person).claim_one(f"crew{at:04}", domain, email, somebody())
-    await asyncio.gather(*(ask(database, settings) for _ in range(4)))
+        await Owner.of(database, person).claim_one(f"crew{at:04}", domain, email, fresh_address())
+    await asyncio.gather(*(send(database, settings) for _ in range(4)))
     assert len(await office.letters(email)) == 1
 
 
-async def test_an_address_that_mail_came_back_from_is_not_asked_again_for_a_week(
+async def test_an_address_that_bounced_gets_no_confirmation_for_a_week(
     alice: Person, bob: Person, owner: Owner, database: Database, office: Office, conn: Conn, domain: str
 ) -> None:
-    email = somebody()
+    email = fresh_address()
     await owner.claim_one("ada", domain, email)
     await office.work()
     found = await conn.execute("SELECT message_id FROM aliases_destinations WHERE email = %s", [email])
@@ -129,18 +129,18 @@ async def test_an_address_that_mail_came_back_from_is_not_asked_again_for_a_week
     await Owner.of(database, bob).claim_one("bob", domain, email)
     assert (await alice.post(RESEND, json={"email": email})).status_code == 200
     assert len(await office.letters(email)) == 1
-    clock.move(timedelta(days=7))  # by now there may be a mailbox
+    clock.move(timedelta(days=7))  # the mailbox may exist now
     assert (await alice.post(RESEND, json={"email": email})).json()["sent"] is True
     assert len(await office.letters(email)) == 2
 
 
-async def test_a_reader_who_wants_no_more_is_not_asked_again(
+async def test_a_recipient_who_opted_out_gets_no_confirmation(
     alice: Person, owner: Owner, database: Database, settings: Settings, office: Office, domain: str
 ) -> None:
-    email, keyring = somebody(), secret_keys.keyring_of(settings)
+    email, keyring = fresh_address(), secret_keys.keyring_of(settings)
     await owner.claim_one("ada", domain, email)
-    (letter,) = await office.letters(email)
-    assert "unsubscribe" in letter["List-Unsubscribe"]
+    (message,) = await office.letters(email)
+    assert "unsubscribe" in message["List-Unsubscribe"]
     link = mail.unsubscribe_link(
         keyring, base_url="", account_id=alice.account.id, topic=Topic.DESTINATIONS, address=email
     )
@@ -150,15 +150,15 @@ async def test_a_reader_who_wants_no_more_is_not_asked_again(
     assert (await alice.post(RESEND, json={"email": email})).json()["sent"] is True
     await owner.claim_one("grace", domain, email.replace("@", "+again@"))
     clock.move(timedelta(hours=1))
-    await ask(database, settings)
+    await send(database, settings)
     assert len(await office.letters(email)) == 1
     assert await office.letters(email.replace("@", "+again@")) == []
 
 
-async def test_a_destination_that_nothing_forwards_to_is_not_asked_until_it_is_again(
+async def test_a_destination_without_an_alias_gets_no_confirmation(
     owner: Owner, office: Office, domain: str
 ) -> None:
-    email = somebody()
+    email = fresh_address()
     await owner.claim_one("ada", domain, email)
     await owner.update(change((await owner.aliases())["ada"], destinations=["x@example.net"]))
     assert await office.letters(email) == []
@@ -166,10 +166,10 @@ async def test_a_destination_that_nothing_forwards_to_is_not_asked_until_it_is_a
     assert len(await office.letters(email)) == 1
 
 
-async def test_links_and_readers_of_long_ago_are_forgotten(
+async def test_old_links_and_mailboxes_are_deleted(
     owner: Owner, office: Office, database: Database, conn: Conn, domain: str
 ) -> None:
-    email = somebody()
+    email = fresh_address()
     await owner.claim_one("ada", domain, email)
     await office.work()
     clock.move(timedelta(days=34))
@@ -181,16 +181,16 @@ async def test_links_and_readers_of_long_ago_are_forgotten(
         assert await (await conn.execute(query, [email])).fetchall() == []
 
 
-def crowd(count: int, domain: str) -> list[AliasSpec]:
-    return [spec(f"crew{at:04}", domain, somebody(), manifest_key=f"k{at}") for at in range(count)]
+def many_specs(count: int, domain: str) -> list[AliasSpec]:
+    return [spec(f"crew{at:04}", domain, fresh_address(), manifest_key=f"k{at}") for at in range(count)]
 
 
-async def test_many_new_destinations_cost_no_more_statements(
+async def test_many_new_destinations_cost_as_many_statements_as_one(
     owner: Owner, database: Database, tmp_path: Path
 ) -> None:
     counts = []
     for size in (20, 400):
-        specs = [replace(each, manifest=f"of-{size}") for each in crowd(size, fresh())]
+        specs = [replace(each, manifest=f"of-{size}") for each in many_specs(size, fresh())]
         async with database.transaction() as conn:
             with counted(conn, tmp_path / "wire") as sent:
                 await aliases.create_aliases(conn, account_id=owner.account_id, specs=specs)
@@ -198,9 +198,9 @@ async def test_many_new_destinations_cost_no_more_statements(
     assert counts[0] == counts[1] <= 16
 
 
-async def test_many_readers_are_asked_in_sets(owner: Owner, office: Office, conn: Conn) -> None:
-    specs = crowd(230, fresh())
+async def test_confirmations_are_sent_in_sets(owner: Owner, office: Office, conn: Conn) -> None:
+    specs = many_specs(230, fresh())
     await owner.claim(*specs)
-    await ask(office.database, office.settings.model_copy(update={"confirmations_per_day": 1_000}))
+    await send(office.database, office.settings.model_copy(update={"confirmations_per_day": 1_000}))
     query = "SELECT count(*), count(message_id), count(ask_at) FROM aliases_destinations WHERE account_id = %s"
     assert await (await conn.execute(query, [owner.account_id])).fetchall() == [(230, 230, 0)]
