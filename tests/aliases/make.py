@@ -28,7 +28,7 @@ def fresh(label: str = "harbour") -> str:
     return f"{label}-{ids.new().hex[16:]}.example"
 
 
-def wanted_name(local_part: str, domain: str) -> AliasName:
+def wanted(local_part: str, domain: str) -> AliasName:
     """Return a name to check or to reserve."""
     result = aliases.validate_local_part(local_part, domain=domain)
     assert result.is_ok, result.message
@@ -40,7 +40,7 @@ FREE = Money.of("0.00", "USD")  # not billed: a name that is claimed again conti
 
 def spec(local_part: str, domain: str, *destinations: str, **members: Any) -> AliasSpec:
     """Return an alias to create, by default in the manifest `acme-mail` with the local part as its key."""
-    wanted = wanted_name(local_part, domain)
+    name = wanted(local_part, domain)
     given: dict[str, Any] = {
         "enabled": True,
         "note": None,
@@ -55,8 +55,8 @@ def spec(local_part: str, domain: str, *destinations: str, **members: Any) -> Al
         id=ids.new(),
         domain=domain,
         local_part=local_part,
-        key=wanted.key,
-        skeleton=wanted.skeleton,
+        key=name.key,
+        skeleton=name.skeleton,
         destinations=destinations or ("ada@example.net",),
         **given,
     )
@@ -137,7 +137,7 @@ class Owner:
             found = await aliases.list_aliases(conn, account_id=self.account_id, manifest=manifest)
         return {alias.local_part: alias for alias in found}
 
-    async def list_unavailable(self, *wanted: AliasName) -> dict[str, str]:
+    async def unavailable(self, *wanted: AliasName) -> dict[str, str]:
         """Return why names are not available to this account, by key; available ones are absent."""
         async with self.database.connection() as conn:
             found = await aliases.check_availability(

@@ -11,7 +11,7 @@ from builders.aliases import service as aliases
 from builders.invoices import service as invoices
 from builders.invoices.records import GRACE, UNCOLLECTIBLE_AFTER, Invoice
 from builders.kit.db.connections import Conn, Database
-from tests.aliases.make import ALIASES, QUARANTINE, Json, Office, Owner, change, published, spec, wanted_name
+from tests.aliases.make import ALIASES, QUARANTINE, Json, Office, Owner, change, published, spec, wanted
 from tests.cast import Person
 from tests.invoices.make import line, make_invoice, pass_by
 
@@ -86,7 +86,7 @@ async def test_a_suspended_name_stays_taken(
 ) -> None:
     await invoice_for(database, owner, await owner.claim_one("ada", domain))
     await advance(database, office, GRACE_AND_DUE)
-    assert await Owner.of(database, bob).list_unavailable(wanted_name("ada", domain)) == {"ada": "taken"}
+    assert await Owner.of(database, bob).unavailable(wanted("ada", domain)) == {"ada": "taken"}
 
 
 async def test_names_of_an_uncollectible_invoice_are_released(
@@ -98,7 +98,7 @@ async def test_names_of_an_uncollectible_invoice_are_released(
     await advance(database, office, UNCOLLECTIBLE_AFTER - GRACE)
     gone = (await alice.get(f"{ALIASES}/{alias_id}")).json()
     assert (gone["status"], gone["quarantined_until"] is None) == ("deleted", False)
-    assert await Owner.of(database, bob).list_unavailable(wanted_name("ada", domain)) == {"ada": "quarantined"}
+    assert await Owner.of(database, bob).unavailable(wanted("ada", domain)) == {"ada": "quarantined"}
     assert names(await published(conn, owner.account_id)) == [("alias.deleted", "ada"), ("alias.suspended", "ada")]
 
 

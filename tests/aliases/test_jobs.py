@@ -7,13 +7,13 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from tests.aliases.make import Owner, fresh, registry, wanted_name
+from tests.aliases.make import Owner, fresh, registry, wanted
 
 
 async def test_all_expired_reservations_are_deleted(database: Database, settings: Settings, conn: Conn) -> None:
     domain = fresh()
     many = aliases.PRUNE_BATCH + 200
-    await Owner(database).reserve(*(wanted_name(f"crew{at:04}", domain) for at in range(many)))
+    await Owner(database).reserve(*(wanted(f"crew{at:04}", domain) for at in range(many)))
     assert len(await registry(conn, domain)) == many
     clock.move(timedelta(hours=1))
     async with database.transaction() as own:

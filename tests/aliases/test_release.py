@@ -8,7 +8,7 @@ import pytest
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
-from tests.aliases.make import ALIASES, Owner, prune, published, spec, wanted_name
+from tests.aliases.make import ALIASES, Owner, prune, published, spec, wanted
 from tests.cast import Client, Person
 
 
@@ -49,8 +49,8 @@ async def test_only_the_account_can_claim_it_again_before_the_quarantine_ends(
 ) -> None:
     await alice.delete(f"{ALIASES}/{ada}")
     other = Owner.of(database, bob)
-    assert await other.list_unavailable(wanted_name("ada", domain)) == {"ada": "quarantined"}
-    assert await owner.list_unavailable(wanted_name("ada", domain)) == {}
+    assert await other.unavailable(wanted("ada", domain)) == {"ada": "quarantined"}
+    assert await owner.unavailable(wanted("ada", domain)) == {}
     await owner.claim(spec("ada", domain))
     gone = (await alice.get(f"{ALIASES}/{ada}")).json()
     assert (gone["status"], gone["quarantined_until"]) == ("deleted", None)
@@ -62,7 +62,7 @@ async def test_after_the_quarantine_it_is_available(
     await alice.delete(f"{ALIASES}/{ada}")
     clock.move(timedelta(days=91))
     await prune(database)
-    assert await Owner.of(database, bob).list_unavailable(wanted_name("ada", domain)) == {}
+    assert await Owner.of(database, bob).unavailable(wanted("ada", domain)) == {}
     assert (await alice.get(f"{ALIASES}/{ada}")).json()["quarantined_until"] is None
 
 

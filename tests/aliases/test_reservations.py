@@ -2,16 +2,16 @@
 
 from builders.aliases.records import Name
 from builders.kit.db.connections import Conn, Database
-from tests.aliases.make import ALIASES, Owner, fresh, registry, spec, wanted_name
+from tests.aliases.make import ALIASES, Owner, fresh, registry, spec, wanted
 from tests.cast import Person
 
 
 async def test_a_released_reservation_is_available_immediately(database: Database, conn: Conn) -> None:
     ada, bob, domain = Owner(database), Owner(database), fresh()
-    held = [wanted_name(each, domain) for each in ("ada", "grace")]
+    held = [wanted(each, domain) for each in ("ada", "grace")]
     await ada.reserve(*held)
     await ada.release_reservations(*(each.name for each in held), Name(domain, "never"))
-    assert await bob.list_unavailable(*held) == {}
+    assert await bob.unavailable(*held) == {}
     assert await registry(conn, domain) == {}
     await bob.claim(spec("ada", domain))
     await ada.release_reservations(held[0].name)
@@ -20,10 +20,10 @@ async def test_a_released_reservation_is_available_immediately(database: Databas
 
 async def test_other_reservations_and_claimed_or_quarantined_names_stay(database: Database, conn: Conn) -> None:
     ada, bob, domain = Owner(database), Owner(database), fresh()
-    await bob.reserve(wanted_name("bob", domain))
+    await bob.reserve(wanted("bob", domain))
     await ada.claim(spec("claimed", domain), spec("gone", domain))
     await ada.release((await ada.aliases())["gone"])
-    await ada.reserve(wanted_name("gone", domain))
+    await ada.reserve(wanted("gone", domain))
     keys = ("bob", "claimed", "gone")
     await ada.release_reservations(*(Name(domain, key) for key in keys))
     states = await registry(conn, domain)
@@ -36,7 +36,7 @@ async def test_the_end_of_a_reservation_does_not_change_a_quarantine(
     ada = await owner.claim_one("ada", domain)
     await owner.release((await owner.aliases())["ada"])
     before = (await alice.get(f"{ALIASES}/{ada}")).json()
-    await owner.reserve(wanted_name("ada", domain))
+    await owner.reserve(wanted("ada", domain))
     await owner.release_reservations(Name(domain, "ada"))
     assert await registry(conn, domain) == {Name(domain, "ada"): "quarantined"}
     after = (await alice.get(f"{ALIASES}/{ada}")).json()
@@ -47,6 +47,6 @@ async def test_the_end_of_a_reservation_does_not_change_a_quarantine(
 async def test_a_sandbox_releases_reservations_in_its_own_realm(database: Database, conn: Conn) -> None:
     live, domain = Owner(database), fresh()
     sandbox = Owner(database, realm=live.account_id, account_id=live.account_id)
-    await live.reserve(wanted_name("ada", domain))
+    await live.reserve(wanted("ada", domain))
     await sandbox.release_reservations(Name(domain, "ada"))
     assert await registry(conn, domain) == {Name(domain, "ada"): "held"}
