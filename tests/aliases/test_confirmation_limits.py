@@ -22,6 +22,7 @@ from tests.conftest import MakePerson
 
 DAY = timedelta(days=1)
 MAILED = "SELECT email FROM aliases_destinations WHERE account_id = %s AND message_id IS NOT NULL"
+WAITING = "SELECT count(wanted_at) FROM aliases_destinations WHERE account_id = %s"
 ASKED = "SELECT asked FROM aliases_askers WHERE account_id = %s"
 
 
@@ -172,9 +173,7 @@ async def test_a_transaction_that_waited_takes_the_remaining_quota(
             assert not second.done()
     await second
     assert await asked(conn, holder) == 3
-    waiting = await conn.execute(
-        "SELECT count(wanted_at) FROM aliases_destinations WHERE account_id = %s", [holder.account_id]
-    )
+    waiting = await conn.execute(WAITING, [holder.account_id])
     assert await waiting.fetchall() == [(1,)]
 
 
