@@ -4,7 +4,7 @@ from email.message import EmailMessage
 import pytest
 from pydantic import SecretStr
 
-from builders import worker
+from builders import worker as worker_process
 from builders.app import Service
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import dispatcher
@@ -15,38 +15,38 @@ from tests.profile.outbox import letters_to
 from tests.webhooks.reaching import reachable
 
 
-class Office:
-    """Has the news told and the jobs done, and finds what was mailed."""
+class Worker:
+    """Dispatches events, runs jobs, and reads the emails that were sent."""
 
     def __init__(self, database: Database, settings: Settings) -> None:
-        assert worker.JOBS  # all subscribers are declared
+        assert worker_process.JOBS  # all subscribers are declared
         self.database, self.settings = database, settings
 
     async def work(self) -> None:
-        """Until there is no news and no job left."""
-        told = 1
-        while told:
+        """Run until no event and no job is left."""
+        published = 1
+        while published:
             await queue.run_pending(self.database, self.settings)
             async with self.database.transaction() as conn:
-                told = await dispatcher.dispatch(conn)
+                published = await dispatcher.dispatch(conn)
 
-    async def letters(self, address: str) -> list[EmailMessage]:
-        """What the address got so far, oldest first."""
+    async def list_emails(self, address: str) -> list[EmailMessage]:
+        """Return the emails to an address, oldest first."""
         await self.work()
         return letters_to(address, self.settings.data_dir)
 
 
 @pytest.fixture
-async def office(conn: Conn, database: Database, settings: Settings) -> Office:
-    """Does the work, and has the mail; what other tests left is not told here."""
+async def worker(conn: Conn, database: Database, settings: Settings) -> Worker:
+    """Return a worker without the events and jobs of other tests."""
     await conn.execute("DELETE FROM procrastinate_jobs WHERE status = 'todo'")
     await conn.execute("DELETE FROM kit_outbox_pending")
-    return Office(database, settings)
+    return Worker(database, settings)
 
 
 @pytest.fixture
 async def stripe(service: Service) -> AsyncIterator[StripeServer]:
-    """Stripe as its documentation says it answers, and a service that is set up for it."""
+    """Return a fake Stripe server, and configure the service to use it."""
     state = service.api.state
     before = state.settings
     server = StripeServer()

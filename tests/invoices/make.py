@@ -1,4 +1,4 @@
-"""Invoices for tests, made through the door."""
+"""Make invoices for tests through the service."""
 
 import json
 from collections.abc import Sequence
@@ -25,12 +25,12 @@ DUE = timedelta(days=14)
 
 
 def usd(amount: str) -> Money:
-    """So many dollars."""
+    """Return an amount in US dollars."""
     return Money.of(amount, "USD")
 
 
 def line(amount: str = "10.00", *, quantity: int = 1, currency: str = "USD", **options: Any) -> NewLine:
-    """A line of a name for a year."""
+    """Return a line for a name and a period of one year."""
     now = clock.now()
     values: dict[str, Any] = {
         "description": "ada@harbour.example, 1 year",
@@ -44,7 +44,7 @@ def line(amount: str = "10.00", *, quantity: int = 1, currency: str = "USD", **o
 
 
 async def pass_by(database: Database, time: timedelta) -> int:
-    """Lets time pass with a worker that looks every day; how many steps were taken."""
+    """Move the clock day by day and advance the timeline each day; return the number of steps."""
     taken = 0
     while time > timedelta():
         clock.move(min(time, timedelta(days=1)))
@@ -63,7 +63,7 @@ async def make_invoice(
     currency: str = "USD",
     **options: Any,
 ) -> Invoice:
-    """An issued invoice of the account, of 10 USD where no lines are given."""
+    """Issue an invoice for the account; without lines, of 10 USD."""
     if isinstance(where, Database):
         async with where.transaction() as conn:
             return await make_invoice(
@@ -86,8 +86,8 @@ async def make_invoice(
     )
 
 
-async def told(conn: Conn, account_id: UUID, *names: str) -> list[tuple[str, Any]]:
-    """What was published for the account, oldest first: of these names, or of all of the room."""
+async def published(conn: Conn, account_id: UUID, *names: str) -> list[tuple[str, Any]]:
+    """Return the published invoice events of the account, oldest first; only those with `names`, if given."""
     query = "SELECT name, data FROM kit_outbox WHERE account_id = %s AND name LIKE 'invoice.%%' ORDER BY id"
     rows = await (await conn.execute(query, [account_id])).fetchall()
     return [(name, json.loads(data)) for name, data in rows if not names or name in names]

@@ -1,4 +1,4 @@
-"""Stripe for tests, from its documentation: Checkout sessions, idempotency keys, error bodies, signed webhooks.
+"""A fake Stripe server: Checkout sessions, idempotency keys, error bodies and signed webhooks.
 
 docs.stripe.com: /api/checkout/sessions/create, /api/idempotent_requests, /api/errors, /webhooks/signature.
 """
@@ -23,21 +23,21 @@ Json = dict[str, Any]
 
 
 class StripeServer:
-    """What Stripe would answer, and what it was asked."""
+    """Answers like Stripe, and records the requests."""
 
     def __init__(self) -> None:
         self.url = ""
-        self.asked: list[Json] = []  # parameters of each request to make a session
+        self.asked: list[Json] = []  # parameters of each request for a session
         self.heads: list[dict[str, str]] = []
         self.sessions: list[Json] = []
-        self.others: list[bytes] = []  # requests to other paths: webhooks that are delivered here
-        self.failures: list[tuple[int, Json]] = []  # answered first, one each
-        self.deaf = 0  # so many sessions are made without an answer
+        self.others: list[bytes] = []  # requests to other paths: delivered webhooks
+        self.failures: list[tuple[int, Json]] = []  # returned first, one per request
+        self.unanswered = 0  # number of sessions to create without a response
         self.receiver: Receiver | None = None
         self._kept: dict[str, tuple[Json, int, Json]] = {}  # by idempotency key
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answers one request, which the receiver has read."""
+        """Answer the request that the receiver has read."""
         del reader
         assert self.receiver is not None
         raw = self.receiver.requests[-1]
@@ -47,12 +47,12 @@ class StripeServer:
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
             writer.close()
             return
-        status, said = self._create(_fields(head), dict(parse_qsl(body.decode())))
-        if self.deaf:
-            self.deaf -= 1
+        status, reply = self._create(_fields(head), dict(parse_qsl(body.decode())))
+        if self.unanswered:
+            self.unanswered -= 1
             writer.close()
             return
-        text = json.dumps(said).encode()
+        text = json.dumps(reply).encode()
         writer.write(
             b"HTTP/1.1 %d X\r\nContent-Type: application/json\r\nRequest-Id: req_1\r\nContent-Length: %d\r\n"
             b"Connection: close\r\n\r\n" % (status, len(text))
@@ -69,10 +69,10 @@ class StripeServer:
             return self.failures.pop(0)
         key = fields.get("idempotency-key", "")
         if key in self._kept:
-            before, status, said = self._kept[key]
+            before, status, reply = self._kept[key]
             if before != sent:
                 return 400, failure("idempotency_error", "Keys for idempotent requests can only be used ...")
-            return status, said
+            return status, reply
         session = _session(sent, f"cs_test_{ids.new().hex}")
         self.sessions.append(session)
         self._kept[key] = (sent, 200, session)
@@ -105,13 +105,13 @@ def _session(sent: Json, session_id: str) -> Json:
 
 
 def failure(kind: str, message: str, **more: Any) -> Json:
-    """The body of an error."""
+    """Return the body of an error."""
     return {"error": {"type": kind, "message": message, **more}}
 
 
 def event(session: Json, kind: str = COMPLETED, *, event_id: str | None = None, **changes: Any) -> bytes:
-    """The body of a webhook about a session."""
-    told = {**session, "status": "complete", "payment_status": "paid", "payment_intent": "pi_1", **changes}
+    """Return the body of an event about a session."""
+    content = {**session, "status": "complete", "payment_status": "paid", "payment_intent": "pi_1", **changes}
     return json.dumps(
         {
             "id": event_id or f"evt_{ids.new().hex}",
@@ -120,13 +120,13 @@ def event(session: Json, kind: str = COMPLETED, *, event_id: str | None = None, 
             "created": int(clock.now().timestamp()),
             "type": kind,
             "livemode": False,
-            "data": {"object": told},
+            "data": {"object": content},
         }
     ).encode()
 
 
 def sign(payload: bytes, *, secret: str = SECRET, at: float | None = None) -> dict[str, str]:
-    """The header that Stripe would send; by the machine's clock, as the package looks at it."""
+    """Return the signature header. Its time is of the machine's clock, which the `stripe` package uses."""
     stamp = int(time.time() if at is None else at)
     mac = hmac.new(secret.encode(), b"%d.%b" % (stamp, payload), hashlib.sha256).hexdigest()
     return {"Stripe-Signature": f"t={stamp},v1={mac},v0=old"}

@@ -16,12 +16,12 @@ FULL: dict[str, Any] = {
 }
 
 
-async def test_nothing_is_said_at_first(alice: Person) -> None:
+async def test_billing_details_are_empty_by_default(alice: Person) -> None:
     shown = (await alice.get(PATH)).json()
     assert (shown["name"], shown["address"], shown["updated_at"]) == (None, [], None)
 
 
-async def test_what_is_said_is_kept_and_replaced(alice: Person) -> None:
+async def test_billing_details_are_stored_and_replaced(alice: Person) -> None:
     answer = await alice.put(PATH, json=FULL)
     assert answer.status_code == 200, answer.text
     assert answer.json()["name"] == "Analytical Engines"
@@ -32,7 +32,7 @@ async def test_what_is_said_is_kept_and_replaced(alice: Person) -> None:
     assert (shown["name"], shown["address"], shown["country"], shown["tax_id"]) == ("Others", [], None, None)
 
 
-async def test_an_unknown_member_is_named(alice: Person) -> None:
+async def test_an_unknown_member_gives_a_warning(alice: Person) -> None:
     answer = await alice.put(PATH, json={"name": "A", "adress": ["x"]})
     assert answer.json()["warnings"][0]["did_you_mean"] == "address"
 
@@ -50,18 +50,18 @@ async def test_an_unknown_member_is_named(alice: Person) -> None:
         {"name": "a", "tax_id": "9" * 41},
     ],
 )
-async def test_what_no_invoice_can_hold_is_refused(alice: Person, wrong: dict[str, Any]) -> None:
+async def test_invalid_billing_details_are_refused(alice: Person, wrong: dict[str, Any]) -> None:
     assert (await alice.put(PATH, json=wrong)).status_code == 422
 
 
-async def test_a_sandbox_has_its_own(alice: Person, bob: Person, anyone: Client) -> None:
+async def test_a_sandbox_account_has_its_own_billing_details(alice: Person, bob: Person, anyone: Client) -> None:
     await alice.put(PATH, json=FULL)
     assert (await alice.test.get(PATH)).json()["name"] is None
     assert (await bob.get(PATH)).json()["name"] is None
     assert (await anyone.get(PATH)).status_code == 401
 
 
-async def test_support_says_nothing_for_the_holder(service: Service, alice: Person) -> None:
+async def test_a_support_session_cannot_set_billing_details(service: Service, alice: Person) -> None:
     session = await alice.admit_support(may_write=True)
     async with Client(service, token=session.token) as support:
         assert (await support.get(PATH)).status_code == 200

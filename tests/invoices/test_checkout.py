@@ -1,4 +1,4 @@
-"""POST /v1/invoices/{id}/checkout: a link at Stripe, asked for between transactions."""
+"""POST /v1/invoices/{id}/checkout: payment links of Stripe."""
 
 import asyncio
 from datetime import timedelta
@@ -20,25 +20,25 @@ Json = dict[str, Any]
 
 
 def path(invoice: Invoice) -> str:
-    """Where a link is asked for."""
+    """Return the path that creates a payment link."""
     return f"/v1/invoices/{invoice.id}/checkout"
 
 
 @pytest.fixture
 async def invoice(database: Database, alice: Person) -> Invoice:
-    """Of Alice, over 10 USD."""
+    """Return an invoice of Alice over 10 USD."""
     return await make_invoice(database, account_id=alice.account.id)
 
 
 async def link(client: Client, invoice: Invoice) -> Json:
-    """A link, which is got."""
+    """Create a payment link and return the response."""
     answer = await client.post(path(invoice))
     assert answer.status_code == 200, answer.text
     shown: Json = answer.json()
     return shown
 
 
-async def test_a_link_is_over_what_is_due(
+async def test_the_link_charges_the_amount_due(
     database: Database, alice: Person, invoice: Invoice, stripe: StripeServer
 ) -> None:
     async with database.transaction() as conn:
@@ -65,7 +65,7 @@ async def test_a_link_is_over_what_is_due(
     assert asked["customer_email"] == alice.account.email
 
 
-async def test_stripe_is_told_nothing_of_the_machine(
+async def test_no_description_of_the_machine_is_sent_to_stripe(
     alice: Person, invoice: Invoice, stripe: StripeServer
 ) -> None:
     await link(alice, invoice)
@@ -75,21 +75,23 @@ async def test_stripe_is_told_nothing_of_the_machine(
     assert not [name for name in head if name.startswith("x-stripe-client")]
 
 
-async def test_asked_again_it_is_the_same_link(alice: Person, invoice: Invoice, stripe: StripeServer) -> None:
+async def test_a_valid_link_is_returned_again(alice: Person, invoice: Invoice, stripe: StripeServer) -> None:
     first, second = await link(alice, invoice), await link(alice, invoice)
     assert first == second
     assert len(stripe.asked) == 1
-    clock.move(timedelta(hours=22, minutes=30))  # it would soon be over
+    clock.move(timedelta(hours=22, minutes=30))  # the link is about to expire
     assert (await link(alice, invoice))["url"] != first["url"]
 
 
-async def test_two_at_once_get_one_link(alice: Person, invoice: Invoice, stripe: StripeServer) -> None:
+async def test_concurrent_requests_create_one_session(
+    alice: Person, invoice: Invoice, stripe: StripeServer
+) -> None:
     made = await asyncio.gather(*(link(alice, invoice) for _ in range(4)))
     assert len({each["url"] for each in made}) == 1
     assert len(stripe.sessions) == 1
 
 
-async def test_a_part_payment_makes_a_new_one(
+async def test_a_partial_payment_makes_a_new_link(
     database: Database, alice: Person, invoice: Invoice, stripe: StripeServer
 ) -> None:
     first = await link(alice, invoice)
@@ -108,19 +110,21 @@ async def test_a_part_payment_makes_a_new_one(
     assert len(stripe.sessions) == 2
 
 
-async def test_no_answer_is_said_and_loses_nothing(alice: Person, invoice: Invoice, stripe: StripeServer) -> None:
-    stripe.deaf = 1
+async def test_a_lost_response_is_503_and_the_retry_returns_the_same_session(
+    alice: Person, invoice: Invoice, stripe: StripeServer
+) -> None:
+    stripe.unanswered = 1
     answer = await alice.post(path(invoice))
     assert (answer.status_code, answer.json()["code"]) == (503, "stripe_away")
     assert int(answer.headers["retry-after"]) > 0
     made = await link(alice, invoice)
-    (session,) = stripe.sessions  # the one that was made before the answer was lost
+    (session,) = stripe.sessions  # the session key response was lost
     assert made["url"] == session["url"]
     assert stripe.heads[0]["idempotency-key"] == stripe.heads[1]["idempotency-key"]
 
 
 @pytest.mark.parametrize(
-    ("status", "error", "said"),
+    ("status", "error", "message"),
     [
         (400, failure("invalid_request_error", "No such currency", param="currency"), (502, "stripe_refused")),
         (402, failure("card_error", "Declined", code="card_declined"), (502, "stripe_refused")),
@@ -131,18 +135,18 @@ async def test_no_answer_is_said_and_loses_nothing(alice: Person, invoice: Invoi
         (503, {"nonsense": True}, (502, "stripe_refused")),
     ],
 )
-async def test_its_refusals_are_said_in_our_words(
-    alice: Person, invoice: Invoice, stripe: StripeServer, status: int, error: Json, said: tuple[int, str]
+async def test_errors_of_stripe_become_problems(
+    alice: Person, invoice: Invoice, stripe: StripeServer, status: int, error: Json, message: tuple[int, str]
 ) -> None:
     stripe.failures = [(status, error)]
     answer = await alice.post(path(invoice))
-    assert (answer.status_code, answer.json()["code"]) == said
+    assert (answer.status_code, answer.json()["code"]) == message
     assert "nothing was charged" in answer.json()["detail"]
     assert "Declined" not in answer.text
     await link(alice, invoice)
 
 
-async def test_a_wrong_key_is_not_shown(
+async def test_a_wrong_key_is_not_in_the_response(
     service: Service, alice: Person, invoice: Invoice, stripe: StripeServer
 ) -> None:
     state = service.api.state
@@ -154,7 +158,7 @@ async def test_a_wrong_key_is_not_shown(
     assert stripe.sessions == []
 
 
-async def test_the_same_idempotency_key_asks_once(
+async def test_the_same_idempotency_key_creates_one_session(
     conn: Conn, alice: Person, invoice: Invoice, stripe: StripeServer
 ) -> None:
     head = {"Idempotency-Key": "k1"}
@@ -166,11 +170,11 @@ async def test_the_same_idempotency_key_asks_once(
     assert await (await conn.execute(query, [invoice.id])).fetchone() == (1,)
 
 
-async def test_what_cannot_be_paid_has_no_link(
+async def test_an_invoice_that_cannot_be_paid_has_no_link(
     database: Database, alice: Person, bob: Person, anyone: Client, invoice: Invoice, stripe: StripeServer
 ) -> None:
-    twins = await make_invoice(database, account_id=alice.account.sandbox_id, is_test=True)
-    answer = await alice.test.post(path(twins))
+    sandbox_invoice = await make_invoice(database, account_id=alice.account.sandbox_id, is_test=True)
+    answer = await alice.test.post(path(sandbox_invoice))
     assert (answer.status_code, answer.json()["code"]) == (403, "live_key_required")
     for client in (bob, alice.test):
         assert (await client.post(path(invoice))).status_code == 404
@@ -189,7 +193,7 @@ async def test_what_cannot_be_paid_has_no_link(
     assert stripe.asked == []
 
 
-async def test_what_stripe_has_no_coin_for_gets_no_link(
+async def test_an_amount_with_too_many_decimals_for_stripe_has_no_link(
     database: Database, alice: Person, stripe: StripeServer
 ) -> None:
     fine = line(unit_amount=Money.of("10.50", "MGA"))
@@ -200,13 +204,13 @@ async def test_what_stripe_has_no_coin_for_gets_no_link(
     assert stripe.asked == []
 
 
-async def test_what_is_no_safe_address_is_no_link(alice: Person, invoice: Invoice, stripe: StripeServer) -> None:
+async def test_a_link_that_is_not_https_is_refused(alice: Person, invoice: Invoice, stripe: StripeServer) -> None:
     stripe.failures = [(200, {"id": "cs_1", "object": "checkout.session", "url": "javascript:alert(1)"})]
     answer = await alice.post(path(invoice))
     assert (answer.status_code, answer.json()["code"]) == (502, "stripe_refused")
 
 
-async def test_support_gets_no_link(
+async def test_a_support_session_gets_no_link(
     service: Service, alice: Person, invoice: Invoice, stripe: StripeServer
 ) -> None:
     session = await alice.admit_support(may_write=True)
@@ -216,6 +220,6 @@ async def test_support_gets_no_link(
     assert stripe.asked == []
 
 
-async def test_without_stripe_it_is_said(alice: Person, invoice: Invoice) -> None:
+async def test_without_a_stripe_key_the_response_is_503(alice: Person, invoice: Invoice) -> None:
     answer = await alice.post(path(invoice))
     assert (answer.status_code, answer.json()["code"]) == (503, "stripe_not_configured")

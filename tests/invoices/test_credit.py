@@ -1,4 +1,4 @@
-"""Account credit: a ledger, used first, spent once."""
+"""Account credit: a ledger key balance is used first, and once."""
 
 import asyncio
 from uuid import uuid4
@@ -11,13 +11,13 @@ from builders.invoices.records import CreditGrant, CreditKind, InvoiceStatus
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values.money import Money
 from tests.cast import Person
-from tests.invoices.make import line, make_invoice, told, usd
+from tests.invoices.make import line, make_invoice, published, usd
 
 BLOCKED = "SELECT FROM pg_stat_activity WHERE %s = ANY(pg_blocking_pids(pid))"
 
 
 async def grant(database: Database, person: Person, amount: Money, reference: str | None = None) -> CreditGrant:
-    """Gives somebody credit."""
+    """Grant credit to an account."""
     async with database.transaction() as conn:
         return await invoices.grant_credit(
             conn,
@@ -29,31 +29,33 @@ async def grant(database: Database, person: Person, amount: Money, reference: st
 
 
 async def balances(database: Database, person: Person) -> list[Money]:
-    """What somebody has."""
+    """Return the credit balances of an account."""
     async with database.connection() as conn:
         return list((await invoices.get_credit(conn, account_id=person.account.id)).balances)
 
 
 async def is_blocking(database: Database, conn: Conn) -> bool:
-    """Whether somebody waits for what the connection has locked."""
+    """Return whether another connection waits for a lock of this one."""
     async with database.connection() as watching:
         found = await watching.execute(BLOCKED, [conn.info.backend_pid])
         return await found.fetchone() is not None
 
 
-async def test_credit_is_used_first(database: Database, alice: Person) -> None:
+async def test_an_invoice_uses_credit_first(database: Database, alice: Person) -> None:
     await grant(database, alice, usd("4.00"))
     invoice = await make_invoice(database, account_id=alice.account.id)
     assert (invoice.credit_applied, invoice.amount_due) == (usd("4.00"), usd("6.00"))
     assert await balances(database, alice) == [usd("0.00")]
 
 
-async def test_what_credit_covers_is_paid_at_once(conn: Conn, database: Database, alice: Person) -> None:
+async def test_an_invoice_covered_by_credit_is_paid_at_issue(
+    conn: Conn, database: Database, alice: Person
+) -> None:
     await grant(database, alice, usd("25.00"))
     invoice = await make_invoice(database, account_id=alice.account.id)
     assert (invoice.status, invoice.amount_paid) == (InvoiceStatus.PAID, usd("0.00"))
     assert await balances(database, alice) == [usd("15.00")]
-    assert len(await told(conn, alice.account.id, "invoice.paid")) == 1
+    assert len(await published(conn, alice.account.id, "invoice.paid")) == 1
 
 
 async def test_the_same_reference_is_one_grant(database: Database, alice: Person, bob: Person) -> None:
@@ -69,7 +71,7 @@ async def test_the_same_reference_is_one_grant(database: Database, alice: Person
     assert not (await grant(database, bob, usd("5.00"), "outage")).repeated
 
 
-async def test_the_same_reference_in_two_currencies_at_once_is_one_grant(
+async def test_concurrent_grants_with_one_reference_in_two_currencies_are_one_grant(
     database: Database, alice: Person
 ) -> None:
     async with database.transaction() as conn:
@@ -85,7 +87,7 @@ async def test_the_same_reference_in_two_currencies_at_once_is_one_grant(
     assert await balances(database, alice) == [usd("5.00")]
 
 
-async def test_blanks_around_a_reference_make_no_second_grant(database: Database, alice: Person) -> None:
+async def test_blanks_around_a_reference_are_ignored(database: Database, alice: Person) -> None:
     await grant(database, alice, usd("5.00"), "Störung")
     assert (await grant(database, alice, usd("5.00"), " Sto\u0308rung\n")).repeated
     assert await balances(database, alice) == [usd("5.00")]
@@ -95,20 +97,20 @@ async def test_blanks_around_a_reference_make_no_second_grant(database: Database
     ("reference", "why"),
     [(" ", "must be a reference"), ("x" * 201, "200 characters"), ("a\nb", "control"), ("\u202eb", "reading")],
 )
-async def test_what_is_no_reference_is_refused(
+async def test_an_invalid_reference_is_refused(
     database: Database, alice: Person, reference: str, why: str
 ) -> None:
     with pytest.raises(ValueError, match=why):
         await grant(database, alice, usd("5.00"), reference)
     assert await balances(database, alice) == []
-    await grant(database, alice, usd("5.00"), "\N{DOG FACE}" * 200)  # what the index holds
+    await grant(database, alice, usd("5.00"), "\N{DOG FACE}" * 200)  # fits in the index
 
 
 @pytest.mark.parametrize(
     ("reason", "why"),
     [(" ", "must be a reason"), ("x" * 501, "500 characters"), ("a\nb", "control"), ("\u202eb", "reading")],
 )
-async def test_what_is_no_reason_is_refused(database: Database, alice: Person, reason: str, why: str) -> None:
+async def test_an_invalid_reason_is_refused(database: Database, alice: Person, reason: str, why: str) -> None:
     async with database.transaction() as conn:
         with pytest.raises(ValueError, match=why):
             await invoices.grant_credit(
@@ -117,12 +119,14 @@ async def test_what_is_no_reason_is_refused(database: Database, alice: Person, r
     assert await balances(database, alice) == []
 
 
-async def test_a_sandbox_that_is_empty_again_grants_anew(database: Database, alice: Person, bob: Person) -> None:
+async def test_a_cleared_sandbox_accepts_the_same_reference_again(
+    database: Database, alice: Person, bob: Person
+) -> None:
     async def give(person: Person) -> bool:
         async with database.transaction() as conn:
-            twin = person.account.sandbox_id
+            sandbox = person.account.sandbox_id
             made = await invoices.grant_credit(
-                conn, account_id=twin, amount=usd("5.00"), reason="Try.", reference="1"
+                conn, account_id=sandbox, amount=usd("5.00"), reason="Try.", reference="1"
             )
             return not made.repeated
 
@@ -135,20 +139,20 @@ async def test_a_sandbox_that_is_empty_again_grants_anew(database: Database, ali
     assert credit.balances == [usd("5.00")]
 
 
-async def test_credit_is_of_its_currency(database: Database, alice: Person) -> None:
+async def test_credit_pays_only_its_currency(database: Database, alice: Person) -> None:
     await grant(database, alice, Money.of("50.00", "EUR"))
     invoice = await make_invoice(database, account_id=alice.account.id)
     assert invoice.credit_applied == usd("0.00")
     assert Money.of("50.00", "EUR") in await balances(database, alice)
 
 
-async def test_others_credit_is_not_used(database: Database, alice: Person, bob: Person) -> None:
+async def test_credit_of_another_account_is_not_used(database: Database, alice: Person, bob: Person) -> None:
     await grant(database, bob, usd("50.00"))
     invoice = await make_invoice(database, account_id=alice.account.id)
     assert invoice.credit_applied == usd("0.00")
 
 
-async def test_two_at_once_never_spend_the_same_credit(database: Database, alice: Person) -> None:
+async def test_concurrent_invoices_use_credit_once(database: Database, alice: Person) -> None:
     await grant(database, alice, usd("35.00"))
     made = await asyncio.gather(*(make_invoice(database, account_id=alice.account.id) for _ in range(6)))
     zero = usd("0.00")
@@ -157,7 +161,7 @@ async def test_two_at_once_never_spend_the_same_credit(database: Database, alice
     assert await balances(database, alice) == [zero]
 
 
-async def test_an_invoice_that_is_undone_spends_nothing(database: Database, alice: Person) -> None:
+async def test_a_rollback_restores_the_credit(database: Database, alice: Person) -> None:
     await grant(database, alice, usd("5.00"))
 
     async def undone() -> None:
@@ -170,7 +174,7 @@ async def test_an_invoice_that_is_undone_spends_nothing(database: Database, alic
     assert await balances(database, alice) == [usd("5.00")]
 
 
-async def test_the_operator_takes_back_no_more_than_there_is(database: Database, alice: Person) -> None:
+async def test_the_balance_cannot_become_negative(database: Database, alice: Person) -> None:
     await grant(database, alice, usd("5.00"))
     await grant(database, alice, usd("-2.00"))
     with pytest.raises(ValueError, match=r"3\.00 USD"):
@@ -178,7 +182,7 @@ async def test_the_operator_takes_back_no_more_than_there_is(database: Database,
     assert await balances(database, alice) == [usd("3.00")]
 
 
-async def test_voiding_gives_used_credit_back(database: Database, alice: Person) -> None:
+async def test_a_voided_invoice_returns_its_credit(database: Database, alice: Person) -> None:
     await grant(database, alice, usd("4.00"))
     invoice = await make_invoice(database, account_id=alice.account.id)
     async with database.transaction() as conn:
@@ -195,7 +199,7 @@ async def test_voiding_gives_used_credit_back(database: Database, alice: Person)
     assert again.status is InvoiceStatus.PAID
 
 
-async def test_what_is_booked_never_changes(conn: Conn, database: Database, alice: Person) -> None:
+async def test_credit_entries_cannot_be_changed_or_deleted(conn: Conn, database: Database, alice: Person) -> None:
     await grant(database, alice, usd("4.00"))
     with pytest.raises(psycopg.errors.RestrictViolation):
         await conn.execute("UPDATE invoices_credit SET amount = 400 WHERE account_id = %s", [alice.account.id])

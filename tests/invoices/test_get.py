@@ -1,4 +1,4 @@
-"""GET /v1/invoices/{id}: JSON, a page, a PDF."""
+"""GET /v1/invoices/{id}: as JSON, page and PDF."""
 
 import asyncio
 import io
@@ -21,13 +21,13 @@ HOSTILE = '<script>alert("1")</script>'
 
 @pytest.fixture
 async def invoice(database: Database, alice: Person) -> Invoice:
-    """Of Alice, with tax."""
+    """Return an invoice of Alice with tax."""
     return await make_invoice(
         database, account_id=alice.account.id, lines=[line("10.00"), line("2.50", quantity=2)], tax="8.875"
     )
 
 
-async def test_json_is_what_programs_get(alice: Person, invoice: Invoice) -> None:
+async def test_the_default_format_is_json(alice: Person, invoice: Invoice) -> None:
     answer = await alice.get(f"{PATH}/{invoice.id}")
     shown: dict[str, Any] = answer.json()
     assert shown["number"] == invoice.number
@@ -52,7 +52,7 @@ async def test_browsers_get_a_page(alice: Person, invoice: Invoice) -> None:
     assert answer.headers["vary"] == "Accept"
 
 
-async def test_what_strangers_write_is_escaped(database: Database, alice: Person) -> None:
+async def test_text_from_users_is_escaped(database: Database, alice: Person) -> None:
     async with database.transaction() as conn:
         await invoices.put_billing_details(
             conn, account_id=alice.account.id, details=BillingDetails(name=HOSTILE, address=(HOSTILE,))
@@ -64,7 +64,7 @@ async def test_what_strangers_write_is_escaped(database: Database, alice: Person
 
 
 @pytest.mark.parametrize(("ending", "accept"), [("", "application/pdf"), ("/pdf", "*/*")])
-async def test_a_pdf_says_the_same(alice: Person, invoice: Invoice, ending: str, accept: str) -> None:
+async def test_the_pdf_has_the_same_content(alice: Person, invoice: Invoice, ending: str, accept: str) -> None:
     answer = await alice.get(f"{PATH}/{invoice.id}{ending}", headers={"Accept": accept})
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "application/pdf"
@@ -90,7 +90,7 @@ async def test_a_pdf_says_the_same(alice: Person, invoice: Invoice, ending: str,
         ("image/png", "application/json"),
     ],
 )
-async def test_what_is_asked_for_most_is_answered(alice: Person, invoice: Invoice, accept: str, kind: str) -> None:
+async def test_the_preferred_format_is_returned(alice: Person, invoice: Invoice, accept: str, kind: str) -> None:
     answer = await alice.get(f"{PATH}/{invoice.id}", headers={"Accept": accept})
     assert answer.headers["content-type"].partition(";")[0] == kind
 
@@ -108,20 +108,25 @@ async def test_the_page_shows_the_status(database: Database, alice: Person, invo
     assert await status() == "Void"
 
 
-async def test_others_find_nothing(
+async def test_another_account_gets_404(
     database: Database, alice: Person, bob: Person, anyone: Client, invoice: Invoice
 ) -> None:
-    twins = await make_invoice(database, account_id=alice.account.sandbox_id, is_test=True)
+    sandbox_invoice = await make_invoice(database, account_id=alice.account.sandbox_id, is_test=True)
     for ending in ("", "/pdf"):
-        for client, wanted in ((bob, invoice.id), (alice.test, invoice.id), (alice, twins.id), (alice, ids.new())):
+        for client, wanted in (
+            (bob, invoice.id),
+            (alice.test, invoice.id),
+            (alice, sandbox_invoice.id),
+            (alice, ids.new()),
+        ):
             answer = await client.get(f"{PATH}/{wanted}{ending}")
             assert (answer.status_code, answer.json()["code"]) == (404, "invoice_not_found")
         assert (await alice.get(f"{PATH}/no-id{ending}")).status_code == 404
         assert (await anyone.get(f"{PATH}/{invoice.id}{ending}")).status_code == 401
-    assert (await alice.test.get(f"{PATH}/{twins.id}")).json()["number"].startswith("TEST-")
+    assert (await alice.test.get(f"{PATH}/{sandbox_invoice.id}")).json()["number"].startswith("TEST-")
 
 
-async def test_a_big_one_holds_up_nobody(database: Database, alice: Person) -> None:
+async def test_a_large_pdf_does_not_block_the_event_loop(database: Database, alice: Person) -> None:
     lines = [line(description=f"name{at}@harbour.example") for at in range(2_000)]
     made = await make_invoice(database, account_id=alice.account.id, lines=lines)
     waits: list[float] = []
@@ -141,5 +146,5 @@ async def test_a_big_one_holds_up_nobody(database: Database, alice: Person) -> N
     assert len(pages) > 40
     assert all(f"name{at}@harbour.example" in text for at in (0, 999, 1_999))
     assert len(answer.content) < 1_000_000
-    assert len(waits) > 3  # the loop went on
+    assert len(waits) > 3  # the event loop was not blocked
     assert len((await alice.get(f"{PATH}/{made.id}")).json()["lines"]) == 2_000

@@ -1,4 +1,4 @@
-"""An invoice in a browser: who opens its link of the email signs in, sees it, downloads it and pays."""
+"""An invoice in a browser: sign in from the link of the email, see, download and pay the invoice."""
 
 import re
 
@@ -17,16 +17,16 @@ BROWSER = {"Accept": ACCEPT}
 
 @pytest.fixture
 async def invoice(database: Database, alice: Person) -> Invoice:
-    """Of Alice, over 10 USD."""
+    """Return an invoice of Alice over 10 USD."""
     return await make_invoice(database, account_id=alice.account.id)
 
 
 async def sign_in(client: Client, person: Person) -> None:
-    """Gives the client the cookie of a session of the person."""
+    """Set the cookie of a new session in the client."""
     client.cookies.set(COOKIE, (await person.sign_in()).token)
 
 
-async def test_who_is_not_signed_in_is_asked_to_and_comes_back(anyone: Client, invoice: Invoice) -> None:
+async def test_a_visitor_without_a_session_signs_in_and_returns(anyone: Client, invoice: Invoice) -> None:
     for path in (f"/v1/invoices/{invoice.id}", f"/v1/invoices/{invoice.id}/pdf"):
         answer = await anyone.get(path, headers=BROWSER)
         assert (answer.status_code, answer.headers["content-type"]) == (401, "text/html; charset=utf-8")
@@ -50,9 +50,7 @@ async def test_the_page_offers_the_pdf_and_payment(
     assert f'href="{session["url"]}"' in paying.text
 
 
-async def test_without_stripe_or_after_payment_there_is_no_button(
-    anyone: Client, alice: Person, invoice: Invoice
-) -> None:
+async def test_without_stripe_there_is_no_payment_button(anyone: Client, alice: Person, invoice: Invoice) -> None:
     await sign_in(anyone, alice)
     page = await anyone.get(f"/v1/invoices/{invoice.id}", headers=BROWSER)
 
@@ -62,7 +60,7 @@ async def test_without_stripe_or_after_payment_there_is_no_button(
 
 
 @pytest.mark.parametrize("accept", [None, ACCEPT, "application/pdf"])
-async def test_each_form_says_that_there_are_others(alice: Person, invoice: Invoice, accept: str | None) -> None:
+async def test_each_format_varies_by_accept(alice: Person, invoice: Invoice, accept: str | None) -> None:
     answer = await alice.get(f"/v1/invoices/{invoice.id}", headers={"Accept": accept} if accept else {})
 
     assert (answer.status_code, answer.headers["vary"], answer.headers["cache-control"]) == (
@@ -72,7 +70,7 @@ async def test_each_form_says_that_there_are_others(alice: Person, invoice: Invo
     )
 
 
-async def test_anothers_invoice_is_not_there(anyone: Client, bob: Person, invoice: Invoice) -> None:
+async def test_an_invoice_of_another_account_is_404(anyone: Client, bob: Person, invoice: Invoice) -> None:
     await sign_in(anyone, bob)
     for path in (f"/v1/invoices/{invoice.id}", f"/v1/invoices/{invoice.id}/pdf"):
         answer = await anyone.get(path, headers=BROWSER)
@@ -80,7 +78,7 @@ async def test_anothers_invoice_is_not_there(anyone: Client, bob: Person, invoic
         assert "/v1/auth/login?return_to=" in answer.text
 
 
-async def test_support_gets_no_button(
+async def test_a_support_session_gets_no_payment_button(
     anyone: Client, alice: Person, invoice: Invoice, stripe: StripeServer
 ) -> None:
     assert stripe.url
@@ -90,7 +88,7 @@ async def test_support_gets_no_button(
     assert (page.status_code, "<form" in page.text) == (200, False)
 
 
-async def test_another_site_starts_no_payment(
+async def test_a_request_from_another_origin_is_refused(
     anyone: Client, alice: Person, invoice: Invoice, stripe: StripeServer
 ) -> None:
     await sign_in(anyone, alice)

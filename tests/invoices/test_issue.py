@@ -1,4 +1,4 @@
-"""How an invoice comes to be."""
+"""Issue invoices: numbers, totals, seller and buyer, drafts."""
 
 import asyncio
 import re
@@ -17,25 +17,25 @@ from builders.invoices.records import BillingDetails, InvoiceStatus
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
 from tests.cast import Person
-from tests.invoices.make import DUE, SELLER, line, make_invoice, told, usd
+from tests.invoices.make import DUE, SELLER, line, make_invoice, published, usd
 
 LAST = "SELECT last FROM invoices_series WHERE series = %s"
 
 
 async def counted(conn: Conn, series: str) -> int:
-    """How many numbers of the series were given."""
+    """Return the last number of the series."""
     row = await (await conn.execute(LAST, [series])).fetchone()
     return row[0] if row else 0
 
 
-async def test_it_has_a_number_of_this_year(database: Database, alice: Person) -> None:
+async def test_the_number_has_the_year(database: Database, alice: Person) -> None:
     invoice = await make_invoice(database, account_id=alice.account.id)
     assert re.fullmatch(rf"INV-{clock.now().year}-\d{{6}}", invoice.number or "")
     assert invoice.status is InvoiceStatus.OPEN
     assert invoice.amount_due == usd("10.00")
 
 
-async def test_a_sandbox_counts_in_a_series_of_its_own(conn: Conn, database: Database, alice: Person) -> None:
+async def test_a_sandbox_account_has_its_own_series(conn: Conn, database: Database, alice: Person) -> None:
     before = await counted(conn, f"INV-{clock.now().year}")
     invoice = await make_invoice(database, account_id=alice.account.sandbox_id, is_test=True)
     assert (invoice.number or "").startswith(f"TEST-{clock.now().year}-")
@@ -44,9 +44,7 @@ async def test_a_sandbox_counts_in_a_series_of_its_own(conn: Conn, database: Dat
     assert await counted(conn, f"INV-{clock.now().year}") == before
 
 
-async def test_a_sandbox_takes_no_real_number_and_gives_none(
-    conn: Conn, database: Database, alice: Person
-) -> None:
+async def test_live_and_test_invoices_are_not_mixed(conn: Conn, database: Database, alice: Person) -> None:
     series = [f"{each}-{clock.now().year}" for each in ("INV", "TEST")]
     before = [await counted(conn, each) for each in series]
     for account_id, is_test in ((alice.account.id, True), (alice.account.sandbox_id, False)):
@@ -55,7 +53,7 @@ async def test_a_sandbox_takes_no_real_number_and_gives_none(
     assert [await counted(conn, each) for each in series] == before
 
 
-async def test_a_year_begins_a_series(database: Database, alice: Person) -> None:
+async def test_a_new_year_starts_a_new_series(database: Database, alice: Person) -> None:
     with clock.moved(timedelta(days=366 * 40)):
         year = clock.now().year
         first = await make_invoice(database, account_id=alice.account.id)
@@ -63,7 +61,7 @@ async def test_a_year_begins_a_series(database: Database, alice: Person) -> None
     assert (first.number, second.number) == (f"INV-{year}-000001", f"INV-{year}-000002")
 
 
-async def test_what_is_undone_leaves_no_gap(conn: Conn, database: Database, alice: Person) -> None:
+async def test_a_rollback_leaves_no_gap_in_the_numbers(conn: Conn, database: Database, alice: Person) -> None:
     series = f"INV-{clock.now().year}"
     before = await counted(conn, series)
 
@@ -81,7 +79,7 @@ async def test_what_is_undone_leaves_no_gap(conn: Conn, database: Database, alic
     assert await counted(conn, series) == before + 8
 
 
-async def test_numbers_are_everyones(database: Database, alice: Person, bob: Person) -> None:
+async def test_accounts_share_the_series_of_numbers(database: Database, alice: Person, bob: Person) -> None:
     made = [await make_invoice(database, account_id=each.account.id) for each in (alice, bob)]
     assert len({each.number for each in made}) == 2
     async with database.connection() as conn:
@@ -94,7 +92,7 @@ async def test_numbers_are_everyones(database: Database, alice: Person, bob: Per
             await invoices.get_ids_by_number(conn, number="INV-1999-000001")
 
 
-async def test_tax_stands_on_lines_and_total(database: Database, alice: Person) -> None:
+async def test_lines_and_total_have_tax(database: Database, alice: Person) -> None:
     invoice = await make_invoice(
         database, account_id=alice.account.id, lines=[line("10.00"), line("0.05", quantity=3)], tax="20"
     )
@@ -105,19 +103,21 @@ async def test_tax_stands_on_lines_and_total(database: Database, alice: Person) 
     assert whole.alias_ids == [each.alias_id for each in whole.lines]
 
 
-async def test_a_total_of_nothing_is_paid_at_once(conn: Conn, database: Database, alice: Person) -> None:
+async def test_an_invoice_with_a_zero_total_is_paid_at_issue(
+    conn: Conn, database: Database, alice: Person
+) -> None:
     invoice = await make_invoice(database, account_id=alice.account.id, lines=[line("0.00")])
     assert invoice.status is InvoiceStatus.PAID
     assert invoice.paid_at == invoice.issued_at
-    assert [name for name, _ in await told(conn, alice.account.id)] == ["invoice.created", "invoice.paid"]
+    assert [name for name, _ in await published(conn, alice.account.id)] == ["invoice.created", "invoice.paid"]
 
 
-async def test_what_it_tells_names_its_names(conn: Conn, database: Database, alice: Person) -> None:
+async def test_the_event_contains_the_alias_ids(conn: Conn, database: Database, alice: Person) -> None:
     names = [ids.new(), ids.new()]
     lines = [line(alias_id=names[0]), line(alias_id=None), line(alias_id=names[1])]
     promotion_id = ids.new()
     invoice = await make_invoice(database, account_id=alice.account.id, lines=lines, promotion_id=promotion_id)
-    ((name, data),) = await told(conn, alice.account.id)
+    ((name, data),) = await published(conn, alice.account.id)
     assert name == "invoice.created"
     assert data["alias_ids"] == [str(each) for each in names]
     assert (data["number"], data["currency"], data["total"]) == (
@@ -128,16 +128,16 @@ async def test_what_it_tells_names_its_names(conn: Conn, database: Database, ali
     assert data["promotion_id"] == str(promotion_id)
 
 
-async def test_seller_and_buyer_stay_as_they_were(database: Database, alice: Person) -> None:
-    whose: dict[str, Any] = {"account_id": alice.account.id}
+async def test_seller_and_buyer_do_not_change_after_issue(database: Database, alice: Person) -> None:
+    key: dict[str, Any] = {"account_id": alice.account.id}
     details = BillingDetails(name="Engines", address=("1 Row",), country="GB", tax_id="GB9")
     async with database.transaction() as conn:
-        await invoices.put_billing_details(conn, **whose, details=details)
-    invoice = await make_invoice(database, **whose)
+        await invoices.put_billing_details(conn, **key, details=details)
+    invoice = await make_invoice(database, **key)
     async with database.transaction() as conn:
-        await invoices.put_billing_details(conn, **whose, details=BillingDetails(name="Others"))
+        await invoices.put_billing_details(conn, **key, details=BillingDetails(name="Others"))
     async with database.connection() as conn:
-        found = await invoices.get_invoice(conn, **whose, invoice_id=invoice.id)
+        found = await invoices.get_invoice(conn, **key, invoice_id=invoice.id)
     assert found.buyer is not None
     assert (found.buyer.name, found.buyer.address, found.buyer.country) == ("Engines", ["1 Row"], "GB")
     assert (found.buyer.tax_id, found.buyer.email) == ("GB9", alice.account.email)
@@ -157,11 +157,11 @@ async def test_without_billing_details_the_account_is_the_buyer(database: Databa
 
 
 async def test_a_draft_has_no_number_and_can_be_deleted(database: Database, alice: Person) -> None:
-    whose: dict[str, Any] = {"account_id": alice.account.id}
+    key: dict[str, Any] = {"account_id": alice.account.id}
     async with database.transaction() as conn:
         draft = await invoices.create_draft(
             conn,
-            **whose,
+            **key,
             is_test=False,
             seller=SELLER,
             lines=[line()],
@@ -172,13 +172,13 @@ async def test_a_draft_has_no_number_and_can_be_deleted(database: Database, alic
     assert (await alice.get("/v1/invoices")).json()["items"] == []
     async with database.transaction() as conn:
         with pytest.raises(InvalidTransition):
-            await invoices.void(conn, **whose, invoice_id=draft)
-        await invoices.delete_draft(conn, **whose, invoice_id=draft)
+            await invoices.void(conn, **key, invoice_id=draft)
+        await invoices.delete_draft(conn, **key, invoice_id=draft)
         with pytest.raises(InvoiceNotFound):
-            await invoices.issue_draft(conn, **whose, invoice_id=draft)
+            await invoices.issue_draft(conn, **key, invoice_id=draft)
 
 
-async def test_what_was_issued_is_no_draft_any_more(database: Database, alice: Person) -> None:
+async def test_an_issued_invoice_is_not_a_draft(database: Database, alice: Person) -> None:
     invoice = await make_invoice(database, account_id=alice.account.id)
     async with database.transaction() as conn:
         for move in (invoices.delete_draft, invoices.issue_draft):
@@ -189,7 +189,7 @@ async def test_what_was_issued_is_no_draft_any_more(database: Database, alice: P
 
 @contextmanager
 def counted_on(conn: Conn, path: Path) -> Iterator[list[str]]:
-    """The statements of the block, as libpq sends them."""
+    """Trace the statements of the block that libpq sends."""
     sent: list[str] = []
     with path.open("wb") as file:
         conn.pgconn.trace(file.fileno())
@@ -201,9 +201,9 @@ def counted_on(conn: Conn, path: Path) -> Iterator[list[str]]:
     sent += re.findall(r"\tF\t\d+\t(?:Query|Execute)\b", text)
 
 
-async def test_statements_do_not_grow_with_lines(conn: Conn, tmp_path: Path, alice: Person) -> None:
+async def test_the_number_of_statements_is_constant(conn: Conn, tmp_path: Path, alice: Person) -> None:
     counts = []
-    for lines in (1, 1, 500):  # the first time, whose twin the account is, is asked and remembered
+    for lines in (1, 1, 500):  # the first call caches whether the account is a sandbox account
         with counted_on(conn, tmp_path / "wire") as sent:
             async with conn.transaction():
                 await make_invoice(conn, account_id=alice.account.id, lines=[line()] * lines)

@@ -10,7 +10,7 @@ from tests.invoices.make import make_invoice
 PATH = "/v1/invoices"
 
 
-async def test_the_newest_come_first_in_pages(database: Database, alice: Person) -> None:
+async def test_invoices_are_paged_newest_first(database: Database, alice: Person) -> None:
     made = [(await make_invoice(database, account_id=alice.account.id)).number for _ in range(5)]
     found: list[str] = []
     cursor: str | None = None
@@ -27,7 +27,7 @@ async def test_the_newest_come_first_in_pages(database: Database, alice: Person)
     assert found == made[::-1]
 
 
-async def test_they_are_filtered_by_status(database: Database, alice: Person) -> None:
+async def test_invoices_are_filtered_by_status(database: Database, alice: Person) -> None:
     first, second = [await make_invoice(database, account_id=alice.account.id) for _ in range(2)]
     async with database.transaction() as conn:
         await invoices.pay(conn, account_id=alice.account.id, invoice_id=first.id, method="bank", reference="R")
@@ -42,13 +42,13 @@ async def test_they_are_filtered_by_status(database: Database, alice: Person) ->
     assert (await alice.get(PATH, params={"cursor": "nonsense"})).status_code == 422
 
 
-async def test_strangers_see_none_of_them(database: Database, alice: Person, bob: Person) -> None:
+async def test_other_accounts_see_no_invoices(database: Database, alice: Person, bob: Person) -> None:
     await make_invoice(database, account_id=alice.account.id)
     assert (await bob.get(PATH)).json()["items"] == []
     assert (await alice.test.get(PATH)).json()["items"] == []
 
 
-async def test_a_test_key_sees_the_sandboxs(database: Database, alice: Person) -> None:
+async def test_a_test_key_lists_the_invoices_of_the_sandbox_account(database: Database, alice: Person) -> None:
     made = await make_invoice(database, account_id=alice.account.sandbox_id, is_test=True)
     (shown,) = (await alice.test.get(PATH)).json()["items"]
     assert (shown["number"], shown["livemode"]) == (made.number, False)
@@ -66,12 +66,12 @@ MANY = """
 """
 
 
-async def test_a_page_costs_the_same_of_many_whatever_is_asked_for(conn: Conn, alice: Person) -> None:
+async def test_a_page_reads_only_its_rows_from_an_index(conn: Conn, alice: Person) -> None:
     types = {"account_id": "uuid", "before": "uuid", "status": "text", "limit": "bigint"}
     async with conn.transaction(force_rollback=True):
         await conn.execute(MANY, [alice.account.id])
         await conn.execute("ANALYZE invoices_invoices")
-        await conn.execute("SET LOCAL plan_cache_mode = force_generic_plan")  # as of a statement that is kept
+        await conn.execute("SET LOCAL plan_cache_mode = force_generic_plan")  # the plan of a prepared statement
         for statement, index, values in (
             (LIST, "invoices_invoices_issued", ["open"]),
             (LIST_BY_STATUS, "invoices_invoices_by_status", ["open", "void"]),

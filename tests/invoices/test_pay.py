@@ -1,4 +1,4 @@
-"""Money that comes by bank: each transfer once, and none is lost."""
+"""Bank payments: each is booked once, whatever the status of the invoice."""
 
 import asyncio
 
@@ -10,14 +10,14 @@ from builders.invoices.records import Invoice, InvoiceStatus, PaymentResult
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values.money import Money
 from tests.cast import Person
-from tests.invoices.make import make_invoice, told, usd
+from tests.invoices.make import make_invoice, published, usd
 from tests.invoices.test_credit import balances
 
 
 async def pay(
     database: Database, invoice: Invoice, reference: str = "R-1", amount: str | None = None
 ) -> PaymentResult:
-    """Books a transfer."""
+    """Book a bank transfer."""
     async with database.transaction() as conn:
         return await invoices.pay(
             conn,
@@ -31,15 +31,17 @@ async def pay(
 
 @pytest.fixture
 async def invoice(database: Database, alice: Person) -> Invoice:
-    """Of Alice, over 10 USD."""
+    """Return an invoice of Alice over 10 USD."""
     return await make_invoice(database, account_id=alice.account.id)
 
 
-async def test_all_that_is_due_pays_it(conn: Conn, database: Database, invoice: Invoice) -> None:
+async def test_a_payment_of_the_amount_due_pays_the_invoice(
+    conn: Conn, database: Database, invoice: Invoice
+) -> None:
     paid = await pay(database, invoice)
     assert (paid.invoice.status, paid.payment.amount) == (InvoiceStatus.PAID, usd("10.00"))
     assert (paid.invoice.payment_method, paid.invoice.payment_reference) == ("bank", "R-1")
-    ((_, data),) = await told(conn, invoice.account_id, "invoice.paid")
+    ((_, data),) = await published(conn, invoice.account_id, "invoice.paid")
     assert data["amount_paid"] == {"amount": "10.00", "currency": "USD"}
 
 
@@ -50,17 +52,17 @@ async def test_the_same_reference_twice_is_one_payment(conn: Conn, database: Dat
     assert again.invoice.amount_due == usd("6.00")
     await pay(database, invoice, "R-2")
     assert (await pay(database, invoice, "R-2")).repeated
-    assert len(await told(conn, invoice.account_id, "invoice.paid")) == 1
+    assert len(await published(conn, invoice.account_id, "invoice.paid")) == 1
 
 
-async def test_a_reference_with_another_amount_is_no_repetition(database: Database, invoice: Invoice) -> None:
+async def test_a_reference_with_another_amount_is_refused(database: Database, invoice: Invoice) -> None:
     await pay(database, invoice, amount="4.00")
     with pytest.raises(ValueError, match=r"already booked with 4\.00 USD, not 5\.00 USD"):
         await pay(database, invoice, amount="5.00")
     assert (await pay(database, invoice)).payment.amount == usd("4.00")
 
 
-async def test_blanks_around_a_reference_make_no_second_payment(database: Database, invoice: Invoice) -> None:
+async def test_blanks_around_a_reference_are_ignored(database: Database, invoice: Invoice) -> None:
     await pay(database, invoice, amount="4.00")
     again = await pay(database, invoice, " R-1\n", "4.00")
     assert (again.repeated, again.invoice.amount_due) == (True, usd("6.00"))
@@ -69,19 +71,21 @@ async def test_blanks_around_a_reference_make_no_second_payment(database: Databa
 
 
 @pytest.mark.parametrize("reference", ["x" * 201, "a\nb", "a\x1b[2Jb", "\u202eb"])
-async def test_what_is_no_reference_is_refused(database: Database, invoice: Invoice, reference: str) -> None:
+async def test_an_invalid_reference_is_refused(database: Database, invoice: Invoice, reference: str) -> None:
     with pytest.raises(ValueError, match="characters"):
         await pay(database, invoice, reference)
     assert (await pay(database, invoice, "\N{DOG FACE}" * 200)).invoice.status is InvoiceStatus.PAID
 
 
-async def test_what_is_over_becomes_credit(database: Database, alice: Person, invoice: Invoice) -> None:
+async def test_an_overpaid_amount_becomes_credit(database: Database, alice: Person, invoice: Invoice) -> None:
     paid = await pay(database, invoice, amount="12.50")
     assert (paid.invoice.amount_paid, paid.payment.overpaid) == (usd("10.00"), usd("2.50"))
     assert await balances(database, alice) == [usd("2.50")]
 
 
-async def test_money_for_a_paid_one_becomes_credit(database: Database, alice: Person, invoice: Invoice) -> None:
+async def test_a_payment_for_a_paid_invoice_becomes_credit(
+    database: Database, alice: Person, invoice: Invoice
+) -> None:
     await pay(database, invoice)
     paid = await pay(database, invoice, "R-2", "10.00")
     assert (paid.invoice.amount_paid, paid.payment.overpaid) == (usd("10.00"), usd("10.00"))
@@ -90,30 +94,36 @@ async def test_money_for_a_paid_one_becomes_credit(database: Database, alice: Pe
         await pay(database, invoice, "R-3")
 
 
-async def test_many_at_once_pay_it_once(conn: Conn, database: Database, alice: Person, invoice: Invoice) -> None:
+async def test_concurrent_payments_pay_the_invoice_once(
+    conn: Conn, database: Database, alice: Person, invoice: Invoice
+) -> None:
     await asyncio.gather(*(pay(database, invoice, f"R-{at % 4}", "10.00") for at in range(8)))
-    assert len(await told(conn, invoice.account_id, "invoice.paid")) == 1
+    assert len(await published(conn, invoice.account_id, "invoice.paid")) == 1
     assert await balances(database, alice) == [usd("30.00")]
 
 
-async def test_a_void_one_is_not_paid(database: Database, alice: Person, invoice: Invoice) -> None:
+async def test_a_void_invoice_cannot_be_paid(database: Database, alice: Person, invoice: Invoice) -> None:
     await pay(database, invoice, amount="3.00")
     async with database.transaction() as conn:
         await invoices.void(conn, account_id=alice.account.id, invoice_id=invoice.id)
     with pytest.raises(InvalidTransition) as refused:
         await pay(database, invoice, "R-2")
     assert refused.value.members == {"to": "paid", "from": "void"}
-    assert await balances(database, alice) == [usd("3.00")]  # what came is not lost
+    assert await balances(database, alice) == [usd("3.00")]  # the payment became credit
 
 
-async def test_one_that_was_given_up_can_still_be_paid(database: Database, invoice: Invoice) -> None:
+async def test_an_uncollectible_invoice_can_be_paid(database: Database, invoice: Invoice) -> None:
     async with database.transaction() as conn:
-        given_up = await invoices.mark_uncollectible(conn, account_id=invoice.account_id, invoice_id=invoice.id)
-    assert given_up.status is InvoiceStatus.UNCOLLECTIBLE
+        uncollectible = await invoices.mark_uncollectible(
+            conn, account_id=invoice.account_id, invoice_id=invoice.id
+        )
+    assert uncollectible.status is InvoiceStatus.UNCOLLECTIBLE
     assert (await pay(database, invoice)).invoice.status is InvoiceStatus.PAID
 
 
-async def test_another_accounts_is_not_found(database: Database, bob: Person, invoice: Invoice) -> None:
+async def test_an_invoice_of_another_account_is_not_found(
+    database: Database, bob: Person, invoice: Invoice
+) -> None:
     async with database.transaction() as conn:
         for move in (invoices.void, invoices.mark_uncollectible):
             with pytest.raises(InvoiceNotFound):
@@ -125,7 +135,7 @@ async def test_another_accounts_is_not_found(database: Database, bob: Person, in
 
 
 @pytest.mark.parametrize("amount", [usd("0.00"), usd("-1.00"), Money.of("1.00", "EUR")])
-async def test_what_is_no_payment_is_refused(database: Database, invoice: Invoice, amount: Money) -> None:
+async def test_an_invalid_amount_is_refused(database: Database, invoice: Invoice, amount: Money) -> None:
     async with database.transaction() as conn:
         with pytest.raises(ValueError, match=r"positive|mix"):
             await invoices.pay(

@@ -1,4 +1,4 @@
-"""A PDF is written whatever a name holds."""
+"""PDF: any text can be written."""
 
 import io
 import string
@@ -31,7 +31,7 @@ ANY = st.text(st.characters(), max_size=200)
 
 
 def text_of(document: Document, *, font: Path | None = None) -> str:
-    """What a reader finds in it."""
+    """Return the text of the PDF."""
     return "\n".join(
         page.extract_text() for page in PdfReader(io.BytesIO(pdf.write_pdf(document, font=font))).pages
     )
@@ -39,14 +39,14 @@ def text_of(document: Document, *, font: Path | None = None) -> str:
 
 @limits(max_examples=60, deadline=None)
 @given(ANY, ANY, ANY)
-def test_no_name_stops_it(name: str, address: str, description: str) -> None:
+def test_any_text_can_be_written(name: str, address: str, description: str) -> None:
     row = replace(DOCUMENT.rows[0], description=description)
     document = replace(DOCUMENT, buyer=[name, address], rows=[row], facts=[("Payment", name)], note=address)
     assert "INV-2026-000001" in text_of(document)
 
 
 @given(ANY)
-def test_every_text_has_latin_letters(text: str) -> None:
+def test_any_text_is_transliterated(text: str) -> None:
     spelled = pdf.transliterate(text)
     spelled.encode(pdf.ENCODING)
     assert "\n" not in spelled
@@ -66,22 +66,22 @@ def test_every_text_has_latin_letters(text: str) -> None:
         ("\ud800", "?"),
     ],
 )
-def test_letters_are_spelled(text: str, spelled: str) -> None:
+def test_transliteration(text: str, spelled: str) -> None:
     assert pdf.transliterate(text) == spelled
 
 
-def test_a_long_description_goes_over_lines_and_pages() -> None:
+def test_long_descriptions_are_wrapped_and_continue_on_more_pages() -> None:
     row = replace(DOCUMENT.rows[0], description="word " * 80)
     text = text_of(replace(DOCUMENT, rows=[row] * 60))
     assert text.count("word") == 80 * 60
-    assert text.count("Description") > 5  # the head is on each page
+    assert text.count("Description") > 5  # the head of the table is on each page
 
 
 @pytest.fixture
 def font(tmp_path: Path) -> Path:
-    """A font whose every letter is the same box, and which has some that Helvetica lacks."""
-    letters = {ord(each): f"g{ord(each)}" for each in f"{string.digits}{string.ascii_letters} .,:-/@株式会社Żółć"}
-    names = [".notdef", *letters.values()]
+    """Make a font that shows each character as a box, with characters that Helvetica lacks."""
+    emails = {ord(each): f"g{ord(each)}" for each in f"{string.digits}{string.ascii_letters} .,:-/@株式会社Żółć"}
+    names = [".notdef", *emails.values()]
     pen = TTGlyphPen(None)
     pen.moveTo((0, 0))
     for corner in ((0, 500), (500, 500), (500, 0)):
@@ -89,7 +89,7 @@ def font(tmp_path: Path) -> Path:
     pen.closePath()
     made = FontBuilder(1000)
     made.setupGlyphOrder(names)
-    made.setupCharacterMap(letters)
+    made.setupCharacterMap(emails)
     made.setupGlyf(dict.fromkeys(names, pen.glyph()))
     made.setupHorizontalMetrics(dict.fromkeys(names, (600, 0)))
     made.setupHorizontalHeader(ascent=800, descent=-200)
@@ -100,23 +100,23 @@ def font(tmp_path: Path) -> Path:
     return tmp_path / "boxes.ttf"
 
 
-def test_a_font_of_ones_own_shows_every_letter_that_it_has(font: Path) -> None:
+def test_a_custom_font_shows_its_characters(font: Path) -> None:
     text = text_of(replace(DOCUMENT, buyer=["株式会社 Żółć 😀"]), font=font)
     assert "株式会社 Żółć" in text
     assert "INV-2026-000001" in text
 
 
 @pytest.mark.parametrize("name", ["missing.ttf", "broken.ttf"])
-def test_a_font_that_is_none_stops_nothing(tmp_path: Path, name: str) -> None:
+def test_an_unusable_font_is_ignored(tmp_path: Path, name: str) -> None:
     (tmp_path / "broken.ttf").write_bytes(b"no font")
     assert "INV-2026-000001" in text_of(DOCUMENT, font=tmp_path / name)
 
 
-def test_what_stands_for_the_count_of_pages_is_no_name() -> None:
+def test_the_placeholder_of_the_page_count_is_not_replaced_in_names() -> None:
     text = text_of(replace(DOCUMENT, buyer=["{nb}", " {nb} of  {nb}"], number="INV-2026-000001"))
     assert "{nb} of {nb}" in text
     assert "1 / 1" in " ".join(text.split())
 
 
-def test_a_sandboxs_says_so() -> None:
+def test_an_invoice_of_a_sandbox_is_marked() -> None:
     assert "not a real invoice" in text_of(replace(DOCUMENT, is_test=True))

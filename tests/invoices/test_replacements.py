@@ -1,4 +1,4 @@
-"""An invoice that replaces a void one: money that comes for the void one pays it, and a mail says so."""
+"""Replacements of void invoices: payments for the void invoice pay the replacement, and an email names it."""
 
 import asyncio
 from datetime import timedelta
@@ -9,19 +9,19 @@ from builders.invoices.records import Invoice, NewLine
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
 from tests.cast import Client, Person
-from tests.invoices.conftest import Office
-from tests.invoices.make import line, make_invoice, told, usd
+from tests.invoices.conftest import Worker
+from tests.invoices.make import line, make_invoice, published, usd
 from tests.invoices.stripe_server import StripeServer, event
 from tests.invoices.test_checkout import link
 from tests.invoices.test_credit import balances
 from tests.invoices.test_emails import text
-from tests.invoices.test_stripe import SUCCEEDED, tell
+from tests.invoices.test_stripe import SUCCEEDED, send_event
 
 Json = dict[str, Any]
 
 
 def names(count: int) -> list[NewLine]:
-    """Lines of 10 USD for periods that begin in a month."""
+    """Return lines of 10 USD for periods that begin in a month."""
     return [line(alias_id=ids.new(), period_start=clock.now() + timedelta(days=30)) for _ in range(count)]
 
 
@@ -34,12 +34,12 @@ async def release(database: Database, invoice: Invoice, *lines: NewLine) -> None
 
 async def transfer(database: Database, invoice: Invoice, amount: str, reference: str = "R") -> None:
     async with database.transaction() as conn:
-        whose: Json = {"account_id": invoice.account_id, "invoice_id": invoice.id}
-        await invoices.pay(conn, **whose, method="bank", reference=reference, amount=usd(amount))
+        key: Json = {"account_id": invoice.account_id, "invoice_id": invoice.id}
+        await invoices.pay(conn, **key, method="bank", reference=reference, amount=usd(amount))
 
 
 async def listed(person: Person) -> list[tuple[str, str]]:
-    """Status and amount due of the account's invoices, oldest first."""
+    """Return status and amount due of the account's invoices, oldest first."""
     items = (await person.get("/v1/invoices")).json()["items"]
     return [(each["status"], each["amount_due"]["amount"]) for each in reversed(items)]
 
@@ -54,16 +54,16 @@ async def test_a_payment_for_the_void_invoice_pays_its_replacement(
     assert await listed(alice) == [("void", "0.00"), ("open", "10.00")]
 
     payload = event(stripe.sessions[0])
-    outcomes = await asyncio.gather(*(tell(anyone, payload) for _ in range(3)))
+    outcomes = await asyncio.gather(*(send_event(anyone, payload) for _ in range(3)))
 
     assert outcomes == ["applied"] * 3
-    assert await tell(anyone, event(stripe.sessions[0], SUCCEEDED)) == "noted"
+    assert await send_event(anyone, event(stripe.sessions[0], SUCCEEDED)) == "noted"
     assert await listed(alice) == [("void", "0.00"), ("paid", "0.00")]
     assert await balances(database, alice) == [usd("10.00")]
-    assert len(await told(conn, alice.account.id, "invoice.paid")) == 1
+    assert len(await published(conn, alice.account.id, "invoice.paid")) == 1
 
 
-async def test_it_pays_what_the_replacement_was_replaced_by(database: Database, alice: Person) -> None:
+async def test_a_payment_pays_the_replacement_of_a_void_replacement(database: Database, alice: Person) -> None:
     lines = names(3)
     first = await make_invoice(database, account_id=alice.account.id, lines=lines)
     await release(database, first, lines[0])
@@ -77,7 +77,7 @@ async def test_it_pays_what_the_replacement_was_replaced_by(database: Database, 
     assert await balances(database, alice) == [usd("20.00")]
 
 
-async def test_money_that_is_booked_on_both_pays_once(database: Database, alice: Person) -> None:
+async def test_a_payment_booked_on_both_invoices_counts_once(database: Database, alice: Person) -> None:
     lines = names(2)
     first = await make_invoice(database, account_id=alice.account.id, lines=lines)
     await release(database, first, lines[0])
@@ -91,8 +91,7 @@ async def test_money_that_is_booked_on_both_pays_once(database: Database, alice:
     assert await balances(database, alice) == [usd("4.00")]
 
 
-async def test_payments_and_releases_at_once_settle_what_is_owed(database: Database, alice: Person) -> None:
-    """Whichever comes first: the money pays the names that are left, and no more than once."""
+async def test_concurrent_payments_and_releases_pay_what_is_owed(database: Database, alice: Person) -> None:
     for _ in range(5):
         lines = names(3)
         first = await make_invoice(database, account_id=alice.account.id, lines=lines)
@@ -106,33 +105,33 @@ async def test_payments_and_releases_at_once_settle_what_is_owed(database: Datab
         assert sum(await balances(database, alice), usd("0.00")) == usd("0.00")
 
 
-async def test_a_mail_says_why_an_invoice_is_void_and_what_replaces_it(
-    database: Database, alice: Person, office: Office
+async def test_an_email_names_the_reason_and_the_replacement(
+    database: Database, alice: Person, worker: Worker
 ) -> None:
     lines = names(2)
     first = await make_invoice(database, account_id=alice.account.id, lines=lines)
     await transfer(database, first, "4.00")
-    await office.work()
+    await worker.work()
     await release(database, first, lines[0])
-    letters = await office.letters(alice.account.email)
+    emails = await worker.list_emails(alice.account.email)
 
-    (letter,) = [each for each in letters if each["Subject"] == f"Invoice {first.number} is void"]
+    (email,) = [each for each in emails if each["Subject"] == f"Invoice {first.number} is void"]
     async with database.connection() as conn:
         second = (await invoices.list_all_invoices(conn, account_id=alice.account.id, limit=1))[0]
-    said = text(letter)
-    assert "names on the invoice were released" in said
-    assert "4.00 USD that you paid was added to the credit" in said
-    assert f"Invoice {second.number} for 10.00 USD replaces it. Of this, 6.00 USD is due by" in said
-    assert f"http://builders.test/v1/invoices/{second.id}" in said
+    message = text(email)
+    assert "names on the invoice were released" in message
+    assert "4.00 USD that you paid was added to the credit" in message
+    assert f"Invoice {second.number} for 10.00 USD replaces it. Of this, 6.00 USD is due by" in message
+    assert f"http://builders.test/v1/invoices/{second.id}" in message
 
 
-async def test_a_mail_says_that_nothing_replaces_a_cancelled_invoice(
-    database: Database, alice: Person, office: Office
+async def test_an_email_says_that_a_cancelled_invoice_has_no_replacement(
+    database: Database, alice: Person, worker: Worker
 ) -> None:
     invoice = await make_invoice(database, account_id=alice.account.id)
-    await office.work()
+    await worker.work()
     async with database.transaction() as conn:
         await invoices.void(conn, account_id=alice.account.id, invoice_id=invoice.id)
-    letter = (await office.letters(alice.account.email))[-1]
-    assert "the seller cancelled the invoice" in text(letter)
-    assert "No invoice replaces it" in text(letter)
+    email = (await worker.list_emails(alice.account.email))[-1]
+    assert "the seller cancelled the invoice" in text(email)
+    assert "No invoice replaces it" in text(email)

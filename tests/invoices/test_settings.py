@@ -1,4 +1,4 @@
-"""Who sells, as the settings say."""
+"""Settings of the seller and of Stripe."""
 
 from decimal import Decimal
 
@@ -9,7 +9,7 @@ from builders.invoices.records import Seller
 from builders.kit.process.settings import Settings
 
 
-def test_the_seller_is_of_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_settings_define_the_seller(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {
         "SELLER_NAME": "Harbour Names Ltd",
         "SELLER_ADDRESS": "1 Quay Street | Port Town|",
@@ -28,13 +28,13 @@ def test_the_seller_is_of_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("rate", ["-1", "100.1", "1.23456", "NaN", "a fifth"])
-def test_a_rate_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, rate: str) -> None:
+def test_an_invalid_tax_rate_is_refused(monkeypatch: pytest.MonkeyPatch, rate: str) -> None:
     monkeypatch.setenv("BUILDERS_TAX_RATE", rate)
     with pytest.raises(ValidationError):
         Settings()
 
 
-def test_secrets_of_stripe_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stripe_secrets_are_not_in_the_repr(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BUILDERS_STRIPE_KEY", "sk_live_secret")
     monkeypatch.setenv("BUILDERS_STRIPE_WEBHOOK_SECRET", "whsec_secret")
     assert "secret'" not in repr(Settings())

@@ -1,4 +1,4 @@
-"""What of a webhook is believed: the exact body, signed by Stripe, a moment ago."""
+"""Signatures of Stripe events: the exact body, signed a moment ago."""
 
 import time
 
@@ -6,12 +6,12 @@ from builders.invoices.records import Invoice, InvoiceStatus
 from builders.kit.db.connections import Conn, Database
 from tests.cast import Client
 from tests.invoices.stripe_server import StripeServer, event, sign
-from tests.invoices.test_stripe import PATH, invoice, state, tell
+from tests.invoices.test_stripe import PATH, invoice, send_event, state
 
 __all__ = ["invoice"]
 
 
-async def test_one_good_signature_of_several_is_enough(
+async def test_one_valid_signature_of_several_is_enough(
     database: Database, anyone: Client, invoice: Invoice, stripe: StripeServer
 ) -> None:
     payload = event(stripe.sessions[0])
@@ -23,7 +23,7 @@ async def test_one_good_signature_of_several_is_enough(
 
 
 def damaged(payload: bytes) -> list[tuple[bytes, dict[str, str]]]:
-    """Bodies with signatures that are none."""
+    """Return bodies with invalid signatures."""
     good = sign(payload)["Stripe-Signature"]
     return [
         (payload, {}),
@@ -39,7 +39,7 @@ def damaged(payload: bytes) -> list[tuple[bytes, dict[str, str]]]:
     ]
 
 
-async def test_only_what_stripe_signed_is_believed(
+async def test_a_body_without_a_valid_signature_is_refused(
     conn: Conn, database: Database, anyone: Client, invoice: Invoice, stripe: StripeServer
 ) -> None:
     payload = event(stripe.sessions[0])
@@ -52,10 +52,10 @@ async def test_only_what_stripe_signed_is_believed(
     assert (await state(database, invoice)).status is InvoiceStatus.OPEN
     query = "SELECT count(*) FROM invoices_stripe_events WHERE invoice_id = %s"
     assert await (await conn.execute(query, [invoice.id])).fetchone() == (0,)
-    assert await tell(anyone, payload) == "applied"
+    assert await send_event(anyone, payload) == "applied"
 
 
-async def test_without_a_secret_nothing_is_believed(anyone: Client) -> None:
+async def test_without_a_secret_every_event_is_refused(anyone: Client) -> None:
     payload = event({"id": "cs_1", "metadata": {}})
     answer = await anyone.post(PATH, content=payload, headers=sign(payload))
     assert (answer.status_code, answer.json()["code"]) == (400, "signature_invalid")

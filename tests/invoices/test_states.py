@@ -1,4 +1,4 @@
-"""The states, whatever order things are tried in; and what the database itself keeps."""
+"""The status of an invoice in any sequence of transitions, and the triggers that protect the rows."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,9 +15,9 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
 from builders.kit.values.money import Money
 from tests.cast import Person
-from tests.invoices.make import SELLER, line, make_invoice, told, usd
+from tests.invoices.make import SELLER, line, make_invoice, published, usd
 
-TOLD = {
+PUBLISHED = {
     "invoice.paid": InvoiceStatus.PAID,
     "invoice.voided": InvoiceStatus.VOID,
     "invoice.uncollectible": InvoiceStatus.UNCOLLECTIBLE,
@@ -34,32 +34,32 @@ STEPS = st.lists(
 
 
 async def take(conn: Conn, invoice: Invoice, step: str, reference: int) -> Invoice:
-    """One move. Raises InvalidTransition."""
-    whose: dict[str, Any] = {"account_id": invoice.account_id, "invoice_id": invoice.id}
+    """Execute one transition. Raises InvalidTransition."""
+    key: dict[str, Any] = {"account_id": invoice.account_id, "invoice_id": invoice.id}
     if step in {"pay", "part"}:
         amount = Money.of("10.00" if step == "pay" else "3.00", "USD")
-        paid = await invoices.pay(conn, **whose, method=step, reference=f"R{reference}", amount=amount)
+        paid = await invoices.pay(conn, **key, method=step, reference=f"R{reference}", amount=amount)
         return paid.invoice
-    return await {"void": invoices.void, "give_up": invoices.mark_uncollectible}[step](conn, **whose)
+    return await {"void": invoices.void, "give_up": invoices.mark_uncollectible}[step](conn, **key)
 
 
 @limits(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS, credit=st.integers(0, 12))
-async def test_every_history_keeps_the_states_and_the_money(
+async def test_any_sequence_keeps_the_transitions_and_the_balance(
     database: Database, alice: Person, steps: list[tuple[str, int]], credit: int
 ) -> None:
-    whose: dict[str, Any] = {"account_id": alice.account.id}
+    key: dict[str, Any] = {"account_id": alice.account.id}
     zero = usd("0.00")
     async with database.connection() as conn:
-        before = (await invoices.get_credit(conn, **whose)).balances
+        before = (await invoices.get_credit(conn, **key)).balances
         start = before[0] if before else zero
-        if start.amount:  # of the example before
-            await invoices.grant_credit(conn, **whose, amount=-start, reason="cleared", reference=uuid4().hex)
+        if start.amount:  # left from the previous example
+            await invoices.grant_credit(conn, **key, amount=-start, reason="cleared", reference=uuid4().hex)
         if credit:
             await invoices.grant_credit(
-                conn, **whose, amount=usd(f"{credit}.00"), reason="given", reference=uuid4().hex
+                conn, **key, amount=usd(f"{credit}.00"), reason="given", reference=uuid4().hex
             )
-        invoice = await make_invoice(database, **whose)
+        invoice = await make_invoice(database, **key)
         arrived: dict[str, Money] = {}
         for step, reference in steps:
             try:
@@ -75,15 +75,15 @@ async def test_every_history_keeps_the_states_and_the_money(
             if invoice.status is not InvoiceStatus.VOID:
                 assert invoice.amount_due == invoice.total - invoice.credit_applied - invoice.amount_paid
             assert (invoice.status is InvoiceStatus.PAID) == (invoice.paid_at is not None)
-        kept = (await invoices.get_credit(conn, **whose)).balances
+        kept = (await invoices.get_credit(conn, **key)).balances
         balance = kept[0] if kept else zero
-        # All money is somewhere: in the invoice, or in the account's credit.
+        # Each amount is on the invoice or in the credit balance.
         held = zero if invoice.status is InvoiceStatus.VOID else invoice.credit_applied + invoice.amount_paid
         assert balance + held == usd(f"{credit}.00") + sum(arrived.values(), zero)
-        names = [name for name, data in await told(conn, alice.account.id) if data["id"] == str(invoice.id)]
-    assert len(names) == len(set(names))  # each is told once
-    if invoice.status in TOLD.values():
-        assert any(TOLD.get(name) is invoice.status for name in names)
+        names = [name for name, data in await published(conn, alice.account.id) if data["id"] == str(invoice.id)]
+    assert len(names) == len(set(names))  # each event is published once
+    if invoice.status in PUBLISHED.values():
+        assert any(PUBLISHED.get(name) is invoice.status for name in names)
 
 
 CHANGES = [
@@ -118,7 +118,7 @@ ISSUED = [
 
 
 @pytest.mark.parametrize("statement", CHANGES)
-async def test_no_statement_changes_a_paid_one(
+async def test_a_paid_invoice_cannot_be_changed(
     conn: Conn, database: Database, alice: Person, statement: str
 ) -> None:
     invoice = await make_invoice(database, account_id=alice.account.id)
@@ -136,7 +136,7 @@ async def test_no_statement_changes_a_paid_one(
 
 
 @pytest.mark.parametrize("statement", ISSUED)
-async def test_what_an_issued_one_says_never_changes(
+async def test_the_content_of_an_issued_invoice_cannot_be_changed(
     conn: Conn, database: Database, alice: Person, statement: str
 ) -> None:
     invoice = await make_invoice(database, account_id=alice.account.id)
@@ -144,14 +144,12 @@ async def test_what_an_issued_one_says_never_changes(
         await conn.execute(statement.encode(), [invoice.id])
 
 
-async def test_what_came_for_an_open_one_never_shrinks(conn: Conn, database: Database, alice: Person) -> None:
-    whose: dict[str, Any] = {"account_id": alice.account.id}
-    invoice = await make_invoice(database, **whose)
+async def test_the_paid_amount_never_decreases(conn: Conn, database: Database, alice: Person) -> None:
+    key: dict[str, Any] = {"account_id": alice.account.id}
+    invoice = await make_invoice(database, **key)
     async with database.transaction() as inside:
-        await invoices.pay(
-            inside, **whose, invoice_id=invoice.id, method="bank", reference="R", amount=usd("4.00")
-        )
-        await invoices.mark_uncollectible(inside, **whose, invoice_id=invoice.id)
+        await invoices.pay(inside, **key, invoice_id=invoice.id, method="bank", reference="R", amount=usd("4.00"))
+        await invoices.mark_uncollectible(inside, **key, invoice_id=invoice.id)
     for change in (
         "UPDATE invoices_invoices SET amount_paid = 3 WHERE id = %s",
         "UPDATE invoices_invoices SET status = 'open', uncollectible_at = NULL WHERE id = %s",
@@ -160,13 +158,13 @@ async def test_what_came_for_an_open_one_never_shrinks(conn: Conn, database: Dat
             await conn.execute(change.encode(), [invoice.id])
 
 
-async def test_no_line_is_given_to_another_invoice(conn: Conn, database: Database, alice: Person) -> None:
-    whose: dict[str, Any] = {"account_id": alice.account.id}
-    invoice = await make_invoice(database, **whose)
+async def test_a_line_cannot_move_to_another_invoice(conn: Conn, database: Database, alice: Person) -> None:
+    key: dict[str, Any] = {"account_id": alice.account.id}
+    invoice = await make_invoice(database, **key)
     async with database.transaction() as inside:
         draft = await invoices.create_draft(
             inside,
-            **whose,
+            **key,
             is_test=False,
             seller=SELLER,
             lines=[line(), line()],
@@ -179,16 +177,16 @@ async def test_no_line_is_given_to_another_invoice(conn: Conn, database: Databas
         )
 
 
-async def test_a_sandbox_is_cleared_and_a_real_account_never(database: Database, alice: Person) -> None:
+async def test_only_sandbox_accounts_can_be_cleared(database: Database, alice: Person) -> None:
     live = await make_invoice(database, account_id=alice.account.id)
-    twin: dict[str, Any] = {"account_id": alice.account.sandbox_id}
-    made = await make_invoice(database, **twin, is_test=True)
+    sandbox: dict[str, Any] = {"account_id": alice.account.sandbox_id}
+    made = await make_invoice(database, **sandbox, is_test=True)
     async with database.transaction() as conn:
-        await invoices.pay(conn, **twin, invoice_id=made.id, method="bank", reference="R", amount=usd("11.00"))
+        await invoices.pay(conn, **sandbox, invoice_id=made.id, method="bank", reference="R", amount=usd("11.00"))
         with pytest.raises(ValueError, match="not a sandbox"):
             await invoices.clear(conn, account_id=alice.account.id)
-        assert await invoices.clear(conn, **twin) == 1
-        assert await invoices.clear(conn, **twin) == 0
+        assert await invoices.clear(conn, **sandbox) == 1
+        assert await invoices.clear(conn, **sandbox) == 0
         assert (
             await invoices.get_invoice(conn, account_id=alice.account.id, invoice_id=live.id)
         ).number == live.number

@@ -1,4 +1,4 @@
-"""POST /v1/invoices/stripe: what Stripe tells, each event once, and no money is lost."""
+"""POST /v1/invoices/stripe: each event is applied once, and each payment is booked."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ from builders.invoices.records import Invoice, InvoiceStatus
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
 from tests.cast import Client, Person
-from tests.invoices.make import make_invoice, told, usd
+from tests.invoices.make import make_invoice, published, usd
 from tests.invoices.stripe_server import COMPLETED, StripeServer, event, sign
 from tests.invoices.test_checkout import link
 from tests.invoices.test_credit import balances
@@ -29,15 +29,15 @@ Json = dict[str, Any]
 
 @pytest.fixture
 async def invoice(database: Database, alice: Person, stripe: StripeServer) -> Invoice:
-    """Of Alice, over 10 USD, with a link."""
+    """Return an invoice of Alice over 10 USD with a payment link."""
     made = await make_invoice(database, account_id=alice.account.id)
     await link(alice, made)
     assert stripe.sessions
     return made
 
 
-async def tell(client: Client, payload: bytes) -> str:
-    """What becomes of an event."""
+async def send_event(client: Client, payload: bytes) -> str:
+    """Send a signed event and return its outcome."""
     answer = await client.post(
         PATH, content=payload, headers={**sign(payload), "Content-Type": "application/json"}
     )
@@ -47,54 +47,54 @@ async def tell(client: Client, payload: bytes) -> str:
 
 
 async def state(database: Database, invoice: Invoice) -> Invoice:
-    """The invoice as it is now."""
+    """Return the present invoice."""
     async with database.connection() as conn:
         return await invoices.get_invoice(conn, account_id=invoice.account_id, invoice_id=invoice.id)
 
 
-async def test_a_payment_pays_it(
+async def test_a_completed_session_pays_the_invoice(
     conn: Conn, database: Database, anyone: Client, invoice: Invoice, stripe: StripeServer
 ) -> None:
-    assert await tell(anyone, event(stripe.sessions[0])) == "applied"
+    assert await send_event(anyone, event(stripe.sessions[0])) == "applied"
     after = await state(database, invoice)
     assert (after.status, after.payment_method) == (InvoiceStatus.PAID, "stripe")
     assert after.payment_reference == stripe.sessions[0]["id"]
-    assert len(await told(conn, invoice.account_id, "invoice.paid")) == 1
+    assert len(await published(conn, invoice.account_id, "invoice.paid")) == 1
 
 
-async def test_each_event_counts_once(
+async def test_each_event_is_applied_once(
     conn: Conn, database: Database, alice: Person, anyone: Client, invoice: Invoice, stripe: StripeServer
 ) -> None:
     payload = event(stripe.sessions[0])
-    outcomes = await asyncio.gather(*(tell(anyone, payload) for _ in range(5)))
+    outcomes = await asyncio.gather(*(send_event(anyone, payload) for _ in range(5)))
     assert set(outcomes) == {"applied"}
-    # The same money in another event: Stripe tells of a session in two ways.
-    assert await tell(anyone, event(stripe.sessions[0], SUCCEEDED)) == "noted"
+    # Another event about the same payment.
+    assert await send_event(anyone, event(stripe.sessions[0], SUCCEEDED)) == "noted"
     assert (await state(database, invoice)).amount_paid == usd("10.00")
-    assert len(await told(conn, invoice.account_id, "invoice.paid")) == 1
+    assert len(await published(conn, invoice.account_id, "invoice.paid")) == 1
     assert await balances(database, alice) == []
 
 
-async def test_money_on_its_way_is_waited_for(
+async def test_a_pending_payment_is_booked_later(
     database: Database, anyone: Client, invoice: Invoice, stripe: StripeServer
 ) -> None:
-    assert await tell(anyone, event(stripe.sessions[0], payment_status="unpaid")) == "noted"
+    assert await send_event(anyone, event(stripe.sessions[0], payment_status="unpaid")) == "noted"
     assert (await state(database, invoice)).status is InvoiceStatus.OPEN
-    assert await tell(anyone, event(stripe.sessions[0], SUCCEEDED)) == "applied"
+    assert await send_event(anyone, event(stripe.sessions[0], SUCCEEDED)) == "applied"
     assert (await state(database, invoice)).status is InvoiceStatus.PAID
 
 
 @pytest.mark.parametrize("kind", [EXPIRED, FAILED])
-async def test_a_link_that_ends_without_money_is_noted(
+async def test_a_session_that_ends_without_payment_is_recorded(
     database: Database, alice: Person, anyone: Client, invoice: Invoice, stripe: StripeServer, kind: str
 ) -> None:
-    assert await tell(anyone, event(stripe.sessions[0], kind, payment_status="unpaid")) == "noted"
+    assert await send_event(anyone, event(stripe.sessions[0], kind, payment_status="unpaid")) == "noted"
     assert (await state(database, invoice)).status is InvoiceStatus.OPEN
     await link(alice, invoice)
-    assert len(stripe.sessions) == 2  # the old link is not given out again
+    assert len(stripe.sessions) == 2  # the old link is not returned again
 
 
-async def test_bank_and_stripe_at_once_pay_it_once(
+async def test_concurrent_payments_by_bank_and_stripe_pay_once(
     conn: Conn, database: Database, alice: Person, anyone: Client, invoice: Invoice, stripe: StripeServer
 ) -> None:
     async def by_bank() -> None:
@@ -108,23 +108,23 @@ async def test_bank_and_stripe_at_once_pay_it_once(
                 amount=usd("10.00"),
             )
 
-    await asyncio.gather(by_bank(), tell(anyone, event(stripe.sessions[0])))
+    await asyncio.gather(by_bank(), send_event(anyone, event(stripe.sessions[0])))
     assert (await state(database, invoice)).status is InvoiceStatus.PAID
-    assert len(await told(conn, invoice.account_id, "invoice.paid")) == 1
+    assert len(await published(conn, invoice.account_id, "invoice.paid")) == 1
     assert await balances(database, alice) == [usd("10.00")]
 
 
 @pytest.mark.parametrize("before", ["void", "give_up", "part"])
-async def test_money_is_kept_whatever_became_of_the_invoice(
+async def test_a_payment_is_booked_whatever_the_status_of_the_invoice(
     database: Database, alice: Person, anyone: Client, invoice: Invoice, stripe: StripeServer, before: str
 ) -> None:
-    whose = {"account_id": invoice.account_id, "invoice_id": invoice.id}
+    key = {"account_id": invoice.account_id, "invoice_id": invoice.id}
     async with database.transaction() as conn:
         if before == "part":
-            await invoices.pay(conn, **whose, method="bank", reference="R", amount=usd("4.00"))
+            await invoices.pay(conn, **key, method="bank", reference="R", amount=usd("4.00"))
         else:
-            await {"void": invoices.void, "give_up": invoices.mark_uncollectible}[before](conn, **whose)
-    assert await tell(anyone, event(stripe.sessions[0])) == "applied"
+            await {"void": invoices.void, "give_up": invoices.mark_uncollectible}[before](conn, **key)
+    assert await send_event(anyone, event(stripe.sessions[0])) == "applied"
     after = await state(database, invoice)
     credit = {"void": [usd("10.00")], "give_up": [], "part": [usd("4.00")]}[before]
     assert after.status is (InvoiceStatus.VOID if before == "void" else InvoiceStatus.PAID)
@@ -142,11 +142,11 @@ async def test_money_is_kept_whatever_became_of_the_invoice(
         {"id": "cs_another"},
     ],
 )
-async def test_what_does_not_agree_is_for_the_operator(
+async def test_an_event_that_does_not_match_is_a_discrepancy(
     database: Database, anyone: Client, invoice: Invoice, stripe: StripeServer, changes: Json
 ) -> None:
     event_id = f"evt_{ids.new().hex}"
-    assert await tell(anyone, event(stripe.sessions[0], event_id=event_id, **changes)) == "discrepancy"
+    assert await send_event(anyone, event(stripe.sessions[0], event_id=event_id, **changes)) == "discrepancy"
     assert (await state(database, invoice)).status is InvoiceStatus.OPEN
     async with database.connection() as conn:
         found = await invoices.list_discrepancies(conn)
@@ -157,16 +157,16 @@ async def test_what_does_not_agree_is_for_the_operator(
 
 
 @pytest.mark.parametrize("kind", [COMPLETED, EXPIRED, FAILED])
-async def test_another_session_takes_the_place_of_none(
+async def test_another_session_of_the_checkout_is_a_discrepancy(
     database: Database, anyone: Client, invoice: Invoice, stripe: StripeServer, kind: str
 ) -> None:
-    assert await tell(anyone, event(stripe.sessions[0], kind, id="cs_another")) == "discrepancy"
-    assert await tell(anyone, event(stripe.sessions[0])) == "applied"
+    assert await send_event(anyone, event(stripe.sessions[0], kind, id="cs_another")) == "discrepancy"
+    assert await send_event(anyone, event(stripe.sessions[0])) == "applied"
     assert (await state(database, invoice)).status is InvoiceStatus.PAID
 
 
 @pytest.mark.parametrize(("key", "livemode"), [("rk_live_51NotARealKey", False), ("sk_test_51NotARealKey", True)])
-async def test_test_money_pays_no_real_invoice(
+async def test_an_event_of_the_other_mode_is_a_discrepancy(
     service: Service,
     database: Database,
     anyone: Client,
@@ -178,49 +178,51 @@ async def test_test_money_pays_no_real_invoice(
 ) -> None:
     state_of = service.api.state
     state_of.settings = state_of.settings.model_copy(update={"stripe_key": SecretStr(key)})
-    told_of = json.loads(event(stripe.sessions[0])) | {"livemode": livemode}
-    assert await tell(anyone, json.dumps(told_of).encode()) == "discrepancy"
+    other_mode = json.loads(event(stripe.sessions[0])) | {"livemode": livemode}
+    assert await send_event(anyone, json.dumps(other_mode).encode()) == "discrepancy"
     assert (await state(database, invoice)).status is InvoiceStatus.OPEN
     right = json.loads(event(stripe.sessions[0])) | {"livemode": not livemode}
-    assert await tell(anyone, json.dumps(right).encode()) == "applied"
+    assert await send_event(anyone, json.dumps(right).encode()) == "applied"
 
 
 @pytest.mark.parametrize("body", [None, {}, {"object": None}])
-async def test_an_event_of_nothing_is_none_of_ours(anyone: Client, stripe: StripeServer, body: object) -> None:
+async def test_an_event_without_our_metadata_is_ignored(
+    anyone: Client, stripe: StripeServer, body: object
+) -> None:
     assert stripe.url
     payload = json.dumps({"id": f"evt_{ids.new().hex}", "object": "event", "type": "ping", "data": body}).encode()
-    assert await tell(anyone, payload) == "ignored"
+    assert await send_event(anyone, payload) == "ignored"
 
 
-async def test_a_checkout_that_we_do_not_know_is_for_the_operator(
+async def test_an_unknown_checkout_is_a_discrepancy(
     database: Database, anyone: Client, invoice: Invoice, stripe: StripeServer
 ) -> None:
     other = {**stripe.sessions[0]["metadata"], "builders_checkout": str(ids.new())}
-    assert await tell(anyone, event(stripe.sessions[0], metadata=other)) == "discrepancy"
+    assert await send_event(anyone, event(stripe.sessions[0], metadata=other)) == "discrepancy"
     assert (await state(database, invoice)).status is InvoiceStatus.OPEN
 
 
-async def test_what_else_is_sold_at_stripe_is_none_of_ours(anyone: Client, stripe: StripeServer) -> None:
+async def test_other_sessions_of_the_stripe_account_are_ignored(anyone: Client, stripe: StripeServer) -> None:
     assert stripe.url
     for session in ({"id": "cs_1", "metadata": {}}, {"id": "cs_2", "metadata": None}, {"id": "cs_3"}):
-        assert await tell(anyone, event({**session, "amount_total": 1, "currency": "usd"})) == "ignored"
-    assert await tell(anyone, event({"id": "in_1", "object": "invoice"}, "invoice.paid")) == "ignored"
+        assert await send_event(anyone, event({**session, "amount_total": 1, "currency": "usd"})) == "ignored"
+    assert await send_event(anyone, event({"id": "in_1", "object": "invoice"}, "invoice.paid")) == "ignored"
 
 
-async def test_an_answer_that_was_lost_does_not_lose_the_money(
+async def test_a_payment_is_booked_if_the_response_with_the_link_was_lost(
     database: Database, alice: Person, anyone: Client, stripe: StripeServer
 ) -> None:
     made = await make_invoice(database, account_id=alice.account.id)
-    stripe.deaf = 1
+    stripe.unanswered = 1
     assert (await alice.post(f"/v1/invoices/{made.id}/checkout")).status_code == 503
-    assert await tell(anyone, event(stripe.sessions[0])) == "applied"
+    assert await send_event(anyone, event(stripe.sessions[0])) == "applied"
     assert (await state(database, made)).status is InvoiceStatus.PAID
 
 
-async def test_the_operator_can_book_a_discrepancy_by_hand(
+async def test_the_operator_can_book_a_discrepancy(
     database: Database, anyone: Client, invoice: Invoice, stripe: StripeServer
 ) -> None:
-    await tell(anyone, event(stripe.sessions[0], amount_total=400))
+    await send_event(anyone, event(stripe.sessions[0], amount_total=400))
     async with database.transaction() as conn:
         await invoices.pay(
             conn,
@@ -233,12 +235,12 @@ async def test_the_operator_can_book_a_discrepancy_by_hand(
     assert (await state(database, invoice)).amount_due == usd("6.00")
 
 
-async def test_old_events_that_are_none_of_ours_are_forgotten(
+async def test_old_ignored_events_are_deleted(
     conn: Conn, anyone: Client, invoice: Invoice, stripe: StripeServer
 ) -> None:
     foreign = f"evt_{ids.new().hex}"
-    await tell(anyone, event({"id": "cs_1"}, event_id=foreign))
-    await tell(anyone, event(stripe.sessions[0]))
+    await send_event(anyone, event({"id": "cs_1"}, event_id=foreign))
+    await send_event(anyone, event(stripe.sessions[0]))
     await stripe_events.prune(conn)
     query = "SELECT count(*) FROM invoices_stripe_events WHERE id = %s OR invoice_id = %s"
     assert await (await conn.execute(query, [foreign, invoice.id])).fetchone() == (2,)

@@ -1,4 +1,4 @@
-"""POST /v1/invoices/stripe: a signed event of any shape is kept and acknowledged, or 400; never a fault."""
+"""POST /v1/invoices/stripe: a signed event of any form is stored, or refused with 400; never a 500."""
 
 import asyncio
 import copy
@@ -39,13 +39,13 @@ odd = st.recursive(
 
 
 def places(value: Json, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-    """The path of every member anywhere inside."""
+    """Return the paths of all nested members."""
     inner = value.items() if isinstance(value, dict) else ()
     return [path, *(each for name, member in inner for each in places(member, (*path, name)))]
 
 
 def changed(value: Json, path: tuple[str, ...], new: Json) -> Json:
-    """The value with another at the path; without the member, when that is ellipsis."""
+    """Return a copy with another value at the path; with an ellipsis, without the member."""
     if not path:
         return None if new is ... else new
     root = copy.deepcopy(value)
@@ -62,8 +62,8 @@ def changed(value: Json, path: tuple[str, ...], new: Json) -> Json:
 mutations = st.tuples(st.sampled_from(places(WHOLE)), odd | st.just(...))
 
 
-async def tell(client: Client, payload: bytes) -> tuple[int, Json]:
-    """What a signed body is answered."""
+async def send_event(client: Client, payload: bytes) -> tuple[int, Json]:
+    """Send a signed body and return the response."""
     headers = {**sign(payload), "Content-Type": "application/json"}
     answer = await client.post(PATH, content=payload, headers=headers)
     return answer.status_code, answer.json()
@@ -84,20 +84,20 @@ async def tell(client: Client, payload: bytes) -> tuple[int, Json]:
 @example(mutation=(("type",), None), kind=COMPLETED)
 @example(mutation=(("object",), "v2.core.event"), kind=COMPLETED)
 @given(mutation=mutations, kind=st.sampled_from([COMPLETED, SUCCEEDED, EXPIRED, FAILED, "invoice.paid"]))
-async def test_a_signed_event_of_any_shape_is_kept_or_refused(
+async def test_a_signed_event_of_any_form_is_stored_or_refused(
     anyone: Client, conn: Conn, stripe: StripeServer, mutation: tuple[tuple[str, ...], Json], kind: str
 ) -> None:
     assert stripe.url
     whole = WHOLE | {"id": f"evt_{ids.new().hex}", "type": kind}
-    told = changed(whole, *mutation)
-    status, said = await tell(anyone, json.dumps(told).encode())
+    content = changed(whole, *mutation)
+    status, message = await send_event(anyone, json.dumps(content).encode())
 
-    assert status in {200, 400}, said
+    assert status in {200, 400}, message
     if status == 400:
-        assert said["code"] == "event_malformed"
+        assert message["code"] == "event_malformed"
         return
     query = "SELECT outcome FROM invoices_stripe_events WHERE id = %s"
-    assert await (await conn.execute(query, [said["id"]])).fetchone() == (said["outcome"],)
+    assert await (await conn.execute(query, [message["id"]])).fetchone() == (message["outcome"],)
 
 
 @pytest.mark.parametrize(
@@ -108,12 +108,12 @@ async def test_a_signed_event_of_any_shape_is_kept_or_refused(
     ],
     ids=range(12),
 )
-async def test_a_signed_body_that_is_no_event_is_refused(
+async def test_a_signed_body_that_is_not_an_event_is_refused(
     anyone: Client, stripe: StripeServer, payload: bytes
 ) -> None:
     assert stripe.url
-    status, said = await tell(anyone, payload)
-    assert (status, said["code"]) == (400, "event_malformed")
+    status, message = await send_event(anyone, payload)
+    assert (status, message["code"]) == (400, "event_malformed")
 
 
 @pytest.mark.parametrize(
@@ -126,19 +126,19 @@ async def test_a_signed_body_that_is_no_event_is_refused(
         ("amount_total", 1000.0),
     ],
 )
-async def test_an_unreadable_event_of_ours_is_for_the_operator(
+async def test_an_event_with_malformed_metadata_is_a_discrepancy(
     database: Database, alice: Person, anyone: Client, stripe: StripeServer, member: str, value: Json
 ) -> None:
     made = await make_invoice(database, account_id=alice.account.id)
     assert (await alice.post(f"/v1/invoices/{made.id}/checkout")).status_code == 200
-    status, said = await tell(anyone, event(stripe.sessions[0], **{member: value}))
+    status, message = await send_event(anyone, event(stripe.sessions[0], **{member: value}))
 
-    assert (status, said["outcome"]) == (200, "discrepancy")
+    assert (status, message["outcome"]) == (200, "discrepancy")
     async with database.connection() as conn:
-        assert said["id"] in [each.id for each in await invoices.list_discrepancies(conn)]
+        assert message["id"] in [each.id for each in await invoices.list_discrepancies(conn)]
 
 
-async def test_events_without_an_id_are_not_taken_for_each_other(anyone: Client, stripe: StripeServer) -> None:
+async def test_events_without_an_id_are_refused(anyone: Client, stripe: StripeServer) -> None:
     assert stripe.url
-    found = await asyncio.gather(*(tell(anyone, b'{"id": null, "type": "a"}') for _ in range(2)))
+    found = await asyncio.gather(*(send_event(anyone, b'{"id": null, "type": "a"}') for _ in range(2)))
     assert {status for status, _ in found} == {400}

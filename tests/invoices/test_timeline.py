@@ -1,4 +1,4 @@
-"""What happens to an invoice that nobody pays, by moving the clock."""
+"""The overdue timeline of an unpaid invoice."""
 
 import asyncio
 from datetime import timedelta
@@ -12,8 +12,8 @@ from builders.invoices.records import InvoiceStatus, Stage
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
 from tests.cast import Person
-from tests.invoices.conftest import Office
-from tests.invoices.make import DUE, line, make_invoice, pass_by, told
+from tests.invoices.conftest import Worker
+from tests.invoices.make import DUE, line, make_invoice, pass_by, published
 
 STEPS = ["invoice.overdue", "invoice.reminded", "invoice.grace_ended", "invoice.uncollectible"]
 WAITS = [timedelta(), timedelta(days=7), timedelta(days=14), timedelta(days=44)]
@@ -21,16 +21,16 @@ WAITS = [timedelta(), timedelta(days=7), timedelta(days=14), timedelta(days=44)]
 
 @pytest.fixture(autouse=True)
 async def _nobody_elses(conn: Conn) -> None:
-    """What other tests left open is not due here."""
+    """Void the open invoices of other tests."""
     await conn.execute("UPDATE invoices_invoices SET status = 'uncollectible' WHERE status = 'open'")
 
 
 async def names(conn: Conn, person: Person) -> list[str]:
-    """What was told after the invoice was."""
-    return [name for name, _ in await told(conn, person.account.id)][1:]
+    """Return the events after invoice.created."""
+    return [name for name, _ in await published(conn, person.account.id)][1:]
 
 
-async def test_each_step_has_its_day(conn: Conn, database: Database, alice: Person) -> None:
+async def test_each_step_is_executed_on_its_day(conn: Conn, database: Database, alice: Person) -> None:
     alias_id = ids.new()
     invoice = await make_invoice(database, account_id=alice.account.id, lines=[line(alias_id=alias_id)])
     clock.move(DUE - timedelta(minutes=1))
@@ -49,12 +49,12 @@ async def test_each_step_has_its_day(conn: Conn, database: Database, alice: Pers
     found = await invoices.get_invoice(conn, account_id=alice.account.id, invoice_id=invoice.id)
     assert (found.status, found.stage) == (InvoiceStatus.UNCOLLECTIBLE, Stage.GRACE_ENDED)
     assert found.uncollectible_at is not None
-    for _, data in await told(conn, alice.account.id, *STEPS):
+    for _, data in await published(conn, alice.account.id, *STEPS):
         assert data["alias_ids"] == [str(alias_id)]
         assert data["number"] == invoice.number
 
 
-async def test_many_at_once_take_each_step_once(conn: Conn, database: Database, alice: Person) -> None:
+async def test_concurrent_workers_execute_each_step_once(conn: Conn, database: Database, alice: Person) -> None:
     made = [await make_invoice(database, account_id=alice.account.id) for _ in range(5)]
     taken = 0
     for wait in (DUE, *(after - before for before, after in pairwise(WAITS))):
@@ -63,15 +63,15 @@ async def test_many_at_once_take_each_step_once(conn: Conn, database: Database, 
     while taken < 20:
         taken += await invoices.advance(database)
     assert taken == 20
-    happened = await told(conn, alice.account.id, *STEPS)
+    happened = await published(conn, alice.account.id, *STEPS)
     assert len(happened) == 20
     for invoice in made:
         assert [name for name, data in happened if data["id"] == str(invoice.id)] == STEPS
 
 
-async def test_what_comes_late_leaves_the_days_between(conn: Conn, database: Database, alice: Person) -> None:
+async def test_a_late_step_delays_the_next_steps(conn: Conn, database: Database, alice: Person) -> None:
     invoice = await make_invoice(database, account_id=alice.account.id)
-    clock.move(DUE + timedelta(days=60))  # without a worker
+    clock.move(DUE + timedelta(days=60))  # no worker runs
     assert await invoices.advance(database) == 1
     shown = await invoices.get_invoice(conn, account_id=alice.account.id, invoice_id=invoice.id)
     assert shown.due_at == invoice.due_at
@@ -79,7 +79,7 @@ async def test_what_comes_late_leaves_the_days_between(conn: Conn, database: Dat
 
     clock.move(timedelta(days=6))
     assert await invoices.advance(database) == 0
-    clock.move(timedelta(days=5))  # less than a week behind, and more than a day
+    clock.move(timedelta(days=5))  # late by more than a day and less than a week
     assert await invoices.advance(database) == 1
     assert await names(conn, alice) == STEPS[:2]
     assert await pass_by(database, timedelta(days=6)) == 0
@@ -89,28 +89,28 @@ async def test_what_comes_late_leaves_the_days_between(conn: Conn, database: Dat
     assert await names(conn, alice) == STEPS
 
 
-async def test_more_than_a_batch_is_taken(database: Database, alice: Person) -> None:
+async def test_several_batches_are_executed(database: Database, alice: Person) -> None:
     for _ in range(5):
         await make_invoice(database, account_id=alice.account.id)
     clock.move(DUE)
     assert await invoices.advance(database, batch_size=2) == 5
 
 
-async def test_what_is_paid_is_left_in_peace(conn: Conn, database: Database, alice: Person) -> None:
+async def test_a_paid_invoice_has_no_steps(conn: Conn, database: Database, alice: Person) -> None:
     paid = await make_invoice(database, account_id=alice.account.id)
     voided = await make_invoice(database, account_id=alice.account.id)
     clock.move(DUE)
     assert await invoices.advance(database) == 2
-    whose: dict[str, Any] = {"account_id": alice.account.id}
+    key: dict[str, Any] = {"account_id": alice.account.id}
     async with database.transaction() as inside:
-        await invoices.pay(inside, **whose, invoice_id=paid.id, method="bank", reference="R")
-        await invoices.void(inside, **whose, invoice_id=voided.id)
+        await invoices.pay(inside, **key, invoice_id=paid.id, method="bank", reference="R")
+        await invoices.void(inside, **key, invoice_id=voided.id)
     clock.move(timedelta(days=90))
     assert await invoices.advance(database) == 0
     assert "invoice.uncollectible" not in await names(conn, alice)
 
 
-async def test_what_is_being_paid_is_left_alone(database: Database, alice: Person) -> None:
+async def test_a_locked_invoice_is_skipped(database: Database, alice: Person) -> None:
     invoice = await make_invoice(database, account_id=alice.account.id)
     clock.move(DUE)
     async with database.transaction() as conn:
@@ -119,20 +119,20 @@ async def test_what_is_being_paid_is_left_alone(database: Database, alice: Perso
     assert await invoices.advance(database) == 0
 
 
-async def test_a_sandbox_goes_the_same_way_without_mail(
-    conn: Conn, database: Database, alice: Person, office: Office
+async def test_a_sandbox_account_has_the_same_steps_without_email(
+    conn: Conn, database: Database, alice: Person, worker: Worker
 ) -> None:
     await make_invoice(database, account_id=alice.account.sandbox_id, is_test=True)
     clock.move(DUE)
     assert await invoices.advance(database) == 1
-    assert [name for name, _ in await told(conn, alice.account.sandbox_id)] == [
+    assert [name for name, _ in await published(conn, alice.account.sandbox_id)] == [
         "invoice.created",
         "invoice.overdue",
     ]
-    assert await office.letters(alice.account.email) == []
+    assert await worker.list_emails(alice.account.email) == []
 
 
-async def test_overdue_is_open_past_its_due_date(database: Database, alice: Person) -> None:
+async def test_an_open_invoice_past_its_due_date_is_overdue(database: Database, alice: Person) -> None:
     await make_invoice(database, account_id=alice.account.id)
     assert [each["overdue"] for each in (await alice.get("/v1/invoices")).json()["items"]] == [False]
     clock.move(DUE)

@@ -1,4 +1,4 @@
-"""What an invoice comes to, in exact decimals."""
+"""Totals and tax in exact decimals."""
 
 from decimal import ROUND_HALF_EVEN, Decimal
 
@@ -16,14 +16,14 @@ CURRENCIES = st.sampled_from(["USD", "EUR", "JPY", "KWD", "ISK", "MGA"])
 
 @st.composite
 def priced(draw: st.DrawFn) -> tuple[str, list[tuple[str, int]]]:
-    """A currency, and some prices in it with quantities."""
+    """Draw a currency, and prices in it with quantities."""
     currency = draw(CURRENCIES)
     prices = st.decimals(min_value=0, max_value=10**9, places=decimals_of(currency)).map(lambda each: f"{each:f}")
     return currency, draw(st.lists(st.tuples(prices, st.integers(1, 10_000)), max_size=20))
 
 
 @given(priced(), RATES)
-def test_lines_and_tax_sum_up_to_the_total(wanted: tuple[str, list[tuple[str, int]]], rate: Decimal) -> None:
+def test_the_total_is_the_sum_of_lines_and_tax(wanted: tuple[str, list[tuple[str, int]]], rate: Decimal) -> None:
     currency, prices = wanted
     lines = [line(amount, quantity=quantity, currency=currency) for amount, quantity in prices]
     found = issuance.calculate_totals(lines, currency=currency, rate=rate)
@@ -42,7 +42,7 @@ def test_lines_and_tax_sum_up_to_the_total(wanted: tuple[str, list[tuple[str, in
 @pytest.mark.parametrize(
     ("amount", "rate", "tax"),
     [
-        ("0.25", "10", "0.02"),  # a half goes to the even coin
+        ("0.25", "10", "0.02"),  # half-even
         ("0.35", "10", "0.04"),
         ("10.00", "8.875", "0.89"),
         ("100.00", "19", "19.00"),
@@ -54,14 +54,14 @@ def test_tax_is_rounded_half_even(amount: str, rate: str, tax: str) -> None:
 
 
 @given(st.decimals(min_value=0, max_value=10**6, places=4), RATES)
-def test_it_agrees_with_plain_arithmetic(amount: Decimal, rate: Decimal) -> None:
+def test_tax_equals_plain_arithmetic(amount: Decimal, rate: Decimal) -> None:
     exact = amount * rate / 100
     step = Decimal("0.01")
     assert issuance.calculate_tax(Money(amount, "USD"), rate=rate).amount == exact.quantize(step, ROUND_HALF_EVEN)
 
 
 @pytest.mark.parametrize("wrong", [line("1.00", currency="EUR"), line("1.00", quantity=0)])
-def test_what_is_no_line_is_refused(wrong: object) -> None:
+def test_an_invalid_line_is_refused(wrong: object) -> None:
     with pytest.raises(ValueError, match=r"mix|quantity"):
         issuance.calculate_totals([wrong], currency="USD", rate=Decimal(0))  # type: ignore[list-item]
 
@@ -75,7 +75,7 @@ def test_what_is_no_line_is_refused(wrong: object) -> None:
         line(unit_amount=Money(Decimal(10) ** 60, "USD")),
     ],
 )
-def test_what_no_row_would_hold_as_it_is_is_refused(wrong: object) -> None:
+def test_values_that_a_column_cannot_hold_are_refused(wrong: object) -> None:
     with pytest.raises(ValueError, match=r"quantity|multiple|below"):
         issuance.calculate_totals([wrong], currency="USD", rate=Decimal(0))  # type: ignore[list-item]
 
@@ -83,7 +83,7 @@ def test_what_no_row_would_hold_as_it_is_is_refused(wrong: object) -> None:
 @pytest.mark.parametrize(
     ("rate", "shown"), [("19.0000", "19"), ("8.8750", "8.875"), ("0", "0"), ("100", "100"), ("20.5", "20.5")]
 )
-def test_a_rate_is_written_as_short_as_it_is_exact(rate: str, shown: str) -> None:
+def test_a_rate_has_no_trailing_zeros(rate: str, shown: str) -> None:
     assert percent(Decimal(rate)) == shown
 
 
@@ -92,15 +92,15 @@ def test_a_rate_is_written_as_short_as_it_is_exact(rate: str, shown: str) -> Non
     [
         ("12.34", "USD", 1234),
         ("500", "JPY", 500),
-        ("5", "ISK", 500),  # which Stripe goes on writing with two decimals
+        ("5", "ISK", 500),  # Stripe uses two decimals
         ("5", "UGX", 500),
         ("5.120", "KWD", 5120),
     ],
 )
-def test_stripe_counts_in_its_own_units(amount: str, currency: str, units: int) -> None:
+def test_amounts_are_converted_to_the_units_of_stripe(amount: str, currency: str, units: int) -> None:
     assert checkout.minor_units(Money.of(amount, currency)) == units
 
 
-def test_what_stripe_has_no_coin_for_is_not_cut_off() -> None:
+def test_an_amount_finer_than_the_units_of_stripe_is_none() -> None:
     assert checkout.minor_units(Money.of("10.50", "MGA")) is None
     assert checkout.minor_units(Money.of("10.00", "MGA")) == 10

@@ -1,4 +1,4 @@
-"""Invoices that were issued ahead for names that are no more."""
+"""Withdraw charges that were billed in advance for released names."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ from builders.invoices.records import Invoice, InvoiceStatus, NewLine
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
 from tests.cast import Person
-from tests.invoices.make import line, make_invoice, told, usd
+from tests.invoices.make import line, make_invoice, published, usd
 
 
 def ahead(alias_id: UUID, amount: str = "10.00") -> NewLine:
-    """A year that begins in a month."""
+    """Return a line for a year that begins in a month."""
     begins = clock.now() + timedelta(days=30)
     return line(amount, alias_id=alias_id, period_start=begins, period_end=begins + timedelta(days=365))
 
@@ -27,7 +27,7 @@ async def withdraw(database: Database, person: Person, *alias_ids: UUID) -> Sequ
 
 
 async def statuses(database: Database, person: Person) -> list[tuple[str, str]]:
-    """State and total of the account's invoices, oldest first."""
+    """Return status and total of the account's invoices, oldest first."""
     async with database.connection() as conn:
         found = await invoices.list_all_invoices(conn, account_id=person.account.id, limit=100)
     return [(each.status.value, str(each.total.amount)) for each in reversed(found)]
@@ -41,10 +41,10 @@ async def test_a_period_that_never_begins_is_not_owed(alice: Person, database: D
     assert await withdraw(database, alice, ada, eve) == []
 
     assert await statuses(database, alice) == [("void", "20.00")]
-    assert [name for name, _ in await told(conn, alice.account.id)] == ["invoice.created", "invoice.voided"]
+    assert [name for name, _ in await published(conn, alice.account.id)] == ["invoice.created", "invoice.voided"]
 
 
-async def test_the_rest_is_issued_anew_on_the_same_terms(alice: Person, database: Database) -> None:
+async def test_the_other_lines_are_issued_again_on_the_same_terms(alice: Person, database: Database) -> None:
     ada, eve = ids.new(), ids.new()
     async with database.transaction() as conn:
         await invoices.grant_credit(
@@ -70,7 +70,9 @@ async def test_a_period_that_has_begun_is_owed(alice: Person, database: Database
     assert await statuses(database, alice) == [("open", "10.00")]
 
 
-async def test_what_is_paid_and_what_is_bobs_stays(alice: Person, bob: Person, database: Database) -> None:
+async def test_paid_invoices_and_other_accounts_do_not_change(
+    alice: Person, bob: Person, database: Database
+) -> None:
     ada = ids.new()
     paid = await make_invoice(database, account_id=alice.account.id, lines=[ahead(ada)])
     await make_invoice(database, account_id=bob.account.id, lines=[ahead(ada)])
@@ -83,8 +85,8 @@ async def test_what_is_paid_and_what_is_bobs_stays(alice: Person, bob: Person, d
     assert await statuses(database, bob) == [("open", "10.00")]
 
 
-async def test_money_that_comes_at_the_same_moment_is_kept(alice: Person, database: Database) -> None:
-    """Nor does anybody wait for ever: rows are locked before the number, and that before the purse."""
+async def test_concurrent_payments_are_kept(alice: Person, database: Database) -> None:
+    """No deadlock: invoice rows are locked before the numbers, and these before the credit balance."""
     account_id, names = alice.account.id, [ids.new() for _ in range(4)]
     made = [
         await make_invoice(database, account_id=account_id, lines=[ahead(each), ahead(names[0], "1.00")])
@@ -109,7 +111,7 @@ async def test_money_that_comes_at_the_same_moment_is_kept(alice: Person, databa
         credit = await invoices.get_credit(conn, account_id=account_id)
         found = await invoices.list_all_invoices(conn, account_id=account_id, limit=100)
     came = usd("15.00") * (3 - len(refused))
-    assert {type(each).__name__ for each in refused} <= {"InvalidTransition"}  # it was voided before
+    assert {type(each).__name__ for each in refused} <= {"InvalidTransition"}  # it was already void
     spent = sum(
         (
             each.credit_applied.amount + each.amount_paid.amount

@@ -13,7 +13,7 @@ from builders.invoices.records import InvoiceStatus, Seller
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
 from tests.cast import Person
-from tests.invoices.make import pass_by, told, usd
+from tests.invoices.make import pass_by, published, usd
 from tests.profile.make import Office
 from tests.sandbox.billed import issued, pay
 from tests.sandbox.make import Domains, alias, apply, findings, plan
@@ -63,7 +63,7 @@ async def test_a_release_does_not_restore_what_is_not_paid(
     await pay(database, alice, (await issued(database, alice))[-1])
     await office.work()
     assert await _status(alice, ids["ada"]) == "active"
-    assert len(await told(conn, alice.account.id, "invoice.grace_ended")) == 2
+    assert len(await published(conn, alice.account.id, "invoice.grace_ended")) == 2
 
 
 @pytest.mark.parametrize("days", [1, 13])
