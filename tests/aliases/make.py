@@ -171,7 +171,7 @@ class Office(ProfileOffice):
 
     async def tokens(self, address: str) -> list[str]:
         """Return the tokens of the links that the address received, oldest first."""
-        found = [_LINK.search(text(each)) for each in await self.letters(address)]
+        found = [_LINK.search(text(each)) for each in await self.list_emails(address)]
         return [each[1] for each in found if each is not None]
 
 

@@ -39,14 +39,14 @@ async def test_all_accounts_together_send_an_address_one_confirmation_in_15_minu
     for at in range(3):
         person = await people(f"one{at}")
         await Owner.of(database, person).claim_one(f"crew{at:04}", domain, email)
-    assert len(await office.letters(email)) == 1
+    assert len(await office.list_emails(email)) == 1
     clock.move(timedelta(minutes=14))
     await send(database, office.settings)
-    assert len(await office.letters(email)) == 1
+    assert len(await office.list_emails(email)) == 1
     for count in (2, 3, 3):
         clock.move(timedelta(minutes=16))
         await send(database, office.settings)
-        assert len(await office.letters(email)) == count
+        assert len(await office.list_emails(email)) == count
 
 
 async def send(database: Database, settings: Settings) -> None:
@@ -91,7 +91,7 @@ async def test_an_account_does_not_learn_of_requests_of_other_accounts(
     await office.work()
     await owner.claim(spec("ada", domain, known), spec("grace", domain, unknown))
     await office.work()
-    assert len(await office.letters(known)) == 1
+    assert len(await office.list_emails(known)) == 1
     for minutes in (0, 1, 15, 1, 1, 20):
         clock.move(timedelta(minutes=minutes))
         listed = {each["email"]: each for each in (await alice.get(DESTINATIONS)).json()["items"]}
@@ -110,7 +110,7 @@ async def test_concurrent_jobs_send_an_address_one_confirmation(
         person = await people(f"one{at}")
         await Owner.of(database, person).claim_one(f"crew{at:04}", domain, email, fresh_address())
     await asyncio.gather(*(send(database, settings) for _ in range(4)))
-    assert len(await office.letters(email)) == 1
+    assert len(await office.list_emails(email)) == 1
 
 
 async def test_an_address_that_bounced_gets_no_confirmation_for_a_week(
@@ -128,10 +128,10 @@ async def test_an_address_that_bounced_gets_no_confirmation_for_a_week(
     clock.move(timedelta(hours=1))
     await Owner.of(database, bob).claim_one("bob", domain, email)
     assert (await alice.post(RESEND, json={"email": email})).status_code == 200
-    assert len(await office.letters(email)) == 1
+    assert len(await office.list_emails(email)) == 1
     clock.move(timedelta(days=7))  # the mailbox may exist now
     assert (await alice.post(RESEND, json={"email": email})).json()["sent"] is True
-    assert len(await office.letters(email)) == 2
+    assert len(await office.list_emails(email)) == 2
 
 
 async def test_a_recipient_who_opted_out_gets_no_confirmation(
@@ -139,7 +139,7 @@ async def test_a_recipient_who_opted_out_gets_no_confirmation(
 ) -> None:
     email, keyring = fresh_address(), secret_keys.keyring_of(settings)
     await owner.claim_one("ada", domain, email)
-    (message,) = await office.letters(email)
+    (message,) = await office.list_emails(email)
     assert "unsubscribe" in message["List-Unsubscribe"]
     link = mail.unsubscribe_link(
         keyring, base_url="", account_id=alice.account.id, topic=Topic.DESTINATIONS, address=email
@@ -151,8 +151,8 @@ async def test_a_recipient_who_opted_out_gets_no_confirmation(
     await owner.claim_one("grace", domain, email.replace("@", "+again@"))
     clock.move(timedelta(hours=1))
     await send(database, settings)
-    assert len(await office.letters(email)) == 1
-    assert await office.letters(email.replace("@", "+again@")) == []
+    assert len(await office.list_emails(email)) == 1
+    assert await office.list_emails(email.replace("@", "+again@")) == []
 
 
 async def test_a_destination_without_an_alias_gets_no_confirmation(
@@ -161,9 +161,9 @@ async def test_a_destination_without_an_alias_gets_no_confirmation(
     email = fresh_address()
     await owner.claim_one("ada", domain, email)
     await owner.update(change((await owner.aliases())["ada"], destinations=["x@example.net"]))
-    assert await office.letters(email) == []
+    assert await office.list_emails(email) == []
     await owner.update(change((await owner.aliases())["ada"], destinations=[email]))
-    assert len(await office.letters(email)) == 1
+    assert len(await office.list_emails(email)) == 1
 
 
 async def test_old_links_and_mailboxes_are_deleted(

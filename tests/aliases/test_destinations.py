@@ -31,7 +31,7 @@ async def test_the_recipient_of_a_new_destination_confirms_by_mail(
     email = fresh_address()
     alias_id = await owner.claim_one("ada", domain, email)
     assert not await verified(alice, email)
-    (message,) = await office.letters(email)
+    (message,) = await office.list_emails(email)
     assert message["Subject"] == "Confirm mail forwarding to your address"
     assert f"ada@{domain}" in text(message)
     answer = await anyone.get(CONFIRM, params={"token": await office.token(email)}, headers=PROGRAM)
@@ -47,10 +47,10 @@ async def test_the_recipient_of_a_new_destination_confirms_by_mail(
 async def test_an_account_sends_an_address_one_confirmation(owner: Owner, office: Office, domain: str) -> None:
     email = fresh_address()
     await owner.claim(spec("ada", domain, email), spec("grace", domain, email))
-    assert len(await office.letters(email)) == 1
+    assert len(await office.list_emails(email)) == 1
     clock.move(timedelta(hours=1))
     await owner.claim_one("linus", domain, email)
-    assert len(await office.letters(email)) == 1
+    assert len(await office.list_emails(email)) == 1
 
 
 async def test_an_address_in_another_case_is_confirmed_too(
@@ -61,7 +61,7 @@ async def test_an_address_in_another_case_is_confirmed_too(
     await anyone.get(CONFIRM, params={"token": await office.token(email)}, headers=PROGRAM)
     changed = await alice.patch(f"{ALIASES}/{alias_id}", json={"destinations": [email.lower()]})
     assert changed.json()["destinations"] == [{"email": email.lower(), "verified": True}]
-    assert await office.letters(email.lower()) == []
+    assert await office.list_emails(email.lower()) == []
 
 
 async def test_the_verified_address_of_the_account_is_confirmed(
@@ -70,7 +70,7 @@ async def test_the_verified_address_of_the_account_is_confirmed(
     await owner.claim_one("ada", domain, alice.account.email.title())
     ((_, shown),) = (await destinations(alice)).items()
     assert shown["verified"]
-    assert await office.letters(alice.account.email) == []
+    assert await office.list_emails(alice.account.email) == []
 
 
 async def test_the_address_of_the_account_is_confirmed_when_it_is_verified(
@@ -80,7 +80,7 @@ async def test_the_address_of_the_account_is_confirmed_when_it_is_verified(
     email = ursula.account.email
     await Owner.of(database, ursula).claim_one("ada", domain, email)
     assert not await verified(ursula, email)
-    (said,) = [each for each in map(text, await office.letters(email)) if "email-verification" in each]
+    (said,) = [each for each in map(text, await office.list_emails(email)) if "email-verification" in each]
     token = said.partition("confirm?token=")[2].split()[0]
     await anyone.get("/v1/account/email-verification/confirm", params={"token": token})
     await office.work()
@@ -90,7 +90,7 @@ async def test_the_address_of_the_account_is_confirmed_when_it_is_verified(
 async def test_a_sandbox_sends_no_confirmations(alice: Person, database: Database, office: Office) -> None:
     email = fresh_address()
     await Owner.of_sandbox(database, alice).claim_one("ada", fresh(), email)
-    assert await office.letters(email) == []
+    assert await office.list_emails(email) == []
     assert await verified(alice.test, email)
     assert await destinations(alice) == {}
 
@@ -120,7 +120,7 @@ async def test_a_resend_replaces_the_previous_link(
     assert (await anyone.get(CONFIRM, params={"token": second}, headers=PROGRAM)).status_code == 200
     clock.move(timedelta(minutes=16))
     assert (await alice.post(RESEND, json={"email": email})).json()["sent"] is False
-    assert len(await office.letters(email)) == 2
+    assert len(await office.list_emails(email)) == 2
 
 
 async def test_resends_are_limited(alice: Person, owner: Owner, office: Office, domain: str) -> None:

@@ -9,7 +9,7 @@ from builders.kit.db.connections import Database
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 from tests.cast import Client
-from tests.profile.outbox import letters_to
+from tests.profile.outbox import emails_to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +36,12 @@ class Postbox:
     async def all_for(self, address: str) -> list[SignInMessage]:
         """Return all sign-in messages to the address, oldest first."""
         await queue.run_pending(self.database, self.settings)
-        return [_read(each) for each in letters_to(address, self.settings.data_dir, name="*sign_in*.eml")]
+        return [_read(each) for each in emails_to(address, self.settings.data_dir, name="*sign_in*.eml")]
 
     async def key_notices(self, address: str) -> list[str]:
         """Return the text of each notice of a new API key to the address, oldest first."""
         await queue.run_pending(self.database, self.settings)
-        found = letters_to(address, self.settings.data_dir, name="*api_key_created*.eml")
+        found = emails_to(address, self.settings.data_dir, name="*api_key_created*.eml")
         bodies = [each.get_body(("plain",)) for each in found]
         return [body.get_content() for body in bodies if body is not None]
 

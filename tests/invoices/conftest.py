@@ -11,7 +11,7 @@ from builders.kit.events import dispatcher
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 from tests.invoices.stripe_server import KEY, SECRET, StripeServer
-from tests.profile.outbox import letters_to
+from tests.profile.outbox import emails_to
 from tests.webhooks.reaching import reachable
 
 
@@ -33,7 +33,7 @@ class Worker:
     async def list_emails(self, address: str) -> list[EmailMessage]:
         """Return the emails to an address, oldest first."""
         await self.work()
-        return letters_to(address, self.settings.data_dir)
+        return emails_to(address, self.settings.data_dir)
 
 
 @pytest.fixture

@@ -80,8 +80,8 @@ def test_long_descriptions_are_wrapped_and_continue_on_more_pages() -> None:
 @pytest.fixture
 def font(tmp_path: Path) -> Path:
     """Make a font that shows each character as a box, with characters that Helvetica lacks."""
-    emails = {ord(each): f"g{ord(each)}" for each in f"{string.digits}{string.ascii_letters} .,:-/@株式会社Żółć"}
-    names = [".notdef", *emails.values()]
+    glyphs = {ord(each): f"g{ord(each)}" for each in f"{string.digits}{string.ascii_letters} .,:-/@株式会社Żółć"}
+    names = [".notdef", *glyphs.values()]
     pen = TTGlyphPen(None)
     pen.moveTo((0, 0))
     for corner in ((0, 500), (500, 500), (500, 0)):
@@ -89,7 +89,7 @@ def font(tmp_path: Path) -> Path:
     pen.closePath()
     made = FontBuilder(1000)
     made.setupGlyphOrder(names)
-    made.setupCharacterMap(emails)
+    made.setupCharacterMap(glyphs)
     made.setupGlyf(dict.fromkeys(names, pen.glyph()))
     made.setupHorizontalMetrics(dict.fromkeys(names, (600, 0)))
     made.setupHorizontalHeader(ascent=800, descent=-200)

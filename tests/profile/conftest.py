@@ -10,17 +10,17 @@ from tests.profile.make import Office
 
 @pytest.fixture
 def office(database: Database, settings: Settings) -> Office:
-    """Does the work, and has the mail."""
+    """Return a worker that dispatches events and runs jobs."""
     return Office(database, settings)
 
 
 @pytest.fixture
 async def ursula(people: MakePerson) -> Person:
-    """Has an address that nobody has confirmed yet."""
+    """Return a person with an unverified address."""
     return await people("ursula", verified=False)
 
 
 @pytest.fixture
 def address() -> str:
-    """An address that no account has."""
+    """Return an address that no account has."""
     return f"new-{ids.new().hex}@example.net"

@@ -1,4 +1,4 @@
-"""What the tests of the profile ask for: a worker's work done at once, and the mail that came of it."""
+"""Helpers for tests of the profile: run jobs, read emails, read and change profiles."""
 
 import re
 from email.message import EmailMessage
@@ -10,7 +10,7 @@ from builders.kit.events import dispatcher
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 from tests.cast import Client, Person
-from tests.profile.outbox import letters_to
+from tests.profile.outbox import emails_to
 
 ME = "/v1/me"
 VERIFICATION = "/v1/account/email-verification"
@@ -24,45 +24,45 @@ Json = dict[str, Any]
 
 
 class Office:
-    """Has the news told and the jobs done, and finds what was mailed."""
+    """Dispatches events, runs jobs, and reads the emails that were sent."""
 
     def __init__(self, database: Database, settings: Settings) -> None:
         assert worker.JOBS  # all subscribers are declared
         self.database, self.settings = database, settings
 
     async def work(self) -> None:
-        """Until there is no news and no job left."""
-        told = 1
-        while told:
+        """Run until no event and no job is left."""
+        published = 1
+        while published:
             async with self.database.transaction() as conn:
-                told = await dispatcher.dispatch(conn)
+                published = await dispatcher.dispatch(conn)
             await queue.run_pending(self.database, self.settings)
 
-    async def letters(self, address: str) -> list[EmailMessage]:
-        """What the address got so far, oldest first."""
+    async def list_emails(self, address: str) -> list[EmailMessage]:
+        """Return the emails to an address, oldest first."""
         await self.work()
-        return letters_to(address, self.settings.data_dir)
+        return emails_to(address, self.settings.data_dir)
 
     async def tokens(self, address: str) -> list[str]:
-        """The tokens of the links that the address got, oldest first."""
-        found = [_LINK.search(text(each)) for each in await self.letters(address)]
+        """Return the tokens of the links that were sent to an address, oldest first."""
+        found = [_LINK.search(text(each)) for each in await self.list_emails(address)]
         return [each[1] for each in found if each is not None]
 
     async def token(self, address: str) -> str:
-        """The newest one."""
+        """Return the newest token of an address."""
         return (await self.tokens(address))[-1]
 
 
-def text(letter: EmailMessage) -> str:
-    """What a letter says."""
-    body = letter.get_body(("plain",))
+def text(message: EmailMessage) -> str:
+    """Return the text of an email."""
+    body = message.get_body(("plain",))
     assert body is not None
     said: str = body.get_content()
     return said
 
 
 async def me(client: Client) -> Json:
-    """The profile."""
+    """Return the profile."""
     answer = await client.get(ME)
     assert answer.status_code == 200, answer.text
     profile: Json = answer.json()
@@ -70,7 +70,7 @@ async def me(client: Client) -> Json:
 
 
 async def patch(client: Client, **members: object) -> Json:
-    """The profile after a change."""
+    """Change the profile and return it."""
     answer = await client.patch(ME, json=members)
     assert answer.status_code == 200, answer.text
     profile: Json = answer.json()
@@ -78,12 +78,12 @@ async def patch(client: Client, **members: object) -> Json:
 
 
 def tag(person: Person, version: int) -> str:
-    """The entity tag of a person's profile."""
+    """Return the ETag of a person's profile."""
     return f'"{person.account.id}.{version}"'
 
 
 async def verification(client: Client) -> Json:
-    """Where the verification stands."""
+    """Return the verification."""
     answer = await client.get(VERIFICATION)
     assert answer.status_code == 200, answer.text
     found: Json = answer.json()
@@ -91,12 +91,12 @@ async def verification(client: Client) -> Json:
 
 
 def steps(profile: Json) -> set[str]:
-    """The steps of onboarding that are done."""
+    """Return the completed steps of onboarding."""
     return {each["key"] for each in profile["onboarding"]["steps"] if each["status"] == "done"}
 
 
-async def told(conn: Conn, person: Person, name: str) -> list[Json]:
-    """What was published under this name for the person, in order."""
+async def published(conn: Conn, person: Person, name: str) -> list[Json]:
+    """Return the data of the person's events of this name, oldest first."""
     cursor = await conn.execute(
         "SELECT data::json FROM kit_outbox WHERE account_id = %s AND name = %s ORDER BY id",
         [person.account.id, name],
@@ -105,7 +105,7 @@ async def told(conn: Conn, person: Person, name: str) -> list[Json]:
 
 
 async def audited(person: Person, action: str) -> list[Json]:
-    """The audit entries of a kind, newest first."""
+    """Return the audit entries of an action, newest first."""
     answer = await person.get("/v1/account/audit", params={"action": action})
     assert answer.status_code == 200, answer.text
     items: list[Json] = answer.json()["items"]

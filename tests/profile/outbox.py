@@ -1,4 +1,4 @@
-"""The dev outbox, where all tests of a process leave their letters: whom each is for is read once."""
+"""The development outbox, a folder of emails that all tests of a process share."""
 
 import email.parser
 import email.policy
@@ -7,25 +7,25 @@ from functools import cache
 from pathlib import Path
 
 
-def letters_to(address: str, data_dir: Path, *, name: str = "*.eml") -> list[EmailMessage]:
-    """What the address got so far, oldest first; only of files named so, where that is given.
+def emails_to(address: str, data_dir: Path, *, name: str = "*.eml") -> list[EmailMessage]:
+    """Return the emails to an address, oldest first; with `name`, only of files that match it.
 
-    Else without the notices of the API keys that the cast was made with.
+    Without `name`, leave out the notices of new API keys, which every account of the cast gets.
     """
     files = sorted((data_dir / "outbox").glob(name))
     if name == "*.eml":
         files = [file for file in files if "api_key_created" not in file.name]
-    return [_read(file) for file in files if _reader(file) == address]
+    return [_read(file) for file in files if _recipient(file) == address]
 
 
 @cache
-def _reader(file: Path) -> str:
-    """Whom a letter is for, which stays so when it is written again."""
-    with file.open("rb") as letter:
-        return str(email.parser.BytesHeaderParser(policy=email.policy.default).parse(letter)["To"])
+def _recipient(file: Path) -> str:
+    """Return the recipient of a file; it never changes, so it is read once."""
+    with file.open("rb") as message:
+        return str(email.parser.BytesHeaderParser(policy=email.policy.default).parse(message)["To"])
 
 
 def _read(file: Path) -> EmailMessage:
-    letter = email.parser.BytesParser(policy=email.policy.default).parsebytes(file.read_bytes())
-    assert isinstance(letter, EmailMessage)
-    return letter
+    message = email.parser.BytesParser(policy=email.policy.default).parsebytes(file.read_bytes())
+    assert isinstance(message, EmailMessage)
+    return message

@@ -1,4 +1,4 @@
-"""The whole way, through a real SMTP server: the message arrives, its link works once, limits hold."""
+"""Verification through a real SMTP server."""
 
 import re
 from datetime import timedelta
@@ -12,7 +12,7 @@ from tests.mail.smtp_server import MailServer
 from tests.profile.make import CONFIRM, RESEND, Office, me, verification
 
 
-async def test_a_message_arrives_and_its_link_works_once(
+async def test_the_message_arrives_and_its_link_works_once(
     ursula: Person, anyone: Client, database: Database, settings: Settings
 ) -> None:
     async with MailServer() as server:
@@ -33,12 +33,12 @@ async def test_a_message_arrives_and_its_link_works_once(
         assert (await ursula.post(RESEND)).json()["sent"] is False
 
 
-async def test_an_address_that_no_server_takes_is_shown_as_bounced(
+async def test_an_address_that_the_server_rejects_is_bounced(
     ursula: Person, database: Database, settings: Settings
 ) -> None:
     async with MailServer() as server:
         office = Office(database, with_server(settings, server.url()))
-        server.script.rcpt = ["550 5.1.1 no such user"] * 50  # others may have mail waiting
+        server.script.rcpt = ["550 5.1.1 no such user"] * 50  # other tests may have queued mail
         await office.work()
 
         found = await verification(ursula)

@@ -14,9 +14,9 @@ from tests.profile.make import (
     Office,
     audited,
     me,
+    published,
     steps,
     text,
-    told,
     verification,
 )
 
@@ -38,14 +38,14 @@ async def test_following_the_link_confirms_the_address(ursula: Person, anyone: C
     assert "verify_email" in steps(await me(ursula))
 
 
-async def test_nobody_is_signed_in_by_it(ursula: Person, anyone: Client, office: Office) -> None:
+async def test_following_the_link_does_not_sign_in(ursula: Person, anyone: Client, office: Office) -> None:
     answer = await anyone.get(CONFIRM, params={"token": await office.token(ursula.account.email)})
 
     assert "set-cookie" not in answer.headers
     assert (await anyone.get("/v1/me")).status_code == 401
 
 
-async def test_the_gate_of_promotions_opens_at_once(ursula: Person, anyone: Client, office: Office) -> None:
+async def test_promotions_are_allowed_after_confirmation(ursula: Person, anyone: Client, office: Office) -> None:
     before = (await ursula.get("/v1/sandbox/status")).json()
     await anyone.get(CONFIRM, params={"token": await office.token(ursula.account.email)})
     after = (await ursula.get("/v1/sandbox/status")).json()
@@ -54,7 +54,7 @@ async def test_the_gate_of_promotions_opens_at_once(ursula: Person, anyone: Clie
     assert "email_unverified" not in after["reasons"]
 
 
-async def test_the_twin_is_confirmed_with_its_account(
+async def test_the_sandbox_account_is_confirmed_too(
     ursula: Person, anyone: Client, office: Office, conn: Conn
 ) -> None:
     await anyone.get(CONFIRM, params={"token": await office.token(ursula.account.email)})
@@ -65,7 +65,9 @@ async def test_the_twin_is_confirmed_with_its_account(
     assert await found.fetchone() == (2,)
 
 
-async def test_a_repeat_is_harmless_until_the_link_expires(ursula: Person, anyone: Client, office: Office) -> None:
+async def test_following_the_link_is_idempotent_until_it_expires(
+    ursula: Person, anyone: Client, office: Office
+) -> None:
     token = await office.token(ursula.account.email)
     await anyone.get(CONFIRM, params={"token": token})
     verified = await verification(ursula)
@@ -79,18 +81,18 @@ async def test_a_repeat_is_harmless_until_the_link_expires(ursula: Person, anyon
     assert (await anyone.get(CONFIRM, params={"token": token})).status_code == 400
 
 
-async def test_of_many_at_once_one_confirms(ursula: Person, anyone: Client, office: Office, conn: Conn) -> None:
+async def test_concurrent_requests_confirm_once(
+    ursula: Person, anyone: Client, office: Office, conn: Conn
+) -> None:
     token = await office.token(ursula.account.email)
     answers = await asyncio.gather(*(anyone.get(CONFIRM, params={"token": token}) for _ in range(5)))
 
     assert sorted(each.json()["status"] for each in answers) == [*["already_confirmed"] * 4, "confirmed"]
-    assert len(await told(conn, ursula, "email.verified")) == 1
+    assert len(await published(conn, ursula, "email.verified")) == 1
     assert len(await audited(ursula, "email.verified")) == 1
 
 
-async def test_what_is_no_good_token_is_refused_in_the_same_words(
-    ursula: Person, anyone: Client, office: Office
-) -> None:
+async def test_invalid_tokens_get_the_same_response(ursula: Person, anyone: Client, office: Office) -> None:
     token = await office.token(ursula.account.email)
     wrong = [f"{token[:-1]}{'A' if token[-1] != 'A' else 'B'}", token.upper(), "x" * 8, "é" * 20, "x" * 5000]
     answers = [await anyone.get(CONFIRM, params={"token": each}) for each in wrong]
@@ -103,7 +105,7 @@ async def test_what_is_no_good_token_is_refused_in_the_same_words(
     assert (await verification(ursula))["verified_at"] is None
 
 
-async def test_a_token_of_seven_characters_is_none(anyone: Client) -> None:
+async def test_a_short_token_is_422(anyone: Client) -> None:
     answer = await anyone.get(CONFIRM, params={"token": "x" * 7})
 
     assert (answer.status_code, answer.json()["detail"][0]["loc"]) == (422, ["query", "token"])
@@ -120,7 +122,7 @@ async def test_a_token_of_seven_characters_is_none(anyone: Client) -> None:
     ],
 )
 @pytest.mark.parametrize("browser", [{}, BROWSER])
-async def test_a_look_ahead_does_nothing(
+async def test_a_prefetch_does_not_confirm(
     ursula: Person, anyone: Client, office: Office, header: dict[str, str], browser: dict[str, str]
 ) -> None:
     token = await office.token(ursula.account.email)
@@ -131,14 +133,16 @@ async def test_a_look_ahead_does_nothing(
     assert (await anyone.get(CONFIRM, params={"token": token})).json()["status"] == "confirmed"
 
 
-async def test_a_question_for_the_head_does_nothing(ursula: Person, anyone: Client, office: Office) -> None:
+async def test_a_head_request_does_not_confirm(ursula: Person, anyone: Client, office: Office) -> None:
     answer = await anyone.head(CONFIRM, params={"token": await office.token(ursula.account.email)})
 
     assert answer.status_code == 405
     assert (await verification(ursula))["status"] == "sent"
 
 
-async def test_a_browser_gets_a_page_whose_button_confirms(ursula: Person, anyone: Client, office: Office) -> None:
+async def test_a_browser_gets_a_page_with_a_button_that_confirms(
+    ursula: Person, anyone: Client, office: Office
+) -> None:
     token = await office.token(ursula.account.email)
     link = {"token": token}
     opened = [await anyone.get(CONFIRM, params=link, headers=BROWSER) for _ in range(2)]
@@ -162,9 +166,7 @@ async def test_a_browser_gets_a_page_whose_button_confirms(ursula: Person, anyon
         assert (page.headers["Cache-Control"], page.headers["Referrer-Policy"]) == ("no-store", "same-origin")
 
 
-async def test_credentials_are_neither_needed_nor_looked_at(
-    ursula: Person, bob: Person, anyone: Client, office: Office
-) -> None:
+async def test_credentials_are_ignored(ursula: Person, bob: Person, anyone: Client, office: Office) -> None:
     token = await office.token(ursula.account.email)
 
     assert (await bob.get(CONFIRM, params={"token": token})).status_code == 200
@@ -173,7 +175,7 @@ async def test_credentials_are_neither_needed_nor_looked_at(
     assert (await verification(ursula))["status"] == "verified"
 
 
-async def test_the_token_is_kept_nowhere(ursula: Person, office: Office, conn: Conn) -> None:
+async def test_the_token_is_not_stored(ursula: Person, office: Office, conn: Conn) -> None:
     token = await office.token(ursula.account.email)
 
     found = await (await conn.execute(DIGEST, [ursula.account.id])).fetchone()
@@ -182,26 +184,30 @@ async def test_the_token_is_kept_nowhere(ursula: Person, office: Office, conn: C
     assert token.encode().hex() not in found[0]
 
 
-async def test_who_confirmed_by_signing_in_and_follows_the_link_later_is_told_of_once(
+async def test_signing_in_and_following_the_link_publish_one_event(
     ursula: Person, anyone: Client, office: Office, conn: Conn
 ) -> None:
     token = await office.token(ursula.account.email)
     await anyone.post("/v1/auth/login", json={"email": ursula.account.email})
-    [*_, letter] = await office.letters(ursula.account.email)
-    sign_in = SIGN_IN.search(text(letter))
+    [*_, email] = await office.list_emails(ursula.account.email)
+    sign_in = SIGN_IN.search(text(email))
     assert sign_in is not None
     assert (await anyone.post("/v1/auth/login/redeem", json={"token": sign_in[1]})).status_code == 200
 
     [entry] = await audited(ursula, "email.verified")
     assert (entry["actor"]["type"], entry["about"]) == ("user", {"email": "u***@example.net"})
     assert (await anyone.get(CONFIRM, params={"token": token})).status_code == 200
-    assert len(await told(conn, ursula, "email.verified")) == len(await audited(ursula, "email.verified")) == 1
+    assert (
+        len(await published(conn, ursula, "email.verified")) == len(await audited(ursula, "email.verified")) == 1
+    )
 
 
-async def test_it_is_told_and_written_down(ursula: Person, anyone: Client, office: Office, conn: Conn) -> None:
+async def test_a_confirmation_is_published_and_audited(
+    ursula: Person, anyone: Client, office: Office, conn: Conn
+) -> None:
     await anyone.get(CONFIRM, params={"token": await office.token(ursula.account.email)})
 
-    [event] = await told(conn, ursula, "email.verified")
+    [event] = await published(conn, ursula, "email.verified")
     [entry] = await audited(ursula, "email.verified")
     assert event["email"] == ursula.account.email
     assert (entry["actor"]["type"], entry["about"]) == ("user", {"email": "u***@example.net"})

@@ -1,4 +1,4 @@
-"""The page that a browser gets behind the link of a change: its button confirms, and opening it does not."""
+"""The page of a link in a browser: its button confirms, and opening it does not."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.profile.make import BROWSER, CONFIRM, Office, me, patch
 PAGE = f"{CONFIRM}/page"
 
 
-async def test_a_link_that_a_scanner_opens_as_a_browser_changes_nothing(
+async def test_opening_the_page_does_not_confirm(
     alice: Person, anyone: Client, office: Office, address: str
 ) -> None:
     await patch(alice, email=address)
@@ -24,9 +24,7 @@ async def test_a_link_that_a_scanner_opens_as_a_browser_changes_nothing(
     assert ((await me(alice))["email"], (await me(alice))["pending_email"]) == (alice.account.email, address)
 
 
-async def test_the_button_of_the_page_changes_the_address(
-    alice: Person, anyone: Client, office: Office, address: str
-) -> None:
+async def test_the_button_confirms_a_change(alice: Person, anyone: Client, office: Office, address: str) -> None:
     await patch(alice, email=address)
     link = {"token": await office.token(address)}
     page = await anyone.get(CONFIRM, params=link, headers=BROWSER)
@@ -42,10 +40,9 @@ async def test_the_button_of_the_page_changes_the_address(
 
 
 @pytest.mark.parametrize("origin", ["null", "http://elsewhere.example"])
-async def test_where_the_button_is_pressed_does_not_matter(
+async def test_the_form_accepts_any_origin(
     alice: Person, anyone: Client, office: Office, address: str, origin: str
 ) -> None:
-    """The token is the proof, and the browser that brings it is neither asked who it is nor signed in."""
     await patch(alice, email=address)
     answer = await anyone.post(PAGE, data={"token": await office.token(address)}, headers={"Origin": origin})
 
@@ -53,7 +50,7 @@ async def test_where_the_button_is_pressed_does_not_matter(
     assert (await me(alice))["email"] == address
 
 
-async def test_what_the_button_cannot_do_is_said_to_people_and_programs(
+async def test_errors_of_the_form_are_pages_or_problems(
     alice: Person, bob: Person, anyone: Client, office: Office
 ) -> None:
     await patch(alice, email=bob.account.email)

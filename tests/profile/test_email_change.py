@@ -20,9 +20,9 @@ from tests.profile.make import (
     audited,
     me,
     patch,
+    published,
     steps,
     text,
-    told,
     verification,
 )
 
@@ -35,7 +35,7 @@ async def follow(client: Client, token: str) -> tuple[int, Json]:
     return answer.status_code, body
 
 
-async def test_another_address_is_pending_until_it_is_confirmed(
+async def test_a_new_address_is_pending_until_confirmed(
     alice: Person, anyone: Client, office: Office, address: str
 ) -> None:
     profile = await patch(alice, email=f" {address.upper()} ")
@@ -48,7 +48,7 @@ async def test_another_address_is_pending_until_it_is_confirmed(
     assert (await verification(alice))["status"] == "verified"
 
 
-async def test_account_and_twin_change_together(
+async def test_account_and_sandbox_account_change_together(
     alice: Person, anyone: Client, office: Office, address: str, conn: Conn
 ) -> None:
     await patch(alice, email=address)
@@ -59,32 +59,32 @@ async def test_account_and_twin_change_together(
     assert (await me(alice.test))["email"] == address
 
 
-async def test_the_old_address_is_told_at_once_and_not_the_whole_of_the_new(
+async def test_the_old_address_is_notified_with_the_new_one_masked(
     alice: Person, office: Office, address: str
 ) -> None:
     await patch(alice, email=address)
 
-    [letter] = await office.letters(alice.account.email)
-    assert letter["Subject"] == "A change of your account's email address was requested"
-    assert "n***@example.net" in text(letter).replace("\u2068", "").replace("\u2069", "")
-    assert address not in text(letter)
+    [email] = await office.list_emails(alice.account.email)
+    assert email["Subject"] == "A change of your account's email address was requested"
+    assert "n***@example.net" in text(email).replace("\u2068", "").replace("\u2069", "")
+    assert address not in text(email)
     assert await office.tokens(alice.account.email) == []
 
 
 @pytest.mark.parametrize("own", [True, False])
-async def test_a_test_key_does_not_touch_the_address(
+async def test_a_test_key_cannot_change_the_address(
     alice: Person, office: Office, address: str, *, own: bool
 ) -> None:
-    """Whose the address is can sign in, and mint live keys."""
+    """The recipient of the address can sign in and create live keys."""
     body = {"company": "Engines", "email": alice.account.email if own else address}
     answer = await alice.test.patch(ME, json=body)
 
     assert (answer.status_code, answer.json()["code"]) == (403, "live_key_required")
     assert ((await me(alice))["pending_email"], (await me(alice))["company"]) == (None, None)
-    assert await office.letters(address) == await office.letters(alice.account.email) == []
+    assert await office.list_emails(address) == await office.list_emails(alice.account.email) == []
 
 
-async def test_the_old_address_is_told_again_when_it_is_done(
+async def test_the_old_address_is_notified_of_the_change(
     alice: Person, anyone: Client, office: Office, address: str
 ) -> None:
     await patch(alice, email=address)
@@ -92,28 +92,30 @@ async def test_the_old_address_is_told_again_when_it_is_done(
     for _ in range(2):
         await follow(anyone, token)
 
-    [_, letter] = await office.letters(alice.account.email)
-    assert letter["Subject"] == "The email address of your account has changed"
-    assert "n***@example.net" in text(letter)
-    assert address not in text(letter)
-    assert len(await office.letters(address)) == 1
+    [_, email] = await office.list_emails(alice.account.email)
+    assert email["Subject"] == "The email address of your account has changed"
+    assert "n***@example.net" in text(email)
+    assert address not in text(email)
+    assert len(await office.list_emails(address)) == 1
 
 
-async def test_it_is_told_and_written_down(
+async def test_a_change_is_published_and_audited(
     alice: Person, anyone: Client, office: Office, address: str, conn: Conn
 ) -> None:
     await patch(alice, email=address)
     await follow(anyone, await office.token(address))
 
-    assert await told(conn, alice, "email.changed") == [{"email": address, "previous_email": alice.account.email}]
-    assert [each["email"] for each in await told(conn, alice, "email.verified")] == [address]
+    assert await published(conn, alice, "email.changed") == [
+        {"email": address, "previous_email": alice.account.email}
+    ]
+    assert [each["email"] for each in await published(conn, alice, "email.verified")] == [address]
     [asked], [changed] = await audited(alice, "email.change_requested"), await audited(alice, "email.changed")
     assert asked["actor"]["type"] == "key"
     assert changed["actor"]["type"] == "user"
     assert asked["about"] == changed["about"] == {"from": "a***@example.net", "to": "n***@example.net"}
 
 
-async def test_the_present_address_ends_a_change(
+async def test_the_present_address_cancels_a_change(
     alice: Person, anyone: Client, office: Office, address: str
 ) -> None:
     await patch(alice, email=address)
@@ -129,17 +131,17 @@ async def test_the_present_address_ends_a_change(
 
 async def test_the_present_address_with_no_change_pending_does_nothing(alice: Person, office: Office) -> None:
     assert (await patch(alice, email=alice.account.email))["version"] == 1
-    assert await office.letters(alice.account.email) == []
+    assert await office.list_emails(alice.account.email) == []
 
 
-async def test_the_same_request_again_sends_nothing_more(alice: Person, office: Office, address: str) -> None:
+async def test_a_repeated_request_sends_no_message(alice: Person, office: Office, address: str) -> None:
     first, second = [await patch(alice, email=address) for _ in range(2)]
 
     assert first["version"] == second["version"]
-    assert len(await office.letters(address)) == len(await office.letters(alice.account.email)) == 1
+    assert len(await office.list_emails(address)) == len(await office.list_emails(alice.account.email)) == 1
 
 
-async def test_a_third_address_takes_the_place_of_the_second(
+async def test_a_third_address_replaces_the_second(
     alice: Person, anyone: Client, office: Office, address: str
 ) -> None:
     await patch(alice, email=f"typo-{address}")
@@ -151,33 +153,33 @@ async def test_a_third_address_takes_the_place_of_the_second(
     assert (await me(alice))["email"] == address
 
 
-async def test_asked_for_again_a_moment_after_it_was_ended_it_is_too_soon(alice: Person, address: str) -> None:
+async def test_a_request_right_after_the_cancellation_is_too_soon(alice: Person, address: str) -> None:
     await patch(alice, email=address, company="One")
     await patch(alice, email=alice.account.email)
     answer = await alice.patch(ME, json={"email": address, "company": "Two"})
 
     assert (answer.status_code, answer.json()["code"]) == (429, "resend_too_soon")
     assert int(answer.headers["Retry-After"]) <= 60
-    assert (await me(alice))["company"] == "One"  # all of it was refused
+    assert (await me(alice))["company"] == "One"  # the whole patch was refused
     clock.move(MOMENT)
     assert (await patch(alice, email=address))["pending_email"] == address
 
 
-async def test_an_account_asks_ten_addresses_a_day(alice: Person, office: Office, address: str) -> None:
+async def test_an_account_sends_ten_messages_a_day(alice: Person, office: Office, address: str) -> None:
     for each in range(10):
         await patch(alice, email=f"{each}-{address}")
     answer = await alice.patch(ME, json={"email": address})
 
     assert (answer.status_code, answer.json()["code"]) == (429, "resend_too_soon")
-    assert await office.letters(address) == []
+    assert await office.list_emails(address) == []
     clock.move(timedelta(seconds=answer.json()["retry_after"]))
     assert (await patch(alice, email=address))["pending_email"] == address
 
 
-async def test_an_address_of_somebody_else_looks_like_any_other(
+async def test_the_response_does_not_reveal_an_address_of_another_account(
     alice: Person, bob: Person, office: Office, address: str, people: MakePerson
 ) -> None:
-    """Who asks sees the same answers, and the same mail leaves; only whose mailbox it is learns of it."""
+    """The responses and the messages are the same; only the recipient gets the error."""
     carol = await people("alice")
     seen: list[Json] = []
     for asking, wanted in ((alice, address), (carol, bob.account.email)):
@@ -187,20 +189,20 @@ async def test_an_address_of_somebody_else_looks_like_any_other(
         found = await verification(asking)
         seen.append({"profile": sorted(profile), "status": found["status"], "delivery": found["delivery"]})
         assert len(await office.tokens(wanted)) == 1
-        assert len(await office.letters(asking.account.email)) == 1
+        assert len(await office.list_emails(asking.account.email)) == 1
         clock.move(MOMENT)
         assert (await asking.post("/v1/account/email-verification/resend")).status_code == 200
 
     assert seen[0] == seen[1]
 
 
-async def test_an_address_of_somebody_else_is_never_taken(
+async def test_an_address_of_another_account_is_refused(
     alice: Person, bob: Person, anyone: Client, office: Office
 ) -> None:
     await patch(alice, email=bob.account.email)
     token = await office.token(bob.account.email)
 
-    for _ in range(2):  # it is refused, and stays unused
+    for _ in range(2):  # the token stays unused
         status, body = await follow(anyone, token)
         assert (status, body["code"]) == (409, "email_taken")
     assert ((await me(alice))["email"], (await me(bob))["email"]) == (alice.account.email, bob.account.email)
@@ -208,7 +210,7 @@ async def test_an_address_of_somebody_else_is_never_taken(
     assert (await me(bob))["version"] == 1 + len(steps(await me(bob)))
 
 
-async def test_of_two_that_confirm_the_same_address_at_once_one_has_it(
+async def test_concurrent_confirmations_of_one_address_by_two_accounts(
     alice: Person, bob: Person, anyone: Client, office: Office, address: str
 ) -> None:
     await asyncio.gather(patch(alice, email=address), patch(bob, email=address))
@@ -220,7 +222,7 @@ async def test_of_two_that_confirm_the_same_address_at_once_one_has_it(
     assert emails.count(address) == 1
 
 
-async def test_two_confirms_and_a_new_request_at_once_leave_one_truth(
+async def test_concurrent_confirmations_and_a_new_request(
     alice: Person, anyone: Client, office: Office, address: str
 ) -> None:
     await patch(alice, email=address)
@@ -236,19 +238,19 @@ async def test_two_confirms_and_a_new_request_at_once_leave_one_truth(
     assert profile["pending_email"] == f"other-{address}"
 
 
-async def test_an_unverified_account_that_changes_its_address_is_verified_by_the_new_one(
+async def test_the_new_address_verifies_an_unverified_account(
     ursula: Person, anyone: Client, office: Office, address: str
 ) -> None:
     first = await office.token(ursula.account.email)
     await patch(ursula, email=address)
 
-    assert (await follow(anyone, first))[0] == 400  # the newest link alone is good
+    assert (await follow(anyone, first))[0] == 400  # only the newest link is valid
     assert (await follow(anyone, await office.token(address)))[0] == 200
     assert "verify_email" in steps(await me(ursula))
     assert (await me(ursula))["email_verified"] is True
 
 
-async def test_an_unverified_account_that_ends_a_change_asks_for_its_link_again(
+async def test_an_unverified_account_can_resend_after_a_cancelled_change(
     ursula: Person, office: Office, address: str
 ) -> None:
     await office.work()
@@ -260,7 +262,7 @@ async def test_an_unverified_account_that_ends_a_change_asks_for_its_link_again(
     assert (await ursula.post("/v1/account/email-verification/resend")).json()["sent"] is True
 
 
-async def test_a_link_outlives_new_secret_keys(
+async def test_a_link_is_valid_after_a_rotation_of_secret_keys(
     alice: Person, office: Office, address: str, settings: Settings, database: Database
 ) -> None:
     await patch(alice, email=address)
@@ -273,7 +275,7 @@ async def test_a_link_outlives_new_secret_keys(
         assert not (await profiles.confirm(conn, keyring=ring, token=token)).repeated
 
 
-async def test_domains_of_other_letters_are_kept_as_they_are_sent(alice: Person) -> None:
+async def test_an_internationalized_domain_is_stored_in_its_canonical_form(alice: Person) -> None:
     profile = await patch(alice, email="ada@bücher.example")
 
     assert profile["pending_email"] == "ada@xn--bcher-kva.example"

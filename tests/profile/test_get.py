@@ -2,7 +2,7 @@ from tests.cast import Client, Person
 from tests.profile.make import ME, Office, me, patch, tag
 
 
-async def test_a_fresh_account_has_a_profile(alice: Person) -> None:
+async def test_a_new_account_has_a_profile(alice: Person) -> None:
     profile = await me(alice)
 
     assert profile | {"onboarding": None} == {
@@ -27,29 +27,29 @@ async def test_a_fresh_account_has_a_profile(alice: Person) -> None:
     assert {each["status"] for each in profile["onboarding"]["steps"]} == {"todo"}
 
 
-async def test_a_test_key_shows_the_real_account(alice: Person) -> None:
+async def test_a_test_key_reads_the_real_account(alice: Person) -> None:
     await patch(alice, company="Engines")
 
     assert await me(alice.test) == await me(alice)
     assert (await me(alice.test))["id"] == str(alice.account.id)
 
 
-async def test_bob_sees_his_own(alice: Person, bob: Person) -> None:
+async def test_bob_reads_his_own_profile(alice: Person, bob: Person) -> None:
     await patch(alice, company="Engines")
 
     assert (await me(bob))["company"] is None
     assert (await me(bob))["email"] == bob.account.email
 
 
-async def test_dana_has_a_profile_too(dana: Person) -> None:
+async def test_dana_reads_her_profile(dana: Person) -> None:
     assert (await me(dana))["email"] == dana.account.email
 
 
-async def test_nobody_has_none(anyone: Client) -> None:
+async def test_without_credentials_the_response_is_401(anyone: Client) -> None:
     assert (await anyone.get(ME)).status_code == 401
 
 
-async def test_who_has_the_version_gets_it_not_again(alice: Person) -> None:
+async def test_a_current_etag_gets_304(alice: Person) -> None:
     first = await alice.get(ME)
     assert first.headers["ETag"] == tag(alice, 1)
 
@@ -61,8 +61,8 @@ async def test_who_has_the_version_gets_it_not_again(alice: Person) -> None:
     assert (newer.status_code, newer.headers["ETag"], newer.json()["version"]) == (200, tag(alice, 2), 2)
 
 
-async def test_who_has_anothers_of_the_same_version_gets_their_own(alice: Person, bob: Person) -> None:
-    """A browser that two people share keeps what the first one got, and asks with its tag."""
+async def test_the_etag_of_another_account_gets_200(alice: Person, bob: Person) -> None:
+    """A shared browser sends the ETag of the previous account."""
     first = await alice.get(ME)
     answer = await bob.get(ME, headers={"If-None-Match": first.headers["ETag"]})
 
@@ -70,13 +70,13 @@ async def test_who_has_anothers_of_the_same_version_gets_their_own(alice: Person
     assert answer.headers["ETag"] != first.headers["ETag"]
 
 
-async def test_both_keys_of_an_account_have_one_tag(alice: Person) -> None:
+async def test_live_and_test_keys_get_the_same_etag(alice: Person) -> None:
     assert (await alice.test.get(ME)).headers["ETag"] == (await alice.get(ME)).headers["ETag"]
 
 
-async def test_whatever_the_profile_shows_anew_is_a_new_version(alice: Person, office: Office) -> None:
+async def test_each_change_of_the_response_is_a_new_version(alice: Person, office: Office) -> None:
     first = await alice.get(ME)
-    await office.work()  # tells of the account and its keys
+    await office.work()  # dispatch the events about the account and its keys
 
     second = await alice.get(ME, headers={"If-None-Match": first.headers["ETag"]})
 
@@ -86,7 +86,7 @@ async def test_whatever_the_profile_shows_anew_is_a_new_version(alice: Person, o
     assert (await alice.get(ME, headers={"If-None-Match": second.headers["ETag"]})).status_code == 304
 
 
-async def test_a_role_comes_of_what_an_account_has_keys_for(dana: Person, office: Office) -> None:
+async def test_the_presets_of_keys_add_roles(dana: Person, office: Office) -> None:
     await office.work()
     assert (await me(dana))["roles"] == ["domainer"]
 

@@ -25,27 +25,25 @@ async def begin(database: Database, person: Person) -> None:
         await queue.defer(conn, profile_jobs.begin_verification, account_id=str(person.account.id))
 
 
-async def test_the_first_link_is_mailed_once_whatever_runs_twice(
-    ursula: Person, database: Database, office: Office
-) -> None:
+async def test_repeated_jobs_send_one_link(ursula: Person, database: Database, office: Office) -> None:
     for _ in range(3):
         await begin(database, ursula)
     await office.work()
     clock.move(timedelta(days=2))
     await begin(database, ursula)
 
-    assert len(await office.letters(ursula.account.email)) == 1
+    assert len(await office.list_emails(ursula.account.email)) == 1
 
 
-async def test_an_account_that_was_verified_meanwhile_is_mailed_nothing(
+async def test_an_account_verified_in_the_meantime_gets_no_message(
     alice: Person, database: Database, office: Office
 ) -> None:
     await begin(database, alice)
 
-    assert await office.letters(alice.account.email) == []
+    assert await office.list_emails(alice.account.email) == []
 
 
-async def test_where_messages_went_is_forgotten_after_a_month(
+async def test_sends_are_deleted_after_a_month(
     alice: Person, database: Database, office: Office, conn: Conn, address: str
 ) -> None:
     await patch(alice, email=f"typo-{address}")
@@ -60,7 +58,7 @@ async def test_where_messages_went_is_forgotten_after_a_month(
     assert (await verification(alice))["pending_email"] == address
 
 
-async def test_more_than_a_batch_is_forgotten(
+async def test_several_batches_are_deleted(
     alice: Person, database: Database, office: Office, conn: Conn, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(profiles, "PRUNED_AT_ONCE", 2)
@@ -73,7 +71,7 @@ async def test_more_than_a_batch_is_forgotten(
 
 
 @pytest.mark.parametrize("statement", [store.PRUNE_SENT, store.PRUNE_LINKS])
-async def test_what_is_forgotten_is_found_by_an_index(conn: Conn, statement: str) -> None:
+async def test_pruning_uses_an_index(conn: Conn, statement: str) -> None:
     async with conn.transaction():
         await conn.execute("SET LOCAL enable_seqscan = off")
         rows = await conn.execute(f"EXPLAIN {statement}", {"before": clock.now(), "batch": 10})
@@ -82,8 +80,8 @@ async def test_what_is_forgotten_is_found_by_an_index(conn: Conn, statement: str
     assert "_by_age" in plan
 
 
-async def lose_news(database: Database, *people: Person) -> None:
-    """As a worker of before the profile does: it tells all, nobody of here listens. Others' news is forgotten."""
+async def lose_events(database: Database, *people: Person) -> None:
+    """Dispatch like an older worker without these subscribers: delete all pending events and jobs."""
     ours = [each for person in people for each in (person.account.id, person.account.sandbox_id)]
     async with database.transaction() as conn:
         await conn.execute("DELETE FROM kit_outbox_pending")
@@ -96,10 +94,10 @@ async def catch_up(database: Database, office: Office) -> None:
     await office.work()
 
 
-async def test_steps_whose_news_an_older_worker_told_are_noted(
+async def test_steps_from_events_that_an_older_worker_dispatched_are_recorded(
     alice: Person, dana: Person, database: Database, office: Office
 ) -> None:
-    await lose_news(database, alice, dana)
+    await lose_events(database, alice, dana)
     await office.work()
     assert steps(await me(alice)) == set()
     await catch_up(database, office)
@@ -111,17 +109,17 @@ async def test_steps_whose_news_an_older_worker_told_are_noted(
     assert await me(alice) == profile
 
 
-async def test_who_was_not_asked_for_a_confirmation_meanwhile_is_asked_once(
+async def test_accounts_from_an_older_worker_get_one_link(
     ursula: Person, database: Database, office: Office
 ) -> None:
-    await lose_news(database, ursula)
+    await lose_events(database, ursula)
     for _ in range(2):
         await catch_up(database, office)
 
-    assert len(await office.letters(ursula.account.email)) == 1
+    assert len(await office.list_emails(ursula.account.email)) == 1
 
 
-async def test_catching_up_tells_nothing_that_is_known(alice: Person, database: Database, office: Office) -> None:
+async def test_recorded_steps_are_not_enqueued_again(alice: Person, database: Database, office: Office) -> None:
     await office.work()
     async with database.transaction() as conn:
         known = [
@@ -132,10 +130,10 @@ async def test_catching_up_tells_nothing_that_is_known(alice: Person, database: 
             (alice.account.id, Proof(StepKey.ADD_DOMAIN)),
             (alice.account.id, Proof(StepKey.VERIFY_EMAIL, Role.DOMAINER)),
         ]
-        assert await profiles.lacks(conn, claims=[*known, *new]) == [False, False, True, True]
+        assert await profiles.list_missing(conn, claims=[*known, *new]) == [False, False, True, True]
 
 
-async def test_a_change_can_be_confirmed_after_all_was_forgotten(
+async def test_a_change_can_be_confirmed_after_pruning(
     alice: Person, database: Database, office: Office, address: str
 ) -> None:
     await patch(alice, email=address)

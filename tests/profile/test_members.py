@@ -1,4 +1,4 @@
-"""What a member may hold, and the one form it is brought into."""
+"""Validation and normalization of the members of a profile."""
 
 import unicodedata
 import zoneinfo
@@ -7,34 +7,35 @@ from importlib import resources
 import pytest
 from hypothesis import given, strategies as st
 
-from builders.profile import members
+from builders.kit.values import texts
+from builders.profile import schemas
 
 ISO_3166 = resources.files("tzdata").joinpath("zoneinfo", "iso3166.tab").read_text(encoding="utf-8")
 
 
-def test_countries_are_those_of_iso_3166() -> None:
+def test_countries_equal_iso_3166() -> None:
     listed = {line.split("\t")[0] for line in ISO_3166.splitlines() if not line.startswith("#")}
 
-    assert listed == members.COUNTRIES
+    assert listed == schemas.COUNTRIES
     assert len(listed) == 249
 
 
 @pytest.mark.parametrize(("sent", "kept"), [("de", "DE"), ("GB", "GB"), ("xK", None), ("D", None), ("DEU", None)])
-def test_a_country_is_two_letters(sent: str, kept: str | None) -> None:
-    check(members.country, sent, kept)
+def test_country(sent: str, kept: str | None) -> None:
+    check(schemas.country, sent, kept)
 
 
 @pytest.mark.parametrize("sent", ["UK", "ß", "\ufb01", "\uff24\uff25", "D1", ""])
-def test_what_only_looks_like_a_country_is_none(sent: str) -> None:
-    check(members.country, sent, None)
+def test_other_characters_are_not_a_country(sent: str) -> None:
+    check(schemas.country, sent, None)
 
 
-def test_time_zones_are_the_same_on_every_machine_and_all_are_known() -> None:
-    names = set(members.timezones().values())
+def test_time_zones_do_not_depend_on_the_machine() -> None:
+    names = set(texts.timezones().values())
 
     assert names >= {"UTC", "Europe/Berlin", "America/Argentina/Ushuaia", "Asia/Kolkata"}
     assert names <= zoneinfo.available_timezones()
-    assert len(names) == len(members.timezones())
+    assert len(names) == len(texts.timezones())
 
 
 @pytest.mark.parametrize(
@@ -48,11 +49,11 @@ def test_time_zones_are_the_same_on_every_machine_and_all_are_known() -> None:
         ("Europe/Atlantis", None),
         ("../zoneinfo/UTC", None),
         ("+01:00", None),
-        ("Asia/\u212aolkata", None),  # the sign of the kelvin, whose lower case is a k
+        ("Asia/\u212aolkata", None),  # KELVIN SIGN, whose lower case is k
     ],
 )
-def test_a_time_zone_has_a_name(sent: str, kept: str | None) -> None:
-    check(members.timezone, sent, kept)
+def test_time_zone(sent: str, kept: str | None) -> None:
+    check(texts.timezone, sent, kept)
 
 
 @pytest.mark.parametrize(
@@ -81,8 +82,8 @@ def test_a_time_zone_has_a_name(sent: str, kept: str | None) -> None:
         ("sl\u212a", None),
     ],
 )
-def test_a_locale_is_a_language_tag(sent: str, kept: str | None) -> None:
-    check(members.locale, sent, kept)
+def test_locale(sent: str, kept: str | None) -> None:
+    check(texts.locale, sent, kept)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,7 @@ def test_a_locale_is_a_language_tag(sent: str, kept: str | None) -> None:
         ("https://engines.example", "https://engines.example"),
         ("HTTP://Engines.EXAMPLE/Ada?q=1#top", "http://engines.example/Ada?q=1#top"),
         ("https://bücher.example/", "https://xn--bcher-kva.example/"),
-        ("http://127.0.0.1:8000/", "http://127.0.0.1:8000/"),  # shown, never fetched
+        ("http://127.0.0.1:8000/", "http://127.0.0.1:8000/"),  # shown, not fetched
         ("engines.example", None),
         ("//engines.example", None),
         ("javascript:alert(1)", None),
@@ -102,11 +103,11 @@ def test_a_locale_is_a_language_tag(sent: str, kept: str | None) -> None:
         ("https://ada@engines.example", None),
         ("https://a b.example", None),
         ("https://engines.example/" + "a" * 2048, None),
-        ("https://engines.example/" + "ü" * 500, None),  # longer once it is written as ASCII
+        ("https://engines.example/" + "ü" * 500, None),  # too long after percent-encoding
     ],
 )
-def test_a_website_is_an_address_of_the_web(sent: str, kept: str | None) -> None:
-    check(members.web_address, sent, kept)
+def test_website(sent: str, kept: str | None) -> None:
+    check(texts.web_address, sent, kept)
 
 
 @pytest.mark.parametrize(
@@ -130,30 +131,30 @@ def test_a_website_is_an_address_of_the_web(sent: str, kept: str | None) -> None
         ("a\u0085", None),
     ],
 )
-def test_text_is_one_line_without_what_steers(sent: str, kept: str | None) -> None:
-    check(members.plain, sent, kept)
+def test_text_is_one_line_without_control_characters(sent: str, kept: str | None) -> None:
+    check(texts.plain, sent, kept)
 
 
 @given(st.text(max_size=20))
-def test_any_text_is_kept_as_one_line_or_refused(sent: str) -> None:
+def test_any_text_becomes_one_line_or_is_refused(sent: str) -> None:
     try:
-        kept = members.plain(sent)
+        kept = texts.plain(sent)
     except ValueError:
         return
     assert kept == unicodedata.normalize("NFC", sent)
-    assert members.plain(kept) == kept
+    assert texts.plain(kept) == kept
     assert len(kept.splitlines()) == 1
     assert not {unicodedata.category(each) for each in kept} & {"Cc", "Cs"}
 
 
 @given(st.text(st.sampled_from("aZ0-x1"), max_size=14))
-def test_a_kept_form_is_kept_as_it_is(sent: str) -> None:
+def test_normalization_is_idempotent(sent: str) -> None:
     try:
-        kept = members.locale(sent)
+        kept = texts.locale(sent)
     except ValueError:
         return
     assert kept.lower() == sent.lower()
-    assert members.locale(kept) == kept
+    assert texts.locale(kept) == kept
 
 
 def check(rule: object, sent: str, kept: str | None) -> None:

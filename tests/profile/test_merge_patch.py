@@ -1,4 +1,4 @@
-"""Any sequence of patches leaves what folding the same patches over a dict leaves (RFC 7396)."""
+"""A sequence of patches has the same result as the same patches of a dict (RFC 7396)."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ patches = st.lists(
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sequence=patches)
-async def test_patches_fold(people: MakePerson, sequence: list[dict[str, Any]]) -> None:
+async def test_patches_equal_a_fold_over_a_dict(people: MakePerson, sequence: list[dict[str, Any]]) -> None:
     patty: Person = await people("patty")
     expected: dict[str, Any] = dict(CLEARED)
     stored: dict[str, Any] = dict.fromkeys(VALUES) | {"marketing_opt_in": False}

@@ -1,4 +1,4 @@
-"""Accounts of before the profile: what they have done already is counted, since no news of it comes any more."""
+"""The migration records the steps of existing accounts, whose events were dispatched before."""
 
 import uuid
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ PLAN = "INSERT INTO sandbox_plans VALUES (%s, %s, 'm', '{}', %s, 'd', '[]', '[]'
 
 
 def migrate_to(name: str, conninfo: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Applies the migrations before this one."""
+    """Apply the migrations before this one."""
     earlier = [each for each in migrations.list_migrations() if each.name < name]
     with monkeypatch.context() as patched:
         patched.setattr(migrations, "list_migrations", lambda: earlier)
@@ -32,7 +32,7 @@ def migrate_to(name: str, conninfo: str, monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.fixture
 def before(server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A database as it was before the profile's migrations."""
+    """Create a database without the migrations of the profile."""
     name = f"own_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(server, autocommit=True) as conn:
         conn.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
@@ -43,11 +43,11 @@ def before(server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
-def test_what_was_done_before_counts(before: str) -> None:
-    ada, grace, twin = ids.new(), ids.new(), ids.new()
+def test_steps_before_the_migration_are_recorded(before: str) -> None:
+    ada, grace, sandbox = ids.new(), ids.new(), ids.new()
     with psycopg.connect(before, autocommit=True) as conn:
         conn.execute(ACCOUNT, [ada, None, "ada@example.net", EARLIER, EARLIER])
-        conn.execute(ACCOUNT, [twin, ada, "ada@example.net", EARLIER, EARLIER])
+        conn.execute(ACCOUNT, [sandbox, ada, "ada@example.net", EARLIER, EARLIER])
         conn.execute(ACCOUNT, [grace, None, "grace@example.net", None, EARLIER])
         for preset, at in (("developer_full", LATER), ("domainer_full", EARLIER)):
             conn.execute(KEY, [ada, ids.new(), preset, at])
@@ -68,7 +68,7 @@ def test_what_was_done_before_counts(before: str) -> None:
     }
 
 
-def test_what_a_newer_process_has_noted_already_stays(before: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_existing_steps_are_not_overwritten(before: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ada = ids.new()
     migrate_to("0014", before, monkeypatch)
     with psycopg.connect(before, autocommit=True) as conn:

@@ -10,16 +10,16 @@ from builders.kit.events import outbox
 from builders.kit.events.outbox import Event
 from builders.kit.values import clock
 from builders.profile import jobs as profile_jobs, onboarding, service as profiles
-from builders.profile.records import StepKey, Stored, Track
+from builders.profile.records import StepKey, StoredProfile, Track
 from tests.cast import Person
-from tests.profile.make import COMPLETE, CONFIRM, Json, Office, me, patch, steps, told
+from tests.profile.make import COMPLETE, CONFIRM, Json, Office, me, patch, published, steps
 from tests.sandbox.make import Domains, alias, plan, promote
 
 COMMON = {"verify_email", "complete_profile", "create_api_key"}
 
 
 class Nothing(BaseModel):
-    """An event that says no more than its name."""
+    """An event without data."""
 
 
 def of(name: str) -> Event:
@@ -28,19 +28,19 @@ def of(name: str) -> Event:
 
 @pytest.fixture
 async def domain(database: Database, tmp_path: Path, assets: Path) -> str:
-    """A live domain of the catalog."""
+    """Return a live domain of the catalog."""
     return await Domains(database, folder=tmp_path, assets=assets)()
 
 
-async def tell(database: Database, person: Person, *names: str, twin: bool = False) -> None:
-    """Publishes events as the rooms to come will."""
+async def publish_events(database: Database, person: Person, *names: str, sandbox: bool = False) -> None:
+    """Publish events without data."""
     async with database.transaction() as conn:
         for name in names:
-            account_id = person.account.sandbox_id if twin else person.account.id
+            account_id = person.account.sandbox_id if sandbox else person.account.id
             await outbox.publish(conn, of(name), account_id=account_id, data=Nothing())
 
 
-async def test_the_steps_are_shown_in_order_with_their_tracks(alice: Person) -> None:
+async def test_steps_have_an_order_and_a_track(alice: Person) -> None:
     shown = (await me(alice))["onboarding"]["steps"]
 
     assert [(each["track"], each["key"]) for each in shown] == [
@@ -55,7 +55,7 @@ async def test_the_steps_are_shown_in_order_with_their_tracks(alice: Person) -> 
     ]
 
 
-async def test_a_verified_account_with_a_key_has_two_steps_done(alice: Person, office: Office) -> None:
+async def test_a_verified_account_with_a_key_has_done_two_steps(alice: Person, office: Office) -> None:
     await office.work()
 
     profile = await me(alice)
@@ -66,7 +66,7 @@ async def test_a_verified_account_with_a_key_has_two_steps_done(alice: Person, o
     )
 
 
-async def test_an_unverified_account_has_its_address_to_confirm(ursula: Person, office: Office) -> None:
+async def test_an_unverified_account_has_to_confirm_its_address(ursula: Person, office: Office) -> None:
     await office.work()
     profile = await me(ursula)
     assert steps(profile) == {"create_api_key"}
@@ -76,15 +76,15 @@ async def test_an_unverified_account_has_its_address_to_confirm(ursula: Person, 
     assert steps(await me(ursula)) == {"create_api_key", "verify_email"}
 
 
-async def test_a_profile_is_complete_with_the_change_that_completes_it(alice: Person) -> None:
+async def test_the_last_required_member_completes_the_profile(alice: Person) -> None:
     assert steps(await patch(alice, display_name="Ada", country="GB")) == set()
     profile = await patch(alice, timezone="Europe/London")
 
     assert (steps(profile), profile["version"]) == ({"complete_profile"}, 3)
-    assert steps(await patch(alice, timezone=None)) == {"complete_profile"}  # done is done
+    assert steps(await patch(alice, timezone=None)) == {"complete_profile"}  # a completed step stays completed
 
 
-async def test_a_step_is_done_when_it_happened(alice: Person, office: Office) -> None:
+async def test_a_step_has_the_time_of_its_event(alice: Person, office: Office) -> None:
     await office.work()
 
     shown = {each["key"]: each["done_at"] for each in (await me(alice))["onboarding"]["steps"]}
@@ -94,8 +94,10 @@ async def test_a_step_is_done_when_it_happened(alice: Person, office: Office) ->
     assert 0 <= gap.total_seconds() < 1
 
 
-async def test_plan_and_promotion_are_steps_of_builders(alice: Person, office: Office, domain: str) -> None:
-    planned = await plan(alice.test, alias(f"ada@{domain}"))  # preferably with a test key
+async def test_plan_and_promotion_are_steps_of_the_builder_track(
+    alice: Person, office: Office, domain: str
+) -> None:
+    planned = await plan(alice.test, alias(f"ada@{domain}"))  # a plan with a test key counts too
     await office.work()
     assert "first_plan" in steps(await me(alice))
 
@@ -104,7 +106,7 @@ async def test_plan_and_promotion_are_steps_of_builders(alice: Person, office: O
     assert steps(await me(alice)) >= {"first_plan", "first_promote"}
 
 
-async def test_a_plan_with_errors_is_no_step(alice: Person, office: Office) -> None:
+async def test_a_plan_with_errors_does_not_count(alice: Person, office: Office) -> None:
     planned = await plan(alice, alias("ada@nowhere.example"))
     assert planned["status"] == "blocked"
     await office.work()
@@ -112,15 +114,15 @@ async def test_a_plan_with_errors_is_no_step(alice: Person, office: Office) -> N
     assert "first_plan" not in steps(await me(alice))
 
 
-async def test_what_happens_in_a_sandbox_proves_nothing(alice: Person, office: Office) -> None:
-    await tell(office.database, alice, "project.created", "promotion.completed", twin=True)
+async def test_events_of_a_sandbox_account_do_not_count(alice: Person, office: Office) -> None:
+    await publish_events(office.database, alice, "project.created", "promotion.completed", sandbox=True)
     await office.work()
 
     assert steps(await me(alice)) == {"verify_email", "create_api_key"}
 
 
-async def test_bobs_steps_are_his_own(alice: Person, bob: Person, office: Office) -> None:
-    await tell(office.database, alice, "project.created")
+async def test_bob_has_his_own_steps(alice: Person, bob: Person, office: Office) -> None:
+    await publish_events(office.database, alice, "project.created")
     await office.work()
 
     assert "create_project" in steps(await me(alice))
@@ -134,20 +136,20 @@ async def test_bobs_steps_are_his_own(alice: Person, bob: Person, office: Office
         (("portfolio.domain.added", "portfolio.registrar.connected"), "domainer", "domainer_full"),
     ],
 )
-async def test_the_common_steps_and_one_track_complete_it_once(
+async def test_the_common_steps_and_one_track_complete_onboarding_once(
     alice: Person, office: Office, conn: Conn, domain: str, names: tuple[str, ...], track: str, preset: str
 ) -> None:
     await patch(alice, **COMPLETE)
-    await tell(office.database, alice, *names)
+    await publish_events(office.database, alice, *names)
     if track == "builder":
         await office.work()
-        assert await told(conn, alice, "onboarding.completed") == []
+        assert await published(conn, alice, "onboarding.completed") == []
         assert (await me(alice))["onboarding"]["next_action"].startswith("Plan a manifest")
         await plan(alice, alias(f"ada@{domain}"))
     await office.work()
 
     profile = await me(alice)
-    [event] = await told(conn, alice, "onboarding.completed")
+    [event] = await published(conn, alice, "onboarding.completed")
     assert (profile["onboarding"]["status"], profile["onboarding"]["next_action"]) == ("completed", None)
     assert event | {"steps": None, "duration_s": None} == {
         "account_id": str(alice.account.id),
@@ -158,9 +160,9 @@ async def test_the_common_steps_and_one_track_complete_it_once(
         "duration_s": None,
     }
     assert {each["key"] for each in event["steps"]} >= COMMON
-    await tell(office.database, alice, "portfolio.registrar.connected", "promotion.completed")
+    await publish_events(office.database, alice, "portfolio.registrar.connected", "promotion.completed")
     await office.work()
-    assert len(await told(conn, alice, "onboarding.completed")) == 1
+    assert len(await published(conn, alice, "onboarding.completed")) == 1
 
 
 async def test_a_domain_added_to_the_portfolio_is_a_step(dana: Person, office: Office) -> None:
@@ -170,7 +172,7 @@ async def test_a_domain_added_to_the_portfolio_is_a_step(dana: Person, office: O
     assert "add_domain" in steps(await me(dana))
 
 
-async def test_a_domainer_who_imports_and_connects_a_registrar_is_done(
+async def test_an_import_and_a_registrar_complete_the_domainer_track(
     dana: Person, office: Office, conn: Conn
 ) -> None:
     await patch(dana, **COMPLETE)
@@ -184,33 +186,33 @@ async def test_a_domainer_who_imports_and_connects_a_registrar_is_done(
     assert (await dana.put("/v1/portfolio/registrars/porkbun", json=body)).status_code == 200
     await office.work()
 
-    [event] = await told(conn, dana, "onboarding.completed")
+    [event] = await published(conn, dana, "onboarding.completed")
     assert (event["track"], event["preset"]) == ("domainer", "domainer_full")
 
 
-async def test_the_last_two_steps_at_once_complete_it_once(
+async def test_concurrent_last_steps_complete_onboarding_once(
     alice: Person, office: Office, conn: Conn, database: Database
 ) -> None:
-    """Each subscriber has a transaction of its own, and must see what the other has done."""
+    """Each subscriber has its own transaction, and must see the step of the other one."""
     await patch(alice, **COMPLETE)
     await office.work()
 
     async def note(step: StepKey) -> None:
         async with database.transaction() as own:
-            await profiles.note_step(own, account_id=alice.account.id, step=step, at=clock.now())
+            await profiles.record_step(own, account_id=alice.account.id, step=step, at=clock.now())
 
     for _ in range(3):
         await asyncio.gather(*(note(step) for step in onboarding.TRACKS[Track.BUILDER]))
 
     assert (await me(alice))["onboarding"]["status"] == "completed"
-    assert len(await told(conn, alice, "onboarding.completed")) == 1
+    assert len(await published(conn, alice, "onboarding.completed")) == 1
 
 
-async def test_a_step_that_is_told_twice_is_no_new_version(alice: Person, office: Office) -> None:
-    await tell(office.database, alice, "project.created")
+async def test_a_repeated_event_is_no_new_version(alice: Person, office: Office) -> None:
+    await publish_events(office.database, alice, "project.created")
     await office.work()
     before: Json = await me(alice)
-    await tell(office.database, alice, "project.created")
+    await publish_events(office.database, alice, "project.created")
     await office.work()
 
     assert await me(alice) == before
@@ -223,7 +225,7 @@ def test_every_proof_is_a_declared_event() -> None:
     assert {"api_key.created", "account.created"} <= declared
 
 
-def test_every_step_is_proved_by_something() -> None:
+def test_every_step_has_a_proof() -> None:
     proved = {proof.step for proof in profile_jobs.PROOFS.values()}
 
     assert {step for keys in onboarding.TRACKS.values() for step in keys} == set(StepKey)
@@ -231,11 +233,11 @@ def test_every_step_is_proved_by_something() -> None:
 
 
 @pytest.mark.parametrize("done", [(), (StepKey.ADD_DOMAIN,)])
-def test_what_is_next_is_of_the_track_that_has_come_furthest(done: tuple[StepKey, ...]) -> None:
+def test_the_next_action_is_of_the_track_with_the_most_steps_done(done: tuple[StepKey, ...]) -> None:
     common = {step.value: clock.now() for step in onboarding.TRACKS[Track.COMMON]}
-    stored = Stored(steps={**common, **{step.value: clock.now() for step in done}})
+    stored = StoredProfile(steps={**common, **{step.value: clock.now() for step in done}})
 
-    said = onboarding.show(stored).next_action
-    assert said == onboarding.NEXT[StepKey.CONNECT_REGISTRAR if done else StepKey.CREATE_PROJECT]
-    domainer = onboarding.show(Stored(steps=common, roles=("domainer",))).next_action
-    assert domainer == onboarding.NEXT[StepKey.ADD_DOMAIN]
+    said = onboarding.describe(stored).next_action
+    assert said == onboarding.NEXT_ACTIONS[StepKey.CONNECT_REGISTRAR if done else StepKey.CREATE_PROJECT]
+    domainer = onboarding.describe(StoredProfile(steps=common, roles=("domainer",))).next_action
+    assert domainer == onboarding.NEXT_ACTIONS[StepKey.ADD_DOMAIN]

@@ -6,7 +6,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.identity.test_login_as import OURS, redeemed
-from tests.profile.make import ME, audited, me, patch, tag, told
+from tests.profile.make import ME, audited, me, patch, published, tag
 
 ALL = {
     "display_name": "Ada Lovelace",
@@ -19,7 +19,7 @@ ALL = {
 }
 
 
-async def test_what_is_sent_is_kept(alice: Person) -> None:
+async def test_members_are_stored(alice: Person) -> None:
     profile = await patch(alice, **ALL)
 
     assert {name: profile[name] for name in ALL} == ALL
@@ -27,7 +27,7 @@ async def test_what_is_sent_is_kept(alice: Person) -> None:
     assert {**await me(alice), "warnings": []} == profile
 
 
-async def test_what_is_absent_stays(alice: Person) -> None:
+async def test_absent_members_do_not_change(alice: Person) -> None:
     await patch(alice, **ALL)
     profile = await patch(alice, country="de")
 
@@ -45,20 +45,20 @@ async def test_null_clears(alice: Person) -> None:
     }
 
 
-async def test_blanks_around_are_dropped_and_forms_are_canonical(alice: Person) -> None:
+async def test_values_are_normalized(alice: Person) -> None:
     profile = await patch(alice, company="  Engines ", timezone="europe/london", locale=" EN-gb")
 
     assert (profile["company"], profile["timezone"], profile["locale"]) == ("Engines", "Europe/London", "en-GB")
 
 
 @pytest.mark.parametrize("members", [{"company": None}, {"marketing_opt_in": False}])
-async def test_what_changes_nothing_is_no_new_version(
+async def test_a_patch_without_a_change_is_no_new_version(
     alice: Person, conn: Conn, members: dict[str, object]
 ) -> None:
     answer = await alice.patch(ME, json=members)
 
     assert (answer.status_code, answer.json()["version"], answer.headers["ETag"]) == (200, 1, tag(alice, 1))
-    assert await told(conn, alice, "profile.updated") == []
+    assert await published(conn, alice, "profile.updated") == []
 
 
 @pytest.mark.parametrize(
@@ -90,9 +90,7 @@ async def test_what_changes_nothing_is_no_new_version(
         ("email", "ada@example.net\nBcc: x@example.net"),
     ],
 )
-async def test_a_value_that_will_not_do_is_said_and_nothing_is_kept(
-    alice: Person, member: str, value: object
-) -> None:
+async def test_an_invalid_value_is_422_and_nothing_is_stored(alice: Person, member: str, value: object) -> None:
     answer = await alice.patch(ME, json={"locale": "fr", member: value})
 
     assert answer.status_code == 422, answer.text
@@ -101,13 +99,13 @@ async def test_a_value_that_will_not_do_is_said_and_nothing_is_kept(
 
 
 @pytest.mark.parametrize("body", ["null", "[]", '"Ada"', ""])
-async def test_a_body_that_is_no_object_is_said(alice: Person, body: str) -> None:
+async def test_a_body_that_is_not_an_object_is_422(alice: Person, body: str) -> None:
     answer = await alice.patch(ME, content=body, headers={"Content-Type": "application/json"})
 
     assert answer.status_code == 422
 
 
-async def test_unknown_members_are_named_and_the_rest_is_kept(alice: Person) -> None:
+async def test_unknown_members_give_warnings(alice: Person) -> None:
     profile = await patch(alice, compny="Engines", country="GB", version=9)
 
     assert profile["country"] == "GB"
@@ -124,27 +122,27 @@ async def test_a_test_key_changes_the_real_account(alice: Person) -> None:
     assert (await me(alice))["company"] == "Engines"
 
 
-async def test_bob_changes_his_own(alice: Person, bob: Person) -> None:
+async def test_bob_changes_his_own_profile(alice: Person, bob: Person) -> None:
     await patch(bob, company="Engines")
 
     assert (await me(alice))["company"] is None
 
 
-async def test_dana_may_as_well(dana: Person) -> None:
+async def test_dana_changes_her_profile(dana: Person) -> None:
     assert (await patch(dana, company="Engines"))["company"] == "Engines"
 
 
-async def test_nobody_may_not(anyone: Client) -> None:
+async def test_without_credentials_the_response_is_401(anyone: Client) -> None:
     assert (await anyone.patch(ME, json={"company": "Engines"})).status_code == 401
 
 
-async def test_a_change_is_told_without_its_values(alice: Person, conn: Conn) -> None:
+async def test_the_event_contains_names_without_values(alice: Person, conn: Conn) -> None:
     await patch(alice, company="Engines", country="GB", timezone=None)
 
-    assert await told(conn, alice, "profile.updated") == [{"changed": ["company", "country"], "version": 2}]
+    assert await published(conn, alice, "profile.updated") == [{"changed": ["company", "country"], "version": 2}]
 
 
-async def test_a_change_is_refused_when_another_came_before(alice: Person) -> None:
+async def test_an_outdated_etag_is_refused(alice: Person) -> None:
     etag = (await alice.get(ME)).headers["ETag"]
     first = await alice.patch(ME, json={"company": "One"}, headers={"If-Match": etag})
     second = await alice.patch(ME, json={"company": "Two"}, headers={"If-Match": etag})
@@ -154,7 +152,7 @@ async def test_a_change_is_refused_when_another_came_before(alice: Person) -> No
     assert (await me(alice))["company"] == "One"
 
 
-async def test_anothers_tag_of_the_same_version_is_not_expected(alice: Person, bob: Person) -> None:
+async def test_the_etag_of_another_account_is_refused(alice: Person, bob: Person) -> None:
     etag = (await alice.get(ME)).headers["ETag"]
     answer = await bob.patch(ME, json={"company": "Engines"}, headers={"If-Match": etag})
 
@@ -165,7 +163,7 @@ async def test_anothers_tag_of_the_same_version_is_not_expected(alice: Person, b
     )
 
 
-async def test_of_two_that_expect_the_same_version_one_wins(alice: Person) -> None:
+async def test_one_of_two_changes_with_the_same_etag_succeeds(alice: Person) -> None:
     answers = await asyncio.gather(
         *(alice.patch(ME, json={"company": str(each)}, headers={"If-Match": tag(alice, 1)}) for each in range(5))
     )
@@ -173,7 +171,7 @@ async def test_of_two_that_expect_the_same_version_one_wins(alice: Person) -> No
     assert sorted(each.status_code for each in answers) == [200, 412, 412, 412, 412]
 
 
-async def test_changes_at_once_lose_no_member(alice: Person) -> None:
+async def test_concurrent_changes_are_all_stored(alice: Person) -> None:
     answers = await asyncio.gather(*(alice.patch(ME, json={name: value}) for name, value in ALL.items()))
 
     assert {each.status_code for each in answers} == {200}
@@ -183,7 +181,7 @@ async def test_changes_at_once_lose_no_member(alice: Person) -> None:
     assert sorted(each.json()["version"] for each in answers) == list(range(2, 2 + len(ALL)))
 
 
-async def test_when_it_was_changed_is_shown(alice: Person) -> None:
+async def test_updated_at_changes(alice: Person) -> None:
     before = clock.now()
     profile = await patch(alice, company="Engines")
 
@@ -191,9 +189,7 @@ async def test_when_it_was_changed_is_shown(alice: Person) -> None:
     assert profile["created_at"] < profile["updated_at"]
 
 
-async def test_support_changes_members_and_leaves_a_trace(
-    alice: Person, anyone: Client, database: Database
-) -> None:
+async def test_changes_by_support_are_audited(alice: Person, anyone: Client, database: Database) -> None:
     await redeemed(anyone, database, alice, may_write=True)
     answer = await anyone.patch(ME, json={"company": "Engines"}, headers=OURS)
 
@@ -202,7 +198,7 @@ async def test_support_changes_members_and_leaves_a_trace(
     assert (entry["actor"]["label"], entry["about"]) == ("grace", {"changed": "company"})
 
 
-async def test_support_that_may_only_read_changes_nothing(
+async def test_a_read_only_support_session_cannot_change_the_profile(
     alice: Person, anyone: Client, database: Database
 ) -> None:
     await redeemed(anyone, database, alice)
@@ -212,14 +208,14 @@ async def test_support_that_may_only_read_changes_nothing(
     assert (await me(anyone))["company"] is None
 
 
-async def test_what_the_holder_changes_leaves_none(alice: Person) -> None:
+async def test_changes_by_the_owner_are_not_audited(alice: Person) -> None:
     await patch(alice, company="Engines")
 
     assert await audited(alice, "profile.changed") == []
 
 
 @pytest.mark.parametrize("own", [True, False])
-async def test_support_does_not_touch_the_address(
+async def test_a_support_session_cannot_change_the_address(
     alice: Person, anyone: Client, database: Database, address: str, *, own: bool
 ) -> None:
     await redeemed(anyone, database, alice, may_write=True)

@@ -15,7 +15,7 @@ def at(written: str) -> datetime:
     return datetime.fromisoformat(written)
 
 
-async def test_an_address_that_the_operator_vouched_for_is_verified(alice: Person) -> None:
+async def test_an_address_from_the_operator_is_verified(alice: Person) -> None:
     found = await verification(alice)
 
     assert found == {
@@ -31,27 +31,27 @@ async def test_an_address_that_the_operator_vouched_for_is_verified(alice: Perso
     assert found["verified_at"] is not None
 
 
-async def test_before_anything_was_sent_it_is_unverified(ursula: Person) -> None:
+async def test_the_status_is_unverified_before_the_first_message(ursula: Person) -> None:
     found = await verification(ursula)
 
     assert (found["status"], found["verified_at"], found["last_sent_at"]) == ("unverified", None, None)
 
 
-async def test_a_new_account_is_mailed_its_link_once(ursula: Person, office: Office) -> None:
-    [letter] = await office.letters(ursula.account.email)
+async def test_a_new_account_gets_one_link(ursula: Person, office: Office) -> None:
+    [email] = await office.list_emails(ursula.account.email)
     found = await verification(ursula)
 
-    assert letter["Subject"] == "Confirm your email address"
+    assert email["Subject"] == "Confirm your email address"
     assert (found["status"], found["delivery"]) == ("sent", {"status": "sent", "error": None})
     sent, again, over = (at(found[name]) for name in ("last_sent_at", "resend_available_at", "expires_at"))
     assert (again - sent, over - sent) == (timedelta(seconds=60), timedelta(hours=24))
 
 
-async def test_a_verified_account_is_mailed_nothing(alice: Person, office: Office) -> None:
-    assert await office.letters(alice.account.email) == []
+async def test_a_verified_account_gets_no_message(alice: Person, office: Office) -> None:
+    assert await office.list_emails(alice.account.email) == []
 
 
-async def test_the_message_is_on_its_way_before_it_has_arrived(ursula: Person) -> None:
+async def test_the_delivery_is_queued_first(ursula: Person) -> None:
     answer = await ursula.post(RESEND)
 
     assert (answer.status_code, answer.json()["sent"]) == (200, True)
@@ -59,7 +59,7 @@ async def test_the_message_is_on_its_way_before_it_has_arrived(ursula: Person) -
     assert {name: value for name, value in answer.json().items() if name != "sent"} == await verification(ursula)
 
 
-async def test_a_link_that_nobody_followed_expires(ursula: Person, office: Office) -> None:
+async def test_an_unused_link_expires(ursula: Person, office: Office) -> None:
     await office.work()
     clock.move(timedelta(hours=24, seconds=1))
 
@@ -67,7 +67,7 @@ async def test_a_link_that_nobody_followed_expires(ursula: Person, office: Offic
     assert (await ursula.post(RESEND)).json()["status"] == "sent"
 
 
-async def test_once_more_too_soon_is_refused_and_said_when(ursula: Person) -> None:
+async def test_an_early_resend_is_refused_with_a_time(ursula: Person) -> None:
     await ursula.post(RESEND)
     clock.move(timedelta(seconds=20))
     answer = await ursula.post(RESEND)
@@ -80,7 +80,7 @@ async def test_once_more_too_soon_is_refused_and_said_when(ursula: Person) -> No
     assert (await ursula.post(RESEND)).status_code == 200
 
 
-async def test_an_address_gets_five_a_day(ursula: Person, office: Office) -> None:
+async def test_an_address_gets_five_messages_a_day(ursula: Person, office: Office) -> None:
     await office.work()  # the first
     for _ in range(4):
         clock.move(MOMENT)
@@ -99,29 +99,29 @@ async def test_an_address_gets_five_a_day(ursula: Person, office: Office) -> Non
     assert (await ursula.post(RESEND)).status_code == 429
 
 
-async def test_of_two_at_once_one_is_sent(ursula: Person, office: Office) -> None:
+async def test_concurrent_requests_send_one_message(ursula: Person, office: Office) -> None:
     answers = await asyncio.gather(*(ursula.post(RESEND) for _ in range(5)))
 
     assert sorted(each.status_code for each in answers) == [200, 429, 429, 429, 429]
     assert len(await office.tokens(ursula.account.email)) == 1
 
 
-async def test_a_resend_before_the_first_message_is_the_first(ursula: Person, office: Office) -> None:
+async def test_a_resend_before_the_first_message_replaces_it(ursula: Person, office: Office) -> None:
     await ursula.post(RESEND)
 
     assert len(await office.tokens(ursula.account.email)) == 1
 
 
-async def test_with_nothing_to_confirm_nothing_is_sent(alice: Person, office: Office) -> None:
+async def test_a_verified_address_is_not_sent_again(alice: Person, office: Office) -> None:
     for _ in range(2):
         answer = await alice.post(RESEND)
         assert (answer.status_code, answer.json()["sent"]) == (200, False)
         assert (answer.json()["status"], answer.json()["resend_available_at"]) == ("verified", None)
 
-    assert await office.letters(alice.account.email) == []
+    assert await office.list_emails(alice.account.email) == []
 
 
-async def test_a_request_repeated_with_its_key_sends_nothing_more(ursula: Person, office: Office) -> None:
+async def test_a_repeated_idempotency_key_sends_no_message(ursula: Person, office: Office) -> None:
     first, second = [await ursula.post(RESEND, headers={"Idempotency-Key": "once"}) for _ in range(2)]
 
     assert (first.status_code, second.status_code) == (200, 200)
@@ -129,7 +129,7 @@ async def test_a_request_repeated_with_its_key_sends_nothing_more(ursula: Person
     assert len(await office.tokens(ursula.account.email)) == 1
 
 
-async def test_a_new_link_voids_the_one_before(ursula: Person, anyone: Client, office: Office) -> None:
+async def test_a_new_link_replaces_the_previous_one(ursula: Person, anyone: Client, office: Office) -> None:
     await ursula.post(RESEND)
     clock.move(MOMENT)
     await ursula.post(RESEND)
@@ -139,7 +139,7 @@ async def test_a_new_link_voids_the_one_before(ursula: Person, anyone: Client, o
     assert (await anyone.get(CONFIRM, params={"token": new})).status_code == 200
 
 
-async def test_with_a_pending_change_the_new_address_is_asked(alice: Person, office: Office, address: str) -> None:
+async def test_a_resend_goes_to_the_pending_address(alice: Person, office: Office, address: str) -> None:
     await patch(alice, email=address)
     clock.move(MOMENT)
     answer = await alice.post(RESEND)
@@ -150,14 +150,14 @@ async def test_with_a_pending_change_the_new_address_is_asked(alice: Person, off
     assert await office.tokens(alice.account.email) == []
 
 
-async def test_a_test_key_is_about_the_real_account(ursula: Person) -> None:
+async def test_a_test_key_acts_on_the_real_account(ursula: Person) -> None:
     assert (await ursula.test.post(RESEND)).status_code == 200
 
     assert await verification(ursula.test) == await verification(ursula)
     assert (await ursula.post(RESEND)).status_code == 429
 
 
-async def test_bob_has_limits_of_his_own(ursula: Person, people: MakePerson) -> None:
+async def test_bob_has_his_own_limits(ursula: Person, people: MakePerson) -> None:
     other = await people("bob", verified=False)
     await ursula.post(RESEND)
 
@@ -165,19 +165,19 @@ async def test_bob_has_limits_of_his_own(ursula: Person, people: MakePerson) -> 
     assert (await verification(other))["email"] == other.account.email
 
 
-async def test_dana_may_ask_too(dana: Person) -> None:
+async def test_dana_can_request_a_message(dana: Person) -> None:
     assert (await dana.post(RESEND)).status_code == 200
     assert (await verification(dana))["status"] == "verified"
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", VERIFICATION), ("POST", RESEND)])
-async def test_nobody_may_not(anyone: Client, method: str, path: str) -> None:
+async def test_without_credentials_the_response_is_401(anyone: Client, method: str, path: str) -> None:
     assert (await anyone.request(method, path)).status_code == 401
 
 
-async def test_a_message_that_bounces_is_shown(ursula: Person, office: Office) -> None:
+async def test_a_bounced_message_is_shown(ursula: Person, office: Office) -> None:
     await office.work()
-    async with office.database.connection() as conn:  # as the mail room notes it
+    async with office.database.connection() as conn:  # as `mail` stores it
         await conn.execute(
             "UPDATE mail_messages SET status = 'bounced', last_error = '550 no such user' WHERE account_id = %s",
             [ursula.account.id],

@@ -240,6 +240,6 @@ async def test_nobody_is_mailed_an_invoice_that_is_void_by_then(
 ) -> None:
     await apply(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}"))
     await apply(alice, alias(f"grace@{domain}"), prune=True)
-    said = "\n".join(map(text, await office.letters(alice.account.email)))
+    said = "\n".join(map(text, await office.list_emails(alice.account.email)))
     mailed = [each.number in said for each in await issued(database, alice) if each.number]
     assert mailed == [False, True]

@@ -1,1 +1,1 @@
-"""Profile: who an account is, whether its address is confirmed, and how far its onboarding has come."""
+"""Profile: the profile of an account, the verification of its address, and its onboarding."""

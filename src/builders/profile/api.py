@@ -25,20 +25,21 @@ from builders.profile.records import Confirmation, Verification
 
 router = Router(prefix="/v1", tags=["profile"])
 Reader = Annotated[Caller, needs("account:read")]
-_SUPPORT = ("display_name", "company", "website", "country", "timezone", "locale", "marketing_opt_in")  # no email
+# Members that a support session can change: all but the address.
+_SUPPORT = ("display_name", "company", "website", "country", "timezone", "locale", "marketing_opt_in")
 Writer = Annotated[Caller, needs("account:write", support=_SUPPORT)]
 VERIFICATION = "/account/email-verification"
 ON_PAGE = f"/v1{VERIFICATION}/confirm/page"
-# Besides the gap between two messages and their number in a day, which the database keeps.
+# In addition to the limits per address and day, which the database counts.
 RESEND = declare(
-    Policy(name="resend", quota=10, window_s=600, by="account", counts="Verification messages that are asked for.")
+    Policy(name="resend", quota=10, window_s=600, by="account", counts="Requests for verification messages.")
 )
 PAGE: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
 
 
 @router.get("/me", response_model=schemas.ProfileReply, responses=dict(etags.READ_RESPONSES))
 async def get(caller: Reader, conn: Reads, known: IfNoneMatch) -> ReplyWithHeaders | Response:
-    """Own profile. With a test key it is the real account's."""
+    """Read the own profile. A test key reads that of the real account."""
     profile = await profiles.get(conn, account_id=caller.live_account_id)
     return known.answer(profile, of=profile.id, version=profile.version)
 
@@ -56,7 +57,7 @@ async def update(
     keys: KeyringDep,
     settings: SettingsDep,
 ) -> ReplyWithHeaders:
-    """Update the own profile: a merge patch. Another address is pending until confirmed, and needs a live key."""
+    """Update the own profile with a merge patch. A new address needs a live key and a confirmation."""
     profile = await profiles.update(
         conn,
         keyring=keys,
@@ -72,7 +73,7 @@ async def update(
 
 @router.get(VERIFICATION, response_model=schemas.VerificationReply)
 async def get_verification(caller: Reader, conn: Reads) -> Verification:
-    """Verification status of the account's email address."""
+    """Read the verification of the account's email address."""
     return await profiles.get_verification(conn, account_id=caller.live_account_id)
 
 
@@ -98,23 +99,23 @@ async def resend(caller: Writer, conn: Tx, keys: KeyringDep, settings: SettingsD
 )
 async def confirm(
     request: Request,
-    token: Annotated[str, Query(min_length=8, description="Of the link that was mailed.")],
+    token: Annotated[str, Query(min_length=8, description="Token of the link in the email.")],
     database: Pool,
     keys: KeyringDep,
     offered: OptionalCredentials,
 ) -> ReplyWithHeaders | Response:
-    """Public confirm link: the token proves ownership. Nobody is signed in; repeating it is harmless.
+    """Confirm an address by the token of its link. Does not sign in. Idempotent.
 
-    The answer is JSON. A browser gets a page, whose button confirms.
+    The response is JSON. A browser gets a page with a button that confirms.
     """
     del offered
     try:
         refuse_prefetch(request)
         if not html.wants_html(request):
             return ReplyWithHeaders(schemas.confirmed(await _confirm(database, keys, token)), html.NEGOTIATED)
-        return await _ask(database, keys, token) or _thanks(await _confirm(database, keys, token))
-    except (TokenInvalid, identity.EmailTaken, PrefetchRefused) as refusal:
-        return _refused(request, refusal)
+        return await _find_page(database, keys, token) or _thanks(await _confirm(database, keys, token))
+    except (TokenInvalid, identity.EmailTaken, PrefetchRefused) as error:
+        return _error_page(request, error)
 
 
 @router.post(
@@ -124,14 +125,14 @@ async def confirm(
     openapi_extra={**BEYOND_SPEC, **forms.TOKEN_FORM_BODY},
 )
 async def confirm_page(request: Request, token: FormToken, database: Pool, keys: KeyringDep) -> Response:
-    """Confirm an address with the link's page: what its button posts.
+    """Confirm an address by the form on the page of the link.
 
-    It may come from anywhere, as the link may: the token alone counts, and the browser is left as it was.
+    The request can have any origin: only the token counts, and the session of the browser does not change.
     """
     try:
         return _thanks(await _confirm(database, keys, token))
-    except (TokenInvalid, identity.EmailTaken) as refusal:
-        return _refused(request, refusal)
+    except (TokenInvalid, identity.EmailTaken) as error:
+        return _error_page(request, error)
 
 
 async def _confirm(database: Database, keyring: Keyring, token: str) -> Confirmation:
@@ -139,10 +140,10 @@ async def _confirm(database: Database, keyring: Keyring, token: str) -> Confirma
         return await profiles.confirm(conn, keyring=keyring, token=token)
 
 
-async def _ask(database: Database, keyring: Keyring, token: str) -> Response | None:
-    """A page with a button; None for a link that confirms nothing more.
+async def _find_page(database: Database, keyring: Keyring, token: str) -> Response | None:
+    """Return the page with the button, or None for a used link.
 
-    Scanners of mail follow links in whole browsers, and must not confirm in the place of the recipient.
+    Mail scanners open links in browsers, so opening the page must not confirm.
     """
     async with database.connection() as conn:
         link = await profiles.find_unused_link(conn, keyring=keyring, token=token)
@@ -153,25 +154,25 @@ async def _ask(database: Database, keyring: Keyring, token: str) -> Response | N
     if link.is_change:
         title, effect = (
             "Confirm your new address",
-            "becomes the address of the Builders account that asked for it.",
+            "becomes the address of the Builders account that requested it.",
         )
     paragraphs = [
         f"{link.email} {effect}",
-        "If you did not ask for that, close this page, and nothing changes.",
+        "If you did not request this, close this page. Nothing changes.",
     ]
     button = html.Form(action=ON_PAGE, label="Confirm this address", fields={"token": token})
     return html.page(title, paragraphs, button=button)
 
 
 def _thanks(confirmation: Confirmation) -> Response:
-    said = "was confirmed before" if confirmation.repeated else "is confirmed"
-    paragraph = f"The address {confirmation.email} {said}. You can close this page."
+    status = "was confirmed before" if confirmation.repeated else "is confirmed"
+    paragraph = f"The address {confirmation.email} {status}. You can close this page."
     return html.page("Thank you", [paragraph], links=[html.HOME_LINK])
 
 
-def _refused(request: Request, refusal: Problem) -> Response:
-    refusal.headers |= html.NEGOTIATED
+def _error_page(request: Request, error: Problem) -> Response:
+    error.headers |= html.NEGOTIATED
     if not html.wants_html(request):
-        return refusal.response()
-    paragraphs = [refusal.detail, "Sign in, or use your API key, to have a new link sent."]
-    return html.page("This did not work", paragraphs, status=refusal.status, headers=refusal.headers)
+        return error.response()
+    paragraphs = [error.detail, "Sign in, or use your API key, to request a new link."]
+    return html.page("This did not work", paragraphs, status=error.status, headers=error.headers)

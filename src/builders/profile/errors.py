@@ -1,4 +1,4 @@
-"""Refusals of the profile."""
+"""Errors of the profile."""
 
 from builders.kit.errors import Problem
 

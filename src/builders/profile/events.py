@@ -1,4 +1,4 @@
-"""What the profile tells."""
+"""Events of the profile."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -14,14 +14,14 @@ from builders.profile.records import StepKey, Track
 
 
 class ProfileChange(BaseModel):
-    """Which members of the profile were changed; their values are not told."""
+    """The members of the profile that changed, without their values."""
 
     changed: Annotated[Sequence[str], Field(description="Names of the members that changed.")]
     version: Version
 
 
 class StepDone(BaseModel):
-    """A step of onboarding that is done."""
+    """A completed step of onboarding."""
 
     key: Annotated[StepKey, Field(description="The step.")]
     done_at: Annotated[datetime, Field(description="When it was done.")]
@@ -32,12 +32,10 @@ class OnboardingCompleted(BaseModel):
 
     account_id: Annotated[UUID, Field(description="The account.")]
     track: Annotated[Track, Field(description="The track whose steps are done.")]
-    preset: Annotated[Preset, Field(description="Role preset for API keys of this track.")]  # of the track
+    preset: Annotated[Preset, Field(description="Role preset for API keys of this track.")]
     steps: Annotated[Sequence[StepDone], Field(description="The steps that were done, with their times.")]
     completed_at: Annotated[datetime, Field(description="When the last step was done.")]
-    duration_s: Annotated[
-        int, Field(description="Seconds since the account was created.")
-    ]  # since the account was made
+    duration_s: Annotated[int, Field(description="Seconds since the account was created.")]
 
 
 _AT = datetime(2026, 1, 5, 9, 30, tzinfo=UTC)
@@ -46,7 +44,7 @@ PROFILE_UPDATED = declare(
     Event(
         name="profile.updated",
         version=1,
-        description="The account's profile was changed.",
+        description="The account's profile changed.",
         example=ProfileChange(changed=["country", "timezone"], version=3),
     )
 )
@@ -54,7 +52,7 @@ ONBOARDING_COMPLETED = declare(
     Event(
         name="onboarding.completed",
         version=1,
-        description="The account has done the common steps of onboarding and those of one track; told once.",
+        description="The account completed the common steps of onboarding and those of one track. Published once.",
         example=OnboardingCompleted(
             account_id=UUID("0193a1b2-0000-7000-8000-000000000005"),
             track=Track.DOMAINER,

@@ -1,15 +1,27 @@
-"""Onboarding: which steps there are, what completes it, and what to do next."""
+"""Onboarding: its steps, when it is complete, and what to do next."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from uuid import UUID
 
+from builders.identity import service as identity
 from builders.identity.records import Account, Preset
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.values import clock
 from builders.profile.events import ONBOARDING_COMPLETED, OnboardingCompleted, StepDone
-from builders.profile.records import Onboarding, OnboardingStatus, Role, Step, StepKey, Stored, Track
+from builders.profile.records import (
+    Onboarding,
+    OnboardingStatus,
+    Proof,
+    Role,
+    Step,
+    StepKey,
+    StoredProfile,
+    Track,
+)
 from builders.profile.store import profiles as store
 
 TRACKS: Mapping[Track, Sequence[StepKey]] = {
@@ -25,14 +37,14 @@ ROLES: Mapping[Preset, Role] = {
     Preset.DEVELOPER_FULL: Role.BUILDER,
     Preset.DOMAINER_FULL: Role.DOMAINER,
 }
-# What a complete profile has of its own; the rest is for whom it concerns.
-WANTED = ("display_name", "country", "timezone")
-NEXT: Mapping[StepKey, str] = {
+# Members that a complete profile has.
+REQUIRED_MEMBERS = ("display_name", "country", "timezone")
+NEXT_ACTIONS: Mapping[StepKey, str] = {
     StepKey.VERIFY_EMAIL: "Follow the link in the message we sent; "
     "POST /v1/account/email-verification/resend sends another.",
     StepKey.COMPLETE_PROFILE: "PATCH /v1/me with what is missing",
-    StepKey.CREATE_API_KEY: "Mint a key with POST /v1/api-keys.",
-    StepKey.CREATE_PROJECT: "Open a project with POST /v1/builders/projects.",
+    StepKey.CREATE_API_KEY: "Create a key with POST /v1/api-keys.",
+    StepKey.CREATE_PROJECT: "Create a project with POST /v1/builders/projects.",
     StepKey.FIRST_PLAN: "Plan a manifest with POST /v1/sandbox/plan.",
     StepKey.FIRST_PROMOTE: "Promote a plan with a live key: POST /v1/sandbox/promote.",
     StepKey.ADD_DOMAIN: "Add a domain with POST /v1/portfolio/domains.",
@@ -40,67 +52,101 @@ NEXT: Mapping[StepKey, str] = {
 }
 
 
-def show(stored: Stored) -> Onboarding:
-    """How far the account has come."""
+def describe(stored: StoredProfile) -> Onboarding:
+    """Return the progress of the account."""
     steps = [
         Step(key=key, track=track, done_at=stored.steps.get(key)) for track, keys in TRACKS.items() for key in keys
     ]
-    begun = OnboardingStatus.IN_PROGRESS if stored.steps else OnboardingStatus.NOT_STARTED
+    status = OnboardingStatus.IN_PROGRESS if stored.steps else OnboardingStatus.NOT_STARTED
     return Onboarding(
-        status=OnboardingStatus.COMPLETED if stored.completed_at else begun,
+        status=OnboardingStatus.COMPLETED if stored.completed_at else status,
         completed_at=stored.completed_at,
         steps=steps,
-        next_action=None if stored.completed_at else _next(stored),
+        next_action=None if stored.completed_at else _next_action(stored),
     )
 
 
-def missing(stored: Stored) -> list[str]:
-    """What a complete profile would have and this one has not."""
-    return [name for name in WANTED if getattr(stored, name) is None]
+def missing_members(stored: StoredProfile) -> list[str]:
+    """Return the members that are missing for a complete profile."""
+    return [name for name in REQUIRED_MEMBERS if getattr(stored, name) is None]
 
 
-async def advance(
-    conn: Conn, *, account: Account, stored: Stored, steps: Mapping[StepKey, datetime], role: Role | None = None
-) -> Stored:
-    """The locked profile with these steps done; publishes onboarding.completed when they were the last.
+async def complete_steps(
+    conn: Conn,
+    *,
+    account: Account,
+    stored: StoredProfile,
+    steps: Mapping[StepKey, datetime],
+    role: Role | None = None,
+) -> StoredProfile:
+    """Mark steps of a locked profile as done and return the profile, which the caller saves.
 
-    It is for the caller to save what comes back.
+    Publishes onboarding.completed if these steps complete it.
     """
     new: dict[str, datetime] = {key: at for key, at in steps.items() if key not in stored.steps}
     for key, at in new.items():
         await store.insert_step(conn, account_id=account.id, step=StepKey(key), done_at=at)
     roles = tuple(sorted({*stored.roles, role})) if role else stored.roles
-    ahead = replace(stored, steps={**stored.steps, **new}, roles=roles)
-    track = None if ahead.completed_at else _completed(ahead)
+    updated = replace(stored, steps={**stored.steps, **new}, roles=roles)
+    track = None if updated.completed_at else _completed_track(updated)
     if track is None:
-        return ahead
+        return updated
     now = clock.now()
     data = OnboardingCompleted(
         account_id=account.id,
         track=track,
         preset=PRESETS[track],
-        steps=[StepDone(key=key, done_at=ahead.steps[key]) for key in (*TRACKS[Track.COMMON], *TRACKS[track])],
+        steps=[StepDone(key=key, done_at=updated.steps[key]) for key in (*TRACKS[Track.COMMON], *TRACKS[track])],
         completed_at=now,
         duration_s=max(0, int((now - account.created_at).total_seconds())),
     )
     await outbox.publish(conn, ONBOARDING_COMPLETED, account_id=account.id, data=data)
-    return replace(ahead, completed_at=now)
+    return replace(updated, completed_at=now)
 
 
-def _completed(stored: Stored) -> Track | None:
-    """The track that is done, when the common steps are too."""
+def _completed_track(stored: StoredProfile) -> Track | None:
+    """Return the track whose steps are done, if the common steps are done too."""
     done = {track: stored.steps.keys() >= set(keys) for track, keys in TRACKS.items()}
     return next((track for track in PRESETS if done[Track.COMMON] and done[track]), None)
 
 
-def _next(stored: Stored) -> str:
-    """The first thing that is left to do, of the track that has come furthest."""
-    # A tie is the role's, and then the builders'.
+def _next_action(stored: StoredProfile) -> str:
+    """Return the first action that remains, of the common steps and the track with the most steps done."""
+    # In a tie, the track of the account's role comes first, then the builder track.
     track = max(
         PRESETS,
         key=lambda each: (sum(key in stored.steps for key in TRACKS[each]), each.value in stored.roles),
     )
     left = next(key for key in (*TRACKS[Track.COMMON], *TRACKS[track]) if key not in stored.steps)
     if left is StepKey.COMPLETE_PROFILE:
-        return f"{NEXT[left]}: {', '.join(missing(stored))}."
-    return NEXT[left]
+        return f"{NEXT_ACTIONS[left]}: {', '.join(missing_members(stored))}."
+    return NEXT_ACTIONS[left]
+
+
+async def record_step(
+    conn: Conn, *, account_id: UUID, step: StepKey, at: datetime, role: Role | None = None
+) -> None:
+    """Mark a step as done, and add the role of the account. Idempotent.
+
+    Events of a sandbox account are ignored: it has no onboarding.
+    """
+    stored = await store.find(conn, account_id=account_id)
+    if step in stored.steps and (role is None or role in stored.roles):
+        return
+    with suppress(identity.AccountNotFound):
+        account = await identity.get_account(conn, account_id=account_id)
+        stored = await store.lock(conn, account_id=account_id)
+        updated = await complete_steps(conn, account=account, stored=stored, steps={step: at}, role=role)
+        if updated != stored:
+            await store.save(conn, account_id=account_id, stored=updated, now=clock.now())
+
+
+async def list_missing(conn: Conn, *, claims: Sequence[tuple[UUID, Proof]]) -> Sequence[bool]:
+    """Return for each account whether its profile lacks the step or role; False for a sandbox account."""
+    account_ids = {account_id for account_id, _ in claims}
+    real = await identity.find_real_accounts(conn, account_ids=account_ids)
+    found = await store.find_done(conn, account_ids=account_ids)
+    return [
+        real.get(account_id) == account_id and not found.get(account_id, frozenset()) >= proof.names
+        for account_id, proof in claims
+    ]

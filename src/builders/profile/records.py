@@ -1,4 +1,4 @@
-"""What crosses the door of the profile."""
+"""Records of the profile."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,19 +9,19 @@ from uuid import UUID
 from builders.kit.values.patches import UNSET, Patch
 from builders.mail.records import Status as MailStatus
 
-DEFAULT_VERSION = 1  # of a profile that nobody has touched
-LINK_LIFE = timedelta(hours=24)
+DEFAULT_VERSION = 1  # of a profile that was never changed
+LINK_LIFETIME = timedelta(hours=24)
 
 
 class Role(StrEnum):
-    """What an account is here for; an account can be both."""
+    """What an account does with the service; an account can have both roles."""
 
     BUILDER = "builder"
     DOMAINER = "domainer"
 
 
 class Track(StrEnum):
-    """A part of onboarding: the common steps, and one track, make the whole."""
+    """A group of onboarding steps. The common steps and one other track complete onboarding."""
 
     COMMON = "common"
     BUILDER = "builder"
@@ -49,7 +49,7 @@ class StepStatus(StrEnum):
 
 
 class OnboardingStatus(StrEnum):
-    """How far onboarding has come; completed is for good."""
+    """The progress of onboarding; `completed` is final."""
 
     NOT_STARTED = "not_started"
     IN_PROGRESS = "in_progress"
@@ -57,26 +57,26 @@ class OnboardingStatus(StrEnum):
 
 
 class VerificationStatus(StrEnum):
-    """Where the verification of an address stands."""
+    """The status of the verification of an address."""
 
-    UNVERIFIED = "unverified"  # nothing was sent so far
+    UNVERIFIED = "unverified"  # no message was sent
     SENT = "sent"
-    EXPIRED = "expired"  # no link is good any more
+    EXPIRED = "expired"  # no link is valid
     VERIFIED = "verified"
-    PENDING_CHANGE = "pending_change"  # another address waits for its confirmation
-    BOUNCED = "bounced"  # the message cannot be delivered
+    PENDING_CHANGE = "pending_change"  # a new address waits for confirmation
+    BOUNCED = "bounced"  # the message could not be delivered
 
 
 class Purpose(StrEnum):
-    """What a link does when it is followed."""
+    """What a link confirms."""
 
-    VERIFY = "verify"  # the account's address
-    CHANGE = "change"  # to the pending one
+    VERIFY = "verify"  # the address of the account
+    CHANGE = "change"  # a change to the pending address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stored:
-    """A profile as it is kept; the address and the name are identity's."""
+class StoredProfile:
+    """A stored profile, with the completed steps; identity stores the address and the name."""
 
     display_name: str | None = None
     company: str | None = None
@@ -117,26 +117,26 @@ class Step:
 
     @property
     def status(self) -> StepStatus:
-        """Whether it is done."""
+        """Return whether the step is done."""
         return StepStatus.TODO if self.done_at is None else StepStatus.DONE
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What an event proves of the account that it is told of."""
+    """What an event proves about its account: a step, and maybe a role."""
 
     step: StepKey
     role: Role | None = None
 
     @property
     def names(self) -> frozenset[str]:
-        """The step's, and the role's."""
+        """Return the names of the step and the role."""
         return frozenset({self.step.value} if self.role is None else {self.step.value, self.role.value})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Onboarding:
-    """How far an account has come."""
+    """The progress of an account's onboarding."""
 
     status: OnboardingStatus
     completed_at: datetime | None
@@ -146,7 +146,7 @@ class Onboarding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """Who an account is."""
+    """The profile of an account, with its address and onboarding."""
 
     id: UUID
     email: str
@@ -167,17 +167,17 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class SentMessages:
     """The verification messages to one address."""
 
-    sends: Sequence[datetime]  # of a day, the newest last
+    sends: Sequence[datetime]  # of the last day, oldest first
     message_id: UUID | None
-    expires_at: datetime | None  # of the link, None when none is good any more
+    expires_at: datetime | None  # of the link; None: no link is valid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
-    """A link's token, as it is kept: without what opens it."""
+    """A stored token of a link, without its secret."""
 
     account_id: UUID
     purpose: Purpose
@@ -188,15 +188,15 @@ class Token:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnusedLink:
-    """What a link confirms once its button is pressed."""
+    """What a valid link confirms."""
 
     email: str  # masked
-    is_change: bool  # the account gets another address
+    is_change: bool  # a change of the address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """What became of the newest message."""
+    """The delivery of the newest message."""
 
     status: MailStatus
     error: str | None
@@ -204,21 +204,21 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """Where the verification of an account's address stands."""
+    """The verification of an account's address."""
 
     email: str
     status: VerificationStatus
     verified_at: datetime | None
     pending_email: str | None
     last_sent_at: datetime | None
-    resend_available_at: datetime | None  # None when there is nothing to send, or nothing was sent
+    resend_available_at: datetime | None  # None: there is nothing to confirm, or no message was sent
     expires_at: datetime | None
     delivery: Delivery | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirmation:
-    """What following a link has done."""
+    """The result of following a link."""
 
     repeated: bool
     email: str  # masked

@@ -1,4 +1,4 @@
-"""What goes over the wire at the profile."""
+"""Requests and responses of the profile."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -10,9 +10,8 @@ from pydantic.config import JsonDict
 from builders.kit.http.bodies import Reply, WriteReply, by_example
 from builders.kit.http.fields import UpdatedAt
 from builders.kit.http.merge_patches import PatchBody
-from builders.kit.values import emails
+from builders.kit.values import emails, texts
 from builders.kit.values.texts import checked
-from builders.profile import members
 from builders.profile.records import (
     Confirmation,
     OnboardingStatus,
@@ -23,6 +22,27 @@ from builders.profile.records import (
     Verification,
     VerificationStatus,
 )
+
+# ISO 3166-1 alpha-2, officially assigned; a test compares it with the list of the time zone database.
+_COUNTRIES = """
+    AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ
+    CA CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK FM FO
+    FR GA GB GD GE GF GG GH GI GL GM GN GP GQ GR GS GT GU GW GY HK HM HN HR HT HU ID IE IL IM IN IO IQ IR IS IT JE
+    JM JO JP KE KG KH KI KM KN KP KR KW KY KZ LA LB LC LI LK LR LS LT LU LV LY MA MC MD ME MF MG MH MK ML MM MN MO
+    MP MQ MR MS MT MU MV MW MX MY MZ NA NC NE NF NG NI NL NO NP NR NU NZ OM PA PE PF PG PH PK PL PM PN PR PS PT PW
+    PY QA RE RO RS RU RW SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV SX SY SZ TC TD TF TG TH TJ TK TL TM
+    TN TO TR TT TV TW TZ UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS YE YT ZA ZM ZW
+"""
+COUNTRIES = frozenset(_COUNTRIES.split())
+
+
+def country(text: str) -> str:
+    """Return the code of a country in upper case. Raises ValueError."""
+    code = text.upper() if text.isascii() else ""  # other characters can become ASCII in upper case
+    if code not in COUNTRIES:
+        raise ValueError("Not a country of ISO 3166-1. Send the alpha-2 code, such as DE.")
+    return code
+
 
 _AT = "2026-01-05T09:30:00Z"
 _ONBOARDING: JsonDict = {
@@ -64,50 +84,52 @@ _VERIFICATION: JsonDict = {
 }
 
 
-def _text(most: int) -> StringConstraints:
-    return StringConstraints(strip_whitespace=True, min_length=1, max_length=most)
+def _text(max_length: int) -> StringConstraints:
+    return StringConstraints(strip_whitespace=True, min_length=1, max_length=max_length)
 
 
 Email = Annotated[str, _text(320), checked(emails.canonical, "email")]
-Plain = checked(members.plain, "text_form")
+Plain = checked(texts.plain, "text_form")
 
 
 class CustomerProfileUpdate(PatchBody):
-    """A merge patch of the profile (RFC 7396): what is absent stays as it is, null clears. At least one member."""
+    """A merge patch of the profile (RFC 7396): absent members do not change, null clears. At least one member."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example({"display_name": "Ada Lovelace", "country": "GB", "company": None})
     )
 
     display_name: Annotated[
-        Annotated[str, _text(80), Plain] | None, Field(description="Cleared, the account's name is shown.")
+        Annotated[str, _text(80), Plain] | None, Field(description="Name to show; null: the account's name.")
     ] = None
     company: Annotated[
         Annotated[str, _text(120), Plain] | None, Field(description="Name of the company; null removes it.")
     ] = None
     website: Annotated[
-        Annotated[str, _text(members.MAX_URL), checked(members.web_address, "web_address")] | None,
-        Field(description="An http or https address."),
+        Annotated[str, _text(texts.MAX_URL), checked(texts.web_address, "web_address")] | None,
+        Field(description="http or https address."),
     ] = None
     country: Annotated[
-        Annotated[str, _text(2), checked(members.country, "country")] | None,
+        Annotated[str, _text(2), checked(country, "country")] | None,
         Field(description="ISO 3166-1 alpha-2."),
     ] = None
     timezone: Annotated[
-        Annotated[str, _text(64), checked(members.timezone, "timezone")] | None,
-        Field(description="A name of the IANA database."),
+        Annotated[str, _text(64), checked(texts.timezone, "timezone")] | None,
+        Field(description="Name in the IANA time zone database."),
     ] = None
     locale: Annotated[
-        Annotated[str, _text(64), checked(members.locale, "locale")] | None,
-        Field(description="A language tag (BCP 47)."),
+        Annotated[str, _text(64), checked(texts.locale, "locale")] | None,
+        Field(description="Language tag (BCP 47)."),
     ] = None
-    marketing_opt_in: Annotated[StrictBool | None, Field(description="Cleared, it is false.")] = None
+    marketing_opt_in: Annotated[
+        StrictBool | None, Field(description="Whether to send offers by email; null: false.")
+    ] = None
     email: Annotated[
         Email,
         Field(
-            default_factory=str,  # never seen: what was not sent is left out
-            description="Pending until it is confirmed by the link that is mailed to it; the present address is "
-            "told, and ends a change that is pending when it is sent here. Not with a test key.",
+            default_factory=str,  # not used: an absent member is not in the patch
+            description="New address, pending until the link that is sent to it is followed. The present address "
+            "is notified. Sending the present address cancels a pending change. Needs a live key.",
         ),
     ]
 
@@ -129,13 +151,13 @@ class OnboardingStepReply(Reply):
     """A step of onboarding."""
 
     key: Annotated[StepKey, Field(description="The step.")]
-    track: Annotated[Track, Field(description="`common` steps are for everybody, others for one track.")]
-    status: Annotated[Literal["todo", "done"], Field(description="`done` once and for all, else `todo`.")]
+    track: Annotated[Track, Field(description="`common` steps are for every account, others for one track.")]
+    status: Annotated[Literal["todo", "done"], Field(description="`done` (final) or `todo`.")]
     done_at: Annotated[datetime | None, Field(description="When it was done; null before.")]
 
 
 class OnboardingReply(Reply):
-    """How far the account has come: complete with the common steps and one track."""
+    """Progress of onboarding, which the common steps and one track complete."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_ONBOARDING))
 
@@ -143,7 +165,7 @@ class OnboardingReply(Reply):
         OnboardingStatus, Field(description="`completed` with all common steps and those of one track.")
     ]
     completed_at: Annotated[datetime | None, Field(description="When it was completed; null before.")]
-    steps: Annotated[list[OnboardingStepReply], Field(description="All steps, in the order to show them.")]
+    steps: Annotated[list[OnboardingStepReply], Field(description="All steps, in display order.")]
     next_action: Annotated[str | None, Field(description="What to do next, in a sentence; null when completed.")]
 
 
@@ -155,19 +177,24 @@ class ProfileReply(Reply):
     id: Annotated[UUID, Field(description="Identifier of the account.")]
     email: Annotated[str, Field(description="Email address of the account.")]
     email_verified: Annotated[bool, Field(description="Whether the address is confirmed.")]
-    pending_email: Annotated[str | None, Field(description="Waits for its confirmation.")]
+    pending_email: Annotated[
+        str | None, Field(description="Address that waits for confirmation; null without one.")
+    ]
     display_name: Annotated[str, Field(description="Name to show; the account's name unless set.")]
     company: Annotated[str | None, Field(description="Name of the company; null when not set.")]
     website: Annotated[str | None, Field(description="http or https address; null when not set.")]
     country: Annotated[str | None, Field(description="ISO 3166-1 alpha-2 code; null when not set.")]
     timezone: Annotated[str | None, Field(description="Name in the IANA time zone database; null when not set.")]
     locale: Annotated[str | None, Field(description="Language tag (BCP 47); null when not set.")]
-    roles: Annotated[list[Role], Field(description="What the account is here for, after the presets of its keys.")]
-    marketing_opt_in: Annotated[bool, Field(description="Whether the account agreed to news by email.")]
+    roles: Annotated[
+        list[Role],
+        Field(description="Roles of the account, from the presets of its keys and its onboarding steps."),
+    ]
+    marketing_opt_in: Annotated[bool, Field(description="Whether the account agreed to offers by email.")]
     onboarding: Annotated[OnboardingReply, Field(description="Progress of onboarding.")]
     created_at: Annotated[datetime, Field(description="When the account was created.")]
     updated_at: UpdatedAt
-    version: Annotated[int, Field(description="Grows with every change; the ETag is of it.")]
+    version: Annotated[int, Field(description="Increases with each change; the `ETag` contains it.")]
 
 
 class ProfileUpdated(ProfileReply, WriteReply):
@@ -177,7 +204,7 @@ class ProfileUpdated(ProfileReply, WriteReply):
 
 
 class SentMessageReply(Reply):
-    """What became of the newest message."""
+    """The delivery of the newest message."""
 
     status: Annotated[
         Literal["queued", "deferred", "sent", "bounced", "expired", "suppressed"],
@@ -187,40 +214,40 @@ class SentMessageReply(Reply):
 
 
 class VerificationReply(Reply):
-    """Where the verification of the address stands."""
+    """The verification of the address."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_VERIFICATION))
 
     email: Annotated[str, Field(description="Email address of the account.")]
     status: Annotated[
         VerificationStatus,
-        Field(description="`pending_change`: the address is confirmed, and another one waits for confirmation."),
+        Field(description="`pending_change`: a new address waits for confirmation."),
     ]
     verified_at: Annotated[datetime | None, Field(description="When the address was confirmed; null before.")]
     pending_email: Annotated[
-        str | None, Field(description="Address that waits for its confirmation; null without one.")
+        str | None, Field(description="Address that waits for confirmation; null without one.")
     ]
     last_sent_at: Annotated[datetime | None, Field(description="When the newest message was sent; null: never.")]
     resend_available_at: Annotated[
         datetime | None,
-        Field(description="From when another message can be sent; null: now, or nothing is to be confirmed."),
+        Field(description="When the next message can be sent; null: now, or there is nothing to confirm."),
     ]
-    expires_at: Annotated[datetime | None, Field(description="Of the link.")]
+    expires_at: Annotated[datetime | None, Field(description="When the link expires; null without a valid link.")]
     delivery: Annotated[
-        SentMessageReply | None, Field(description="What became of the newest message; null without one.")
+        SentMessageReply | None, Field(description="Delivery of the newest message; null without one.")
     ]
 
 
 class ResendReply(VerificationReply):
-    """Whether there was anything to confirm, and so a message was sent."""
+    """The verification, and whether a message was sent."""
 
     model_config = ConfigDict(json_schema_extra=by_example({"sent": True, **_VERIFICATION}))
 
-    sent: Annotated[bool, Field(description="Whether a message is sent; false when nothing is to be confirmed.")]
+    sent: Annotated[bool, Field(description="Whether a message was sent; false if there is nothing to confirm.")]
 
 
 class ConfirmationReply(Reply):
-    """What following the link has done."""
+    """The result of following the link."""
 
     model_config = ConfigDict(json_schema_extra=by_example({"status": "confirmed", "email": "a***@example.net"}))
 
@@ -232,13 +259,13 @@ class ConfirmationReply(Reply):
 
 
 def resent(*, sent: bool, verification: Verification) -> ResendReply:
-    """The answer of a resend."""
+    """Return the response to a resend."""
     shown = VerificationReply.model_validate(verification)
     return ResendReply(sent=sent, **shown.model_dump())
 
 
 def confirmed(confirmation: Confirmation) -> ConfirmationReply:
-    """The answer to a program that followed the link."""
+    """Return the response to following the link."""
     return ConfirmationReply(
         status="already_confirmed" if confirmation.repeated else "confirmed", email=confirmation.email
     )

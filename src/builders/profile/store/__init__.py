@@ -1,1 +1,1 @@
-"""The SQL of the profile."""
+"""All SQL of the profile."""

@@ -1,4 +1,4 @@
-"""Profiles and the steps that are done."""
+"""Profiles and the completed steps of onboarding."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
@@ -8,7 +8,7 @@ from uuid import UUID
 from psycopg.rows import dict_row
 
 from builders.kit.db.connections import Conn
-from builders.profile.records import StepKey, Stored
+from builders.profile.records import StepKey, StoredProfile
 
 ENSURE = "INSERT INTO profile_profiles (account_id) VALUES (%(account_id)s) ON CONFLICT DO NOTHING"
 LOCK = "SELECT FROM profile_profiles WHERE account_id = %(account_id)s FOR UPDATE"
@@ -21,7 +21,7 @@ FIND = """
 """
 FIND_DONE = """
     SELECT account_id, roles, ARRAY(
-        SELECT step FROM profile_steps AS noted WHERE noted.account_id = profile.account_id
+        SELECT step FROM profile_steps AS completed WHERE completed.account_id = profile.account_id
     ) AS done
     FROM profile_profiles AS profile WHERE account_id = ANY(%(account_ids)s)
 """
@@ -43,19 +43,19 @@ INSERT_STEP = """
 """
 
 
-async def find(conn: Conn, *, account_id: UUID) -> Stored:
-    """The account's profile; one with nothing in it when it was never touched."""
+async def find(conn: Conn, *, account_id: UUID) -> StoredProfile:
+    """Return the profile of the account, or an empty one if it was never changed."""
     async with conn.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(FIND, {"account_id": account_id})
         row = await cursor.fetchone()
     if row is None:
-        return Stored()
+        return StoredProfile()
     steps = dict(zip(row.pop("done"), row.pop("times"), strict=True))
-    return Stored(**row | {"roles": tuple(row["roles"]), "steps": steps})
+    return StoredProfile(**row | {"roles": tuple(row["roles"]), "steps": steps})
 
 
 async def find_done(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, frozenset[str]]:
-    """The steps that are done and the roles of these accounts, by their names; without accounts of no profile."""
+    """Return the completed steps and the roles of the accounts that have a profile, by name."""
     rows = await (await conn.execute(FIND_DONE, {"account_ids": list(account_ids)})).fetchall()
     return {account_id: frozenset((*roles, *done)) for account_id, roles, done in rows}
 
@@ -66,18 +66,19 @@ async def list_time_zones(conn: Conn, *, account_ids: Collection[UUID]) -> Mappi
     return {account_id: zone async for account_id, zone in found}
 
 
-async def lock(conn: Conn, *, account_id: UUID) -> Stored:
-    """The account's profile, which nobody else changes until the transaction ends.
+async def lock(conn: Conn, *, account_id: UUID) -> StoredProfile:
+    """Return the profile of the account; no other transaction changes it until this one ends.
 
-    Read by a statement of its own: the one that waits for the lock would show the steps of before it waited.
+    A separate statement reads it: the statement that waited for the lock would not see steps that were committed
+    while it waited.
     """
     await conn.execute(ENSURE, {"account_id": account_id})
     await conn.execute(LOCK, {"account_id": account_id})
     return await find(conn, account_id=account_id)
 
 
-async def save(conn: Conn, *, account_id: UUID, stored: Stored, now: datetime) -> Stored:
-    """Keeps a locked profile as its next version."""
+async def save(conn: Conn, *, account_id: UUID, stored: StoredProfile, now: datetime) -> StoredProfile:
+    """Save a locked profile as its next version."""
     saved = replace(stored, version=stored.version + 1, updated_at=now)
     row = {name: value for name, value in asdict(saved).items() if name != "steps"}
     await conn.execute(SAVE, {**row, "roles": list(saved.roles), "account_id": account_id})
@@ -85,5 +86,5 @@ async def save(conn: Conn, *, account_id: UUID, stored: Stored, now: datetime) -
 
 
 async def insert_step(conn: Conn, *, account_id: UUID, step: StepKey, done_at: datetime) -> None:
-    """Notes that a step is done; the first time counts."""
+    """Insert a completed step; an existing one keeps its time."""
     await conn.execute(INSERT_STEP, {"account_id": account_id, "step": step, "done_at": done_at})

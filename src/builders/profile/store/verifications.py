@@ -7,9 +7,10 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from builders.kit.db.connections import Conn
-from builders.profile.records import Sent, Token
+from builders.profile.records import SentMessages, Token
 
-# One statement decides: of two at once, the second finds what the first has sent.
+# Add a send to those of the last day, unless one of them is too recent or there are too many. One statement, so
+# that a concurrent one sees the send of the first.
 RESERVE = """
     INSERT INTO profile_verifications AS known (account_id, email, sends)
     VALUES (%(account_id)s, %(email)s, ARRAY[%(now)s::timestamptz])
@@ -49,7 +50,7 @@ USE_LINK = """
     UPDATE profile_tokens SET used_at = %(now)s
     WHERE account_id = %(account_id)s AND digest = ANY(%(digests)s::bytea[]) AND used_at IS NULL
 """
-VOID_LINK = "DELETE FROM profile_tokens WHERE account_id = %(account_id)s"
+DELETE_LINK = "DELETE FROM profile_tokens WHERE account_id = %(account_id)s"
 PRUNE_SENT = """
     DELETE FROM profile_verifications WHERE ctid = ANY(ARRAY(
         SELECT ctid FROM profile_verifications WHERE sends[cardinality(sends)] <= %(before)s LIMIT %(batch)s
@@ -65,32 +66,32 @@ PRUNE_LINKS = """
 async def reserve(
     conn: Conn, *, account_id: UUID, email: str, now: datetime, gap_ago: datetime, day_ago: datetime, most: int
 ) -> bool:
-    """Whether a message may go to the address now; it then counts as sent."""
+    """Record that a message is sent to the address; return False if the limits do not allow it."""
     row = {"account_id": account_id, "email": email, "now": now}
     limits = {"gap_ago": gap_ago, "day_ago": day_ago, "most": most}
     return (await conn.execute(RESERVE, row | limits)).rowcount == 1
 
 
 async def list_sends(conn: Conn, *, account_id: UUID, day_ago: datetime) -> Sequence[datetime]:
-    """When the account's messages of a day were sent, to whatever address."""
+    """Return when messages of the account were sent since `day_ago`, to any address."""
     cursor = await conn.execute(LIST_SENDS, {"account_id": account_id, "day_ago": day_ago})
     return [row[0] for row in await cursor.fetchall()]
 
 
 async def set_message(conn: Conn, *, account_id: UUID, email: str, message_id: UUID) -> None:
-    """Notes the message that went to the address."""
+    """Store the id of the newest message to the address."""
     await conn.execute(SET_MESSAGE, {"account_id": account_id, "email": email, "message_id": message_id})
 
 
-async def find_sent(conn: Conn, *, account_id: UUID, email: str) -> Sent | None:
-    """What went to the address of late."""
-    async with conn.cursor(row_factory=class_row(Sent)) as cursor:
+async def find_sent(conn: Conn, *, account_id: UUID, email: str) -> SentMessages | None:
+    """Return the messages that were sent to the address."""
+    async with conn.cursor(row_factory=class_row(SentMessages)) as cursor:
         await cursor.execute(FIND_SENT, {"account_id": account_id, "email": email})
         return await cursor.fetchone()
 
 
 async def put_token(conn: Conn, *, digest: bytes, token: Token) -> None:
-    """Keeps a token in the place of the account's one before."""
+    """Store a token, which replaces the previous one of the account."""
     await conn.execute(
         PUT_LINK,
         {
@@ -104,25 +105,25 @@ async def put_token(conn: Conn, *, digest: bytes, token: Token) -> None:
 
 
 async def find_token(conn: Conn, *, digests: Sequence[bytes], now: datetime) -> Token | None:
-    """The token with one of these digests, unless it has expired."""
+    """Return the token with one of these digests, unless it has expired."""
     async with conn.cursor(row_factory=class_row(Token)) as cursor:
         await cursor.execute(FIND_LINK, {"digests": list(digests), "now": now})
         return await cursor.fetchone()
 
 
 async def use_token(conn: Conn, *, account_id: UUID, digests: Sequence[bytes], now: datetime) -> bool:
-    """Whether the token was there and not yet used."""
+    """Mark a token as used; return False if it does not exist or was used."""
     row = {"account_id": account_id, "digests": list(digests), "now": now}
     return (await conn.execute(USE_LINK, row)).rowcount == 1
 
 
-async def void_token(conn: Conn, *, account_id: UUID) -> None:
-    """No link of the account is good any more."""
-    await conn.execute(VOID_LINK, {"account_id": account_id})
+async def delete_token(conn: Conn, *, account_id: UUID) -> None:
+    """Delete the token of the account, so that its link is no longer valid."""
+    await conn.execute(DELETE_LINK, {"account_id": account_id})
 
 
 async def prune(conn: Conn, *, before: datetime, batch: int) -> bool:
-    """Forgets what was sent, and what expired, before then, up to a batch of each; whether there may be more."""
+    """Delete up to a batch of sends and of tokens from before `before`; return whether there may be more."""
     row = {"before": before, "batch": batch}
-    sent, links = await conn.execute(PRUNE_SENT, row), await conn.execute(PRUNE_LINKS, row)
-    return max(sent.rowcount, links.rowcount) == batch
+    sends, tokens = await conn.execute(PRUNE_SENT, row), await conn.execute(PRUNE_LINKS, row)
+    return max(sends.rowcount, tokens.rowcount) == batch

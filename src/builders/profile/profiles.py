@@ -1,0 +1,110 @@
+"""Read and update profiles. `verification` confirms addresses, `onboarding` records its steps."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import fields, replace
+from uuid import UUID
+
+from builders.identity import service as identity
+from builders.identity.records import Account, AuditAction
+from builders.kit.db.connections import Conn
+from builders.kit.events import outbox
+from builders.kit.http.callers import Actor, ImpersonationForbidden, LiveKeyRequired
+from builders.kit.http.etags import WriteCondition
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
+from builders.kit.values.patches import UNSET, set_members
+from builders.profile import onboarding, verification
+from builders.profile.events import PROFILE_UPDATED, ProfileChange
+from builders.profile.records import Profile, ProfilePatch, StepKey, StoredProfile
+from builders.profile.store import profiles as store
+from builders.profile.verification import Sender
+
+
+async def get(conn: Conn, *, account_id: UUID) -> Profile:
+    """Return the profile of a real account. Raises AccountNotFound."""
+    # The profile is read first, so that its version is never newer than the account: a client would cache that.
+    stored = await store.find(conn, account_id=account_id)
+    return _profile_of(await identity.get_account(conn, account_id=account_id), stored)
+
+
+async def update(
+    conn: Conn,
+    *,
+    keyring: Keyring,
+    settings: Settings,
+    account_id: UUID,
+    actor: Actor,
+    live: bool,
+    patch: ProfilePatch,
+    expected: WriteCondition,
+) -> Profile:
+    """Apply a patch and return the profile. A patch without a change makes no new version.
+
+    A new address is pending until it is confirmed. Publishes profile.updated. Raises VersionMismatch,
+    ResendTooSoon, and for an address ImpersonationForbidden for support and LiveKeyRequired unless `live`.
+    """
+    if patch.email is not UNSET:
+        _require_owner(actor, live=live)
+    stored = await store.lock(conn, account_id=account_id)
+    expected.check(of=account_id, version=stored.version)
+    account = await identity.get_account(conn, account_id=account_id)
+    patched = replace(stored, **set_members(replace(patch, email=UNSET)))
+    if patch.email is not UNSET:
+        sender = Sender(keyring=keyring, settings=settings)
+        pending = await verification.request_change(
+            conn, sender, account=account, stored=stored, email=patch.email, actor=actor
+        )
+        patched = replace(patched, pending_email=pending)
+    names = [each.name for each in fields(StoredProfile)]
+    changed = [name for name in names if getattr(stored, name) != getattr(patched, name)]
+    if not changed:
+        return _profile_of(account, stored)
+    if not onboarding.missing_members(patched):
+        steps = {StepKey.COMPLETE_PROFILE: clock.now()}
+        patched = await onboarding.complete_steps(conn, account=account, stored=patched, steps=steps)
+    saved = await store.save(conn, account_id=account_id, stored=patched, now=clock.now())
+    change = ProfileChange(changed=changed, version=saved.version)
+    await outbox.publish(conn, PROFILE_UPDATED, account_id=account_id, data=change)
+    if actor.type == "support":
+        about = {"changed": ", ".join(changed)}
+        await identity.record_audit(
+            conn, account_id=account_id, actor=actor, action=AuditAction.PROFILE_CHANGED, about=about
+        )
+    return _profile_of(account, saved)
+
+
+def _require_owner(actor: Actor, *, live: bool) -> None:
+    """Refuse callers who cannot change the address: its recipient can sign in and create live keys."""
+    if actor.type == "support":
+        raise ImpersonationForbidden(
+            "A support session cannot change the address.", next_action="The account's owner can change it."
+        )
+    if not live:
+        raise LiveKeyRequired("A test key cannot change the address.", next_action="Send a live key.")
+
+
+async def list_time_zones(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, str]:
+    """Return the time zones of the real accounts that have set one."""
+    return await store.list_time_zones(conn, account_ids=account_ids)
+
+
+def _profile_of(account: Account, stored: StoredProfile) -> Profile:
+    return Profile(
+        id=account.id,
+        email=account.email,
+        email_verified=account.email_verified_at is not None,
+        pending_email=stored.pending_email,
+        display_name=stored.display_name or account.name,
+        company=stored.company,
+        website=stored.website,
+        country=stored.country,
+        timezone=stored.timezone,
+        locale=stored.locale,
+        roles=stored.roles,
+        marketing_opt_in=stored.marketing_opt_in,
+        onboarding=onboarding.describe(stored),
+        created_at=account.created_at,
+        updated_at=stored.updated_at or account.created_at,
+        version=stored.version,
+    )
