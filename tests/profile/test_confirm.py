@@ -159,7 +159,7 @@ async def test_a_browser_gets_a_page_with_a_button_that_confirms(
     assert opened[0].text.count("<button") == 1
     assert "is confirmed" in pages[2].text
     assert "was confirmed before" in pages[3].text
-    assert "not good" in pages[4].text
+    assert "not valid" in pages[4].text
     assert not any(token in page.text for page in pages[2:])
     for page in pages:
         assert ursula.account.email not in page.text

@@ -5,7 +5,7 @@ import pytest
 from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue
 from builders.kit.values import clock
-from builders.profile import jobs as profile_jobs, service as profiles
+from builders.profile import jobs as profile_jobs, service as profiles, verification as verification_module
 from builders.profile.records import Proof, Role, StepKey
 from builders.profile.store import verifications as store
 from tests.cast import Person
@@ -61,7 +61,7 @@ async def test_sends_are_deleted_after_a_month(
 async def test_several_batches_are_deleted(
     alice: Person, database: Database, office: Office, conn: Conn, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(profiles, "PRUNED_AT_ONCE", 2)
+    monkeypatch.setattr(verification_module, "PRUNE_BATCH", 2)
     for each in range(5):
         await patch(alice, email=f"{each}-{address}")
     clock.move(timedelta(days=31))

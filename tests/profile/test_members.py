@@ -22,12 +22,12 @@ def test_countries_equal_iso_3166() -> None:
 
 @pytest.mark.parametrize(("sent", "kept"), [("de", "DE"), ("GB", "GB"), ("xK", None), ("D", None), ("DEU", None)])
 def test_country(sent: str, kept: str | None) -> None:
-    check(schemas.country, sent, kept)
+    check(schemas.country_code, sent, kept)
 
 
 @pytest.mark.parametrize("sent", ["UK", "ß", "\ufb01", "\uff24\uff25", "D1", ""])
 def test_other_characters_are_not_a_country(sent: str) -> None:
-    check(schemas.country, sent, None)
+    check(schemas.country_code, sent, None)
 
 
 def test_time_zones_do_not_depend_on_the_machine() -> None:

@@ -36,7 +36,7 @@ _COUNTRIES = """
 COUNTRIES = frozenset(_COUNTRIES.split())
 
 
-def country(text: str) -> str:
+def country_code(text: str) -> str:
     """Return the code of a country in upper case. Raises ValueError."""
     code = text.upper() if text.isascii() else ""  # other characters can become ASCII in upper case
     if code not in COUNTRIES:
@@ -110,7 +110,7 @@ class CustomerProfileUpdate(PatchBody):
         Field(description="http or https address."),
     ] = None
     country: Annotated[
-        Annotated[str, _text(2), checked(country, "country")] | None,
+        Annotated[str, _text(2), checked(country_code, "country")] | None,
         Field(description="ISO 3166-1 alpha-2."),
     ] = None
     timezone: Annotated[
