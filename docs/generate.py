@@ -120,7 +120,7 @@ def error_codes() -> str:
 
 
 def events() -> str:
-    """Every event that leaves the house: the members of its data, and an example."""
+    """Every public event: the members of its data, and an example."""
     parts = []
     for each in outbox.list_events():
         if not each.internal:
@@ -131,12 +131,12 @@ def events() -> str:
 
 
 def job_list() -> str:
-    """Every job of ours; the queue brings a few of its own."""
+    """Every job of the service, without those of the queue."""
     when = {name: task.cron for (name, _), task in queue.app.periodic_registry.periodic_tasks.items()}
     rows = [
         (
             f"`{name}`",
-            f"`{when[name]}`" if name in when else "when there is something to do",
+            f"`{when[name]}`" if name in when else "on demand",
             (inspect.getdoc(task.func) or "").splitlines()[0],
             str(task.retry_strategy.max_attempts) if isinstance(task.retry_strategy, RetryStrategy) else "1",
         )
@@ -195,11 +195,11 @@ def operations() -> str:
 
 def tables(conninfo: str) -> str:
     """Every table of a migrated database, with the comments of the migrations that made it."""
-    parts, room = [], ""
+    parts, package = [], ""
     with psycopg.connect(conninfo) as conn:
         for name, notes in _declared():
-            room, before = name.partition("_")[0], room
-            parts += [f"## {room}"] if room != before else []
+            package, before = name.partition("_")[0], package
+            parts += [f"## {package}"] if package != before else []
             parts.append(_described(conn, name, notes))
     return "\n\n".join(parts)
 

@@ -1,4 +1,4 @@
-"""A browser as far as the small pages need one: it presses their one button."""
+"""A minimal browser, which presses the button of a page."""
 
 import html
 import re
@@ -14,7 +14,7 @@ _FIELD = re.compile(r'<input type="hidden" name="([^"]+)" value="([^"]*)">')
 
 
 def origin_of_post(policy: str | None) -> str:
-    """What `Origin` says when a page with this referrer policy posts to its own site (Fetch, 3.2, "append").
+    """Return the Origin header of a same-origin POST under this referrer policy (Fetch, 3.2, "append").
 
     Of a site without TLS: the policies that look for a step down find none.
     """
@@ -22,7 +22,7 @@ def origin_of_post(policy: str | None) -> str:
 
 
 async def press(client: Client, page: httpx.Response) -> httpx.Response:
-    """What the page's button leads to, over plain HTTP: no Sec-Fetch headers then, the origin alone."""
+    """Press the page's button, over plain HTTP, so with the Origin header and without Sec-Fetch headers."""
     action = _ACTION.search(page.text)
     assert action is not None, page.text
     fields = {name: html.unescape(value) for name, value in _FIELD.findall(page.text)}

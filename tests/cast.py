@@ -1,4 +1,4 @@
-"""People of the tests: an account, its keys, and clients that hold every answer against the OpenAPI document."""
+"""The people of the tests: accounts, keys, and clients that validate responses against the OpenAPI document."""
 
 import uuid
 from typing import Any
@@ -15,16 +15,16 @@ from tests.published import published
 
 
 class Client(httpx.AsyncClient):
-    """Asks the service with one credential, or as nobody; checks each answer against what is published."""
+    """A client with one credential or none, which validates each response against the document."""
 
     def __init__(
         self, service: Service, key: str | None = None, *, token: str | None = None, cookie: str | None = None
     ) -> None:
-        judge = published()
+        validator = published()
 
         async def check(response: httpx.Response) -> None:
             await response.aread()
-            judge.check(response)
+            validator.check(response)
 
         super().__init__(
             transport=httpx.ASGITransport(app=service),
@@ -45,7 +45,7 @@ def _headers(key: str | None, token: str | None, cookie: str | None) -> dict[str
 
 
 class Person(Client):
-    """Somebody with an account and a live key; `test` asks with a test key of the same account."""
+    """A person with an account and a live key; `test` is a client with a test key of the account."""
 
     def __init__(self, service: Service, *, account: Account, live: str, test: str) -> None:
         super().__init__(service, live)
@@ -56,7 +56,7 @@ class Person(Client):
     async def sign_in(
         self, *, kind: SessionKind = SessionKind.LOGIN, impersonation: Impersonation | None = None, **options: Any
     ) -> NewSession:
-        """A session of the account; take its token to a Client, as `token` or as `cookie`."""
+        """Open a session of the account; a Client takes its token as `token` or as `cookie`."""
         state = self.service.api.state
         async with state.database.transaction() as conn:
             return await identity.open_session(
@@ -70,14 +70,14 @@ class Person(Client):
             )
 
     async def admit_support(self, *, may_write: bool = False) -> NewSession:
-        """A session of support signed in as the account."""
+        """Open a support session of the account."""
         grant = Impersonation(
             grant_id=uuid.uuid4(), operator="sam@vendor.example", reason="a ticket", may_write=may_write
         )
         return await self.sign_in(kind=SessionKind.LOGIN_AS, impersonation=grant)
 
     async def __aexit__(self, *exc: object) -> None:
-        """Leaves with both clients."""
+        """Close both clients."""
         await self.test.aclose()
         await super().aclose()
 
@@ -89,7 +89,7 @@ WITHOUT_NOTICES = """
 
 
 async def make_person(service: Service, *, name: str, preset: Preset, verified: bool = True) -> Person:
-    """A fresh account with a live and a test key, made through the door."""
+    """Create an account with a live and a test key."""
     database: Database = service.api.state.database
     async with database.transaction() as conn:
         email = f"{name}-{uuid.uuid4().hex[:10]}@example.net"

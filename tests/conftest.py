@@ -1,4 +1,4 @@
-"""The service on a real PostgreSQL, and the cast: Alice, Bob the stranger, Dana whose key lacks the scope."""
+"""Fixtures: the service on PostgreSQL, and the people Alice, Bob (another account) and Dana (another preset)."""
 
 import asyncio
 import gc
@@ -52,19 +52,19 @@ SWEEP = """
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the tests that take longest, so that no process ends alone with one of them."""
+    """Start with the longest tests, so that all processes end at about the same time."""
     items.sort(key=lambda each: "test_the_service_is_as_published" not in each.name)
 
 
 def pytest_collection_finish() -> None:
-    """From here on the collector looks at what tests make, and not at the tests."""
+    """Exclude the imported tests from garbage collection."""
     gc.freeze()
     gc.enable()
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[str]:
-    """A PostgreSQL server: the one named by BUILDERS_TEST_DATABASE_URL, else one of our own for all workers."""
+    """Return a PostgreSQL server: that of BUILDERS_TEST_DATABASE_URL, else an embedded one for all workers."""
     given = os.environ.get("BUILDERS_TEST_DATABASE_URL")
     if given:
         yield given
@@ -85,7 +85,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def conninfo(server: str) -> Iterator[str]:
-    """A migrated database of this test process alone."""
+    """Return a migrated database of this test process."""
     name = f"test_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(server, autocommit=True) as conn:
         conn.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
@@ -99,7 +99,7 @@ def conninfo(server: str) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def settings(conninfo: str, tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    """Settings of the service under test."""
+    """Return the settings of the service under test."""
     values: dict[str, Any] = {
         "database_url": conninfo,
         "data_dir": tmp_path_factory.mktemp("data"),
@@ -112,7 +112,7 @@ def settings(conninfo: str, tmp_path_factory: pytest.TempPathFactory) -> Setting
 
 @pytest.fixture(scope="session")
 async def service(settings: Settings) -> AsyncIterator[Service]:
-    """The running service."""
+    """Return the running service."""
     app = create_app(settings)
     async with lifespan(app.api):
         await app.api.state.database.pool.wait()  # or a test that is not async would stop it half-way
@@ -121,21 +121,21 @@ async def service(settings: Settings) -> AsyncIterator[Service]:
 
 @pytest.fixture
 def database(service: Service) -> Database:
-    """The service's own pool."""
+    """Return the pool of the service."""
     pool: Database = service.api.state.database
     return pool
 
 
 @pytest.fixture
 async def conn(database: Database) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
-    """A connection in autocommit."""
+    """Return a connection in autocommit mode."""
     async with database.connection() as connection:
         yield connection
 
 
 @pytest.fixture
 async def people(service: Service) -> AsyncIterator[MakePerson]:
-    """Makes more people, each with an account of their own."""
+    """Return a function that creates people, each with an account."""
     made: list[Person] = []
 
     async def make(name: str = "someone", preset: Preset = Preset.DEVELOPER_FULL, **options: Any) -> Person:
@@ -148,32 +148,32 @@ async def people(service: Service) -> AsyncIterator[MakePerson]:
 
 @pytest.fixture
 async def alice(people: MakePerson) -> Person:
-    """Owns what a test is about; holds a live key, and `alice.test` a test key."""
+    """Return the owner of a test's resources; `alice` has a live key, `alice.test` a test key."""
     return await people("alice")
 
 
 @pytest.fixture
 async def bob(people: MakePerson) -> Person:
-    """A stranger."""
+    """Return a person with another account."""
     return await people("bob")
 
 
 @pytest.fixture
 async def dana(people: MakePerson) -> Person:
-    """Holds a key whose preset is not the developers'."""
+    """Return a person whose key has another preset than the developers'."""
     return await people("dana", Preset.DOMAINER_FULL)
 
 
 @pytest.fixture
 async def anyone(service: Service) -> AsyncIterator[Client]:
-    """Somebody without credentials."""
+    """Return a client without credentials."""
     async with Client(service) as client:
         yield client
 
 
 @pytest.fixture
 def redis() -> Iterator[Redis]:
-    """A Redis server of the test's own."""
+    """Return a Redis server."""
     with redis_server.running() as server:
         yield server
 
@@ -186,14 +186,14 @@ def _clock() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def sweeper(conninfo: str) -> Iterator[psycopg.Connection]:
-    """A connection beside the service's."""
+    """Return a connection outside the pool of the service."""
     with psycopg.connect(conninfo, autocommit=True) as connection:
         yield connection
 
 
 @pytest.fixture(autouse=True)
 def _nothing_left_to_do(request: pytest.FixtureRequest) -> Iterator[None]:
-    """What a test did not drain is not done, and waited for, in the next one."""
+    """Delete pending jobs, so that the next test does not run them."""
     ours = "service" in request.fixturenames
     sweeping: psycopg.Connection | None = request.getfixturevalue("sweeper") if ours else None
     yield
@@ -203,7 +203,7 @@ def _nothing_left_to_do(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture
 def assets(settings: Settings) -> Path:
-    """The folder of catalog images."""
+    """Return the folder of catalog images."""
     folder = settings.data_dir / "assets"
     folder.mkdir(exist_ok=True)
     return folder

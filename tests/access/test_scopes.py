@@ -18,12 +18,12 @@ from tests.contract.document import operations
 from tests.contract.operations import PUBLIC
 from tests.contract.pending import PENDING
 
-FEWEST = 11  # operations with a scope when this test was written; the house only grows
+FEWEST = 11  # operations with a scope, at least
 
 
 @pytest.fixture
 def scoped(service: Service) -> dict[str, str]:
-    """The scope of each operation that names one."""
+    """Return the scope of each operation that has one."""
     found = {
         name: operation["x-scope"]
         for name, operation in operations(service.openapi()).items()
@@ -35,18 +35,18 @@ def scoped(service: Service) -> dict[str, str]:
 
 
 async def ask(client: Client, operation: str, key: str | None = None) -> httpx.Response:
-    """A request for the operation that is otherwise wrong: credentials are looked at before all else."""
+    """Send an otherwise invalid request, because credentials are checked first."""
     method, path = operation.split(" ")
     headers = {} if key is None else {"X-API-Key": key}
     return await client.request(method, re.sub(r"\{\w+\}", "x", path), headers=headers, content=b"{")
 
 
 def lacking(scope: str) -> list[Preset]:
-    """The presets that do not hold the scope."""
+    """Return the presets without the scope."""
     return [preset for preset in Preset if scope not in expand(PRESETS[preset])]
 
 
-async def test_nobody_is_let_in_without_credentials(anyone: Client, scoped: dict[str, str]) -> None:
+async def test_missing_credentials_are_refused(anyone: Client, scoped: dict[str, str]) -> None:
     answers = {operation: await ask(anyone, operation) for operation in scoped}
 
     assert {name: (each.status_code, each.json()["code"]) for name, each in answers.items()} == dict.fromkeys(
@@ -56,7 +56,7 @@ async def test_nobody_is_let_in_without_credentials(anyone: Client, scoped: dict
 
 
 @pytest.mark.parametrize("bad", ["unknown", "mistyped", "malformed"])
-async def test_a_bad_key_is_let_in_nowhere(anyone: Client, scoped: dict[str, str], bad: str) -> None:
+async def test_an_invalid_key_is_refused(anyone: Client, scoped: dict[str, str], bad: str) -> None:
     unknown = keys.generate_secret(KeyKind.LIVE).text
     key = {"unknown": unknown, "mistyped": f"{unknown[:-1]}{'0' if unknown[-1] != '0' else '1'}"}.get(bad, bad)
     answers = {operation: await ask(anyone, operation, key) for operation in scoped}
@@ -67,9 +67,7 @@ async def test_a_bad_key_is_let_in_nowhere(anyone: Client, scoped: dict[str, str
 
 
 @pytest.mark.parametrize("kind", KeyKind)
-async def test_a_key_whose_preset_lacks_the_scope_is_told_which(
-    people: MakePerson, scoped: dict[str, str], kind: KeyKind
-) -> None:
+async def test_a_missing_scope_is_named(people: MakePerson, scoped: dict[str, str], kind: KeyKind) -> None:
     holders: dict[Preset, Person] = {preset: await people(preset.value, preset) for preset in Preset}
     clients = {preset: each if kind is KeyKind.LIVE else each.test for preset, each in holders.items()}
     asked = 0
@@ -85,7 +83,7 @@ async def test_a_key_whose_preset_lacks_the_scope_is_told_which(
     assert asked >= 2  # a domainer's key may neither plan nor promote
 
 
-async def test_a_key_whose_preset_holds_the_scope_is_let_in(people: MakePerson, scoped: dict[str, str]) -> None:
+async def test_a_key_with_the_scope_is_accepted(people: MakePerson, scoped: dict[str, str]) -> None:
     holders: dict[Preset, Person] = {preset: await people(preset.value, preset) for preset in Preset}
 
     for operation, scope in scoped.items():
@@ -94,7 +92,7 @@ async def test_a_key_whose_preset_holds_the_scope_is_let_in(people: MakePerson, 
             assert answer.status_code not in {401, 403}, (operation, preset, answer.text)
 
 
-async def test_public_operations_ask_for_nothing_and_look_at_nothing(anyone: Client, service: Service) -> None:
+async def test_public_operations_ignore_credentials(anyone: Client, service: Service) -> None:
     public = operations(service.openapi()).keys() & PUBLIC
     assert public >= {"GET /livez", "GET /v1/catalog/check"}
 

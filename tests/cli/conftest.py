@@ -13,7 +13,7 @@ Cli = Callable[..., Result]
 
 @pytest.fixture
 def plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[pytest.MonkeyPatch]:
-    """No settings but a folder of the test's own; the logs are put back as they were."""
+    """Set the data folder alone, and reset the logs afterwards."""
     monkeypatch.delenv("DATABASE_URL", raising=False)
     monkeypatch.setenv("BUILDERS_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("BUILDERS_PORT", "0")
@@ -24,7 +24,7 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterat
 
 @pytest.fixture
 def command(plain_environment: pytest.MonkeyPatch) -> Cli:
-    """Runs `builders` with words, without a database unless the test names one."""
+    """Return a function that runs `builders`, by default without a database."""
     del plain_environment
 
     def run(*words: str | Path) -> Result:
@@ -37,19 +37,19 @@ def command(plain_environment: pytest.MonkeyPatch) -> Cli:
 
 @pytest.fixture
 def builders(plain_environment: pytest.MonkeyPatch, command: Cli, conninfo: str) -> Cli:
-    """Runs `builders` with words, on the database of the tests."""
+    """Return a function that runs `builders` on the database of the tests."""
     plain_environment.setenv("BUILDERS_DATABASE_URL", conninfo)
     return command
 
 
 @pytest.fixture
 def email() -> str:
-    """An address that no other test has."""
+    """Return an unused address."""
     return f"ada-{ids.new().hex}@example.net"
 
 
 @pytest.fixture
 def account(builders: Cli, email: str) -> str:
-    """The address of an account of the test's own."""
+    """Return the address of a new account."""
     assert builders("accounts", "create", "--email", email).exit_code == 0
     return email

@@ -1,4 +1,4 @@
-"""A server with our protocol on a loopback socket, and a client's end of one of its connections."""
+"""A server with the protocol on a loopback socket, and client connections to it."""
 
 import asyncio
 import socket
@@ -23,14 +23,14 @@ IDLE_S = 65
 
 
 async def hasty(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answers without a look at the body."""
+    """Respond without reading the body."""
     del scope, receive
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
     await send({"type": "http.response.body", "body": b"ok"})
 
 
 async def patient(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answers when it has the whole body."""
+    """Respond after the whole body."""
     while (message := await receive()).get("more_body"):
         pass
     if message["type"] == "http.request":
@@ -38,7 +38,7 @@ async def patient(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def endless(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answers without end, until nobody is there."""
+    """Respond endlessly until the client disconnects."""
     del scope
     await receive()
     await send({"type": "http.response.start", "status": 200, "headers": []})
@@ -49,7 +49,7 @@ async def endless(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def refusing(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answers 413 without a look at the body."""
+    """Respond 413 without reading the body."""
     del scope, receive
     headers = [(b"content-length", b"7"), (b"connection", b"close")]
     await send({"type": "http.response.start", "status": 413, "headers": headers})
@@ -58,14 +58,14 @@ async def refusing(scope: Scope, receive: Receive, send: Send) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server whose time passes when a test says so, and never otherwise."""
+    """A server whose clock only tests move."""
 
     port: int
     connections: set[protocol.Protocol]
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-        """A client's end of a connection, closed at the end; the system keeps little of what it does not read."""
+        """Open a client connection with a small receive buffer."""
         client = socket.socket()
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
         client.setblocking(False)
@@ -79,9 +79,9 @@ class Server:
                 await writer.wait_closed()
 
     async def until(self, holds: Callable[[protocol.Protocol], bool], *, count: int = 1) -> None:
-        """Wait until it holds for so many connections: what a client sent has to arrive."""
+        """Wait until the condition is true for so many connections."""
         async with asyncio.timeout(10):
-            while sum(map(holds, self.connections)) != count:  # noqa: ASYNC110 - no event tells
+            while sum(map(holds, self.connections)) != count:  # noqa: ASYNC110 - there is no event
                 await asyncio.sleep(0)
 
     async def receives(self, phase: str) -> None:
@@ -89,7 +89,7 @@ class Server:
         await self.until(lambda each: each._phase.name == phase)
 
     async def after(self, seconds: float) -> None:
-        """Let so much time pass, and the server look at its connections."""
+        """Advance the clock, and let the server check its connections."""
         clock.move(timedelta(seconds=seconds))
         for each in tuple(self.connections):
             each.check(clock.monotonic())
@@ -98,7 +98,7 @@ class Server:
 
 @asynccontextmanager
 async def serving(app: ASGIApp, *, kind: type[protocol.Protocol] | None = None) -> AsyncIterator[Server]:
-    """A server of the application."""
+    """Run a server of the application."""
     with clock.moved(timedelta()):
         config = uvicorn.Config(
             app, ws="none", log_config=None, access_log=False, server_header=False, timeout_keep_alive=IDLE_S
@@ -110,19 +110,19 @@ async def serving(app: ASGIApp, *, kind: type[protocol.Protocol] | None = None) 
             return made_by(config=config, server_state=state, app_state={})
 
         async with await asyncio.get_running_loop().create_server(made, "127.0.0.1", 0) as server:
-            yield Server(server.sockets[0].getsockname()[1], state.connections)  # type: ignore[arg-type] # ours alone
+            yield Server(server.sockets[0].getsockname()[1], state.connections)  # type: ignore[arg-type] # all of this protocol
             async with asyncio.timeout(10):
-                while state.connections:  # noqa: ASYNC110 - the other ends notice in time, of which no event tells
+                while state.connections:  # noqa: ASYNC110 - there is no event for the other ends
                     await asyncio.sleep(0)
 
 
 async def ended(reader: asyncio.StreamReader) -> bytes:
-    """All that is said until the server ends the connection."""
+    """Read until the server ends the connection."""
     async with asyncio.timeout(10):
         return await reader.read()
 
 
 async def answered(reader: asyncio.StreamReader) -> bytes:
-    """One answer."""
+    """Read one response."""
     async with asyncio.timeout(10):
         return await reader.readuntil(b"\r\n\r\nok")

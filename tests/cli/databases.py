@@ -1,4 +1,4 @@
-"""Databases of a test's own, for what would disturb its neighbours in the common one."""
+"""Separate databases, for tests that would disturb others."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from builders.kit.values import ids
 
 @contextmanager
 def own_database(server: str) -> Iterator[str]:
-    """The connection string of an empty database on the server, gone afterwards."""
+    """Create an empty database on the server, and drop it afterwards."""
     name = sql.Identifier(f"test_{ids.new().hex}")
     with psycopg.connect(server, autocommit=True) as conn:
         conn.execute(sql.SQL("CREATE DATABASE {}").format(name))

@@ -1,4 +1,4 @@
-"""`builders serve` as it is run: a process with children and a database of its own, seen from outside."""
+"""`builders serve` in a process with children and an embedded database."""
 
 import http
 import http.client
@@ -22,13 +22,13 @@ from tests.kit.db.embedded.servers import kill, lives, processes, python_path, w
 
 @contextmanager
 def data_folder() -> Iterator[Path]:
-    """A data folder where PostgreSQL's user may pass, unlike pytest's; the service runs in the one around it."""
+    """Create a data folder that PostgreSQL's user can enter, unlike pytest's."""
     folder = Path(tempfile.mkdtemp(prefix="builders-serve-"))
     folder.chmod(0o755)
     (folder / "redis.py").write_text("raise SystemExit('a module was taken from the current folder')")
     data = folder / "data"
     yield data
-    for process in processes(data):  # of a database that nobody stopped
+    for process in processes(data):  # of a database that was not stopped
         with suppress(psutil.NoSuchProcess):  # it ended with the first
             process.kill()
     wait_until(lambda: not processes(data))
@@ -36,13 +36,13 @@ def data_folder() -> Iterator[Path]:
 
 
 def environment(data: Path) -> dict[str, str]:
-    """No settings but the data folder, whatever ours are."""
-    ours = {name: value for name, value in python_path().items() if "DATABASE_URL" not in name}
-    return ours | {"BUILDERS_DATA_DIR": str(data)}
+    """Return an environment with the data folder as its only setting."""
+    inherited = {name: value for name, value in python_path().items() if "DATABASE_URL" not in name}
+    return inherited | {"BUILDERS_DATA_DIR": str(data)}
 
 
 def builders(data: Path, *words: str) -> CompletedProcess[str]:
-    """A command from its start to its end."""
+    """Run a command to its end."""
     program = [sys.executable, "-m", "builders", *words]
     return run(program, env=environment(data), capture_output=True, text=True, check=False, timeout=60)
 
@@ -53,12 +53,12 @@ def free_port() -> int:
 
 
 class Serving:
-    """A service that was started, until it is stopped or the block ends."""
+    """A running service, until it is stopped or the block ends."""
 
     def __init__(self, data: Path, *words: str, port: int | None = None) -> None:
         self.data = data
         self.port = port or free_port()
-        self.family: list[psutil.Process] = []  # everyone who was seen
+        self.family: list[psutil.Process] = []  # all processes that were seen
         self._log = data.with_name(f"log-{self.port}").open("a+")
         program = [sys.executable, "-P", "-m", "builders", "serve", "--port", str(self.port), *words]
         self._parent = Popen(
@@ -71,31 +71,31 @@ class Serving:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Leaves none of its processes behind, whatever the test did; the database may be another's too."""
+        """Kill all remaining processes; the database may be shared."""
         self.look()
         kill(*filter(lives, self.family))
         self._parent.wait()
         self._log.close()
 
     def wait(self) -> None:
-        """Until it answers, which on an empty folder takes a while."""
-        give_up = time.monotonic() + 60
+        """Wait until it responds, which takes long on an empty folder."""
+        deadline = time.monotonic() + 60
         while not self.is_ready():
-            assert time.monotonic() < give_up, self.log()
+            assert time.monotonic() < deadline, self.log()
             time.sleep(0.02)
 
     @property
     def parent(self) -> psutil.Process:
-        """The process that was started."""
+        """Return the started process."""
         return psutil.Process(self._parent.pid)
 
     def is_ready(self) -> bool:
-        """Whether requests are answered; a service that gave up fails the test with its last words."""
+        """Return whether the service is ready; fail the test with the log when it has exited."""
         assert self._parent.poll() is None, self.log()
         return self.status("/readyz") == http.HTTPStatus.OK
 
     def status(self, path: str, key: str = "", **headers: str) -> int:
-        """How a request on a connection of its own is answered; 0 when it is not."""
+        """Return the status of a request on a new connection; 0 without a response."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
         try:
             connection.request("GET", path, headers={"X-API-Key": key} if key else headers)
@@ -106,12 +106,12 @@ class Serving:
             connection.close()
 
     def look(self) -> None:
-        """Keeps in mind who is there."""
+        """Record the running processes."""
         with suppress(psutil.NoSuchProcess):
             self.family += [self.parent, *self.parent.children()]
 
     def children(self, command: str) -> list[psutil.Process]:
-        """The living children that run a command, such as `http`."""
+        """Return the live children that run a command, such as `http`."""
         self.look()
         found = []
         for process in self.parent.children():
@@ -121,21 +121,21 @@ class Serving:
         return found
 
     def is_whole(self, *, workers: int) -> bool:
-        """Whether all the children are there."""
+        """Return whether all children run."""
         return (len(self.children("http")), len(self.children("worker"))) == (workers, 1)
 
     def stop(self, number: int = signal.SIGTERM) -> int:
-        """Tells it to stop and waits for it; its exit status."""
+        """Stop the service and return its exit status."""
         self.look()
         self._parent.send_signal(number)
         return self._parent.wait(timeout=20)
 
     def remaining(self) -> Sequence[psutil.Process]:
-        """Who of the service and its database is still there."""
+        """Return the remaining processes of the service and its database."""
         return [*filter(lives, self.family), *processes(self.data)]
 
     def log(self) -> str:
-        """All that it said."""
+        """Return the log."""
         self._log.flush()
         self._log.seek(0)
         return self._log.read()

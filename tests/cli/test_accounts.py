@@ -7,7 +7,7 @@ import pytest
 from tests.cli.conftest import Cli
 
 
-def test_an_account_is_made_with_its_twin(builders: Cli, email: str, conninfo: str) -> None:
+def test_an_account_is_created_with_its_sandbox_account(builders: Cli, email: str, conninfo: str) -> None:
     result = builders("accounts", "create", "--email", email, "--name", "Ada Lovelace", "--json")
 
     account = json.loads(result.stdout)
@@ -18,33 +18,33 @@ def test_an_account_is_made_with_its_twin(builders: Cli, email: str, conninfo: s
             "SELECT id, sandbox_of FROM identity_accounts WHERE email = %s ORDER BY sandbox_of NULLS FIRST",
             [email],
         ).fetchall()
-    real, twin = UUID(account["id"]), UUID(account["sandbox_id"])
-    assert rows == [(real, None), (twin, real)]
+    real, sandbox = UUID(account["id"]), UUID(account["sandbox_id"])
+    assert rows == [(real, None), (sandbox, real)]
 
 
-def test_for_people_it_is_a_line(builders: Cli, email: str) -> None:
+def test_the_text_output_is_a_line(builders: Cli, email: str) -> None:
     result = builders("accounts", "create", "--email", email)
 
     assert result.stdout.endswith(f" for {email}.\n")
     assert result.stdout.count("\n") == 1
 
 
-def test_without_a_name_it_is_the_local_part(builders: Cli, email: str) -> None:
+def test_the_default_name_is_the_local_part(builders: Cli, email: str) -> None:
     result = builders("accounts", "create", "--email", email, "--json")
 
     assert json.loads(result.stdout)["name"] == email.partition("@")[0]
 
 
-def test_an_address_can_be_left_to_its_holder_to_confirm(builders: Cli, email: str, conninfo: str) -> None:
+def test_an_account_can_be_created_unverified(builders: Cli, email: str, conninfo: str) -> None:
     result = builders("accounts", "create", "--email", email, "--unverified", "--json")
 
     account = json.loads(result.stdout)
     assert account["email_verified_at"] is None
     with psycopg.connect(conninfo) as conn:
-        told = conn.execute(
+        jobs = conn.execute(
             "SELECT data FROM kit_outbox WHERE account_id = %s AND name = 'account.created'", [account["id"]]
         ).fetchall()
-    assert told == [('{"verified":false}',)]
+    assert jobs == [('{"verified":false}',)]
 
 
 @pytest.mark.parametrize("again", [str, str.upper, "  {} ".format])
@@ -61,7 +61,7 @@ def test_an_address_has_one_account(builders: Cli, account: str, again: type[str
 
 
 @pytest.mark.parametrize("email", ["", "ada", "ada@", "@example.net", "a@b", "a b@example.net", "a@b@example.net"])
-def test_what_is_no_address_is_said(builders: Cli, email: str) -> None:
+def test_an_invalid_address_is_refused(builders: Cli, email: str) -> None:
     result = builders("accounts", "create", "--email", email)
 
     assert result.exit_code == 2
@@ -72,7 +72,7 @@ def test_an_address_is_required(builders: Cli) -> None:
     assert "Missing option '--email'" in builders("accounts", "create").stderr
 
 
-def test_a_link_that_is_wrong_is_seen_and_undone(
+def test_links_are_listed_and_removed(
     builders: Cli, account: str, email: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     issuer = "https://login.example"
@@ -87,12 +87,12 @@ def test_a_link_that_is_wrong_is_seen_and_undone(
 
     assert (listed["issuer"], listed["subject"]) == (issuer, email)
     assert shown.endswith(f"Z  {issuer}  {email}\n")
-    assert undone.stdout == f"The subject {email} speaks for {account} no more.\n"
+    assert undone.stdout == f"The subject {email} is not linked to {account}.\n"
     assert (again.exit_code, "is not linked to this account.\n" in again.stderr) == (1, True)
     assert builders("accounts", "links", "--account", account).stdout == "No links.\n"
 
 
-def test_accounts_are_listed_newest_first_below_headers(builders: Cli, email: str) -> None:
+def test_accounts_are_listed_newest_first(builders: Cli, email: str) -> None:
     assert builders("accounts", "list", "--containing", email).stdout == "No accounts.\n"
     for name in ("first", "second"):
         builders("accounts", "create", "--email", f"{name}-{email}", "--unverified")
@@ -125,7 +125,7 @@ def test_an_account_is_shown(builders: Cli, account: str) -> None:
         (("nothing", "--json"), "usage", 2),
     ],
 )
-def test_with_json_a_failure_is_json_too(builders: Cli, words: tuple[str, ...], code: str, status: int) -> None:
+def test_with_json_a_failure_is_json(builders: Cli, words: tuple[str, ...], code: str, status: int) -> None:
     result = builders(*words)
 
     assert (result.exit_code, result.stdout) == (status, "")

@@ -1,4 +1,4 @@
-"""`builders aliases export`: what a mail server reads."""
+"""`builders aliases export`: files for a mail server."""
 
 import asyncio
 import itertools
@@ -22,7 +22,7 @@ from tests.sandbox.make import Domains
 
 
 class Harbour:
-    """An account with names, made through the doors; each call has a loop of its own, as the command has."""
+    """An account with names; each call runs its own event loop, as the command does."""
 
     def __init__(self, conninfo: str, settings: Settings) -> None:
         self._conninfo, self._settings = conninfo, settings
@@ -30,7 +30,7 @@ class Harbour:
         self.account_id = self.do(self._open)
 
     def do(self, work: Callable[[Database], Awaitable[Any]]) -> Any:
-        """What comes of work on the database."""
+        """Run a function on the database."""
 
         async def inside() -> Any:
             database = Database(self._conninfo, self._settings)
@@ -47,11 +47,11 @@ class Harbour:
             return (await identity.create_account(conn, email=self.email, verified=True)).id
 
     def claim(self, *specs: AliasSpec) -> None:
-        """Claims names."""
+        """Claim names."""
         self.do(lambda database: Owner(database, account_id=self.account_id).claim(*specs))
 
     def release_all(self) -> None:
-        """Gives all of them up."""
+        """Release all names."""
 
         async def work(database: Database) -> None:
             owner = Owner(database, account_id=self.account_id)
@@ -62,11 +62,11 @@ class Harbour:
 
 @pytest.fixture
 def harbour(conninfo: str, settings: Settings) -> Harbour:
-    """An account with names."""
+    """Return an account with names."""
     return Harbour(conninfo, settings)
 
 
-def test_a_map_is_what_postmap_reads(builders: Cli, harbour: Harbour, tmp_path: Path) -> None:
+def test_a_map_has_the_format_of_postmap(builders: Cli, harbour: Harbour, tmp_path: Path) -> None:
     own, domain = harbour.email, fresh()
     harbour.claim(spec("jane.doe", domain, own), spec("off", domain, own, enabled=False), spec("bob", domain, own))
     path = tmp_path / "builders"
@@ -82,9 +82,7 @@ def test_a_map_is_what_postmap_reads(builders: Cli, harbour: Harbour, tmp_path: 
     }
 
 
-def test_changes_are_lines_of_json_that_go_on_where_they_ended(
-    builders: Cli, harbour: Harbour, tmp_path: Path
-) -> None:
+def test_changes_continue_from_a_serial(builders: Cli, harbour: Harbour, tmp_path: Path) -> None:
     own, domain = harbour.email, fresh()
     harbour.claim(spec("ada", domain, own))
 
@@ -96,13 +94,13 @@ def test_changes_are_lines_of_json_that_go_on_where_they_ended(
         return [each for each in found if each.get("domain") == domain], str(found[-1]["next_serial"])
 
     name = {"domain": domain, "key": "ada", "local_part": "ada"}
-    told, serial = lines()
-    assert told == [{"op": "set", **name, "destinations": [own]}]
-    told, serial = lines("--since", serial)
-    assert told == []
+    exported, serial = lines()
+    assert exported == [{"op": "set", **name, "destinations": [own]}]
+    exported, serial = lines("--since", serial)
+    assert exported == []
     harbour.release_all()
-    told, _ = lines("--since", serial)
-    assert told == [{"op": "delete", **name}]
+    exported, _ = lines("--since", serial)
+    assert exported == [{"op": "delete", **name}]
     said = builders("aliases", "export", "--json", "--since", serial, "--output", tmp_path / "changes").stderr
     assert re.fullmatch(rf"1 change, to go on from serial \d+, is in {tmp_path}/changes\.\n", said)
     assert lines()[0] == []
@@ -127,7 +125,7 @@ def test_spellings_follow_the_rules_of_each_domain(
     assert not [line for line in said if none in line]
 
 
-def test_a_map_is_whole_and_a_serial_is_this_databases(builders: Cli) -> None:
+def test_a_map_takes_no_serial(builders: Cli) -> None:
     partial = builders("aliases", "export", "--since", "5")
     assert (partial.exit_code, "--format json" in partial.output) == (2, True)
     ahead = builders("aliases", "export", "--since", "999999999999", "--json")

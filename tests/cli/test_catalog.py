@@ -13,7 +13,7 @@ COUNTS = ("rows", "created", "updated", "unchanged", "is_written")
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Two good rows and a bad one between them, on line 3."""
+    """Return a file with two valid rows and an invalid one between them, on line 3."""
     path = tmp_path / "domains.csv"
     rows = [{"domain": fresh("one")}, {"domain": "not a domain"}, {"domain": fresh("two")}]
     path.write_bytes(csv_of([{**row, "title": "Shop"} for row in rows]))
@@ -22,14 +22,14 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def good(file: Path) -> Path:
-    """The two good rows alone."""
+    """Return a file with the two valid rows."""
     lines = file.read_text().splitlines()
     file.write_text("\n".join([lines[0], lines[1], lines[3], ""]))
     return file
 
 
 def loaded(conninfo: str, file: Path) -> int:
-    """How many domains of the file are in the catalog."""
+    """Return how many domains of the file are in the catalog."""
     domains = [line.partition(",")[0] for line in file.read_text().splitlines()[1:]]
     with psycopg.connect(conninfo) as conn:
         row = conn.execute("SELECT count(*) FROM catalog_domains WHERE domain = ANY(%s)", [domains]).fetchone()
@@ -38,12 +38,12 @@ def loaded(conninfo: str, file: Path) -> int:
 
 
 def report(stdout: str) -> dict[str, Any]:
-    """The counts of a report for programs."""
+    """Return the counts of a JSON report."""
     found = json.loads(stdout)
     return {name: found[name] for name in COUNTS}
 
 
-def test_a_good_file_is_loaded_and_again_nothing_changes(builders: Cli, good: Path, conninfo: str) -> None:
+def test_loading_a_valid_file_is_idempotent(builders: Cli, good: Path, conninfo: str) -> None:
     first = builders("catalog", "load", good, "--json")
     second = builders("catalog", "load", good, "--json")
 
@@ -53,18 +53,18 @@ def test_a_good_file_is_loaded_and_again_nothing_changes(builders: Cli, good: Pa
     assert loaded(conninfo, good) == 2
 
 
-def test_a_bad_row_is_named_and_stops_all(builders: Cli, file: Path, conninfo: str) -> None:
+def test_an_invalid_row_stops_the_load(builders: Cli, file: Path, conninfo: str) -> None:
     result = builders("catalog", "load", file)
 
     assert result.exit_code == 1
     assert result.stdout.startswith("error: line 3, domain: ")
     assert result.stdout.endswith(
-        "3 rows: 0 new, 0 changed, 0 as before; 1 error, 1 warning. Nothing was written.\n"
+        "3 rows: 0 new, 0 changed, 0 unchanged; 1 error, 1 warning. Nothing was written.\n"
     )
     assert loaded(conninfo, file) == 0
 
 
-def test_what_stops_nothing_is_called_a_warning(builders: Cli, tmp_path: Path) -> None:
+def test_a_warning_does_not_stop_the_load(builders: Cli, tmp_path: Path) -> None:
     path = tmp_path / "domains.csv"
     path.write_bytes(
         csv_of([{"domain": fresh("one"), "title": "Shop", "price_amount": "9.00", "logo": "none.png"}])
@@ -75,11 +75,11 @@ def test_what_stops_nothing_is_called_a_warning(builders: Cli, tmp_path: Path) -
     assert result.exit_code == 0
     assert result.stdout == (
         "warning: line 2, logo: There is no such file. (image_missing)\n"
-        "1 row: 1 new, 0 changed, 0 as before; 0 errors, 1 warning. Nothing was written.\n"
+        "1 row: 1 new, 0 changed, 0 unchanged; 0 errors, 1 warning. Nothing was written.\n"
     )
 
 
-def test_the_good_rows_go_without_the_bad_one_when_asked_to(builders: Cli, file: Path, conninfo: str) -> None:
+def test_partial_loads_the_valid_rows(builders: Cli, file: Path, conninfo: str) -> None:
     result = builders("catalog", "load", file, "--partial", "--json")
 
     assert result.exit_code == 0
@@ -89,7 +89,7 @@ def test_the_good_rows_go_without_the_bad_one_when_asked_to(builders: Cli, file:
 
 
 @pytest.mark.parametrize(("words", "status"), [([], 1), (["--partial"], 0)])
-def test_a_dry_run_ends_as_the_load_would_and_writes_nothing(
+def test_a_dry_run_has_the_same_status_and_writes_nothing(
     builders: Cli, file: Path, conninfo: str, words: list[str], status: int
 ) -> None:
     result = builders("catalog", "load", file, "--dry-run", *words)
@@ -100,7 +100,7 @@ def test_a_dry_run_ends_as_the_load_would_and_writes_nothing(
     assert loaded(conninfo, file) == 0
 
 
-def test_a_dry_run_counts_what_would_happen(builders: Cli, good: Path, conninfo: str) -> None:
+def test_a_dry_run_counts_the_changes(builders: Cli, good: Path, conninfo: str) -> None:
     result = builders("catalog", "load", good, "--dry-run", "--json")
 
     assert report(result.stdout) == {"rows": 2, "created": 2, "updated": 0, "unchanged": 0, "is_written": False}
@@ -109,9 +109,7 @@ def test_a_dry_run_counts_what_would_happen(builders: Cli, good: Path, conninfo:
 
 @pytest.mark.parametrize("content", [b"", b"colour\nred\n", b"\xff\xfe\x00"])
 @pytest.mark.parametrize("words", [[], ["--partial"], ["--dry-run"], ["--partial", "--dry-run"]])
-def test_a_file_that_is_no_catalog_is_refused(
-    builders: Cli, tmp_path: Path, content: bytes, words: list[str]
-) -> None:
+def test_an_invalid_file_is_refused(builders: Cli, tmp_path: Path, content: bytes, words: list[str]) -> None:
     (tmp_path / "bad.csv").write_bytes(content)
 
     result = builders("catalog", "load", tmp_path / "bad.csv", *words)
@@ -120,14 +118,14 @@ def test_a_file_that_is_no_catalog_is_refused(
     assert result.stdout.startswith("error: line 1")
 
 
-def test_a_file_that_is_not_there_is_said(builders: Cli, tmp_path: Path) -> None:
+def test_a_missing_file_is_refused(builders: Cli, tmp_path: Path) -> None:
     result = builders("catalog", "load", tmp_path / "none.csv")
 
     assert result.exit_code == 2
     assert "does not exist" in result.stderr
 
 
-def test_what_a_file_says_does_not_steer_the_terminal(builders: Cli, tmp_path: Path) -> None:
+def test_control_characters_of_a_file_are_not_printed(builders: Cli, tmp_path: Path) -> None:
     path = tmp_path / "bad.csv"
     path.write_bytes(csv_of([{"domain": "\x1b[2Jforged.example", "title": "x"}]))
 
@@ -135,3 +133,45 @@ def test_what_a_file_says_does_not_steer_the_terminal(builders: Cli, tmp_path: P
 
     assert result.exit_code == 1
     assert all(line.isprintable() for line in result.stdout.splitlines())
+
+
+INSERT_EVENTS = """
+    INSERT INTO catalog_events (id, created_at, occurred_at, kind, domain, session_id, utm, metadata,
+                                is_machine, agent)
+    SELECT gen_random_uuid(), now(), now(), %s, %s, 'session-' || n, '{}', '{}', n > 3, 'browser'
+    FROM generate_series(1, 4) AS n
+"""
+
+
+def insert_events(conninfo: str, domain: str) -> None:
+    with psycopg.connect(conninfo) as conn:
+        for kind in ("view", "claim"):
+            conn.execute(INSERT_EVENTS, [kind, domain])
+
+
+def test_the_funnel_includes_the_newest_events(builders: Cli, conninfo: str) -> None:
+    domain = fresh("funnel")
+    insert_events(conninfo, domain)
+
+    shown = builders("funnel", "--domain", domain)
+    assert shown.exit_code == 0
+    head, row = shown.stdout.splitlines()
+    assert head.split()[:3] == ["domain", "views", "checks"]
+    assert row.split() == [domain, "3", "0", "0", "3", "0", "6", "2"]
+
+
+def test_the_funnel_as_json(builders: Cli, conninfo: str) -> None:
+    domain = fresh("funnel")
+    insert_events(conninfo, domain)
+    [line] = json.loads(builders("funnel", "--domain", domain.upper(), "--days", "1", "--json").stdout)
+    assert (line["domain"], line["views"], line["claims"], line["machines"]) == (domain, 3, 3, 2)
+
+
+def test_a_funnel_without_events(builders: Cli) -> None:
+    assert builders("funnel", "--domain", fresh()).stdout == "No events.\n"
+
+
+def test_a_funnel_of_an_invalid_domain_is_refused(builders: Cli) -> None:
+    refused = builders("funnel", "--domain", "no domain")
+    assert refused.exit_code == 1
+    assert "not a domain name" in refused.stderr

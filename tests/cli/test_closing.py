@@ -1,4 +1,4 @@
-"""The end of a connection: responses that nobody reads, and a close that loses none."""
+"""Closing of connections: unread responses, and a close that loses no response."""
 
 import asyncio
 from contextlib import AsyncExitStack, suppress
@@ -12,8 +12,8 @@ from tests.cli.connections import CLOSING, GET, POST, ended, endless, hasty, ref
 
 
 @pytest.mark.parametrize("last", [b"", CLOSING], ids=["idle", "closing"])
-async def test_a_client_that_does_not_read_the_last_of_a_response_is_aborted(last: bytes) -> None:
-    text = b"x" * 20_000  # too little for the transport to call pause_writing
+async def test_a_client_that_does_not_read_the_end_of_a_response_is_aborted(last: bytes) -> None:
+    text = b"x" * 20_000  # too short for pause_writing
 
     async def brief(scope: Scope, receive: Receive, send: Send) -> None:
         del scope, receive
@@ -44,11 +44,11 @@ async def test_a_client_that_does_not_read_a_response_is_aborted() -> None:
         await server.until(lambda _: True, count=0)
 
 
-async def test_beyond_what_may_be_unread_the_longest_unread_is_aborted() -> None:
+async def test_beyond_the_unread_limit_the_longest_unread_is_aborted() -> None:
     limit = 200_000  # 64 to 128 KiB of each are unread when it is noticed
     paused: list[protocol.Protocol] = []
 
-    class Noting(protocol.bounded(1024, max_unread_bytes=limit)):  # type: ignore[misc] # a class that is made for each process
+    class Noting(protocol.bounded(1024, max_unread_bytes=limit)):  # type: ignore[misc] # a class per process
         def pause_writing(self) -> None:
             paused.append(self)
             super().pause_writing()
@@ -58,13 +58,13 @@ async def test_beyond_what_may_be_unread_the_longest_unread_is_aborted() -> None
             _, writer = await clients.enter_async_context(server.connect())
             writer.write(GET)
             async with asyncio.timeout(10):
-                while len(set(paused)) < n:  # noqa: ASYNC110 - no event tells
+                while len(set(paused)) < n:  # noqa: ASYNC110 - there is no event
                     await asyncio.sleep(0)
         await server.until(lambda each: each is paused[0], count=0)
         assert paused[-1] in server.connections
 
 
-async def test_a_response_to_a_lost_connection_goes_nowhere() -> None:
+async def test_a_response_to_a_lost_connection_is_discarded() -> None:
     failed: list[Exception] = []
 
     async def late(scope: Scope, receive: Receive, send: Send) -> None:
@@ -72,7 +72,7 @@ async def test_a_response_to_a_lost_connection_goes_nowhere() -> None:
             each.transport.abort()
         try:
             await hasty(scope, receive, send)
-        except Exception as error:  # noqa: BLE001 - whatever it is
+        except Exception as error:  # noqa: BLE001 - any error
             failed.append(error)
 
     async with serving(late) as server, server.connect() as (reader, writer):
@@ -82,21 +82,21 @@ async def test_a_response_to_a_lost_connection_goes_nowhere() -> None:
     assert not failed
 
 
-async def test_after_an_early_response_our_half_is_closed_and_the_rest_discarded() -> None:
+async def test_after_an_early_response_the_rest_is_discarded() -> None:
     size = 3_000_000
     async with serving(refusing) as server, server.connect() as (reader, writer):
         writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size)
         said = await ended(reader)
         writer.write(b"x" * size)
         async with asyncio.timeout(10):
-            await writer.drain()  # which a reset would end with an error
+            await writer.drain()  # raises after a reset
         assert said.endswith(b"refused")
         assert server.connections
         writer.write_eof()
         await server.until(lambda _: True, count=0)
 
 
-async def test_a_client_that_goes_on_sending_after_the_last_response_is_aborted() -> None:
+async def test_a_client_that_keeps_sending_after_the_last_response_is_aborted() -> None:
     async with serving(refusing) as server, server.connect() as (reader, writer):
         writer.write(POST)
         await ended(reader)
@@ -104,17 +104,17 @@ async def test_a_client_that_goes_on_sending_after_the_last_response_is_aborted(
         await server.until(lambda _: True, count=0)
 
 
-async def send_for_ever(writer: asyncio.StreamWriter) -> None:
+async def send_endlessly(writer: asyncio.StreamWriter) -> None:
     while True:
         writer.write(b"x" * 10_000)
         await writer.drain()
 
 
-async def test_what_is_discarded_after_the_last_response_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_discarded_bytes_after_the_last_response_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(protocol, "LINGER_BYTES", 100_000)
     async with serving(refusing) as server, server.connect() as (reader, writer):
         writer.write(POST)
         await ended(reader)
         with pytest.raises(ConnectionError):
-            await send_for_ever(writer)
+            await send_endlessly(writer)
         await server.until(lambda _: True, count=0)

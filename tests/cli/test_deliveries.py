@@ -31,7 +31,7 @@ ATTEMPT = """
 
 @pytest.fixture
 def failed(account: str, conninfo: str) -> UUID:
-    """A delivery of the account that has failed."""
+    """Return a failed delivery of the account."""
     delivery, destination = ids.new(), ids.new()
     with psycopg.connect(conninfo, autocommit=True) as conn:
         owner = (conn.execute(FIND, [account, False]).fetchone() or ())[0]
@@ -56,9 +56,7 @@ def test_deliveries_are_listed(builders: Cli, account: str, failed: UUID) -> Non
 
 
 @pytest.mark.parametrize("words", [("--status", "succeeded"), ("--sandbox",), ("--webhook", "nonsense")])
-def test_what_is_not_asked_for_is_not_listed(
-    builders: Cli, account: str, failed: UUID, words: tuple[str, ...]
-) -> None:
+def test_deliveries_are_filtered(builders: Cli, account: str, failed: UUID, words: tuple[str, ...]) -> None:
     said = builders("deliveries", "list", "--account", account, *words)
     assert (said.exit_code, said.stdout.strip()) == (0, "No deliveries.")
     assert str(failed) not in said.stdout
@@ -72,7 +70,7 @@ def test_a_delivery_is_shown_with_its_attempts(builders: Cli, account: str, fail
     assert found["attempts"][0]["status"] == 503
 
 
-def test_a_delivery_is_made_due_again(builders: Cli, account: str, failed: UUID) -> None:
+def test_a_delivery_is_retried(builders: Cli, account: str, failed: UUID) -> None:
     found = answered(builders("deliveries", "retry", "--account", account, str(failed), "--json"))
     assert (found["status"], found["trigger"]) == ("pending", "manual")
     assert found["next_attempt_at"] is not None
@@ -80,19 +78,19 @@ def test_a_delivery_is_made_due_again(builders: Cli, account: str, failed: UUID)
 
 @pytest.mark.parametrize("verb", ["show", "retry"])
 @pytest.mark.parametrize("wanted", ["nonsense", "0193a1b2-0000-7000-8000-00000000000f"])
-def test_one_that_is_not_there_is_said(builders: Cli, account: str, verb: str, wanted: str) -> None:
+def test_an_unknown_delivery_is_refused(builders: Cli, account: str, verb: str, wanted: str) -> None:
     result = builders("deliveries", verb, "--account", account, wanted)
     assert result.exit_code == 1
     assert "There is no such delivery." in result.stderr
 
 
-def test_another_account_does_not_have_it(builders: Cli, failed: UUID) -> None:
+def test_a_delivery_of_another_account_is_not_found(builders: Cli, failed: UUID) -> None:
     assert builders("accounts", "create", "--email", f"{failed.hex}@example.net").exit_code == 0
     result = builders("deliveries", "retry", "--account", f"{failed.hex}@example.net", str(failed))
     assert result.exit_code == 1
 
 
-def test_what_waits_and_what_fails_is_said(builders: Cli, failed: UUID) -> None:
+def test_the_backlog_is_shown(builders: Cli, failed: UUID) -> None:
     assert failed
     found = answered(builders("deliveries", "stuck", "--json"))
     assert {"outbox_s", "due", "pending", "overdue_s", "troubled"} == found.keys()

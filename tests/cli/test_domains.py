@@ -5,24 +5,24 @@ from tests.cli.conftest import Cli
 
 
 def fresh() -> str:
-    """A domain that no other test has."""
+    """Return an unused domain."""
     return f"shop-{ids.new().hex}.example"
 
 
-def test_a_domain_is_assigned_listed_and_taken_back(builders: Cli, account: str) -> None:
+def test_a_domain_is_assigned_listed_and_unassigned(builders: Cli, account: str) -> None:
     domain = fresh()
 
     given = builders("domains", "assign", domain, "--account", account, "--source", "leased")
     listed = builders("domains", "list", "--account", account)
     taken = builders("domains", "unassign", domain)
 
-    assert given.stdout == f"{domain} is live at {account} (leased).\n"
+    assert given.stdout == f"{domain} is live for {account} (leased).\n"
     assert listed.stdout.split()[-1] == domain
-    assert taken.stdout == f"{domain} is nobody's.\n"
+    assert taken.stdout == f"{domain} is not assigned.\n"
     assert builders("domains", "list", "--account", account, "--status", "live").stdout == "No domains.\n"
 
 
-def test_programs_read_json(builders: Cli, account: str) -> None:
+def test_the_json_output(builders: Cli, account: str) -> None:
     domain = fresh()
 
     given = json.loads(
@@ -42,7 +42,7 @@ def test_programs_read_json(builders: Cli, account: str) -> None:
     assert taken["status"] == "released"
 
 
-def test_a_refusal_says_what_to_do_next(builders: Cli, account: str) -> None:
+def test_a_refusal_has_a_next_action(builders: Cli, account: str) -> None:
     domain, other = fresh(), f"{ids.new().hex}@builders.example"
     assert builders("accounts", "create", "--email", other).exit_code == 0
     builders("domains", "assign", domain, "--account", account, "--source", "leased")
@@ -53,7 +53,7 @@ def test_a_refusal_says_what_to_do_next(builders: Cli, account: str) -> None:
     assert refused.stderr == f"Error: Another account has {domain}.\nbuilders domains unassign {domain}\n"
 
 
-def test_what_cannot_be_is_said_in_words(builders: Cli, account: str) -> None:
+def test_invalid_input_is_refused(builders: Cli, account: str) -> None:
     wrong = builders("domains", "assign", "localhost", "--account", account, "--source", "leased")
     unknown = builders("domains", "assign", fresh(), "--account", account, "--source", "catalog")
     nobody = builders("domains", "unassign", fresh())

@@ -1,4 +1,4 @@
-"""A response that is given before the body was read reaches usual clients, who send all of it first."""
+"""A response before the end of the body reaches common clients, which send all of it first."""
 
 import asyncio
 import json
@@ -40,7 +40,7 @@ Ask = Callable[[str], tuple[int, bytes]]
 
 def by_urllib(url: str) -> tuple[int, bytes]:
     try:
-        urllib.request.urlopen(url, data=BODY, timeout=20)  # noqa: S310 - a server of this test
+        urllib.request.urlopen(url, data=BODY, timeout=20)  # noqa: S310 - the server of this test
     except urllib.error.HTTPError as error:
         return error.code, error.read()
     raise AssertionError
@@ -66,14 +66,14 @@ CURL = pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not inst
 
 
 @pytest.mark.parametrize("ask", [by_urllib, by_requests, by_httpx, pytest.param(by_curl, marks=CURL)])
-async def test_an_early_refusal_is_read_by(ask: Ask) -> None:
+async def test_a_client_reads_an_early_refusal(ask: Ask) -> None:
     async with serving(refusing) as server:
         for _ in range(3):
             assert await asyncio.to_thread(ask, f"http://127.0.0.1:{server.port}/") == (413, b"refused")
 
 
 class BrowserApp:
-    """Serves the page, refuses its requests without a look at their bodies, and keeps the results it posts."""
+    """Serves the page, refuses its requests without reading their bodies, and stores the posted results."""
 
     def __init__(self) -> None:
         self.results: asyncio.Future[list[tuple[int, str]]] = asyncio.get_running_loop().create_future()
@@ -106,7 +106,7 @@ async def read_body(receive: Receive) -> bytes:
 
 @asynccontextmanager
 async def browsing(url: str, profile: Path) -> AsyncIterator[None]:
-    """A Chromium that has the page open."""
+    """Open the page in Chromium."""
     options = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run")
     offline = ("--disable-background-networking", "--disable-component-update", "--no-proxy-server")
     command = ("chromium", *options, *offline, f"--user-data-dir={profile}", "--remote-debugging-port=0", url)
@@ -120,7 +120,7 @@ async def browsing(url: str, profile: Path) -> AsyncIterator[None]:
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed")
-async def test_an_early_refusal_is_read_by_a_browsers_fetch(tmp_path: Path) -> None:
+async def test_fetch_reads_an_early_refusal(tmp_path: Path) -> None:
     app = BrowserApp()
     async with serving(app) as server, browsing(f"http://127.0.0.1:{server.port}/", tmp_path):
         async with asyncio.timeout(60):

@@ -18,7 +18,7 @@ Json = dict[str, Any]
 
 @pytest.fixture
 def number(conninfo: str, settings: Settings, account: str) -> str:
-    """The number of an invoice of the account, over 10 USD."""
+    """Return the number of an invoice of the account, for 10 USD."""
 
     async def make() -> str:
         database = Database(conninfo, settings)
@@ -34,7 +34,7 @@ def number(conninfo: str, settings: Settings, account: str) -> str:
 
 
 def show(builders: Cli, number: str) -> Json:
-    """The invoice as a program reads it."""
+    """Return the JSON output of the invoice."""
     found: Json = json.loads(builders("invoices", "show", number, "--json").stdout)
     return found
 
@@ -47,14 +47,14 @@ def test_invoices_are_listed(builders: Cli, account: str, number: str) -> None:
     assert builders(*words, "--status", "paid").stdout.strip() == "No invoices."
     assert builders(*words, "--sandbox").stdout.strip() == "No invoices."
     assert number in builders("invoices", "list", "--status", "open", "--limit", "1000").stdout
-    assert "needs an --account" in builders("invoices", "list", "--sandbox").output
+    assert "requires --account" in builders("invoices", "list", "--sandbox").output
 
 
-def test_a_transfer_is_booked_once(builders: Cli, number: str) -> None:
+def test_a_payment_is_recorded_once(builders: Cli, number: str) -> None:
     first = builders("invoices", "pay", number, "--reference", "R-1", "--amount", "4.00")
-    assert first.stdout.strip() == f"4.00 USD for {number}; 6.00 USD is left."
+    assert first.stdout.strip() == f"4.00 USD for {number}; 6.00 USD is due."
     again = builders("invoices", "pay", number, "--reference", "R-1", "--amount", "4.00")
-    assert again.stdout.startswith("Booked before: 4.00 USD")
+    assert again.stdout.startswith("Already recorded: 4.00 USD")
     other = builders("invoices", "pay", number, "--reference", "R-1", "--amount", "5.00")
     assert other.exit_code != 0
     assert "was already booked with 4.00 USD" in other.output
@@ -66,7 +66,7 @@ def test_a_transfer_is_booked_once(builders: Cli, number: str) -> None:
     assert "is paid" in refused.output
 
 
-def test_what_is_over_is_shown_as_credit(builders: Cli, account: str, number: str) -> None:
+def test_an_overpayment_is_shown_as_credit(builders: Cli, account: str, number: str) -> None:
     paid = builders("invoices", "pay", number.lower(), "--reference", "R", "--amount", "12.50")
     assert paid.stdout.strip() == f"12.50 USD for {number}; 2.50 USD became credit; it is paid."
     shown = builders("invoices", "credit", "--account", account)
@@ -74,7 +74,7 @@ def test_what_is_over_is_shown_as_credit(builders: Cli, account: str, number: st
 
 
 @pytest.mark.parametrize("amount", ["0", "-1", "1.234", "ten", "1e3"])
-def test_an_amount_that_is_none_is_refused(builders: Cli, number: str, amount: str) -> None:
+def test_an_invalid_amount_is_refused(builders: Cli, number: str, amount: str) -> None:
     result = builders("invoices", "pay", number, "--reference", "R", f"--amount={amount}")
     assert result.exit_code != 0
     assert "Traceback" not in result.output
@@ -88,16 +88,16 @@ def test_an_invoice_is_voided_once(builders: Cli, number: str) -> None:
     assert "is void and cannot become void" in again.output
 
 
-def test_an_invoice_is_given_up(builders: Cli, number: str) -> None:
+def test_an_invoice_is_marked_uncollectible(builders: Cli, number: str) -> None:
     found = json.loads(builders("invoices", "give-up", number, "--json").stdout)
     assert found["status"] == "uncollectible"
 
 
-def test_credit_is_given_and_shown(builders: Cli, account: str) -> None:
+def test_credit_is_granted_and_shown(builders: Cli, account: str) -> None:
     words = ("invoices", "credit", "--account", account)
     assert "a credit of nothing" in builders(*words).stdout
     given = [builders(*words, "--amount", "10.00", "--reason", "Sorry.", "--reference", "1") for _ in range(2)]
-    assert ["granted before" in each.output for each in given] == [False, True]
+    assert ["was granted already" in each.output for each in given] == [False, True]
     builders(*words, "--amount", "5", "--currency", "jpy", "--reason", "Yen.", "--reference", "2")
     found = json.loads(builders(*words, "--json").stdout)
     assert found["balances"] == [{"amount": "5", "currency": "JPY"}, {"amount": "10.00", "currency": "USD"}]
@@ -108,9 +108,7 @@ def test_credit_is_given_and_shown(builders: Cli, account: str) -> None:
 
 
 @pytest.mark.parametrize("reference", ["", " ", "a\x1b[2J", "x" * 3000])
-def test_what_is_no_reference_is_refused_in_words(
-    builders: Cli, account: str, number: str, reference: str
-) -> None:
+def test_an_invalid_reference_is_refused(builders: Cli, account: str, number: str, reference: str) -> None:
     for words in (
         ("invoices", "credit", "--account", account, "--amount", "1.00", "--reason", "x"),
         ("invoices", "pay", number),
@@ -128,7 +126,7 @@ def test_what_is_no_reference_is_refused_in_words(
         ("a\nb", "control characters"),
     ],
 )
-def test_what_is_no_reason_is_refused_in_words(builders: Cli, account: str, reason: str, why: str) -> None:
+def test_an_invalid_reason_is_refused(builders: Cli, account: str, reason: str, why: str) -> None:
     words = ("invoices", "credit", "--account", account)
     result = builders(*words, "--amount", "1.00", "--reference", "1", "--reason", reason)
     assert (result.exit_code, "Traceback" in result.output) == (1, False)
@@ -138,11 +136,11 @@ def test_what_is_no_reason_is_refused_in_words(builders: Cli, account: str, reas
     assert (fits.exit_code, "é" * 500 in fits.stdout) == (0, True)
 
 
-def test_what_is_not_there_is_said(builders: Cli, conninfo: str) -> None:
+def test_an_unknown_invoice_is_refused(builders: Cli, conninfo: str) -> None:
     for words in (("show", "INV-1999-000001"), ("void", "x"), ("pay", "x", "--reference", "R")):
         result = builders("invoices", *words)
         assert result.exit_code != 0
         assert "There is no invoice" in result.output
     with psycopg.connect(conninfo, autocommit=True) as conn:
         conn.execute("DELETE FROM invoices_stripe_events WHERE outcome = 'discrepancy'")
-    assert builders("invoices", "discrepancies").stdout.strip() == "All agrees."
+    assert builders("invoices", "discrepancies").stdout.strip() == "No discrepancies."

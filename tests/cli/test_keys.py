@@ -18,7 +18,7 @@ DIGEST = "SELECT digest FROM identity_key_ids WHERE public_id = %s"
 
 
 def created(builders: Cli, account: str, *words: str) -> dict[str, Any]:
-    """A key as the command shows it to programs."""
+    """Return a key of the JSON output."""
     usual = ("--account", account, "--kind", "live", "--preset", "developer_full")
     result = builders("keys", "create", *usual, *words, "--json")
     assert result.exit_code == 0, result.stderr
@@ -28,7 +28,7 @@ def created(builders: Cli, account: str, *words: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", KeyKind)
 @pytest.mark.parametrize("preset", Preset)
-def test_a_key_of_each_kind_and_preset_is_minted(
+def test_a_key_of_each_kind_and_preset_is_created(
     builders: Cli, account: str, conninfo: str, kind: KeyKind, preset: Preset
 ) -> None:
     key = created(builders, account, "--kind", kind, "--preset", preset, "--label", " ci ")
@@ -41,7 +41,7 @@ def test_a_key_of_each_kind_and_preset_is_minted(
         assert conn.execute(DIGEST, [text.public_id]).fetchone() == (hashlib.sha256(text.text.encode()).digest(),)
 
 
-def test_a_key_is_minted_with_limits(builders: Cli, account: str) -> None:
+def test_a_key_is_created_with_limits(builders: Cli, account: str) -> None:
     words = ("--expires-at", "2099-01-31T01:00:00+01:00", "--allow-ip", "192.0.2.7", "--allow-ip", "2001:db8::/48")
     key = created(builders, account, *words)
 
@@ -53,8 +53,8 @@ def test_a_key_is_minted_with_limits(builders: Cli, account: str) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--expires-at", "2099-01-31T00:00:00"), "write a time with its offset"),
-        (("--expires-at", "soon"), "write a time with its offset"),
+        (("--expires-at", "2099-01-31T00:00:00"), "write a time with an offset"),
+        (("--expires-at", "soon"), "write a time with an offset"),
         (("--expires-at", "2020-01-31T00:00:00Z"), "A key cannot end in the past."),
         (("--expires-at", "9999-12-31T23:59:59-12:00"), "in the year 9999"),
         (("--allow-ip", "192.0.2.1/24"), "did you mean 192.0.2.0/24?"),
@@ -62,7 +62,7 @@ def test_a_key_is_minted_with_limits(builders: Cli, account: str) -> None:
         (("--allow-ip", "192.0.2.1") * 51, "A key has 1 to 50 networks"),
     ],
 )
-def test_a_limit_that_cannot_be_is_refused(builders: Cli, account: str, words: tuple[str, ...], said: str) -> None:
+def test_an_invalid_limit_is_refused(builders: Cli, account: str, words: tuple[str, ...], said: str) -> None:
     usual = ("--account", account, "--kind", "live", "--preset", "developer_full")
     result = builders("keys", "create", *usual, *words)
 
@@ -71,7 +71,7 @@ def test_a_limit_that_cannot_be_is_refused(builders: Cli, account: str, words: t
     assert json.loads(builders("keys", "list", "--account", account, "--json").stdout) == []
 
 
-def test_for_people_the_secret_alone_is_printed(builders: Cli, account: str) -> None:
+def test_the_text_output_is_the_secret_alone(builders: Cli, account: str) -> None:
     result = builders("keys", "create", "--account", account, "--kind", "test", "--preset", "developer_full")
 
     assert keys.parse_secret(result.stdout.strip()) is not None
@@ -89,7 +89,7 @@ def test_keys_are_listed_newest_first_without_their_secrets(builders: Cli, accou
     assert first["secret"] not in result.stdout
 
 
-def test_all_keys_are_listed_however_many(builders: Cli, account: str, conninfo: str) -> None:
+def test_all_keys_are_listed(builders: Cli, account: str, conninfo: str) -> None:
     with psycopg.connect(conninfo) as conn:
         conn.execute(MANY, [account])
 
@@ -98,7 +98,7 @@ def test_all_keys_are_listed_however_many(builders: Cli, account: str, conninfo:
     assert len({item["id"] for item in items}) == len(items) == 1001
 
 
-def test_for_people_a_key_is_a_line_with_its_state(builders: Cli, account: str) -> None:
+def test_the_text_output_has_the_state_of_a_key(builders: Cli, account: str) -> None:
     assert builders("keys", "list", "--account", account).stdout == "No keys.\n"
     gone, kept = created(builders, account), created(builders, account)
     builders("keys", "revoke", "--account", account, gone["id"])
@@ -110,7 +110,7 @@ def test_for_people_a_key_is_a_line_with_its_state(builders: Cli, account: str) 
     assert "  revoked " in lines[1]
 
 
-def test_a_label_of_others_does_not_steer_the_terminal(builders: Cli, account: str) -> None:
+def test_control_characters_of_a_label_are_not_printed(builders: Cli, account: str) -> None:
     label = "\x1b[2J\u202emoc\nforged line"
     created(builders, account, "--label", label)
 
@@ -123,7 +123,7 @@ def test_a_label_of_others_does_not_steer_the_terminal(builders: Cli, account: s
 
 
 @pytest.mark.parametrize("label", ["", "  ", "x" * 121])
-def test_a_bad_label_is_said(builders: Cli, account: str, label: str) -> None:
+def test_an_invalid_label_is_refused(builders: Cli, account: str, label: str) -> None:
     result = builders(
         *("keys", "create", "--account", account, "--kind", "live", "--preset", "developer_full"),
         *("--label", label),
@@ -133,7 +133,7 @@ def test_a_bad_label_is_said(builders: Cli, account: str, label: str) -> None:
     assert "1 to 120 characters" in result.stderr
 
 
-def test_a_key_is_revoked_and_again_nothing_changes(builders: Cli, account: str) -> None:
+def test_revoking_is_idempotent(builders: Cli, account: str) -> None:
     key = created(builders, account)
     words = ("keys", "revoke", "--account", account, key["id"])
 
@@ -144,7 +144,7 @@ def test_a_key_is_revoked_and_again_nothing_changes(builders: Cli, account: str)
     assert key["prefix"] in builders(*words).stdout
 
 
-def test_anothers_key_is_not_revoked(builders: Cli, account: str) -> None:
+def test_a_key_of_another_account_is_not_revoked(builders: Cli, account: str) -> None:
     other = f"other-{account}"
     builders("accounts", "create", "--email", other)
     key = created(builders, account)
@@ -164,7 +164,7 @@ def test_anothers_key_is_not_revoked(builders: Cli, account: str) -> None:
         ("revoke", "0193a1b2-0000-7000-8000-000000000001"),
     ],
 )
-def test_an_unknown_account_is_said(builders: Cli, email: str, words: tuple[str, ...]) -> None:
+def test_an_unknown_account_is_refused(builders: Cli, email: str, words: tuple[str, ...]) -> None:
     result = builders("keys", *words, "--account", email, "--json")
 
     assert (result.exit_code, result.stdout) == (1, "")
@@ -172,7 +172,7 @@ def test_an_unknown_account_is_said(builders: Cli, email: str, words: tuple[str,
 
 
 @pytest.mark.parametrize("wrong", [("--kind", "LIVE"), ("--kind", "prod"), ("--preset", "admin")])
-def test_a_kind_or_preset_that_is_none_is_said(builders: Cli, account: str, wrong: tuple[str, str]) -> None:
+def test_an_unknown_kind_or_preset_is_refused(builders: Cli, account: str, wrong: tuple[str, str]) -> None:
     result = builders(
         *("keys", "create", "--account", account, "--kind", "live", "--preset", "developer_full"), *wrong
     )

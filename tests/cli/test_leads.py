@@ -23,13 +23,13 @@ REQUEST = """
 
 @pytest.fixture
 def source() -> str:
-    """A source of this test alone."""
+    """Return a source of this test alone."""
     return f"s-{ids.new().hex}"[:40]
 
 
 @pytest.fixture
 def emails(conninfo: str, source: str) -> list[str]:
-    """Addresses of leads from that source: one is confirmed, one pending."""
+    """Return the addresses of a confirmed and a pending lead of that source."""
     found = [f"{name}-{ids.new().hex}@example.net" for name in ("ada", "bob")]
     with psycopg.connect(conninfo, autocommit=True) as conn:
         for email, status, interest in zip(found, ("confirmed", "pending"), ("alias", "mailbox"), strict=True):
@@ -49,7 +49,7 @@ def emails(conninfo: str, source: str) -> list[str]:
     return found
 
 
-def test_leads_are_listed_the_newest_first(builders: Cli, source: str, emails: list[str]) -> None:
+def test_leads_are_listed_newest_first(builders: Cli, source: str, emails: list[str]) -> None:
     lines = builders("leads", "list", "--source", source).stdout.splitlines()[1:]
     assert [line.split()[-1] for line in lines] == emails[::-1]
     found = json.loads(builders("leads", "list", "--source", source, "--json").stdout)
@@ -70,36 +70,34 @@ def test_leads_are_listed_the_newest_first(builders: Cli, source: str, emails: l
         (["--limit", "1"], [1]),
     ],
 )
-def test_filters_choose(builders: Cli, source: str, emails: list[str], words: list[str], which: list[int]) -> None:
+def test_leads_are_filtered(
+    builders: Cli, source: str, emails: list[str], words: list[str], which: list[int]
+) -> None:
     found = json.loads(builders("leads", "list", "--source", source, "--json", *words).stdout)
     assert [each["email"] for each in found] == [emails[n] for n in which]
 
 
-def test_no_leads_are_said(builders: Cli) -> None:
+def test_an_empty_list(builders: Cli) -> None:
     assert builders("leads", "list", "--source", "nowhere").stdout == "No leads.\n"
     assert builders("leads", "list", "--status", "lost").exit_code == 2
 
 
-def test_they_are_exported_as_csv_that_holds_no_formula(builders: Cli, source: str, emails: list[str]) -> None:
+def test_the_csv_export_has_no_formula(builders: Cli, source: str, emails: list[str]) -> None:
     rows = list(csv.DictReader(builders("leads", "export", "--source", source).stdout.splitlines()))
     assert [row["email"] for row in rows] == emails[::-1]
     assert {row["name"] for row in rows} == {"'=1+1"}
     assert all("/v1/mail/unsubscribe/" in row["unsubscribe_url"] for row in rows)
 
 
-def test_links_that_readers_could_not_follow_are_said(
-    builders: Cli, source: str, plain_environment: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_base_url_is_reported(builders: Cli, source: str, plain_environment: pytest.MonkeyPatch) -> None:
     words = ("leads", "export", "--source", source)
-    assert "http://127.0.0.1:0; BUILDERS_BASE_URL is" in builders(*words).stderr
+    assert "http://127.0.0.1:0; set BUILDERS_BASE_URL" in builders(*words).stderr
     assert builders(*words, "--json").stderr == ""
     plain_environment.setenv("BUILDERS_BASE_URL", "https://api.builders.example")
     assert builders(*words).stderr == ""
 
 
-def test_a_file_is_written_whole_and_is_its_owner_s_alone(
-    builders: Cli, source: str, emails: list[str], tmp_path: Path
-) -> None:
+def test_the_file_is_complete_and_private(builders: Cli, source: str, emails: list[str], tmp_path: Path) -> None:
     file = tmp_path / "leads.csv"
     result = builders("leads", "export", "--source", source, "--status", "confirmed", "--output", file)
 
@@ -112,7 +110,7 @@ def test_a_file_is_written_whole_and_is_its_owner_s_alone(
     assert (refused.exit_code, "cannot be written" in refused.stderr) == (1, True)
 
 
-def test_they_are_exported_as_json(builders: Cli, source: str, emails: list[str]) -> None:
+def test_the_json_export(builders: Cli, source: str, emails: list[str]) -> None:
     found = json.loads(builders("leads", "export", "--source", source, "--json").stdout)
     assert [(each["email"], each["details"]) for each in found] == [
         (email, {"name": "=1+1"}) for email in emails[::-1]
@@ -121,7 +119,7 @@ def test_they_are_exported_as_json(builders: Cli, source: str, emails: list[str]
 
 def test_an_address_is_erased(builders: Cli, source: str, emails: list[str]) -> None:
     said = builders("leads", "erase", emails[0].upper())
-    assert said.stdout == "Erased 1 request; nothing will be kept of it, or sent to it.\n"
+    assert said.stdout == "Erased 1 request; the address is suppressed.\n"
     found = json.loads(builders("leads", "list", "--source", source, "--json").stdout)
     assert [each["email"] for each in found] == [emails[1]]
     again = json.loads(builders("leads", "erase", emails[0], "--json").stdout)

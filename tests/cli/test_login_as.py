@@ -13,7 +13,7 @@ REASON = "Ticket 4711: an alias does not deliver"
 
 
 def granted(builders: Cli, account: str, *words: str) -> dict[str, Any]:
-    """A grant as the command shows it to programs."""
+    """Return a grant of the JSON output."""
     usual = ("--account", account, "--operator", "grace", "--reason", REASON)
     result = builders("login-as", "grant", *usual, *words, "--json")
     assert result.exit_code == 0, result.stderr
@@ -21,7 +21,7 @@ def granted(builders: Cli, account: str, *words: str) -> dict[str, Any]:
     return grant
 
 
-def test_for_people_the_grant_alone_is_printed(builders: Cli, account: str) -> None:
+def test_the_text_output_is_the_grant_alone(builders: Cli, account: str) -> None:
     result = builders("login-as", "grant", "--account", account, "--operator", "g", "--reason", REASON)
 
     assert result.exit_code == 0
@@ -30,7 +30,7 @@ def test_for_people_the_grant_alone_is_printed(builders: Cli, account: str) -> N
 
 
 @pytest.mark.parametrize(("words", "may_write"), [((), False), (("--write",), True)])
-def test_a_grant_only_reads_unless_it_is_said(
+def test_a_grant_is_read_only_by_default(
     builders: Cli, account: str, words: tuple[str, ...], *, may_write: bool
 ) -> None:
     grant = granted(builders, account, *words)
@@ -51,9 +51,7 @@ def test_a_grant_only_reads_unless_it_is_said(
         ("--operator", "\x1b[2J"),
     ],
 )
-def test_an_operator_and_a_reason_are_given_in_earnest(
-    builders: Cli, account: str, option: str, value: str
-) -> None:
+def test_operator_and_reason_have_bounds(builders: Cli, account: str, option: str, value: str) -> None:
     usual = {"--operator": "grace", "--reason": REASON} | {option: value}
 
     words = [word for pair in usual.items() for word in pair]
@@ -74,7 +72,7 @@ def test_each_is_required(builders: Cli, account: str, missing: str) -> None:
     assert missing in result.stderr
 
 
-def test_an_unknown_account_is_said(builders: Cli, email: str) -> None:
+def test_an_unknown_account_is_refused(builders: Cli, email: str) -> None:
     words = ("--account", email, "--operator", "grace", "--reason", REASON)
     for command in (("grant", *words), ("list", "--account", email)):
         result = builders("login-as", *command)
@@ -105,14 +103,14 @@ def test_a_grant_is_revoked_by_its_id(builders: Cli, account: str) -> None:
 
 
 @pytest.mark.parametrize("grant_id", ["x", "0193a1b2-0000-7000-8000-000000000001"])
-def test_an_unknown_grant_is_said(builders: Cli, grant_id: str) -> None:
+def test_an_unknown_grant_is_refused(builders: Cli, grant_id: str) -> None:
     result = builders("login-as", "revoke", grant_id)
 
     assert result.exit_code == 1
     assert "no such grant" in result.stderr
 
 
-def test_what_became_of_a_grant_is_shown(builders: Cli, account: str, conninfo: str) -> None:
+def test_the_state_of_a_grant_is_shown(builders: Cli, account: str, conninfo: str) -> None:
     used, old = granted(builders, account), granted(builders, account)
     with psycopg.connect(conninfo) as conn:
         conn.execute(USED, [used["id"]])
@@ -125,7 +123,7 @@ def test_what_became_of_a_grant_is_shown(builders: Cli, account: str, conninfo: 
 
 @pytest.fixture
 def grant(builders: Cli, account: str) -> dict[str, Any]:
-    """Made before there is a loop: the command has one of its own."""
+    """Create the grant outside a loop, because the command runs its own."""
     return granted(builders, account)
 
 

@@ -25,7 +25,7 @@ SENT = """
 
 @pytest.fixture
 def outbox(tmp_path: Path) -> Path:
-    """The data folder, with three messages in its dev outbox."""
+    """Return a data folder with three messages in the development outbox."""
     data = tmp_path / "data"
     for minute, (to, template) in enumerate(
         [("ada@example.net", SIGN_IN), ("bob@example.net", RENEWALS), ("bob@example.net", SIGN_IN)]
@@ -60,13 +60,13 @@ def test_the_last_message_is_shown(command: Cli, outbox: Path) -> None:
     assert command("mail", "show", "last").stdout == shown
 
 
-def test_the_last_one_to_an_address_is_shown(command: Cli, outbox: Path) -> None:
+def test_the_last_message_to_an_address_is_shown(command: Cli, outbox: Path) -> None:
     del outbox
     shown = command("mail", "show", "--to", "Ada@example.net").stdout
     assert "To: ada@example.net\n" in shown
 
 
-def test_one_is_shown_by_its_name(command: Cli, outbox: Path) -> None:
+def test_a_message_is_shown_by_its_name(command: Cli, outbox: Path) -> None:
     name = sorted(each.name for each in (outbox / "outbox").iterdir())[1]
     for given in (name, name.removesuffix(".eml")):
         message = json.loads(command("mail", "show", given, "--json").stdout)
@@ -81,13 +81,13 @@ def test_the_html_part_is_shown_for_a_browser(command: Cli, outbox: Path) -> Non
     assert "<!doctype html>" in json.loads(command("mail", "show", "--html", "--json").stdout)["html"]
 
 
-def test_nothing_steers_the_terminal(command: Cli, outbox: Path) -> None:
+def test_control_characters_are_not_printed(command: Cli, outbox: Path) -> None:
     put(outbox, "eve@example.net", SignInCode(code="1\x1b[31m2", link=LINK, minutes=1), 9)
     assert "\x1b" not in command("mail", "show").stdout
 
 
 @pytest.mark.parametrize("words", [[], ["none.eml"], ["--to", "nobody@example.net"], ["../secret_keys"]])
-def test_what_is_not_there_is_said(command: Cli, tmp_path: Path, words: list[str]) -> None:
+def test_a_missing_message_is_refused(command: Cli, tmp_path: Path, words: list[str]) -> None:
     if words:
         put(tmp_path / "data", "ada@example.net", SIGN_IN, 1)
     result = command("mail", "show", *words)
@@ -96,16 +96,14 @@ def test_what_is_not_there_is_said(command: Cli, tmp_path: Path, words: list[str
     assert result.stderr.startswith(f"Error: {tmp_path / 'data' / 'outbox'} has {such}. ")
 
 
-def test_where_mail_leaves_it_is_not_kept(
-    command: Cli, plain_environment: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_sent_messages_are_not_stored(command: Cli, plain_environment: pytest.MonkeyPatch, tmp_path: Path) -> None:
     plain_environment.setenv("BUILDERS_SMTP_URL", "smtp://mx.example")
     plain_environment.setenv("BUILDERS_MAIL_FROM", "Builders <mail@builders.example>")
-    assert "Mail leaves by BUILDERS_SMTP_URL" in command("mail", "show").stderr
+    assert "Email is sent by BUILDERS_SMTP_URL" in command("mail", "show").stderr
     put(tmp_path / "data", "ada@example.net", SIGN_IN, 1)
     shown = command("mail", "show")
     assert (shown.exit_code, shown.stdout.startswith("From: ")) == (0, True)
-    assert "kept before that was set" in shown.stderr
+    assert "stored before that was set" in shown.stderr
 
 
 def test_a_list_is_aligned(builders: Cli, account: str, conninfo: str) -> None:
@@ -118,7 +116,7 @@ def test_a_list_is_aligned(builders: Cli, account: str, conninfo: str) -> None:
 
 
 def test_messages_of_an_account_are_listed(builders: Cli, account: str) -> None:
-    assert builders("mail", "list", "--account", account).stdout == "There is no mail.\n"
+    assert builders("mail", "list", "--account", account).stdout == "No messages.\n"
     assert json.loads(builders("mail", "list", "--account", account, "--json").stdout) == []
     assert builders("mail", "list", "--status", "bounced", "--limit", "5").exit_code == 0
     assert builders("mail", "list", "--status", "lost").exit_code == 2
@@ -132,7 +130,7 @@ def test_messages_of_an_account_are_listed(builders: Cli, account: str) -> None:
         ("BUILDERS_SMTP_URL", "smtp://u:s3cret@mx.example", "needs a sender"),
     ],
 )
-def test_settings_that_will_not_do_are_said(
+def test_invalid_settings_are_refused(
     command: Cli, plain_environment: pytest.MonkeyPatch, variable: str, value: str, said: str
 ) -> None:
     plain_environment.setenv(variable, value)

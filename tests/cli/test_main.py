@@ -7,7 +7,7 @@ import pytest
 from builders.cli.main import COMMANDS
 from tests.cli.conftest import Cli
 
-# One interpreter for all of them: none may load what only the service needs.
+# One interpreter for all: none may load modules that only the service needs.
 LOADED = """
 import sys
 from builders.cli.main import main
@@ -17,19 +17,19 @@ for words in sys.argv[1:]:
 """
 
 
-def test_what_serves_nothing_does_not_load_the_service() -> None:
+def test_other_commands_do_not_load_the_service() -> None:
     commands = ["--version", "keys --help", "doctor --help", "migrate --help"]
     program = [sys.executable, "-P", "-c", LOADED, *commands]
     done = subprocess.run(program, capture_output=True, text=True, timeout=60, check=True)
     assert [line for line in done.stdout.splitlines() if line.startswith("[")] == ["[]"] * len(commands)
 
 
-def test_every_command_is_called_as_the_table_says(command: Cli) -> None:
+def test_every_command_has_its_name_in_the_table(command: Cli) -> None:
     for name in COMMANDS:
         assert command(name, "--help").stdout.startswith(f"Usage: main {name} ")
 
 
-def test_a_name_that_is_none_is_answered_with_what_was_meant(command: Cli) -> None:
+def test_an_unknown_command_gets_a_suggestion(command: Cli) -> None:
     result = command("kesy")
     assert (result.exit_code, "Did you mean 'keys'?" in result.stderr) == (2, True)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from builders.cli import asking, serve
+from builders.cli import health, serve
 from builders.kit.db import doctor, migrations
 from builders.kit.db.embedded import binaries
 from tests.cli.conftest import Cli
@@ -15,18 +15,18 @@ from tests.cli.databases import own_database
 
 @pytest.fixture
 def empty(server: str, plain_environment: pytest.MonkeyPatch) -> Iterator[str]:
-    """An empty database, which the commands use."""
+    """Return an empty database for the commands."""
     with own_database(server) as conninfo:
         plain_environment.setenv("BUILDERS_DATABASE_URL", conninfo)
         yield conninfo
 
 
 def found(text: str) -> dict[str, dict[str, object]]:
-    """A doctor's findings for programs, by their check."""
+    """Return the findings of the JSON output by check."""
     return {each["check"]: each for each in json.loads(text)}
 
 
-def test_migrations_are_applied_and_named_and_again_there_is_nothing_to_do(command: Cli, empty: str) -> None:
+def test_migrations_are_applied_once(command: Cli, empty: str) -> None:
     ours = [each.name for each in migrations.list_migrations()]
 
     first, second, third = command("migrate"), command("migrate"), command("migrate", "--json")
@@ -39,7 +39,7 @@ def test_migrations_are_applied_and_named_and_again_there_is_nothing_to_do(comma
     assert migrations.list_pending(empty) == []
 
 
-def test_a_changed_migration_is_refused_in_words(command: Cli, empty: str) -> None:
+def test_a_changed_migration_is_refused(command: Cli, empty: str) -> None:
     command("migrate")
     with psycopg.connect(empty) as conn:
         conn.execute("UPDATE kit_migrations SET digest = 'x' WHERE name LIKE '0001%'")
@@ -50,7 +50,7 @@ def test_a_changed_migration_is_refused_in_words(command: Cli, empty: str) -> No
         assert "Changed after it was applied: 0001_kit.sql." in result.stderr
 
 
-def test_an_old_server_is_refused_in_words(command: Cli, empty: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_server_is_refused(command: Cli, empty: str, monkeypatch: pytest.MonkeyPatch) -> None:
     del empty
     monkeypatch.setattr(migrations, "MIN_SERVER_VERSION", 990000)
 
@@ -60,7 +60,7 @@ def test_an_old_server_is_refused_in_words(command: Cli, empty: str, monkeypatch
     assert "is too old; the service needs 15 or newer" in result.stderr
 
 
-def test_a_role_without_rights_is_told_what_it_lacks(
+def test_a_missing_privilege_is_named(
     command: Cli, empty: str, server: str, plain_environment: pytest.MonkeyPatch
 ) -> None:
     with psycopg.connect(empty) as conn:
@@ -77,7 +77,7 @@ def test_a_role_without_rights_is_told_what_it_lacks(
     assert "hidden-word" not in result.output
 
 
-def test_the_demo_is_made_once(command: Cli, empty: str) -> None:
+def test_the_demo_is_loaded_once(command: Cli, empty: str) -> None:
     first, second = command("demo", "--json"), command("demo", "--json")
 
     keys = json.loads(first.stdout)
@@ -94,7 +94,7 @@ def test_the_demo_is_made_once(command: Cli, empty: str) -> None:
         assert conn.execute("SELECT count(*) > 50 FROM catalog_domains").fetchone() == (True,)
 
 
-def test_a_healthy_house_is_said_to_be_well(builders: Cli) -> None:
+def test_a_healthy_service_passes_all_checks(builders: Cli) -> None:
     result = builders("doctor")
 
     assert result.exit_code == 0
@@ -104,14 +104,14 @@ def test_a_healthy_house_is_said_to_be_well(builders: Cli) -> None:
     }
 
 
-def test_the_doctor_makes_no_database_to_look_at_it(command: Cli) -> None:
+def test_the_doctor_creates_no_database(command: Cli) -> None:
     result = command("doctor", "--json")
 
     assert result.exit_code == 0
     assert "the first start creates the database" in str(found(result.stdout)["database"]["detail"])
 
 
-def test_the_doctor_names_a_database_that_is_away(command: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_names_an_unreachable_database(command: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BUILDERS_DATABASE_URL", "postgresql://ada:hidden-word@127.0.0.1:1/builders")
 
     people, programs = command("doctor"), command("doctor", "--json")
@@ -143,7 +143,7 @@ def test_the_doctor_names_a_full_disk(builders: Cli, monkeypatch: pytest.MonkeyP
 
 
 def test_the_doctor_names_a_taken_port(builders: Cli, plain_environment: pytest.MonkeyPatch) -> None:
-    plain_environment.setattr(asking, "ALIVE_WITHIN_S", 0.05)
+    plain_environment.setattr(health, "ALIVE_WITHIN_S", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         plain_environment.setenv("BUILDERS_PORT", str(taken.getsockname()[1]))
         result = builders("doctor")
@@ -168,7 +168,7 @@ def test_the_doctor_names_the_newest_exchange_rates(
     plain_environment.setenv("BUILDERS_EXCHANGE_RATES", "installed")
     command("migrate")
     before = found(command("doctor", "--json").stdout)["exchange rates"]
-    assert (before["ok"], before["detail"]) == (True, "None are loaded yet.")
+    assert (before["ok"], before["detail"]) == (True, "None are loaded.")
 
     with psycopg.connect(empty) as conn:
         conn.execute("INSERT INTO portfolio_ledger_rates VALUES ('EUR', '2024-03-05', 1)")
@@ -188,7 +188,7 @@ def test_the_doctor_names_a_folder_that_cannot_be_written(
     assert "WRONG  data directory: " in result.stdout
 
 
-def test_the_doctor_names_a_package_that_is_missing(command: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_names_a_missing_package(command: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(binaries, "PACKAGE", "no_such_package")
 
     result = command("doctor")
@@ -198,8 +198,8 @@ def test_the_doctor_names_a_package_that_is_missing(command: Cli, monkeypatch: p
     assert "BUILDERS_DATABASE_URL" in result.stdout
 
 
-def test_a_port_that_is_taken_is_said(builders: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serve, "PATIENCE_S", 0.1)
+def test_a_taken_port_is_refused(builders: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serve, "PORT_TIMEOUT_S", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         result = builders("serve", "--port", port)
@@ -207,36 +207,34 @@ def test_a_port_that_is_taken_is_said(builders: Cli, monkeypatch: pytest.MonkeyP
     assert result.exit_code == 1
     assert result.stderr == (
         f"Error: Cannot listen on 127.0.0.1:{port}: Address already in use. "
-        "Choose another by --port or BUILDERS_PORT, or stop what listens there.\n"
+        "Choose another port by --port or BUILDERS_PORT, or stop the program that uses it.\n"
     )
 
 
-def test_a_port_that_is_let_go_in_a_moment_is_waited_for(
-    command: Cli, plain_environment: pytest.MonkeyPatch
-) -> None:
+def test_serve_waits_for_a_port_that_becomes_free(command: Cli, plain_environment: pytest.MonkeyPatch) -> None:
     plain_environment.setenv("BUILDERS_DATABASE_URL", "postgresql://ada@127.0.0.1:1/builders")
     taken = socket.create_server(("127.0.0.1", 0))
     port = taken.getsockname()[1]
-    letting_go = threading.Timer(0.3, taken.close)
-    letting_go.start()
+    releasing = threading.Timer(0.3, taken.close)
+    releasing.start()
 
-    # Beyond the port it meets the next thing that is wrong.
+    # After the port, the next check fails.
     result = command("serve", "--port", port)
 
-    letting_go.join()
+    releasing.join()
     assert "Cannot listen" not in result.stderr
     assert "Connection refused" in result.stderr
 
 
 @pytest.mark.parametrize("host", ["203.0.113.1", "x" * 64, "no.such.host.invalid"])
-def test_an_address_that_is_not_ours_is_said(builders: Cli, host: str) -> None:
+def test_a_foreign_address_is_refused(builders: Cli, host: str) -> None:
     result = builders("serve", "--host", host, "--port", "0")
 
     assert result.exit_code == 1
     assert f"Cannot listen on {host}:0: " in result.stderr
 
 
-def test_every_command_explains_itself(command: Cli) -> None:
+def test_every_command_has_a_help_text(command: Cli) -> None:
     for words in ((), ("accounts",), ("keys",), ("catalog",), ("serve",), ("doctor",), ("keys", "create")):
         result = command(*words, "--help")
         assert result.exit_code == 0

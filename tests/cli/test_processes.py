@@ -1,4 +1,4 @@
-"""The service as it is run: two HTTP processes, a worker, a Redis, and a proxy's word for who asks."""
+"""The service with two HTTP processes, a worker, Redis and a trusted proxy."""
 
 import json
 import signal
@@ -14,17 +14,17 @@ from tests import redis
 from tests.cli.serving import Serving, builders, data_folder, free_port
 from tests.kit.db.embedded.servers import kill, leftovers, lives, postmaster, wait_until
 
-QUOTA = 60  # a tenth of what an address has by default
+QUOTA = 60  # a tenth of the default of an address
 PATH = "/v1/catalog/categories"
 
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[Serving]:
-    """A service with two HTTP processes and a tenth of the limits; a test leaves it whole."""
+    """Return a service with two HTTP processes and a tenth of the limits."""
     with data_folder() as data, redis.running() as cache, pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setenv("BUILDERS_REDIS_URL", cache.url)
         monkeypatch.setenv("BUILDERS_LIMITS", "0.1")
-        monkeypatch.setenv("FORWARDED_ALLOW_IPS", "*")  # which is uvicorn's own and not asked
+        monkeypatch.setenv("FORWARDED_ALLOW_IPS", "*")  # of uvicorn, and not used
         with Serving(data, "--workers", "2") as serving:
             monkeypatch.undo()
             serving.wait()
@@ -32,7 +32,7 @@ def running() -> Iterator[Serving]:
             yield serving
 
 
-def test_two_processes_share_a_limit_and_believe_no_stranger(running: Serving) -> None:
+def test_two_processes_share_a_limit_and_trust_only_the_proxy(running: Serving) -> None:
     forged = ({"X-Forwarded-For": f"192.0.2.{n}", "Forwarded": f"for=192.0.2.{n}"} for n in range(2 * QUOTA))
 
     found = Counter(running.status(PATH, **headers) for headers in forged)
@@ -43,7 +43,7 @@ def test_two_processes_share_a_limit_and_believe_no_stranger(running: Serving) -
     assert {line["client"] for line in lines} == {"127.0.0.1"}
 
 
-def test_what_dies_is_started_again_and_the_rest_answers(
+def test_a_dead_process_is_restarted_while_others_respond(
     running: Serving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = running.children("http")
@@ -52,7 +52,7 @@ def test_what_dies_is_started_again_and_the_rest_answers(
     kill(first)
     statuses = [running.status("/livez") for _ in range(10)]
     assert second in running.children("http")
-    assert statuses.count(200) >= 9  # the one that had just been taken on by the dead is lost
+    assert statuses.count(200) >= 9  # a request of the dead process may be lost
     is_whole_without(running, first)
     assert second in running.children("http")
 
@@ -65,7 +65,7 @@ def test_what_dies_is_started_again_and_the_rest_answers(
     kill(database)
     wait_until(lambda: leftovers(running.data).find_postmaster() not in {None, database.pid})
     running.wait()
-    wait_until(lambda: running.is_whole(workers=2))  # the worker too, if it ended with the database
+    wait_until(lambda: running.is_whole(workers=2))  # with the worker, which ends with the database
 
     monkeypatch.setenv("BUILDERS_PORT", str(running.port))
     found = builders(running.data, "doctor")
@@ -73,7 +73,7 @@ def test_what_dies_is_started_again_and_the_rest_answers(
     assert f"ok     port: The service responds at 127.0.0.1 port {running.port}." in found.stdout
 
 
-def test_a_second_service_shares_the_database_and_its_successor_has_its_port(
+def test_a_second_service_shares_the_database(
     running: Serving,
 ) -> None:
     taken = builders(running.data, "serve", "--port", str(running.port))
@@ -85,7 +85,7 @@ def test_a_second_service_shares_the_database_and_its_successor_has_its_port(
         killed.wait()
         killed.look()
         kill(killed.parent)
-        # At once, as a service manager would: the children may not have gone yet.
+        # At once, as a service manager would, while the children may still run.
         with Serving(running.data, port=killed.port) as successor:
             wait_until(lambda: not any(map(lives, killed.family)))
             successor.wait()
@@ -94,7 +94,7 @@ def test_a_second_service_shares_the_database_and_its_successor_has_its_port(
     running.wait()
 
 
-def test_the_kernel_copies_little_of_a_response_for_a_client_that_reads_nothing(running: Serving) -> None:
+def test_the_kernel_buffers_little_of_an_unread_response(running: Serving) -> None:
     with socket.socket() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
         client.connect(("127.0.0.1", running.port))
@@ -112,7 +112,7 @@ def send_queue(port: int, client: socket.socket) -> int:
 
 
 def statuses_while_held(running: Serving, process: psutil.Process) -> list[int]:
-    """What is answered while one of the processes does nothing: they share the port."""
+    """Return the statuses while one process is stopped; the processes share the port."""
     process.suspend()
     statuses = [running.status("/livez") for _ in range(5)]
     process.resume()
@@ -120,7 +120,7 @@ def statuses_while_held(running: Serving, process: psutil.Process) -> list[int]:
 
 
 def is_whole_without(running: Serving, dead: psutil.Process) -> None:
-    """Waits for all the children, of whom one is new."""
+    """Wait for all children, one of them new."""
     wait_until(lambda: running.is_whole(workers=2))
     assert dead not in [*running.children("http"), *running.children("worker")]
     running.wait()

@@ -1,4 +1,4 @@
-"""One connection at a time: how long it may take to send what, on a real socket and a clock that tests move."""
+"""Limits on time and bytes of a connection, on a socket with a clock that tests move."""
 
 import asyncio
 import gc
@@ -33,7 +33,7 @@ async def test_a_connection_that_sends_nothing_is_closed() -> None:
         assert await ended(reader) == b""
 
 
-async def test_the_server_looks_at_its_connections_by_itself() -> None:
+async def test_the_server_checks_its_connections_periodically() -> None:
     async with (
         serving(hasty, kind=protocol.bounded(1, check_s=0.01, head_s=0.01)) as server,
         server.connect() as (reader, writer),
@@ -42,7 +42,7 @@ async def test_the_server_looks_at_its_connections_by_itself() -> None:
         assert await ended(reader) == b""
 
 
-async def test_a_connection_in_use_lasts_longer_than_one_may_be_idle() -> None:
+async def test_a_connection_in_use_outlasts_the_idle_time() -> None:
     async with serving(hasty) as server, server.connect() as (reader, writer):
         for _ in range(4):
             writer.write(GET)
@@ -52,10 +52,10 @@ async def test_a_connection_in_use_lasts_longer_than_one_may_be_idle() -> None:
         assert await ended(reader) == b""
 
 
-async def test_nothing_is_left_of_a_connection_that_ended() -> None:
+async def test_an_ended_connection_is_released() -> None:
     made: list[weakref.ref[protocol.Protocol]] = []
 
-    class Watched(protocol.bounded(1024)):  # type: ignore[misc] # a class that is made for each process
+    class Watched(protocol.bounded(1024)):  # type: ignore[misc] # a class per process
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)
             made.append(weakref.ref(self))
@@ -69,7 +69,7 @@ async def test_nothing_is_left_of_a_connection_that_ended() -> None:
 
 
 @pytest.mark.parametrize("part", [b"G", GET[:20], GET[:-1], GET + GET[:-1]])
-async def test_an_unfinished_head_is_given_up(part: bytes) -> None:
+async def test_an_unfinished_head_times_out(part: bytes) -> None:
     async with serving(hasty) as server, server.connect() as (reader, writer):
         writer.write(part)
         await server.receives("HEAD")
@@ -79,7 +79,7 @@ async def test_an_unfinished_head_is_given_up(part: bytes) -> None:
         assert await ended(reader) == b""
 
 
-async def test_another_line_of_a_head_gives_no_more_time() -> None:
+async def test_a_further_header_does_not_extend_the_time() -> None:
     async with serving(hasty) as server, server.connect() as (reader, writer):
         writer.write(b"GET / HTTP/1.1\r\n")
         await server.receives("HEAD")
@@ -90,7 +90,7 @@ async def test_another_line_of_a_head_gives_no_more_time() -> None:
         assert await ended(reader) == b""
 
 
-async def test_what_was_asked_before_an_unfinished_head_is_answered() -> None:
+async def test_requests_before_an_unfinished_head_are_answered() -> None:
     asked, ready = asyncio.Event(), asyncio.Event()
 
     async def slow(scope: Scope, receive: Receive, send: Send) -> None:
@@ -110,7 +110,7 @@ async def test_what_was_asked_before_an_unfinished_head_is_answered() -> None:
         assert await ended(reader) == b""
 
 
-async def test_a_client_that_was_answered_early_has_a_moment_for_the_rest() -> None:
+async def test_a_client_has_time_for_the_rest_after_an_early_response() -> None:
     async with serving(hasty) as server, server.connect() as (reader, writer):
         writer.write(POST + b"1")
         await answered(reader)
@@ -121,7 +121,7 @@ async def test_a_client_that_was_answered_early_has_a_moment_for_the_rest() -> N
         assert await ended(reader) == b""
 
 
-async def test_a_rest_that_comes_in_time_keeps_the_connection() -> None:
+async def test_a_timely_rest_keeps_the_connection() -> None:
     async with serving(hasty) as server, server.connect() as (reader, writer):
         for _ in range(3):
             writer.write(POST)
@@ -144,7 +144,7 @@ async def test_after_a_late_rest_a_silent_connection_is_closed() -> None:
         assert await ended(reader) == b""
 
 
-async def test_a_body_that_goes_on_is_the_applications_matter() -> None:
+async def test_a_body_that_progresses_has_no_time_limit() -> None:
     async with serving(patient) as server, server.connect() as (reader, writer):
         writer.write(POST)
         await server.receives("BODY")
@@ -156,7 +156,7 @@ async def test_a_body_that_goes_on_is_the_applications_matter() -> None:
         await answered(reader)
 
 
-async def test_a_body_that_stalls_is_refused_and_no_longer_waited_for() -> None:
+async def test_a_stalled_body_is_refused() -> None:
     heard = asyncio.Queue[str]()
 
     async def listening(scope: Scope, receive: Receive, send: Send) -> None:
@@ -177,7 +177,7 @@ async def test_a_body_that_stalls_is_refused_and_no_longer_waited_for() -> None:
         assert await heard.get() == "http.disconnect"
 
 
-async def test_a_body_that_we_do_not_take_is_waited_for() -> None:
+async def test_a_body_that_the_application_does_not_read_has_no_time_limit() -> None:
     ready = asyncio.Event()
 
     async def busy(scope: Scope, receive: Receive, send: Send) -> None:
@@ -193,13 +193,13 @@ async def test_a_body_that_we_do_not_take_is_waited_for() -> None:
         await answered(reader)
 
 
-async def test_a_fault_after_a_good_request_waits_for_its_answer() -> None:
+async def test_a_malformed_request_waits_for_the_earlier_response() -> None:
     async with serving(hasty) as server, server.connect() as (reader, writer):
         writer.write(GET + GET + b"nonsense\r\n\r\n")
         assert (await ended(reader)).count(b"HTTP/1.1 200") == 2
 
 
-async def test_a_fault_after_an_early_answer_gets_no_second_one() -> None:
+async def test_a_malformed_body_after_a_response_gets_none() -> None:
     async with serving(hasty) as server, server.connect() as (reader, writer):
         writer.write(CHUNKED)
         await answered(reader)
@@ -207,13 +207,13 @@ async def test_a_fault_after_an_early_answer_gets_no_second_one() -> None:
         assert await ended(reader) == b""
 
 
-async def test_a_fault_in_a_body_that_is_waited_for_is_said() -> None:
+async def test_a_malformed_body_is_refused() -> None:
     async with serving(patient) as server, server.connect() as (reader, writer):
         writer.write(CHUNKED + b"nonsense\r\n")
         assert (await ended(reader)).startswith(b"HTTP/1.1 400")
 
 
-async def test_a_fault_on_a_used_connection_is_said() -> None:
+async def test_a_malformed_request_on_a_used_connection_is_refused() -> None:
     async with serving(hasty) as server, server.connect() as (reader, writer):
         writer.write(GET)
         await answered(reader)
@@ -237,20 +237,20 @@ async def test_a_body_with_two_ends_is_refused(framing: bytes) -> None:
     "flood", [b"400\r\n%s\r\n" % (b"a" * 1024), b"1;" + b"a" * 1024, b"0" * 1024, b"0\r\n" + b"X: y\r\n" * 200]
 )
 @pytest.mark.parametrize("app", [hasty, patient])
-async def test_more_than_a_request_can_hold_ends_the_connection(app: Any, flood: bytes) -> None:
+async def test_a_too_large_request_ends_the_connection(app: Any, flood: bytes) -> None:
     async with serving(app) as server, server.connect() as (reader, writer):
         writer.write(CHUNKED + flood * 1000)
         assert (await ended(reader)).count(b"HTTP/1.1 ") == 1
 
 
-async def test_fifty_requests_at_once_are_all_answered() -> None:
+async def test_fifty_pipelined_requests_are_answered() -> None:
     async with serving(hasty) as server, server.connect() as (reader, writer):
         writer.write(GET * 50)
         for _ in range(50):
             await answered(reader)
 
 
-async def test_a_connection_has_so_many_requests_waiting_and_no_more() -> None:
+async def test_pipelined_requests_are_limited() -> None:
     heard = 0
 
     async def counting(scope: Scope, receive: Receive, send: Send) -> None:
@@ -265,10 +265,10 @@ async def test_a_connection_has_so_many_requests_waiting_and_no_more() -> None:
     assert said.count(b"HTTP/1.1 200") == heard
 
 
-async def test_trailers_are_dropped_and_not_kept() -> None:
+async def test_trailers_are_dropped() -> None:
     kept: list[int] = []
 
-    class Watched(protocol.bounded(1 << 20)):  # type: ignore[misc] # a class that is made for each process
+    class Watched(protocol.bounded(1 << 20)):  # type: ignore[misc] # a class per process
         def on_message_complete(self) -> None:
             kept.append(len(self.headers) + len(list(self.scope["headers"])))
             super().on_message_complete()

@@ -22,13 +22,13 @@ OPTOUT = "INSERT INTO mail_optouts (hash, topic, address, created_at) VALUES (%s
 
 @pytest.fixture
 def old() -> str:
-    """A secret key of before, of this test alone."""
+    """Return an old secret key."""
     return generate_secret()
 
 
 @pytest.fixture
 def sealed(account: str, conninfo: str, old: str) -> Iterator[UUID]:
-    """A destination and two opt-outs, of when the old secret key was the first."""
+    """Create a destination and two opt-outs with the old secret key."""
     destination, now, ring = ids.new(), datetime.now(UTC), Keyring([old])
     with psycopg.connect(conninfo, autocommit=True) as conn:
         query = "SELECT id FROM identity_accounts WHERE email = %s AND sandbox_of IS NULL"
@@ -42,7 +42,7 @@ def sealed(account: str, conninfo: str, old: str) -> Iterator[UUID]:
         conn.execute("DELETE FROM webhooks_destinations WHERE id = %s", [destination])
 
 
-def test_what_is_kept_for_good_is_sealed_with_the_first_secret_key(
+def test_stored_secrets_are_sealed_with_the_first_secret_key(
     builders: Cli, sealed: UUID, plain_environment: pytest.MonkeyPatch, conninfo: str, old: str
 ) -> None:
     plain_environment.setenv("BUILDERS_SECRET_KEYS", f"{NEW},{old}")
@@ -63,23 +63,23 @@ def test_what_is_kept_for_good_is_sealed_with_the_first_secret_key(
 
 
 @pytest.mark.usefixtures("sealed")
-def test_for_people_it_is_a_line_each(builders: Cli, plain_environment: pytest.MonkeyPatch, old: str) -> None:
+def test_the_text_output_has_a_line_each(builders: Cli, plain_environment: pytest.MonkeyPatch, old: str) -> None:
     plain_environment.setenv("BUILDERS_SECRET_KEYS", f"{NEW},{old}")
     lines = builders("secrets", "reseal").stdout.splitlines()
-    assert lines[0].startswith("Signing secrets of webhooks: 1 sealed anew")
-    assert lines[2].startswith("Opt-outs of mail: 2 sealed anew")
+    assert lines[0].startswith("Signing secrets of webhooks: 1 sealed again")
+    assert lines[2].startswith("Opt-outs of email: 2 sealed again")
 
 
 @pytest.mark.usefixtures("sealed")
-def test_what_cannot_be_opened_is_said(builders: Cli, plain_environment: pytest.MonkeyPatch) -> None:
+def test_secrets_of_a_missing_key_are_counted(builders: Cli, plain_environment: pytest.MonkeyPatch) -> None:
     plain_environment.setenv("BUILDERS_SECRET_KEYS", NEW)
     result = builders("secrets", "reseal")
     assert result.exit_code == 0
-    assert "Signing secrets of webhooks: 0 sealed anew, " in result.stdout
-    assert "made with a secret key that is gone." in result.stdout
+    assert "Signing secrets of webhooks: 0 sealed again, " in result.stdout
+    assert "sealed by a missing secret key." in result.stdout
 
 
-def test_a_secret_key_that_will_not_do_is_said(builders: Cli, plain_environment: pytest.MonkeyPatch) -> None:
+def test_an_invalid_secret_key_is_refused(builders: Cli, plain_environment: pytest.MonkeyPatch) -> None:
     plain_environment.setenv("BUILDERS_SECRET_KEYS", "short")
     result = builders("secrets", "reseal")
     assert result.exit_code == 1

@@ -17,17 +17,17 @@ from tests.kit.db.embedded.servers import wait_until
 
 NEVER = "/v1/events?wait=20&since=2999-01-01T00:00:00Z"
 ACCOUNT = ("--account", "ada@example.net")
-NAMED = Settings(database_url=SecretStr("postgresql://nobody.invalid/none"))  # not asked
+NAMED = Settings(database_url=SecretStr("postgresql://nobody.invalid/none"))  # not contacted
 
 
 @pytest.fixture
 def data() -> Iterator[Path]:
-    """A data folder that is not there yet."""
+    """Return a data folder that does not exist."""
     with data_folder() as folder:
         yield folder
 
 
-def test_it_serves_from_an_empty_folder_and_stops_without_a_trace(data: Path) -> None:
+def test_serve_starts_on_an_empty_folder_and_stops_all_processes(data: Path) -> None:
     with Serving(data) as serving:
         serving.wait()
         secret = new_key(data)
@@ -48,33 +48,33 @@ def test_it_serves_from_an_empty_folder_and_stops_without_a_trace(data: Path) ->
 
         waiting = http.client.HTTPConnection("127.0.0.1", serving.port, timeout=15)
         waiting.request("GET", NEVER, headers={"X-API-Key": secret})
-        assert serving.status("/v1/events", secret) == 200  # so the one before is being answered
+        assert serving.status("/v1/events", secret) == 200  # the earlier request is being answered
 
         serving.parent.terminate()
-        assert waiting.getresponse().status == 200  # before the client gives up, and its 20 seconds are over
+        assert waiting.getresponse().status == 200  # before the timeout of 20 seconds
         assert serving.stop() == 0
         waiting.close()
         assert serving.remaining() == []
         assert secret not in serving.log()
 
-    listed = builders(data, "keys", "list", *ACCOUNT, "--json")  # the database is started for it
+    listed = builders(data, "keys", "list", *ACCOUNT, "--json")  # which starts the database
     assert [item["last4"] for item in json.loads(listed.stdout)] == [secret[-4:]]
     assert serving.remaining() == []
 
 
 def new_key(data: Path) -> str:
-    """The secret of a key of a new account."""
+    """Return the secret of a key of a new account."""
     made = builders(data, "accounts", "create", "--email", "ada@example.net")
     key = builders(data, "keys", "create", *ACCOUNT, "--kind", "live", "--preset", "developer_full")
     assert (made.returncode, key.returncode) == (0, 0), made.stderr + key.stderr
     return key.stdout.strip()
 
 
-def test_a_start_that_is_told_to_stop_leaves_nobody(data: Path) -> None:
+def test_a_stopped_start_leaves_no_process(data: Path) -> None:
     with Serving(data, "--demo") as serving:
-        wait_until(lambda: any(data.glob("tmp*")))  # it draws the demo's images
+        wait_until(lambda: any(data.glob("tmp*")))  # the demo's images are being drawn
         [loading] = serving.children("demo")
-        assert os.getsid(loading.pid) == loading.pid  # it is told by its parent, and not by the terminal too
+        assert os.getsid(loading.pid) == loading.pid  # only its parent signals it
 
         assert serving.stop() == 128 + signal.SIGTERM
         assert serving.remaining() == []
@@ -82,14 +82,14 @@ def test_a_start_that_is_told_to_stop_leaves_nobody(data: Path) -> None:
         assert "Traceback" not in serving.log()
 
 
-def test_a_demo_that_is_killed_while_it_loads_is_said(builders: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_load_of_the_demo_is_reported(builders: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     killed = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
-    monkeypatch.setattr(serve, "US", (sys.executable, "-c", killed))
+    monkeypatch.setattr(serve, "BUILDERS", (sys.executable, "-c", killed))
     result = builders("serve", "--demo")
     assert (result.exit_code, "The demo was not loaded: signal 9" in result.stderr) == (1, True)
 
 
-def test_a_command_that_is_told_to_stop_twice_clears_up_all_the_same() -> None:
+def test_a_second_signal_does_not_interrupt_the_clean_up() -> None:
     cleared: list[str] = []
 
     def work() -> None:
@@ -106,7 +106,7 @@ def test_a_command_that_is_told_to_stop_twice_clears_up_all_the_same() -> None:
     assert (ended.value.code, cleared) == (128 + signal.SIGTERM, ["all"])
 
 
-def test_the_start_ends_with_the_demo_keys_in_one_block() -> None:
+def test_the_start_ends_with_the_demo_keys() -> None:
     keys = "  developer_full  test svc_test_x"
     said = serve._summary(Settings(port=8123), keys).strip().splitlines()
 

@@ -31,11 +31,11 @@ EVERY = [
         ("BUILDERS_BASE_URL", f"https://{SECRET}:99999", "BUILDERS_BASE_URL: Port out of range 0-65535"),
         ("BUILDERS_OIDC_ISSUERS", f"[{SECRET}", "BUILDERS_OIDC_ISSUERS: not JSON"),
         ("BUILDERS_LOG_LEVEL", "loud", "BUILDERS_LOG_LEVEL: There is no log level 'loud'"),
-        ("BUILDERS_REDIS_URL", f"http://:{SECRET}@cache", "BUILDERS_REDIS_URL: not an address of Redis"),
-        ("BUILDERS_REDIS_URL", f"redis://:a/{SECRET}@cache:6379", "BUILDERS_REDIS_URL: not an address of Redis"),
+        ("BUILDERS_REDIS_URL", f"http://:{SECRET}@cache", "BUILDERS_REDIS_URL: not a Redis URL"),
+        ("BUILDERS_REDIS_URL", f"redis://:a/{SECRET}@cache:6379", "BUILDERS_REDIS_URL: not a Redis URL"),
     ],
 )
-def test_a_wrong_setting_is_named_without_its_value(
+def test_an_invalid_setting_is_named_without_its_value(
     command: Cli, monkeypatch: pytest.MonkeyPatch, name: str, value: str, said: str
 ) -> None:
     monkeypatch.setenv(name, value)
@@ -47,7 +47,7 @@ def test_a_wrong_setting_is_named_without_its_value(
         assert SECRET not in result.output
 
 
-def test_all_that_is_wrong_is_said_at_once(command: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_invalid_settings_are_named(command: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BUILDERS_PORT", "x")
     monkeypatch.setenv("BUILDERS_BODY_LIMIT", "1")
 
@@ -70,7 +70,7 @@ def test_all_that_is_wrong_is_said_at_once(command: Cli, monkeypatch: pytest.Mon
     ],
 )
 @pytest.mark.parametrize("variable", ["BUILDERS_DATABASE_URL", "DATABASE_URL"])
-def test_a_database_that_cannot_be_had_is_said_without_its_password(
+def test_an_unreachable_database_is_named_without_its_password(
     command: Cli, monkeypatch: pytest.MonkeyPatch, variable: str, url: str, said: str
 ) -> None:
     monkeypatch.setenv(variable, url)
@@ -82,7 +82,9 @@ def test_a_database_that_cannot_be_had_is_said_without_its_password(
         assert SECRET not in result.output
 
 
-def test_weak_secret_keys_are_said_without_them(builders: Cli, plain_environment: pytest.MonkeyPatch) -> None:
+def test_weak_secret_keys_are_refused_without_showing_them(
+    builders: Cli, plain_environment: pytest.MonkeyPatch
+) -> None:
     plain_environment.setenv("BUILDERS_SECRET_KEYS", f"{SECRET},{'x' * 50}")
 
     result = builders("serve")
@@ -92,18 +94,18 @@ def test_weak_secret_keys_are_said_without_them(builders: Cli, plain_environment
     assert SECRET not in result.output
 
 
-def test_a_data_folder_that_cannot_be_written_is_said(
-    builders: Cli, plain_environment: pytest.MonkeyPatch
-) -> None:
+def test_a_read_only_data_folder_is_refused(builders: Cli, plain_environment: pytest.MonkeyPatch) -> None:
     plain_environment.setenv("BUILDERS_DATA_DIR", "/dev/null/data")
 
     result = builders("serve")
 
     assert result.exit_code == 1
-    assert "Cannot keep the secret keys in /dev/null/data: Not a directory." in result.stderr
+    assert "Cannot store the secret keys in /dev/null/data: Not a directory." in result.stderr
 
 
-def test_our_own_database_that_cannot_be_kept_is_said(command: Cli, plain_environment: pytest.MonkeyPatch) -> None:
+def test_an_embedded_database_without_a_folder_is_refused(
+    command: Cli, plain_environment: pytest.MonkeyPatch
+) -> None:
     plain_environment.setenv("BUILDERS_DATA_DIR", "/dev/null/data")
 
     result = command("migrate")
@@ -112,7 +114,7 @@ def test_our_own_database_that_cannot_be_kept_is_said(command: Cli, plain_enviro
     assert "Cannot keep a database in /dev/null/data" in result.stderr
 
 
-def test_json_is_written_as_the_interface_writes_it(builders: Cli, email: str) -> None:
+def test_json_has_the_form_of_the_http_api(builders: Cli, email: str) -> None:
     text = builders("accounts", "create", "--email", email, "--name", "Ädä", "--json").stdout
 
     assert text.isascii()
@@ -120,7 +122,7 @@ def test_json_is_written_as_the_interface_writes_it(builders: Cli, email: str) -
     assert json.loads(text)["created_at"].endswith("Z")
 
 
-def test_commands_write_links_to_the_address_that_serve_took(
+def test_commands_write_links_to_the_address_of_serve(
     plain_environment: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     plain_environment.delenv("BUILDERS_PORT")

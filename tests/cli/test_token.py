@@ -16,7 +16,7 @@ ISSUER = "https://login.example"
 ISSUERS = json.dumps([{"issuer": ISSUER, "audience": "builders"}])
 
 
-def test_a_token_lasts_a_quarter_of_an_hour(builders: Cli, account: str, conninfo: str) -> None:
+def test_a_token_lasts_fifteen_minutes(builders: Cli, account: str, conninfo: str) -> None:
     result = builders("token", "--account", account)
 
     assert result.stdout.count("\n") == 1
@@ -27,7 +27,7 @@ def test_a_token_lasts_a_quarter_of_an_hour(builders: Cli, account: str, conninf
         assert conn.execute(AUDIT, [claims["sub"]]).fetchall() == [("operator", "token")]
 
 
-def test_programs_are_told_of_the_session_too(builders: Cli, account: str) -> None:
+def test_the_json_output_has_the_session(builders: Cli, account: str) -> None:
     said = json.loads(builders("token", "--account", account, "--minutes", "720", "--json").stdout)
 
     assert parts(said["token"])[1]["jti"] == said["id"]
@@ -41,14 +41,14 @@ def test_a_token_is_short_lived(builders: Cli, account: str, minutes: str) -> No
     assert builders("token", "--account", account, "--minutes", minutes).exit_code == 2
 
 
-def test_nobody_is_said(builders: Cli) -> None:
+def test_an_unknown_account_is_refused(builders: Cli) -> None:
     result = builders("token", "--account", "nobody@example.net")
 
     assert (result.exit_code, result.stdout) == (1, "")
     assert "There is no account" in result.stderr
 
 
-def test_weak_secret_keys_are_said(builders: Cli, account: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weak_secret_keys_are_refused(builders: Cli, account: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BUILDERS_SECRET_KEYS", "short")
 
     result = builders("token", "--account", account)
@@ -57,7 +57,9 @@ def test_weak_secret_keys_are_said(builders: Cli, account: str, monkeypatch: pyt
     assert "secret key" in result.stderr
 
 
-def test_the_token_is_the_rings_first(builders: Cli, account: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_token_is_signed_by_the_first_key(
+    builders: Cli, account: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first, second = generate_secret(), generate_secret()
     kids = []
     for keys in (first, f"{first},{second}", f"{second},{first}"):
@@ -75,13 +77,13 @@ def test_a_subject_is_linked_once(
 
     first, again = builders(*words), builders(*words)
 
-    assert first.stdout == f"The subject {email} speaks for {account}.\n"
+    assert first.stdout == f"The subject {email} is linked to {account}.\n"
     assert again.exit_code == 1
     assert "linked to an account already" in again.stderr
 
 
-def test_only_issuers_that_are_trusted_are_linked(builders: Cli, account: str) -> None:
+def test_only_trusted_issuers_are_linked(builders: Cli, account: str) -> None:
     result = builders("accounts", "link", "--account", account, "--issuer", ISSUER, "--subject", "x")
 
     assert result.exit_code == 1
-    assert "BUILDERS_OIDC_ISSUERS names no issuer" in result.stderr
+    assert "BUILDERS_OIDC_ISSUERS has no issuer" in result.stderr

@@ -1,4 +1,4 @@
-"""The versions that tests/clients/node/check installs stand in a lock file that names no registry."""
+"""The lock file of tests/clients/node/check names versions and no registry."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 NODE = Path(__file__).with_name("node")
 
 
-def test_the_lock_holds_every_package_and_no_address() -> None:
+def test_the_lock_has_every_package_and_no_url() -> None:
     wanted: dict[str, Any] = json.loads((NODE / "package.json").read_text())["devDependencies"]
     packages: dict[str, Any] = json.loads((NODE / "package-lock.json").read_text())["packages"]
     assert packages[""]["devDependencies"] == wanted

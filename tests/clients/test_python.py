@@ -1,4 +1,4 @@
-"""openapi-python-client makes a client of the document without a warning, and the client claims a name."""
+"""openapi-python-client generates a client without a warning, and the client claims a name."""
 
 import subprocess
 import sys
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Setting per-request cookies:Depr
 
 @pytest.fixture(scope="module")
 def generated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Generated]]:
-    """Imports a module of the generated client."""
+    """Return a function that imports a module of the generated client."""
     folder = tmp_path_factory.mktemp("generated")
     options = ["--path", str(DOCUMENT), "--config", str(CONFIG), "--output-path", str(folder / PACKAGE)]
     done = subprocess.run([*GENERATE, *options], capture_output=True, text=True, timeout=120, check=False)
@@ -42,12 +42,12 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[st
 
 @pytest.fixture
 async def domain(database: Database, tmp_path: Path, assets: Path) -> str:
-    """A live catalog domain."""
+    """Return a live catalog domain."""
     return await Domains(database, folder=tmp_path, assets=assets)()
 
 
 def client_of(generated: Callable[[str], Generated], asking: Client) -> Generated:
-    """A generated client that sends its requests as this one does."""
+    """Return a generated client that sends requests by this client."""
     own = generated("client").Client(base_url="http://builders.test", raise_on_unexpected_status=True)
     return own.set_async_httpx_client(asking)
 
@@ -83,7 +83,7 @@ async def test_the_client_checks_plans_and_promotes(
     assert isinstance(taken, models.CheckReply)
 
 
-async def test_the_client_reads_what_is_refused(generated: Callable[[str], Generated], alice: Person) -> None:
+async def test_the_client_reads_errors(generated: Callable[[str], Generated], alice: Person) -> None:
     models = generated("models")
     live = client_of(generated, alice)
     found = await generated("api.api_keys.api_keys_get").asyncio(client=live, key_id="nonsense")

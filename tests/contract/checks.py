@@ -169,9 +169,9 @@ def examples(document: Json) -> Iterator[str]:
     for name, schema in document.get("components", {}).get("schemas", {}).items():
         if "examples" not in schema:
             continue
-        judge = jsonschema_rs.validator_for({**schema, "components": document["components"]})
+        validator = jsonschema_rs.validator_for({**schema, "components": document["components"]})
         for example in schema["examples"]:
-            for error in judge.iter_errors(example):
+            for error in validator.iter_errors(example):
                 yield f"{name}: its example is wrong at {error.instance_path}: {error.message}"
             choices = [resolve(document, each) for each in branches(schema)]
             unknown = example.keys() - {name for each in choices for name in each.get("properties", {})}

@@ -13,7 +13,7 @@ from tests.contract.document import Json
 from tests.contract.shape import Auth, Body, query, row
 
 READ = row("GET /v1/things", query("limit", "integer", low=1, high=24, default=12), query("q"), auth=Auth.PUBLIC)
-MAKE = row("POST /v1/things/{shelf}", body="ThingCreate", status=201, scope="things:write")
+MAKE = row("POST /v1/things/{shop}", body="ThingCreate", status=201, scope="things:write")
 NOTE = row("POST /v1/notes", body=Body.OPTIONAL)
 LATER = row("GET /v1/later", auth=Auth.PUBLIC)
 EXPECTED = {each.name: each for each in (READ, MAKE, NOTE, LATER)}
@@ -63,16 +63,16 @@ def kept() -> Json:
     async def listed(limit: Annotated[int, Query(ge=1, le=24)] = 12, q: str | None = None) -> None: ...
 
     @app.post(
-        "/v1/things/{shelf}",
+        "/v1/things/{shop}",
         operation_id="things_create",
-        summary="Put a thing on a shelf",
+        summary="Put a thing on a shop",
         dependencies=[Depends(credentials)],
         status_code=201,
         response_model=ThingReply,
         responses=refused(401, 403, 413, 503),
         openapi_extra={"x-scope": "things:write"},
     )
-    async def create(shelf: str, body: ThingCreate) -> None: ...
+    async def create(shop: str, body: ThingCreate) -> None: ...
 
     @app.post(
         "/v1/notes",
@@ -130,7 +130,7 @@ def test_a_pending_operation_of_no_table_is_named() -> None:
 
 
 READ_AT = ("paths", "/v1/things", "get")
-MAKE_AT = ("paths", "/v1/things/{shelf}", "post")
+MAKE_AT = ("paths", "/v1/things/{shop}", "post")
 NOTE_AT = ("paths", "/v1/notes", "post")
 MORE_AT = ("paths", "/v1/more", "get")
 LIMIT_AT = (*READ_AT, "parameters", 0)
@@ -151,8 +151,8 @@ BREACHES: list[tuple[tuple[str | int, ...], object, str]] = [
     ((*LIMIT_AT, "schema", "type"), "number", "limit has type 'number', not 'integer'"),
     ((*LIMIT_AT, "required"), True, "limit has required True, not False"),
     ((*READ_AT, "parameters", 1, "schema", "default"), "", "q has default '', not None"),
-    ((*MAKE_AT, "parameters", 0, "schema", "format"), "uuid", "shelf has format 'uuid', not None"),
-    ((*MAKE_AT, "parameters", 0, "schema", "pattern"), "^a", "shelf is bounded"),
+    ((*MAKE_AT, "parameters", 0, "schema", "format"), "uuid", "shop has format 'uuid', not None"),
+    ((*MAKE_AT, "parameters", 0, "schema", "pattern"), "^a", "shop is bounded"),
     ((*MAKE_AT, "parameters", 1, "required"), True, "Authorization is required"),
     ((*MAKE_AT, "requestBody", "required"), False, "the body is optional, not required"),
     ((*MAKE_AT, "requestBody"), GONE, "the body is absent, not required"),
@@ -187,7 +187,7 @@ BREACHES: list[tuple[tuple[str | int, ...], object, str]] = [
     ((*MAKE_AT, "responses", "413"), GONE, "has a body, but does not say 413"),
     ((*MAKE_AT, "responses", "503"), GONE, "needs the database to know the caller, but does not say 503"),
     (("info", "description"), "", "info: has no description"),
-    ((*THING_AT, "examples"), GONE, "POST /v1/things/{shelf}: no example of ThingCreate"),
+    ((*THING_AT, "examples"), GONE, "POST /v1/things/{shop}: no example of ThingCreate"),
     (("components", "schemas", "ThingsReply", "examples"), [], "GET /v1/things: no example of ThingsReply"),
     ((*THING_AT, "examples", 0, "kind"), "dead", "ThingCreate: its example is wrong at ['kind']: \"dead\""),
     ((*THING_AT, "examples", 0, "labels"), {}, "ThingCreate: its example has labels, which is no member"),

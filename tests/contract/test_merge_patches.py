@@ -16,7 +16,7 @@ PATCHES = sorted(name.partition(" ")[2] for name in operations(DOCUMENT) if name
 
 
 def address(path: str) -> str:
-    """The path with an id that nobody has: a body is judged before anything is looked up."""
+    """Return the path with an unknown id, because the body is validated before the look-up."""
     return "/".join(str(ids.new()) if each.startswith("{") else each for each in path.split("/"))
 
 
@@ -26,7 +26,7 @@ def asker(path: str, alice: Person, dana: Person) -> Person:
 
 
 def members(path: str) -> list[str]:
-    """The names of the members of the body."""
+    """Return the names of the members of the body."""
     (schema,) = body_schemas(operations(DOCUMENT)[f"PATCH {path}"])
     return list(resolve(DOCUMENT, schema)["properties"])
 

@@ -1,4 +1,4 @@
-"""Every refusal for what is not there says what to do next: each operation, asked for what nobody has."""
+"""Every 404 and 405 has a next action: each operation, with an unknown id."""
 
 import re
 from typing import Any
@@ -14,7 +14,7 @@ from builders.kit.values import ids
 from tests.cast import Client, Person
 from tests.contract.document import Json, operations
 
-HOUSE = {app, worker}  # imported for the refusals that they declare
+IMPORTED = {app, worker}  # for the errors that they declare
 DOCUMENT: Json = create_app(Settings()).openapi()
 OPERATIONS = operations(DOCUMENT)
 GONE = sorted(

@@ -14,7 +14,7 @@ MEMORY = 64 * 1024 * 1024  # bytes that one test may add
 
 @pytest.fixture(scope="session")
 def served(server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """The service in a process and with a database of its own: what fuzzing leaves there meets no other test."""
+    """Return the service in a separate process and database, which fuzzing may fill."""
     name = f"fuzz_{uuid.uuid4().hex[:12]}"
     database = sql.Identifier(name)
     with psycopg.connect(server, autocommit=True) as conn:
@@ -27,7 +27,7 @@ def served(server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
 
 @pytest.fixture
 def unharmed(served: Served) -> Iterator[Served]:
-    """The service, which must be as well after the test as before."""
+    """Return the service, and assert that its health is the same after the test."""
     before = served.look()
     yield served
     assert ask(served.port, b"GET /livez HTTP/1.1\r\n").status == 200

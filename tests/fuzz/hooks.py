@@ -1,4 +1,4 @@
-"""What schemathesis must know of this service that the OpenAPI document cannot say; loaded by schemathesis."""
+"""Hooks of schemathesis, with facts that the OpenAPI document cannot express."""
 
 import itertools
 import os
@@ -108,7 +108,7 @@ NOT_OURS = {
 
 @schemathesis.hook
 def before_call(context: schemathesis.HookContext, case: Case, kwargs: dict[str, Any]) -> None:
-    """Spares the key that asks, and lets no two requests share an Idempotency-Key by chance."""
+    """Keep the key of the client, and make each Idempotency-Key unique."""
     del context, kwargs
     repeatable = case.headers.get("Idempotency-Key") if case.headers else None
     if isinstance(repeatable, str) and 0 < len(repeatable) < SHORT:
@@ -119,7 +119,7 @@ def before_call(context: schemathesis.HookContext, case: Case, kwargs: dict[str,
 
 @schemathesis.hook
 def map_body(context: schemathesis.HookContext, body: Any) -> Any:  # of any JSON type, in negative cases
-    """Lets most manifests wish for names that there can be, so that they are planned and not only refused."""
+    """Give most manifests valid names, so that they are planned and not only refused."""
     del context
     resources = body.get("resources") if isinstance(body, dict) else None
     aliases = resources.get("aliases") if isinstance(resources, dict) else None
@@ -144,7 +144,7 @@ def _address(alias: dict[str, Any]) -> None:
 def filter_failure(
     context: schemathesis.HookContext, failure: Failure, case: Case, response: schemathesis.Response
 ) -> bool:
-    """Whether it is a failure of ours."""
+    """Return whether it is a failure of the service."""
     del context, case
     if isinstance(failure, RejectedPositiveData) and response.status_code == 422:
         return not {error["type"] for error in response.json()["detail"]} <= BEYOND_A_SCHEMA

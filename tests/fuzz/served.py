@@ -1,4 +1,4 @@
-"""The service as its users meet it: `builders serve` in a process of its own, on a port of its own."""
+"""`builders serve` in a separate process on a free port."""
 
 import json
 import os
@@ -20,7 +20,7 @@ START_S, STOP_S = 60, 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """A service that runs."""
+    """A running service."""
 
     port: int
     process: psutil.Process  # the one that speaks HTTP
@@ -32,27 +32,27 @@ class Served:
         return f"http://127.0.0.1:{self.port}"
 
     def header(self, preset: str = "developer_full", kind: str = "live") -> bytes:
-        """The header of one who has a key."""
+        """Return the header with the key."""
         return b"X-API-Key: %s\r\n" % self.keys[preset, kind].encode()
 
     def look(self) -> "Health":
-        """How it is."""
+        """Return the health of the service."""
         lines = self.log.read_text().splitlines()
         complaints = [line for line in lines if '"level":"error"' in line or "Traceback" in line]
         return Health(self.process.is_running(), int(self.process.memory_info().rss), complaints)
 
 
 class Health(NamedTuple):
-    """What can be seen of a service from outside."""
+    """The health of a service as seen from outside."""
 
     lives: bool
-    memory: int  # that it holds, in bytes
-    complaints: list[str]  # lines of the log that tell of an error
+    memory: int  # in bytes
+    complaints: list[str]  # lines of the log with an error
 
 
 @contextmanager
 def serve(folder: Path, *, conninfo: str) -> Iterator[Served]:
-    """Starts the service with the demo catalog and accounts in a database, and stops it at the end."""
+    """Run the service with the demo catalog and accounts."""
     log = folder / "log"
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("BUILDERS_")}
     environment = inherited | {
@@ -78,8 +78,8 @@ def serve(folder: Path, *, conninfo: str) -> Iterator[Served]:
 
 
 def _port(process: "Popen[bytes]", log: Path) -> int:
-    give_up = time.monotonic() + START_S
-    while time.monotonic() < give_up:
+    deadline = time.monotonic() + START_S
+    while time.monotonic() < deadline:
         found = ADDRESS.search(log.read_text())
         if found:
             return int(found[1])

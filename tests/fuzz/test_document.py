@@ -1,4 +1,4 @@
-"""The running service against its own OpenAPI document, by schemathesis: in seconds, or as long as you like."""
+"""The running service against its OpenAPI document, by schemathesis, for a configurable time."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ CALLERS = {
 
 
 def schemathesis(served: Served, folder: Path, *, key: str | None, key_id: str | None) -> None:
-    """Run it in a folder; its findings, each with a curl line and the seed, are the failure.
+    """Run schemathesis in a folder; its findings, with curl commands and the seed, fail the test.
 
     script/fuzz also follows links between operations and goes through every rule of each schema.
     """
@@ -43,7 +43,7 @@ def schemathesis(served: Served, folder: Path, *, key: str | None, key_id: str |
 
 
 @pytest.mark.parametrize("caller", CALLERS)
-def test_the_service_is_as_published(unharmed: Served, caller: str, tmp_path: Path) -> None:
+def test_the_service_fits_its_document(unharmed: Served, caller: str, tmp_path: Path) -> None:
     preset, kind = CALLERS[caller]
     wanted = {"label": "fuzz", "key_kind": kind, "preset": preset}
     minter = {"X-API-Key": unharmed.keys[preset, "live"]}
@@ -53,5 +53,5 @@ def test_the_service_is_as_published(unharmed: Served, caller: str, tmp_path: Pa
     httpx.get(f"{unharmed.url}/v1/api-keys/scopes", headers=asking).raise_for_status()  # it asked to the end
 
 
-def test_the_service_is_as_published_for_those_without_a_key(unharmed: Served, tmp_path: Path) -> None:
+def test_the_service_fits_its_document_without_a_key(unharmed: Served, tmp_path: Path) -> None:
     schemathesis(unharmed, tmp_path, key=None, key_id=None)

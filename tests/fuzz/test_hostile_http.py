@@ -1,4 +1,4 @@
-"""Bytes that are not quite HTTP, too long, or never end."""
+"""Malformed, oversized and endless HTTP."""
 
 import socket
 import struct
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.fuzz.served import Served
-from tests.fuzz.wire import CLOSE, PATIENCE_S, answers, ask, send, talk
+from tests.fuzz.wire import CLOSE, TIMEOUT_S, answers, ask, send, talk
 
 MB = 1024 * 1024
 HOST = b"Host: builders.test\r\n"
@@ -64,7 +64,7 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("name", MALFORMED)
-def test_what_is_malformed_is_refused_and_nothing_after_it_is_believed(unharmed: Served, name: str) -> None:
+def test_a_malformed_request_is_refused_and_ends_the_connection(unharmed: Served, name: str) -> None:
     (answer,) = talk(unharmed.port, MALFORMED[name] + GET + b"\r\n")
     assert answer.status == 400
     assert answer.headers["Content-Type"] == "application/problem+json"
@@ -73,23 +73,23 @@ def test_what_is_malformed_is_refused_and_nothing_after_it_is_believed(unharmed:
 
 
 @pytest.mark.parametrize("name", MALFORMED)
-def test_a_fault_is_no_answer_to_what_was_asked_before(unharmed: Served, name: str) -> None:
+def test_a_malformed_request_does_not_answer_an_earlier_one(unharmed: Served, name: str) -> None:
     given = talk(unharmed.port, GET + b"\r\n" + GET + b"\r\n" + MALFORMED[name] + GET + b"\r\n")
     assert [answer.status for answer in given] in ([], [200, 200], [200, 200, 400])
 
 
-def test_a_body_longer_than_it_said_is_no_second_request(unharmed: Served) -> None:
+def test_a_body_beyond_its_length_is_not_a_second_request(unharmed: Served) -> None:
     said = b"Content-Length: 2\r\n\r\n"
     given = talk(unharmed.port, POST + unharmed.header() + said + b'{}"label": "x"}' + GET + b"\r\n")
     assert [answer.status for answer in given] in ([422], [422, 400])
 
 
-def test_an_answer_is_not_followed_by_one_that_nobody_asked_for(unharmed: Served) -> None:
+def test_a_request_gets_one_response(unharmed: Served) -> None:
     given = talk(unharmed.port, POST + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{", b"}\r\nzz\r\n")
     assert [answer.status for answer in given] in ([401], [400])
 
 
-def test_a_trailer_is_no_header(unharmed: Served) -> None:
+def test_a_trailer_is_not_a_header(unharmed: Served) -> None:
     (answer,) = talk(unharmed.port, CHUNKED + CLOSE + b"\r\n2\r\n{}\r\n0\r\n" + unharmed.header() + b"\r\n")
     assert answer.status == 401
 
@@ -108,30 +108,30 @@ def _without_end(beginning: bytes, more: bytes) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("name", HEADS)
-def test_a_head_without_end_is_not_kept(unharmed: Served, name: str) -> None:
+def test_an_endless_head_is_refused(unharmed: Served, name: str) -> None:
     (answer,) = talk(unharmed.port, *_without_end(HEADS[name], b"a" * 65536))
     assert answer.status == 431
     assert answer.json()["code"] == "head_too_large"
 
 
-def test_headers_without_end_are_not_kept(unharmed: Served) -> None:
+def test_endless_headers_are_refused(unharmed: Served) -> None:
     (answer,) = talk(unharmed.port, *_without_end(GET, b"X: a\r\n" * 10_000))
     assert answer.status == 431
 
 
-def test_trailers_without_end_are_not_kept(unharmed: Served) -> None:
-    with socket.create_connection(("127.0.0.1", unharmed.port), timeout=PATIENCE_S) as connection:
+def test_endless_trailers_are_refused(unharmed: Served) -> None:
+    with socket.create_connection(("127.0.0.1", unharmed.port), timeout=TIMEOUT_S) as connection:
         beginning = CHUNKED + unharmed.header() + b"\r\n2\r\n{}\r\n0\r\nX: "
         sent = send(connection, _without_end(beginning, b"a" * 65536))
     assert sent < 48 * MB  # of 64; the buffers of the kernel take some after the server has closed
 
 
-def test_a_long_head_within_the_bound_is_read(unharmed: Served) -> None:
+def test_a_long_head_within_the_limit_is_read(unharmed: Served) -> None:
     assert ask(unharmed.port, b"GET /livez HTTP/1.1\r\nX: " + b"a" * 60_000 + b"\r\n").status == 200
 
 
 def test_a_large_body_is_refused_before_it_is_sent(unharmed: Served) -> None:
-    with socket.create_connection(("127.0.0.1", unharmed.port), timeout=PATIENCE_S) as connection:
+    with socket.create_connection(("127.0.0.1", unharmed.port), timeout=TIMEOUT_S) as connection:
         connection.sendall(POST + CLOSE + unharmed.header() + b"Content-Length: %d\r\n\r\n" % (10 * MB))
         (answer,) = answers(connection)
     assert answer.status == 413
@@ -145,13 +145,13 @@ def test_a_large_body_is_refused_while_it_is_sent(unharmed: Served) -> None:
 
 
 @pytest.mark.parametrize(("has_key", "status"), [(True, 413), (False, 401)])
-def test_a_body_without_end_is_not_kept(unharmed: Served, has_key: bool, status: int) -> None:
+def test_an_endless_body_is_refused(unharmed: Served, has_key: bool, status: int) -> None:
     head = CHUNKED + (unharmed.header() if has_key else b"") + b"\r\n"
     (answer,) = talk(unharmed.port, *_without_end(head, b"10000\r\n" + b" " * 65536 + b"\r\n"), method="POST")
     assert answer.status == status
 
 
-def test_a_client_that_leaves_in_the_middle_is_forgotten(unharmed: Served) -> None:
+def test_a_client_that_disconnects_is_released(unharmed: Served) -> None:
     heads = [
         POST + unharmed.header() + b"Content-Length: 1000\r\n\r\n{",
         CHUNKED + unharmed.header() + b"\r\n2\r\n{",
@@ -164,7 +164,7 @@ def test_a_client_that_leaves_in_the_middle_is_forgotten(unharmed: Served) -> No
             connection.sendall(head)
 
 
-def test_requests_in_one_breath_are_answered_in_order(unharmed: Served) -> None:
+def test_pipelined_requests_are_answered_in_order(unharmed: Served) -> None:
     paths = ["/livez", "/v1/catalog/categories", "/nowhere"] * 50
     requests = [b"GET %s HTTP/1.1\r\n" % path.encode() + HOST + b"\r\n" for path in paths]
     given = talk(unharmed.port, b"".join(requests), GET + CLOSE + b"\r\n")
@@ -172,13 +172,13 @@ def test_requests_in_one_breath_are_answered_in_order(unharmed: Served) -> None:
 
 
 @pytest.mark.parametrize("headers", [b"", b"Connection: keep-alive\r\n", b"Upgrade: websocket\r\n"])
-def test_http_1_0_is_answered_and_ended(unharmed: Served, headers: bytes) -> None:
+def test_http_1_0_is_answered_and_closed(unharmed: Served, headers: bytes) -> None:
     (answer,) = talk(unharmed.port, b"GET /livez HTTP/1.0\r\n" + headers + b"\r\n")
     assert answer.status == 200
 
 
 @pytest.mark.parametrize("wanted", [b"websocket", b"h2c"])
-def test_an_upgrade_is_not_taken(unharmed: Served, wanted: bytes) -> None:
+def test_an_upgrade_is_ignored(unharmed: Served, wanted: bytes) -> None:
     (answer,) = talk(unharmed.port, GET + b"Connection: Upgrade, close\r\nUpgrade: " + wanted + b"\r\n\r\n")
     assert answer.status == 200
     assert answer.headers["Upgrade"] is None

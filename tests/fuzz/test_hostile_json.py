@@ -1,4 +1,4 @@
-"""Bodies that are large, deep, not JSON, or JSON that other readers would read otherwise."""
+"""Bodies that are large, deep, not JSON, or ambiguous JSON."""
 
 import json
 import select
@@ -8,7 +8,7 @@ import pytest
 
 from builders.sandbox.manifest import MAX_BYTES
 from tests.fuzz.served import Served
-from tests.fuzz.wire import CLOSE, PATIENCE_S, Answer, answers, ask
+from tests.fuzz.wire import CLOSE, TIMEOUT_S, Answer, answers, ask
 
 PATHS = ["/v1/api-keys", "/v1/api-keys/x/rotate", "/v1/sandbox/plan", "/v1/sandbox/promote"]
 KEY = b'"key_kind":"test","preset":"developer_full"'
@@ -72,7 +72,7 @@ def post(served: Served, path: str, body: bytes, header: bytes = b"Content-Type:
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("name", NOT_JSON)
-def test_what_is_not_json_is_said(unharmed: Served, path: str, name: str) -> None:
+def test_invalid_json_is_refused(unharmed: Served, path: str, name: str) -> None:
     answer = post(unharmed, path, NOT_JSON[name])
     assert answer.status == 422
     (error,) = answer.json()["detail"]
@@ -82,7 +82,7 @@ def test_what_is_not_json_is_said(unharmed: Served, path: str, name: str) -> Non
 
 @pytest.mark.parametrize("path", [path for path in PATHS if not path.endswith("rotate")])
 @pytest.mark.parametrize("name", UNFIT)
-def test_what_does_not_fit_is_refused_in_few_words(unharmed: Served, path: str, name: str) -> None:
+def test_an_unfit_body_gets_a_short_error(unharmed: Served, path: str, name: str) -> None:
     answer = post(unharmed, path, UNFIT[name])
     if path == "/v1/sandbox/plan" and len(UNFIT[name]) > MAX_BYTES:
         assert (answer.status, answer.json()["code"]) == (413, "manifest_too_large")
@@ -97,7 +97,7 @@ def test_what_does_not_fit_is_refused_in_few_words(unharmed: Served, path: str, 
 @pytest.mark.parametrize(
     "hours", [b"1e400", b"1" + b"0" * 400, b"-1", b"0.5", b"169", b'"' + b"9" * 5_000 + b'"', b"[[]]"]
 )
-def test_hours_that_there_cannot_be_are_refused(unharmed: Served, hours: bytes) -> None:
+def test_invalid_hours_are_refused(unharmed: Served, hours: bytes) -> None:
     assert post(unharmed, "/v1/api-keys/x/rotate", b'{"overlap_hours":%s}' % hours).status == 422
 
 
@@ -106,21 +106,21 @@ def test_a_body_of_another_type_is_not_read_as_json(unharmed: Served, header: by
     assert post(unharmed, "/v1/api-keys", b'{"label":"x",%s}' % KEY, header).status == 422
 
 
-def test_of_two_members_with_one_name_the_last_counts(unharmed: Served) -> None:
+def test_the_last_of_two_members_with_one_name_counts(unharmed: Served) -> None:
     twice = b'{"label":"first","label":"last","key_kind":"live","key_kind":"test","preset":"developer_full"}'
     answer = post(unharmed, "/v1/api-keys", twice)
     assert answer.status == 200
     assert (answer.json()["label"], answer.json()["key_kind"]) == ("last", "test")
 
 
-def test_a_test_key_does_not_mint_a_live_key_whatever_it_writes_first(unharmed: Served) -> None:
+def test_a_test_key_cannot_create_a_live_key_by_a_repeated_member(unharmed: Served) -> None:
     twice = b'{"label":"x","key_kind":"test","key_kind":"live","preset":"developer_full"}'
     head = b"POST /v1/api-keys HTTP/1.1\r\nContent-Type: application/json\r\n" + unharmed.header(kind="test")
     assert ask(unharmed.port, head, twice).status == 403
 
 
-def test_others_are_answered_while_a_large_body_is_judged(unharmed: Served) -> None:
-    destination = "a@" + ".".join(["éü"] * 20) + ".example"  # slow to judge
+def test_others_are_answered_while_a_large_body_is_validated(unharmed: Served) -> None:
+    destination = "a@" + ".".join(["éü"] * 20) + ".example"  # slow to validate
     alias = {"key": "a", "address": "a@b.example", "destinations": [destination] * 10}
     manifest = {
         "api_version": "v1",
@@ -130,7 +130,7 @@ def test_others_are_answered_while_a_large_body_is_judged(unharmed: Served) -> N
     }
     body = json.dumps(manifest, ensure_ascii=False).encode()
     head = b"POST /v1/sandbox/plan HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" + unharmed.header()
-    with socket.create_connection(("127.0.0.1", unharmed.port), timeout=PATIENCE_S) as connection:
+    with socket.create_connection(("127.0.0.1", unharmed.port), timeout=TIMEOUT_S) as connection:
         connection.sendall(head + CLOSE + b"Content-Length: %d\r\n\r\n" % len(body) + body)
         for _ in range(3):
             assert ask(unharmed.port, b"GET /livez HTTP/1.1\r\n").status == 200

@@ -1,4 +1,4 @@
-"""Well-formed requests for what is not there, in words that nobody says."""
+"""Well-formed requests for unknown paths, with unusual text."""
 
 import re
 from functools import cache
@@ -105,7 +105,7 @@ OUTSIDE = [
 
 @cache
 def published() -> dict[str, set[str]]:
-    """The methods of each published path."""
+    """Return the methods of each published path."""
     paths = create_app(Settings()).openapi()["paths"]
     found = {path: {method.upper() for method in each} for path, each in paths.items()}
     for path, methods in found.items():
@@ -119,7 +119,7 @@ def _there(template: str) -> re.Pattern[str]:
 
 
 def _methods(path: str) -> set[str]:
-    """What a path has; of a literal one that a template fits too, its own."""
+    """Return the methods of a path; a literal path comes before a template."""
     every = {**published(), **PAGES}
     if path in every:
         return every[path]
@@ -127,7 +127,7 @@ def _methods(path: str) -> set[str]:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_method_that_is_not_published_is_refused_on_every_path(unharmed: Served, method: str) -> None:
+def test_an_unpublished_method_is_refused_on_every_path(unharmed: Served, method: str) -> None:
     secret = unharmed.header()
     for template in [*published(), *PAGES]:
         path = re.sub(r"\{\w+\}", "x", template)
@@ -141,7 +141,7 @@ def test_a_method_that_is_not_published_is_refused_on_every_path(unharmed: Serve
 
 
 @pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
-def test_odd_text_in_a_path_or_a_query_is_no_fault(unharmed: Served, odd: str) -> None:
+def test_unusual_text_in_a_path_or_a_query_is_no_error(unharmed: Served, odd: str) -> None:
     paths = [re.sub(r"\{\w+\}", odd, template) for template in published() if "{" in template]
     queries = [f"{name}={odd}" for name in ("q", "category", "limit", "cursor", odd)]
     paths += [f"/v1/catalog/domains?{query}" for query in queries]
@@ -154,7 +154,7 @@ def test_odd_text_in_a_path_or_a_query_is_no_fault(unharmed: Served, odd: str) -
 
 
 @pytest.mark.parametrize("name", HEADERS)
-def test_an_odd_header_is_no_fault(unharmed: Served, name: str) -> None:
+def test_an_unusual_header_is_no_error(unharmed: Served, name: str) -> None:
     filename = "0" * 64 + ".png"
     for value in VALUES:
         header = name.encode() + b": " + value + b"\r\n"
@@ -168,19 +168,19 @@ def test_an_odd_header_is_no_fault(unharmed: Served, name: str) -> None:
 @pytest.mark.parametrize(
     "given", [b"abc", b"a" * 129, b"abcdefgh%0d%0aSet-Cookie:a=b", b"abcdefgh Set-Cookie: a=b", "ä".encode() * 8]
 )
-def test_a_request_id_that_could_be_more_than_one_is_not_repeated(unharmed: Served, given: bytes) -> None:
+def test_an_ambiguous_request_id_is_not_repeated(unharmed: Served, given: bytes) -> None:
     answer = ask(unharmed.port, b"GET /livez HTTP/1.1\r\nX-Request-ID: " + given + b"\r\n")
     assert re.fullmatch("[0-9a-f]{32}", answer.headers["X-Request-ID"])
     assert answer.headers["Set-Cookie"] is None
 
 
-def test_two_request_ids_do_not_make_two(unharmed: Served) -> None:
+def test_two_request_ids_give_one(unharmed: Served) -> None:
     answer = ask(unharmed.port, b"GET /livez HTTP/1.1\r\nX-Request-ID: abcdefgh\r\nX-Request-ID: ijklmnop\r\n")
     assert len(answer.headers.get_all("X-Request-ID", [])) == 1
 
 
 @pytest.mark.parametrize("prefix", ["/v1/catalog/assets/", "/docs/assets/"])
-def test_a_path_does_not_lead_out_of_the_assets(unharmed: Served, prefix: str) -> None:
+def test_a_path_cannot_leave_the_assets(unharmed: Served, prefix: str) -> None:
     for outside in OUTSIDE:
         answer = ask(unharmed.port, f"GET {prefix}{outside} HTTP/1.1\r\n".encode())
         assert answer.status in {404, 422}, outside
@@ -193,7 +193,7 @@ def test_another_spelling_of_a_path_still_needs_a_key(unharmed: Served, path: st
 
 
 @pytest.mark.parametrize("path", ["/v1%2fapi-keys", "/v1/api-keys%2fscopes"])
-def test_an_encoded_slash_is_no_separator(unharmed: Served, path: str) -> None:
+def test_an_encoded_slash_is_not_a_separator(unharmed: Served, path: str) -> None:
     assert ask(unharmed.port, f"GET {path} HTTP/1.1\r\n".encode()).status == 404
 
 
@@ -201,11 +201,11 @@ def test_an_encoded_slash_is_no_separator(unharmed: Served, path: str) -> None:
     "path",
     ["//v1/api-keys", "/v1//api-keys", "/v1/api-keys/", "/v1/./api-keys", "/livez/../v1/api-keys", "/livez/"],
 )
-def test_a_path_that_would_need_tidying_is_not_there(unharmed: Served, path: str) -> None:
+def test_a_path_that_is_not_normalized_is_unknown(unharmed: Served, path: str) -> None:
     assert ask(unharmed.port, f"GET {path} HTTP/1.1\r\n".encode() + unharmed.header()).status == 404
 
 
-def test_the_host_of_a_whole_address_is_not_believed(unharmed: Served) -> None:
+def test_the_host_of_an_absolute_url_is_ignored(unharmed: Served) -> None:
     for path in ("/livez", "/v1/catalog/domains", "/docs", "/openapi.json", "/nowhere"):
         answer = ask(unharmed.port, f"GET http://other.example{path} HTTP/1.1\r\n".encode())
         assert answer.status == (404 if path == "/nowhere" else 200)

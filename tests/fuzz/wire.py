@@ -1,4 +1,4 @@
-"""Bytes to a server and back, malformed or not: what no HTTP client would send."""
+"""A raw HTTP client, which can send malformed bytes."""
 
 import json
 import re
@@ -11,14 +11,14 @@ from http.client import HTTPResponse
 from io import BytesIO
 from typing import Any
 
-PATIENCE_S = 30
+TIMEOUT_S = 30
 TRACE = re.compile(rb"Traceback|File \"|\.py\b|site-packages")
 CLOSE = b"Connection: close\r\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer of the server."""
+    """A response of the server."""
 
     status: int
     headers: Message
@@ -29,7 +29,7 @@ class Answer:
 
 
 class _Kept(BytesIO):
-    """What was received, for an HTTPResponse, which would close it after the first answer."""
+    """The received bytes, which an HTTPResponse cannot close."""
 
     def makefile(self, mode: str) -> "_Kept":
         del mode
@@ -40,17 +40,17 @@ class _Kept(BytesIO):
 
 
 def talk(port: int, *parts: bytes, method: str = "GET") -> list[Answer]:
-    """What the server answers to these bytes until it closes the connection.
+    """Return the responses to these bytes until the server closes the connection.
 
     Raises TimeoutError when it leaves the connection open.
     """
-    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_S) as connection:
         send(connection, parts)
         return answers(connection, method=method)
 
 
 def ask(port: int, head: bytes, body: bytes = b"") -> Answer:
-    """The one answer to a request line and headers, and a body of the length it has."""
+    """Return the response to a request line, headers and a body, whose length is added."""
     length = b"Content-Length: %d\r\n" % len(body) if body else b""
     method = head.split(b" ", 1)[0].decode()
     (answer,) = talk(port, head + b"Host: builders.test\r\n" + CLOSE + length + b"\r\n" + body, method=method)
@@ -58,7 +58,7 @@ def ask(port: int, head: bytes, body: bytes = b"") -> Answer:
 
 
 def send(connection: socket.socket, parts: Iterable[bytes]) -> int:
-    """Sends all, or as much as the server takes; gives how much that was."""
+    """Send all bytes, or as many as the server accepts; return their number."""
     sent = 0
     with suppress(ConnectionResetError, BrokenPipeError):
         for part in parts:
@@ -68,7 +68,7 @@ def send(connection: socket.socket, parts: Iterable[bytes]) -> int:
 
 
 def answers(connection: socket.socket, *, method: str = "GET") -> list[Answer]:
-    """Everything that the server says until it closes the connection; never of a fault, nor where it was."""
+    """Read all responses until the server closes the connection; assert that none shows an internal error."""
     received = b""
     with suppress(ConnectionResetError):
         while part := connection.recv(65536):

@@ -1,4 +1,4 @@
-"""What a person's browser gets at the addresses that emails hold and people type."""
+"""Pages for browsers at the addresses in emails and at the root."""
 
 import re
 
@@ -60,15 +60,17 @@ async def test_a_program_gets_json(anyone: Client, address: str, status: int, ac
 
 
 @pytest.mark.parametrize("offered", [{"X-API-Key": "svc_live_x"}, {"Authorization": "Bearer x"}])
-async def test_who_sends_a_key_is_a_program_whatever_it_accepts(anyone: Client, offered: dict[str, str]) -> None:
-    """As HttpURLConnection of Java does, which names text/html by itself."""
+async def test_a_request_with_a_key_gets_json_for_any_accept_header(
+    anyone: Client, offered: dict[str, str]
+) -> None:
+    """HttpURLConnection of Java accepts text/html by default."""
     java = "text/html, image/gif, image/jpeg, */*; q=0.2"
     answer = await anyone.get("/v1/me", headers={"Accept": java, **offered})
 
     assert (answer.status_code, answer.json()["code"]) == (401, "credentials_invalid")
 
 
-async def test_the_home_page_leads_on(anyone: Client) -> None:
+async def test_the_home_page_has_links(anyone: Client) -> None:
     page = await anyone.get("/", headers={"Accept": ACCEPT})
 
     links = re.findall(r'href="([^"]+)"', page.text)
@@ -78,7 +80,7 @@ async def test_the_home_page_leads_on(anyone: Client) -> None:
     assert (await anyone.get("/")).status_code == 404
 
 
-async def test_the_files_that_browsers_ask_for(anyone: Client) -> None:
+async def test_files_that_browsers_request(anyone: Client) -> None:
     icon = await anyone.get("/favicon.ico", headers={"Accept": "image/avif,image/webp,*/*;q=0.8"})
     robots = await anyone.get("/robots.txt")
 
@@ -90,7 +92,7 @@ async def test_the_files_that_browsers_ask_for(anyone: Client) -> None:
 
 
 @pytest.mark.parametrize("page", ["/docs", "/redoc"])
-async def test_a_slash_too_many_leads_to_the_page(anyone: Client, page: str) -> None:
+async def test_a_trailing_slash_redirects_to_the_page(anyone: Client, page: str) -> None:
     answer = await anyone.get(f"{page}/", headers={"Accept": ACCEPT})
 
     assert (answer.status_code, answer.headers["location"]) == (308, page)

@@ -15,7 +15,7 @@ MakeService = Callable[..., Awaitable[Service]]
 
 @pytest.fixture
 async def start(settings: Settings) -> AsyncIterator[MakeService]:
-    """Starts services of their own on the common database, each with limits and other settings."""
+    """Return a function that starts services with limits and other settings on the common database."""
     async with AsyncExitStack() as stack:
 
         async def make(*, limits: float = 1, redis_url: str | None = None, **changed: Any) -> Service:
@@ -29,19 +29,19 @@ async def start(settings: Settings) -> AsyncIterator[MakeService]:
 
 @pytest.fixture
 async def limited(start: MakeService) -> Service:
-    """A service with a tenth of the usual quotas, behind a proxy that may say who asks."""
+    """Return a service with a tenth of the default quotas, behind a trusted proxy."""
     return await start(limits=0.1, trusted_proxies=("127.0.0.1",))
 
 
 @pytest.fixture
 async def ada(limited: Service) -> AsyncIterator[Person]:
-    """Somebody with keys, who asks the limited service."""
+    """Return a person with keys of the limited service."""
     async with await make_person(limited, name="ada", preset=Preset.DEVELOPER_FULL) as person:
         yield person
 
 
 @pytest.fixture
 async def eve(limited: Service) -> AsyncIterator[Person]:
-    """A stranger to Ada, who asks the same service from the same address."""
+    """Return another person at the same service and address."""
     async with await make_person(limited, name="eve", preset=Preset.DOMAINER_FULL) as person:
         yield person

@@ -1,4 +1,4 @@
-"""What a client sees of the limits."""
+"""Rate limits as a client sees them."""
 
 import asyncio
 import re
@@ -26,11 +26,11 @@ UNLIMITED = {"GET /livez", "GET /health", "GET /readyz", "GET /.well-known/jwks.
 
 
 async def statuses(client: Client, path: str, times: int, **options: str) -> Counter[int]:
-    """How so many requests, one after the other, are answered."""
+    """Return the statuses of so many sequential requests."""
     return Counter([(await client.get(path, headers=options)).status_code for _ in range(times)])
 
 
-async def test_every_answer_tells_the_limits_and_what_is_left(ada: Person, eve: Person) -> None:
+async def test_every_response_has_the_limits_and_the_remaining_requests(ada: Person, eve: Person) -> None:
     answers = [
         await ada.get(KEYS),
         await ada.get(f"{KEYS}/nothing"),
@@ -73,7 +73,7 @@ async def test_beyond_the_quota_it_is_429_until_the_window_ends(ada: Person) -> 
     assert (await ada.get(KEYS)).status_code == 200
 
 
-async def test_fifty_at_once_get_exactly_what_is_left(ada: Person) -> None:
+async def test_fifty_concurrent_requests_get_the_remaining_quota(ada: Person) -> None:
     await statuses(ada, KEYS, 40)
     answers = await asyncio.gather(*(ada.get(KEYS) for _ in range(50)))
     assert Counter(answer.status_code for answer in answers) == {200: 20, 429: 30}
@@ -84,7 +84,7 @@ async def test_two_accounts_do_not_share(ada: Person, eve: Person) -> None:
     assert await statuses(eve, KEYS, 61) == {200: 60, 429: 1}
 
 
-async def test_all_keys_of_an_account_have_one_limit_together(limited: Service, ada: Person) -> None:
+async def test_all_keys_of_an_account_share_a_limit(limited: Service, ada: Person) -> None:
     secrets = [(await ada.post(KEYS, json=NEW_KEY)).json()["secret"] for _ in range(2)]
     await statuses(ada.test, KEYS, 60)
     found = Counter[int]()
@@ -96,7 +96,7 @@ async def test_all_keys_of_an_account_have_one_limit_together(limited: Service, 
     assert (answer.status_code, answer.json()["violated_policies"]) == (429, ["account"])
 
 
-async def test_a_tighter_limit_holds_beside_the_general_one(limited: Service) -> None:
+async def test_a_specific_limit_applies_beside_the_general_one(limited: Service) -> None:
     async with Client(limited) as anyone:
         assert await statuses(anyone, CHECK, 25) == {200: 24, 429: 1}
         assert (await anyone.get(CHECK)).json()["violated_policies"] == ["check"]
@@ -104,7 +104,7 @@ async def test_a_tighter_limit_holds_beside_the_general_one(limited: Service) ->
         assert await statuses(anyone, "/v1/catalog/categories", 13) == {200: 12, 429: 1}
 
 
-async def test_each_address_has_its_own_and_an_ipv6_network_is_one(limited: Service) -> None:
+async def test_each_address_and_each_ipv6_network_has_a_limit(limited: Service) -> None:
     async with Client(limited) as anyone:
         for client in ("192.0.2.1", "192.0.2.2", "2001:db8:0:1::1", "2001:db8:0:2::1"):
             assert await statuses(anyone, CHECK, 25, **{"X-Forwarded-For": client}) == {200: 24, 429: 1}
@@ -112,7 +112,7 @@ async def test_each_address_has_its_own_and_an_ipv6_network_is_one(limited: Serv
         assert (await anyone.get(CHECK, headers=again)).status_code == 429
 
 
-async def test_probes_and_documents_are_always_answered(limited: Service) -> None:
+async def test_probes_and_documents_have_no_limit(limited: Service) -> None:
     async with Client(limited) as anyone:
         await statuses(anyone, "/v1/catalog/categories", 61)
         for path in ("/livez", "/health", "/readyz", "/docs", "/openapi.json", "/.well-known/jwks.json"):
@@ -121,7 +121,7 @@ async def test_probes_and_documents_are_always_answered(limited: Service) -> Non
             assert "RateLimit" not in answer.headers
 
 
-async def test_a_refused_post_has_not_used_its_idempotency_key(ada: Person) -> None:
+async def test_a_limited_post_does_not_use_its_idempotency_key(ada: Person) -> None:
     for _ in range(3):
         assert (await ada.post(KEYS, json=NEW_KEY)).status_code == 200
     key = {"Idempotency-Key": "once"}
@@ -137,12 +137,12 @@ async def test_a_refused_post_has_not_used_its_idempotency_key(ada: Person) -> N
     assert replayed.headers["RateLimit"].startswith('"mint";r=1;')
 
 
-async def test_a_caller_without_the_scope_is_counted_too(eve: Person) -> None:
+async def test_a_caller_without_the_scope_is_counted(eve: Person) -> None:
     found = Counter([(await eve.post("/v1/sandbox/plan", json={})).status_code for _ in range(7)])
     assert found == {403: 6, 429: 1}
 
 
-async def test_when_limits_are_off_nothing_is_counted_and_nothing_told(alice: Person) -> None:
+async def test_without_limits_there_are_no_headers(alice: Person) -> None:
     answers = [await alice.get(KEYS) for _ in range(3)]
     assert [answer.status_code for answer in answers] == [200] * 3
     assert not any("RateLimit" in answer.headers for answer in answers)

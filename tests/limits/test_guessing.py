@@ -1,4 +1,4 @@
-"""Credentials that are tried out: after some refused ones only those that are known good are looked at."""
+"""Guessing of credentials: after some refusals, only recently valid credentials are accepted."""
 
 from datetime import timedelta
 
@@ -22,7 +22,7 @@ def made_up() -> dict[str, str]:
 
 
 def questions(service: Service) -> int:
-    """How often a connection to the database was taken."""
+    """Return how often a connection to the database was taken."""
     database: Database = service.api.state.database
     return database.pool.get_stats().get("requests_num", 0)
 
@@ -32,7 +32,7 @@ async def guess(anyone: Client, times: int = GUESSES) -> None:
         assert (await anyone.get(PATH, headers=made_up())).status_code == 401
 
 
-async def test_the_31st_bad_key_is_429_and_the_database_is_not_asked(start: MakeService) -> None:
+async def test_the_31st_invalid_key_is_429_without_a_query(start: MakeService) -> None:
     service = await start()
     async with Client(service) as anyone:
         before = questions(service)
@@ -46,7 +46,7 @@ async def test_the_31st_bad_key_is_429_and_the_database_is_not_asked(start: Make
     assert 0 < int(answer.headers["Retry-After"]) <= 300
 
 
-async def test_a_key_that_was_good_lately_goes_on_and_another_waits(start: MakeService) -> None:
+async def test_a_recently_valid_key_is_accepted_and_another_waits(start: MakeService) -> None:
     service = await start()
     ada = await make_person(service, name="ada", preset=Preset.DEVELOPER_FULL)
     async with ada, Client(service) as anyone:
@@ -61,7 +61,7 @@ async def test_a_key_that_was_good_lately_goes_on_and_another_waits(start: MakeS
         assert (await ada.test.get(PATH)).status_code == 200
 
 
-async def test_other_addresses_are_not_held_up(start: MakeService) -> None:
+async def test_other_addresses_are_not_limited(start: MakeService) -> None:
     service = await start(trusted_proxies=("127.0.0.1",))
     async with Client(service) as anyone:
         anyone.headers["X-Forwarded-For"] = "192.0.2.1"
@@ -71,7 +71,7 @@ async def test_other_addresses_are_not_held_up(start: MakeService) -> None:
         assert (await anyone.get(PATH, headers=made_up())).status_code == 401
 
 
-async def test_mistyped_keys_and_bad_tokens_count_and_missing_ones_do_not(start: MakeService) -> None:
+async def test_invalid_keys_and_tokens_count_and_missing_ones_do_not(start: MakeService) -> None:
     service = await start()
     async with Client(service) as anyone:
         for _ in range(40):
@@ -84,9 +84,7 @@ async def test_mistyped_keys_and_bad_tokens_count_and_missing_ones_do_not(start:
         assert (await anyone.get("/v1/catalog/categories", headers=made_up())).status_code == 200
 
 
-async def test_a_session_that_is_over_is_no_guess_and_its_holder_signs_in_again(
-    start: MakeService, settings: Settings
-) -> None:
+async def test_an_expired_session_does_not_count_as_a_guess(start: MakeService, settings: Settings) -> None:
     service = await start()
     async with await make_person(service, name="ada", preset=Preset.DEVELOPER_FULL) as ada:
         ended, expired = await ada.sign_in(), await ada.sign_in()
@@ -99,12 +97,12 @@ async def test_a_session_that_is_over_is_no_guess_and_its_holder_signs_in_again(
             for _ in range(GUESSES + 1):
                 assert (await browser.get(SESSION)).status_code == 401
         async with Client(service) as browser:
-            letter = await Postbox(service.api.state.database, settings).ask(browser, ada.account.email)
-            redeemed = await browser.post("/v1/auth/login/redeem", json={"token": letter.token})
+            message = await Postbox(service.api.state.database, settings).ask(browser, ada.account.email)
+            redeemed = await browser.post("/v1/auth/login/redeem", json={"token": message.token})
             assert (redeemed.status_code, (await browser.get(SESSION)).status_code) == (200, 200)
 
 
-async def test_a_token_that_we_signed_passes_beside_a_guesser_and_a_forged_one_does_not(
+async def test_a_signed_token_is_accepted_beside_guesses_and_a_forged_one_is_not(
     start: MakeService,
 ) -> None:
     service = await start()
@@ -120,7 +118,7 @@ async def test_a_token_that_we_signed_passes_beside_a_guesser_and_a_forged_one_d
         assert (await anyone.get(SESSION, headers={"Authorization": f"Bearer {token}"})).status_code == 200
 
 
-async def test_a_revoked_key_is_no_guess_and_one_with_its_id_alone_is(start: MakeService) -> None:
+async def test_a_revoked_key_does_not_count_as_a_guess(start: MakeService) -> None:
     service = await start()
     async with (
         await make_person(service, name="ada", preset=Preset.DEVELOPER_FULL) as ada,
@@ -137,7 +135,7 @@ async def test_a_revoked_key_is_no_guess_and_one_with_its_id_alone_is(start: Mak
         assert (await anyone.get(PATH, headers={"X-API-Key": made["secret"]})).status_code == 429
 
 
-async def test_a_site_of_ipv6_networks_is_one_guesser(start: MakeService) -> None:
+async def test_guesses_of_an_ipv6_site_count_together(start: MakeService) -> None:
     service = await start(trusted_proxies=("127.0.0.1",))
     async with Client(service) as anyone:
         for n in range(GUESSES):
@@ -150,7 +148,7 @@ async def test_a_site_of_ipv6_networks_is_one_guesser(start: MakeService) -> Non
         assert (await anyone.get(PATH, headers=made_up())).status_code == 401
 
 
-async def test_a_site_of_ipv6_networks_asks_for_codes_as_one(start: MakeService) -> None:
+async def test_sign_in_codes_of_an_ipv6_site_count_together(start: MakeService) -> None:
     service = await start(trusted_proxies=("127.0.0.1",))
     async with Client(service) as anyone:
         answers = [

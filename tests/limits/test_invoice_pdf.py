@@ -1,4 +1,4 @@
-"""An invoice as PDF costs so much more than in its other forms that it is counted by itself."""
+"""PDFs of invoices have a separate limit, because they cost much more than other forms."""
 
 from collections import Counter
 
@@ -12,15 +12,13 @@ PDF = {"Accept": "application/pdf"}
 
 
 async def path_of(person: Person, service: Service) -> str:
-    """Of an invoice of the person's."""
+    """Return the path of an invoice of the person."""
     database: Database = service.api.state.database
     invoice = await make_invoice(database, account_id=person.account.id)
     return f"/v1/invoices/{invoice.id}"
 
 
-async def test_pdfs_have_a_quota_of_their_own_in_both_their_forms(
-    limited: Service, ada: Person, eve: Person
-) -> None:
+async def test_pdfs_have_a_separate_quota_in_both_forms(limited: Service, ada: Person, eve: Person) -> None:
     path, hers = await path_of(ada, limited), await path_of(eve, limited)
     answers = [
         await ada.get(path, headers=PDF),
@@ -50,9 +48,7 @@ async def test_other_forms_are_not_counted_as_pdfs(limited: Service, ada: Person
     assert (last.status_code, last.headers["RateLimit"].split(";")[1]) == (200, "r=2")
 
 
-async def test_the_quota_is_of_all_keys_live_and_test_and_of_invoices_that_are_not_there(
-    limited: Service, ada: Person
-) -> None:
+async def test_all_keys_and_unknown_invoices_share_the_quota(limited: Service, ada: Person) -> None:
     path = await path_of(ada, limited)
     for client, each in ((ada.test, path), (ada, f"/v1/invoices/{ids.new()}"), (ada, path)):
         assert (await client.get(each, headers=PDF)).status_code == (

@@ -1,4 +1,4 @@
-"""Two processes of one service, and the Redis that they share."""
+"""Two processes of one service with a shared Redis."""
 
 import asyncio
 from collections import Counter
@@ -26,7 +26,7 @@ async def two(start: MakeService, redis: Redis) -> list[Service]:
     return services
 
 
-async def test_two_processes_hold_the_limit_together(start: MakeService, redis: Redis) -> None:
+async def test_two_processes_share_a_limit(start: MakeService, redis: Redis) -> None:
     services = await two(start, redis)
     async with await make_person(services[0], name="ada", preset=Preset.DEVELOPER_FULL) as ada:
         clients = [Client(service, ada.key) for service in services]
@@ -37,13 +37,13 @@ async def test_two_processes_hold_the_limit_together(start: MakeService, redis: 
     assert 0.9 * QUOTA <= found[200] <= QUOTA
 
 
-async def test_redis_goes_and_comes_back_and_the_service_goes_on(start: MakeService, redis: Redis) -> None:
+async def test_the_service_continues_without_redis(start: MakeService, redis: Redis) -> None:
     services = await two(start, redis)
     async with await make_person(services[0], name="ada", preset=Preset.DEVELOPER_FULL) as ada:
         clients = [Client(service, ada.key) for service in services]
 
         async def ask(times: int) -> int:
-            """How many of so many requests are let through."""
+            """Return how many of so many requests are accepted."""
             answers = [await clients[n % 2].get(PATH) for n in range(times)]
             assert {answer.status_code for answer in answers} <= {200, 429}
             return [answer.status_code for answer in answers].count(200)

@@ -1,4 +1,4 @@
-"""A plan and a simulation count by the resources of the manifest."""
+"""A plan and a simulation count the resources of the manifest."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.sandbox.make import PLAN, alias, crew, manifest
 
 
 @pytest.mark.parametrize("path", [PLAN, "/v1/sandbox/simulate"])
-async def test_a_large_manifest_uses_the_quota_up_sooner(path: str, ada: Person) -> None:
+async def test_a_large_manifest_uses_more_of_the_quota(path: str, ada: Person) -> None:
     wanted = manifest([alias(each) for each in crew(600, "unknown.example")])  # 3 of the 6 units of a tenth of 60
     body = wanted if path == PLAN else {"type": "manifest", "manifest": wanted}
     answers = [await ada.test.post(path, json=body) for _ in range(3)]

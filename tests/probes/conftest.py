@@ -22,7 +22,7 @@ async def relay(conninfo: str) -> AsyncIterator[Relay]:
 
 @pytest.fixture
 async def asker(settings: Settings) -> AsyncIterator[MakeAsker]:
-    """Makes clients of services of their own, each with other settings."""
+    """Return a function that makes clients of services with other settings."""
     async with AsyncExitStack() as stack:
 
         async def make(*, pool_timeout_s: float = 0.2, **urls: str) -> Client:
@@ -35,6 +35,6 @@ async def asker(settings: Settings) -> AsyncIterator[MakeAsker]:
 
 
 @pytest.fixture(autouse=True)
-async def _told(conn: psycopg.AsyncConnection[Any]) -> None:
-    """No event of another test waits to be told."""
+async def _no_pending_events(conn: psycopg.AsyncConnection[Any]) -> None:
+    """Delete pending events of other tests."""
     await conn.execute("TRUNCATE kit_outbox_pending")

@@ -1,4 +1,4 @@
-"""A relay between the service and PostgreSQL that can hang, as a server or a network does."""
+"""A TCP proxy between the service and PostgreSQL that can hang."""
 
 import asyncio
 from types import TracebackType
@@ -8,7 +8,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 
 class Relay:
-    """Listens on a loopback port and hands everything on, until it is told to hang."""
+    """Forwards a loopback port, until it is stopped."""
 
     def __init__(self, conninfo: str) -> None:
         self._target = conninfo
@@ -37,11 +37,11 @@ class Relay:
             writer.transport.abort()
 
     def hang(self) -> None:
-        """Keeps every connection open, and hands nothing on."""
+        """Stop forwarding, and keep connections open."""
         self._flowing.clear()
 
     def flow(self) -> None:
-        """Goes on with what was held back."""
+        """Continue forwarding."""
         self._flowing.set()
 
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

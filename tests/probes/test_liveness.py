@@ -8,7 +8,7 @@ LIVENESS = ["/livez", "/health"]
 
 
 @pytest.mark.parametrize("path", LIVENESS)
-async def test_a_living_process_says_so(anyone: Client, path: str) -> None:
+async def test_a_running_process_is_alive(anyone: Client, path: str) -> None:
     answer = await anyone.get(path)
 
     assert answer.status_code == 200
@@ -25,7 +25,7 @@ async def test_liveness_needs_neither_database_nor_cache(asker: MakeAsker, path:
 
 
 @pytest.mark.parametrize("path", [*LIVENESS, "/readyz"])
-async def test_probes_ask_for_no_credentials_and_look_at_none(anyone: Client, path: str) -> None:
+async def test_probes_ignore_credentials(anyone: Client, path: str) -> None:
     bad = {"X-API-Key": "x", "Authorization": "Basic x", "Cookie": "svc_access_token=x"}
 
     assert (await anyone.get(path, headers=bad)).status_code == 200

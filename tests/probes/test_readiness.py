@@ -53,7 +53,7 @@ async def test_readiness_names_a_hanging_database(asker: MakeAsker, relay: Relay
     assert (await client.get("/readyz")).status_code == 200
 
 
-async def test_a_cache_that_is_configured_is_asked(asker: MakeAsker, redis: Redis) -> None:
+async def test_a_configured_cache_is_checked(asker: MakeAsker, redis: Redis) -> None:
     client = await asker(redis_url=redis.url)
 
     found = (await client.get("/readyz")).json()
@@ -63,7 +63,7 @@ async def test_a_cache_that_is_configured_is_asked(asker: MakeAsker, redis: Redi
     assert found["checks"]["cache"]["latency_ms"] is not None
 
 
-async def test_a_cache_that_goes_and_comes_back_is_followed(asker: MakeAsker, redis: Redis) -> None:
+async def test_readiness_follows_the_cache(asker: MakeAsker, redis: Redis) -> None:
     client = await asker(redis_url=redis.url)
     assert (await client.get("/readyz")).json()["checks"]["cache"]["status"] == "ok"
     redis.stop()
@@ -77,7 +77,7 @@ async def test_a_cache_that_goes_and_comes_back_is_followed(asker: MakeAsker, re
     assert (await client.get("/readyz")).json()["checks"]["cache"]["status"] == "ok"
 
 
-async def test_with_both_away_both_are_named_and_it_is_not_ready(asker: MakeAsker) -> None:
+async def test_without_database_and_cache_both_are_named(asker: MakeAsker) -> None:
     answer = await (await asker(database_url=NOWHERE, redis_url="redis://127.0.0.1:1/0")).get("/readyz")
 
     assert answer.status_code == 503
@@ -99,9 +99,7 @@ async def test_no_host_user_or_version_is_shown(asker: MakeAsker, relay: Relay, 
     assert "server" not in answer.headers
 
 
-async def test_events_that_nobody_tells_are_named_and_it_is_ready_all_the_same(
-    anyone: Client, database: Database
-) -> None:
+async def test_undispatched_events_are_named_without_failing_readiness(anyone: Client, database: Database) -> None:
     async with database.transaction() as conn:
         await outbox.publish(conn, ALIAS_CREATED, account_id=ids.new(), data=ALIAS_CREATED.example)
     assert (await anyone.get("/readyz")).json()["detail"] == "ready"
@@ -115,7 +113,7 @@ async def test_events_that_nobody_tells_are_named_and_it_is_ready_all_the_same(
 
 
 @pytest.mark.parametrize("look", ["SELECT created_at FROM kit_nothing", "SELECT now() FROM pg_sleep(1)"])
-async def test_an_outbox_that_cannot_be_looked_at_is_named_and_it_is_ready_all_the_same(
+async def test_an_unreadable_outbox_is_named_without_failing_readiness(
     anyone: Client, monkeypatch: pytest.MonkeyPatch, look: str
 ) -> None:
     monkeypatch.setattr(dispatcher, "GET_OLDEST_PENDING", look)
@@ -137,7 +135,7 @@ NO_SPACE = """
 
 @pytest.fixture
 async def full(conn: psycopg.AsyncConnection[Any]) -> AsyncIterator[Callable[[str], Awaitable[None]]]:
-    """Makes the disk full for a table."""
+    """Return a function that makes the disk full for a table."""
     tables: list[str] = []
     await conn.execute(NO_SPACE)
 
@@ -155,7 +153,7 @@ async def full(conn: psycopg.AsyncConnection[Any]) -> AsyncIterator[Callable[[st
     ("table", "check"),
     [("probes_writes", "database"), ("kit_outbox_pending", "outbox"), ("kit_outbox", "outbox")],
 )
-async def test_a_full_disk_is_named_and_it_is_not_ready_until_there_is_room(
+async def test_a_full_disk_fails_readiness(
     anyone: Client,
     conn: psycopg.AsyncConnection[Any],
     full: Callable[[str], Awaitable[None]],
@@ -177,7 +175,7 @@ async def test_a_full_disk_is_named_and_it_is_not_ready_until_there_is_room(
     assert (await anyone.get("/readyz")).json()["detail"] == "ready"
 
 
-async def test_a_database_that_only_reads_is_not_ready(
+async def test_a_read_only_database_fails_readiness(
     asker: MakeAsker, relay: Relay, conn: psycopg.AsyncConnection[Any]
 ) -> None:
     name = conn.info.dbname
@@ -191,7 +189,7 @@ async def test_a_database_that_only_reads_is_not_ready(
     assert answer.json()["detail"] == "database: cannot be written; outbox: cannot be written"
 
 
-async def test_what_is_tried_leaves_nothing_and_is_tried_once_in_some_seconds(
+async def test_the_write_check_leaves_no_row_and_is_cached(
     anyone: Client, conn: psycopg.AsyncConnection[Any], full: Callable[[str], Awaitable[None]]
 ) -> None:
     assert (await anyone.get("/readyz")).status_code == 200
@@ -207,7 +205,7 @@ async def test_what_is_tried_leaves_nothing_and_is_tried_once_in_some_seconds(
     assert (await anyone.get("/readyz")).status_code == 503
 
 
-async def test_a_table_that_another_process_probes_is_no_full_disk(
+async def test_a_concurrent_write_check_is_not_a_full_disk(
     anyone: Client, conn: psycopg.AsyncConnection[Any]
 ) -> None:
     async with conn.transaction(force_rollback=True):

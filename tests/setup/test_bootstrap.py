@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(find_spec("pip") is None, reason="made by a Pyth
 
 ROOT = Path(__file__).parents[2]
 PYTHON = """#!/bin/sh
-case "$*" in *find_spec*) echo "{verdict}" ;; *) exec "{real}" "$@" ;; esac
+case "$*" in *find_spec*) echo "{result}" ;; *) exec "{real}" "$@" ;; esac
 """
 MISSING = f"nowhere==1 --hash=sha256:{'0' * 64}\n"
 
@@ -38,16 +38,16 @@ class Checkout:
         for name in ("requirements.txt", "requirements-dev.txt"):
             (self.root / name).write_text(text)
 
-    def python(self, verdict: str) -> Path:
-        """A Python that answers `verdict` to the question what it can do."""
-        path = self.root / verdict
+    def python(self, result: str) -> Path:
+        """Install a fake Python that prints `result` for the version check."""
+        path = self.root / result
         if not path.exists():  # else one that is running would change under its reader
-            path.write_text(PYTHON.format(verdict=verdict, real=sys.executable))
+            path.write_text(PYTHON.format(result=result, real=sys.executable))
             path.chmod(0o755)
         return path
 
     def bootstrap(self, *args: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        """What `script/bootstrap ARGS` said, called from another folder."""
+        """Run `script/bootstrap ARGS` from another folder."""
         settings = {name: value for name, value in os.environ.items() if name != "BUILDERS_VENV"}
         settings |= {"PIP_NO_INDEX": "1", "BUILDERS_PYTHON": str(self.python("bare 3.11")), **(env or {})}
         return subprocess.run(
@@ -62,20 +62,20 @@ class Checkout:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready(Checkout):
-    """One with an environment, which three have made at once."""
+    """A checkout whose environment three concurrent runs created."""
 
     said: list[str]
 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Checkout:
-    """A checkout without an environment, whose path holds a space."""
+    """Return a checkout without an environment, whose path has a space."""
     return Checkout(root=check_out(tmp_path / "a checkout"))
 
 
 @pytest.fixture(scope="module")
 def ready(tmp_path_factory: pytest.TempPathFactory) -> Ready:
-    """A checkout with an environment; a test leaves it whole."""
+    """Return a checkout with an environment."""
     root = check_out(tmp_path_factory.mktemp("ready") / "a checkout")
     with ThreadPoolExecutor() as pool:
         ran = list(pool.map(lambda _: Checkout(root=root).bootstrap("server", "echo", "ok"), range(3)))
@@ -84,7 +84,7 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Ready:
 
 
 def check_out(root: Path) -> Path:
-    """The folder, with all that script/bootstrap needs."""
+    """Create the folder with the files that script/bootstrap needs."""
     (root / "script").mkdir(parents=True)
     shutil.copy(ROOT / "script" / "bootstrap", root / "script")
     (root / "src" / "builders").mkdir(parents=True)
@@ -100,19 +100,19 @@ def test_the_command_runs_in_an_environment_that_imports_the_checkout(ready: Rea
     assert ran.stdout == f"{ready.root}/src/builders/__init__.py\n"
 
 
-def test_three_at_once_make_one_environment(ready: Ready) -> None:
+def test_three_concurrent_runs_create_one_environment(ready: Ready) -> None:
     steps = [line.split()[1] for said in ready.said for line in said.splitlines()]
     assert [step for step in steps if step != "waiting"] == ["making", "installing"]
 
 
-def test_a_second_run_says_and_changes_nothing(ready: Ready) -> None:
+def test_a_second_run_changes_nothing(ready: Ready) -> None:
     made = (ready.notes / "whole").stat().st_mtime_ns
     ran = ready.bootstrap("server", env={"BUILDERS_PYTHON": "/no/python/is/asked"})
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
     assert (ready.notes / "whole").stat().st_mtime_ns == made
 
 
-def test_new_pins_are_installed_into_the_environment_as_it_is(ready: Ready) -> None:
+def test_new_pins_are_installed_into_the_environment(ready: Ready) -> None:
     kept = ready.root / ".venv" / "kept"
     kept.touch()
     ready.pin("# other\n")
@@ -122,7 +122,7 @@ def test_new_pins_are_installed_into_the_environment_as_it_is(ready: Ready) -> N
     assert ready.bootstrap("server", env={"BUILDERS_PYTHON": "/no/python/is/asked"}).stderr == ""
 
 
-def test_a_failed_install_says_why_and_the_next_run_begins_from_scratch(ready: Ready) -> None:
+def test_a_failed_install_is_reported_and_the_next_run_starts_over(ready: Ready) -> None:
     left = ready.root / ".venv" / "left"
     left.touch()
     ready.pin(MISSING)
@@ -134,13 +134,13 @@ def test_a_failed_install_says_why_and_the_next_run_begins_from_scratch(ready: R
     assert not left.exists()
 
 
-def test_a_checkout_at_another_place_makes_its_environment_anew(ready: Ready, tmp_path: Path) -> None:
+def test_a_moved_checkout_recreates_its_environment(ready: Ready, tmp_path: Path) -> None:
     moved = Checkout(root=shutil.copytree(ready.root, tmp_path / "moved", symlinks=True))
     ran = moved.bootstrap("server", "python", "-c", "import builders; print(builders.WHERE)")
     assert ran.stdout == f"{moved.root}/src/builders/__init__.py\n"
 
 
-def test_a_folder_with_files_of_others_is_refused_and_left_alone(checkout: Checkout, tmp_path: Path) -> None:
+def test_a_folder_with_foreign_files_is_refused(checkout: Checkout, tmp_path: Path) -> None:
     precious = tmp_path / "home" / "precious"
     precious.parent.mkdir()
     precious.touch()
@@ -150,7 +150,7 @@ def test_a_folder_with_files_of_others_is_refused_and_left_alone(checkout: Check
     assert list(precious.parent.iterdir()) == [precious]
 
 
-def test_a_python_that_is_too_old_is_named(checkout: Checkout) -> None:
+def test_an_old_python_is_refused(checkout: Checkout) -> None:
     ran = checkout.bootstrap(env={"BUILDERS_PYTHON": str(checkout.python("old 3.9"))})
     assert ran.returncode == 1
     assert "is 3.9;" in ran.stderr

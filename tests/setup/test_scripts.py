@@ -1,4 +1,4 @@
-"""The way in: scripts that run anywhere, pins that can be checked, a wheel that carries everything."""
+"""Scripts, pinned requirements and the content of the wheel."""
 
 import os
 import re
@@ -21,7 +21,7 @@ ADDRESS = re.compile(r"://|--(?:extra-)?index-url|--find-links|^-[if]\b", re.MUL
 
 
 def _pins(path: Path) -> dict[str, tuple[Requirement, list[str]]]:
-    """The requirement and the hashes of each package that a requirements file pins."""
+    """Return the requirement and the hashes of each pinned package."""
     text = re.sub(r"^\s*#.*\n", "", path.read_text(), flags=re.MULTILINE).replace("\\\n", " ")
     pins: dict[str, tuple[Requirement, list[str]]] = {}
     for line in filter(None, text.splitlines()):
@@ -31,13 +31,13 @@ def _pins(path: Path) -> dict[str, tuple[Requirement, list[str]]]:
 
 
 def _wanted(path: Path) -> dict[str, Requirement]:
-    """What a `.in` file asks for, by name."""
+    """Return the requirements of a `.in` file by name."""
     lines = [line for line in path.read_text().splitlines() if line and not line.startswith(("#", "-"))]
     return {canonicalize_name(Requirement(line).name): Requirement(line) for line in lines}
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
-def test_a_script_can_be_run_and_parses(script: Path) -> None:
+def test_a_script_is_executable_and_parses(script: Path) -> None:
     shell = script.read_text().splitlines()[0].removeprefix("#!").split()
     assert shell in (["/bin/sh"], ["/usr/bin/env", "bash"])
     assert os.access(script, os.X_OK)
@@ -55,21 +55,21 @@ def test_every_package_is_pinned_with_hashes(pins: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [*PINS, *ROOT.glob("requirements*.in"), *SCRIPTS], ids=lambda path: path.name)
-def test_no_file_of_the_set_up_names_an_index(path: Path) -> None:
+def test_no_setup_file_names_an_index(path: Path) -> None:
     assert not ADDRESS.findall(path.read_text())
 
 
-def test_the_tests_run_on_what_the_service_runs_on() -> None:
+def test_the_tests_use_the_versions_of_the_service() -> None:
     service, tests = (_pins(path) for path in PINS)
     assert {name: tests.get(name) for name in service} == service
 
 
 @pytest.mark.parametrize("pins", PINS, ids=lambda path: path.name)
-def test_everything_asked_for_is_pinned(pins: Path) -> None:
+def test_every_requirement_is_pinned(pins: Path) -> None:
     assert not _wanted(pins.with_suffix(".in")).keys() - _pins(pins).keys()
 
 
-def test_the_wheel_carries_every_file_of_the_package(tmp_path: Path) -> None:
+def test_the_wheel_has_every_file_of_the_package(tmp_path: Path) -> None:
     for name in ("pyproject.toml", "requirements.in"):
         shutil.copy(ROOT / name, tmp_path)
     litter = shutil.ignore_patterns("__pycache__", "*.egg-info")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import click
 
-from builders.cli.session import fail, json_option, plain, run, show, table
+from builders.cli.session import account_option, fail, json_option, plain, run, show, table
 from builders.identity import service as identity
 from builders.identity.records import Account, Identity
 from builders.kit.db.connections import Database
@@ -12,20 +12,19 @@ from builders.kit.http.callers import OPERATOR
 from builders.kit.process.settings import Settings
 from builders.kit.values.emails import canonical
 
-account_option = click.option("--account", "email", required=True, help="Address of the account.")
-issuer_option = click.option("--issuer", required=True, help="The issuer, as BUILDERS_OIDC_ISSUERS names it.")
-subject_option = click.option("--subject", required=True, help="The claim sub of its tokens.")
+issuer_option = click.option("--issuer", required=True, help="Issuer, as in BUILDERS_OIDC_ISSUERS.")
+subject_option = click.option("--subject", required=True, help="Claim `sub` of its tokens.")
 
 
 @click.group()
 def accounts() -> None:
-    """Accounts and their sandbox twins."""
+    """Accounts and their sandbox accounts."""
 
 
 @accounts.command()
-@click.option("--email", required=True, help="Address of the account; taken as verified, without --unverified.")
-@click.option("--name", help="What to call it; the address' local part when absent.")
-@click.option("--unverified", is_flag=True, help="Have the address confirmed: a link is mailed to it.")
+@click.option("--email", required=True, help="Address of the account; verified unless --unverified is given.")
+@click.option("--name", help="Name of the account; the local part of its address by default.")
+@click.option("--unverified", is_flag=True, help="Send a confirmation link to the address.")
 @json_option
 def create(email: str, name: str | None, *, unverified: bool, as_json: bool) -> None:
     """Create an account."""
@@ -43,8 +42,10 @@ def create(email: str, name: str | None, *, unverified: bool, as_json: bool) -> 
 
 
 @accounts.command("list")
-@click.option("--containing", help="Only addresses with this text in them.")
-@click.option("--limit", type=click.IntRange(1, 100_000), default=50, show_default=True, help="Accounts shown.")
+@click.option("--containing", help="Only addresses that contain this text.")
+@click.option(
+    "--limit", type=click.IntRange(1, 100_000), default=50, show_default=True, help="Maximum number of accounts."
+)
 @json_option
 def list_accounts(containing: str | None, limit: int, *, as_json: bool) -> None:
     """List accounts, newest first."""
@@ -91,11 +92,11 @@ def _confirmed(account: Account) -> str:
 @subject_option
 @json_option
 def link_identity(email: str, issuer: str, subject: str, *, as_json: bool) -> None:
-    """Have the tokens of an issuer's subject speak for an account."""
+    """Link a subject of an OIDC issuer to an account: its tokens authenticate as the account."""
 
     async def work(database: Database, settings: Settings) -> Account:
         if issuer not in {each.issuer for each in settings.oidc_issuers}:
-            fail(f"BUILDERS_OIDC_ISSUERS names no issuer {issuer}.")
+            fail(f"BUILDERS_OIDC_ISSUERS has no issuer {issuer}.")
         async with database.transaction() as conn:
             account = await identity.get_account_by_email(conn, email=email)
             await identity.link_identity(
@@ -105,7 +106,7 @@ def link_identity(email: str, issuer: str, subject: str, *, as_json: bool) -> No
 
     account = run(work)
     shown = {"account_id": account.id, "issuer": issuer, "subject": subject}
-    show(shown, as_json=as_json, text=f"The subject {plain(subject)} speaks for {account.email}.")
+    show(shown, as_json=as_json, text=f"The subject {plain(subject)} is linked to {account.email}.")
 
 
 @accounts.command("unlink")
@@ -114,9 +115,11 @@ def link_identity(email: str, issuer: str, subject: str, *, as_json: bool) -> No
 @subject_option
 @json_option
 def unlink_identity(email: str, issuer: str, subject: str, *, as_json: bool) -> None:
-    """Undo a link; tokens of the subject are refused everywhere within seconds."""
+    """Remove a link; tokens of the subject are refused within seconds."""
 
-    async def work(database: Database, _: Settings) -> Account:  # the issuer may be trusted no more
+    async def work(
+        database: Database, _: Settings
+    ) -> Account:  # the issuer may have been removed from the settings
         async with database.transaction() as conn:
             account = await identity.get_account_by_email(conn, email=email)
             await identity.unlink_identity(
@@ -126,14 +129,14 @@ def unlink_identity(email: str, issuer: str, subject: str, *, as_json: bool) -> 
 
     account = run(work)
     shown = {"account_id": account.id, "issuer": issuer, "subject": subject}
-    show(shown, as_json=as_json, text=f"The subject {plain(subject)} speaks for {account.email} no more.")
+    show(shown, as_json=as_json, text=f"The subject {plain(subject)} is not linked to {account.email}.")
 
 
 @accounts.command("links")
 @account_option
 @json_option
 def list_identities(email: str, *, as_json: bool) -> None:
-    """List whose tokens speak for an account, the newest links first."""
+    """List the linked subjects of an account, newest first."""
 
     async def work(database: Database, _: Settings) -> Sequence[Identity]:
         async with database.connection() as conn:

@@ -10,8 +10,7 @@ from pydantic_core import to_json
 from builders.aliases import service as aliases
 from builders.aliases.records import Rules, SeparatorPolicy
 from builders.catalog import service as catalog
-from builders.cli.files import written
-from builders.cli.session import counted, json_option, note, run
+from builders.cli.session import counted, json_option, note, open_output, run
 from builders.kit.db.connections import Database
 from builders.kit.process.settings import Settings
 
@@ -21,39 +20,39 @@ Write = Callable[[Database, TextIO, int], Coroutine[Any, Any, str]]
 
 @click.group("aliases")
 def commands() -> None:
-    """Names, and where they forward to."""
+    """Claimed names and their destinations."""
 
 
 @commands.command()
-@click.option(
-    "--since", default=0, type=click.IntRange(min=0), help="The serial that the export before ended with."
-)
+@click.option("--since", default=0, type=click.IntRange(min=0), help="Serial at the end of the previous export.")
 @click.option(
     "--format",
     "form",
     default="postfix",
     show_default=True,
     type=click.Choice(["postfix", "spellings", "json"]),
-    help="A map, the rules of spellings that it needs, or a line of JSON for each change.",
+    help="A map, the spelling rules that it needs, or a line of JSON per change.",
 )
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, in place of the screen.")
+@click.option(
+    "--output", type=click.Path(dir_okay=False, path_type=Path), help="Output file; standard output by default."
+)
 @json_option
 def export(since: int, form: Format, output: Path | None, *, as_json: bool) -> None:
-    """Write the names that forward, for a mail server; with --since and JSON what has changed of them.
+    """Export forwarding names for a mail server; with --since and JSON, the changes.
 
-    Only names that are enabled, not suspended, and have a destination whose reader agreed.
+    Only names that are enabled, not suspended, and have a confirmed destination.
     """
     if since and form != "json" and not as_json:
-        raise click.UsageError("A map is whole: --since goes with --format json.")
+        raise click.UsageError("--since requires --format json: a map is always complete.")
     write = WRITERS["json" if as_json else form]
 
     async def work(database: Database, _: Settings) -> str:
-        with written(output) as file:
+        with open_output(output) as file:
             return await write(database, file, since)
 
-    said = run(work)
+    summary = run(work)
     if output is not None:
-        note(f"{said} in {output}.")
+        note(f"{summary} in {output}.")
 
 
 async def _write_map(database: Database, file: TextIO, since: int) -> str:

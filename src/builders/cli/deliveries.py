@@ -8,7 +8,7 @@ from uuid import UUID
 
 import click
 
-from builders.cli.session import json_option, plain, run, show, table
+from builders.cli.session import account_option, json_option, plain, run, sandbox_option, show, table
 from builders.identity import service as identity
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.pagination import MAX_LIMIT, PageRequest
@@ -19,13 +19,10 @@ from builders.webhooks.records import Backlog, DeliveryDetail, DeliveryStatus, U
 
 Item = dict[str, Any]  # a delivery as GET /v1/notifications/deliveries lists it
 
-account_option = click.option("--account", "email", required=True, help="Address of the account.")
-sandbox_option = click.option("--sandbox", is_flag=True, help="Of its sandbox.")
-
 
 @click.group()
 def deliveries() -> None:
-    """Webhooks on their way."""
+    """Webhook deliveries."""
 
 
 async def _account(conn: Conn, email: str, *, sandbox: bool) -> UUID:
@@ -37,7 +34,7 @@ async def _account(conn: Conn, email: str, *, sandbox: bool) -> UUID:
 @account_option
 @sandbox_option
 @click.option("--status", type=click.Choice([status.value for status in DeliveryStatus]))
-@click.option("--webhook", help="Id of a destination.")
+@click.option("--webhook", help="Id of the destination.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
 @json_option
 def list_deliveries(
@@ -99,14 +96,14 @@ def show_delivery(email: str, delivery_id: str, *, sandbox: bool, as_json: bool)
 @click.argument("delivery_id")
 @json_option
 def retry(email: str, delivery_id: str, *, sandbox: bool, as_json: bool) -> None:
-    """Have a delivery sent again at once, by a worker; its schedule goes on if that fails."""
+    """Retry a delivery now, by a worker; its schedule continues if that fails."""
 
     async def work(database: Database, _: Settings) -> DeliveryDetail:
         async with database.transaction() as conn:
             account_id = await _account(conn, email, sandbox=sandbox)
-            wanted = ids.parse(delivery_id)
-            await webhooks.requeue_delivery(conn, account_id=account_id, delivery_id=wanted)
-            return await webhooks.get_delivery_detail(conn, account_id=account_id, delivery_id=wanted)
+            key = ids.parse(delivery_id)
+            await webhooks.requeue_delivery(conn, account_id=account_id, delivery_id=key)
+            return await webhooks.get_delivery_detail(conn, account_id=account_id, delivery_id=key)
 
     found = run(work)
     show(found.delivery, as_json=as_json, text=f"The delivery {found.delivery.id} is due.")
@@ -115,7 +112,7 @@ def retry(email: str, delivery_id: str, *, sandbox: bool, as_json: bool) -> None
 @deliveries.command()
 @json_option
 def stuck(*, as_json: bool) -> None:
-    """Say how much waits, for all accounts, and which receivers fail."""
+    """Show the backlog of all accounts and the failing receivers."""
 
     async def work(database: Database, _: Settings) -> Backlog:
         async with database.connection() as conn:

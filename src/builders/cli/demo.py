@@ -41,7 +41,13 @@ def demo(ctx: click.Context, *, as_json: bool) -> None:
 
 
 @demo.command()
-@click.option("--port", type=click.IntRange(0, 65535), default=8100, show_default=True, help="0 takes a free one.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8100,
+    show_default=True,
+    help="Port to listen on; 0 for a free one.",
+)
 @click.option("--provider", "providers", multiple=True, type=click.Choice(sorted(FAKES)), help="All by default.")
 @json_option
 def registrars(port: int, providers: Sequence[str], *, as_json: bool) -> None:

@@ -5,8 +5,7 @@ from typing import Any
 
 import click
 
-from builders.cli.accounts import account_option
-from builders.cli.session import json_option, run, show, table
+from builders.cli.session import account_option, json_option, run, show, table
 from builders.domains import service as domains
 from builders.domains.records import AccountDomain, AccountDomainStatus, DomainSource, RecordHealth
 from builders.identity import service as identity
@@ -15,9 +14,9 @@ from builders.kit.process import secret_keys
 from builders.kit.process.settings import Settings
 from builders.kit.values.accounts import ALL_ACCOUNTS
 
-Item = dict[str, Any]  # a domain as programs read it
+Item = dict[str, Any]  # a domain in the JSON output
 
-ILL = {RecordHealth.MISSING, RecordHealth.WRONG}
+UNHEALTHY = {RecordHealth.MISSING, RecordHealth.WRONG}
 
 
 @click.group("domains")
@@ -29,11 +28,14 @@ def commands() -> None:
 @click.argument("domain")
 @account_option
 @click.option(
-    "--source", type=click.Choice([each.value for each in DomainSource]), required=True, help="How it came by it."
+    "--source",
+    type=click.Choice([each.value for each in DomainSource]),
+    required=True,
+    help="How the account obtained it.",
 )
 @json_option
 def assign(domain: str, email: str, source: str, *, as_json: bool) -> None:
-    """Give a domain to an account, live at once: no proof by DNS is asked for."""
+    """Assign a domain to an account; it is live at once, without verification by DNS."""
 
     async def work(database: Database, settings: Settings) -> AccountDomain:
         async with database.transaction() as conn:
@@ -47,33 +49,33 @@ def assign(domain: str, email: str, source: str, *, as_json: bool) -> None:
             )
 
     assigned = run(work)
-    show(_item(assigned), as_json=as_json, text=f"{assigned.domain} is live at {email} ({assigned.source}).")
+    show(_item(assigned), as_json=as_json, text=f"{assigned.domain} is live for {email} ({assigned.source}).")
 
 
 @commands.command()
 @click.argument("domain")
-@click.option("--release-names", is_flag=True, help="Release the account's names on it, without a quarantine.")
+@click.option("--release-names", is_flag=True, help="Release the account's names on it, without quarantine.")
 @json_option
 def unassign(domain: str, *, release_names: bool, as_json: bool) -> None:
-    """Take a domain from the account that holds it; refused while it has names on it."""
+    """Remove a domain from its account; refused while the account has names on it."""
 
     async def work(database: Database, _: Settings) -> AccountDomain:
         async with database.transaction() as conn:
             return await domains.unassign(conn, domain=domain, with_names=release_names)
 
     released = run(work)
-    show(_item(released), as_json=as_json, text=f"{released.domain} is nobody's.")
+    show(_item(released), as_json=as_json, text=f"{released.domain} is not assigned.")
 
 
 @commands.command("list")
-@click.option("--account", "email", help="Address of the account; all of them when absent.")
+@click.option("--account", "email", help="Address of the account; all accounts by default.")
 @click.option(
-    "--status", type=click.Choice([each.value for each in AccountDomainStatus]), help="Only what stands so."
+    "--status", type=click.Choice([each.value for each in AccountDomainStatus]), help="Only this status."
 )
-@click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 1000), help="How many at most.")
+@click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 1000), help="Maximum number.")
 @json_option
 def list_command(email: str | None, status: str | None, limit: int, *, as_json: bool) -> None:
-    """List domains of accounts, the newest first."""
+    """List domains of accounts, newest first."""
 
     async def work(database: Database, _: Settings) -> Sequence[AccountDomain]:
         async with database.connection() as conn:
@@ -93,11 +95,11 @@ def list_command(email: str | None, status: str | None, limit: int, *, as_json: 
     )
 
 
-_HEAD = ("ADDED", "STATUS", "SOURCE", "ACCOUNT", "DOMAIN", "NOT RIGHT")
+_HEAD = ("ADDED", "STATUS", "SOURCE", "ACCOUNT", "DOMAIN", "PROBLEMS")
 
 
 def _cells(domain: AccountDomain) -> Sequence[object]:
-    bad = [kind for kind, health in domain.health.statuses.items() if health in ILL]
+    bad = [kind for kind, health in domain.health.statuses.items() if health in UNHEALTHY]
     added = f"{domain.added_at:%Y-%m-%d %H:%M}Z"
     return added, domain.status, domain.source, domain.account_id, domain.domain, ", ".join(bad)
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import click
 
-from builders.cli.session import fail, json_option, note, plain, run, show, table
+from builders.cli.session import account_option, fail, json_option, note, plain, run, sandbox_option, show, table
 from builders.identity import service as identity
 from builders.identity.records import Account
 from builders.invoices import service as invoices
@@ -28,8 +28,6 @@ from builders.kit.values.money import Money
 T = TypeVar("T")
 ISSUED = [status.value for status in InvoiceStatus if status is not InvoiceStatus.DRAFT]
 number_argument = click.argument("number")
-account_option = click.option("--account", "email", required=True, help="Address of the account.")
-sandbox_option = click.option("--sandbox", is_flag=True, help="Of its sandbox.")
 
 
 @click.group("invoices")
@@ -57,15 +55,15 @@ def _or_fail(work: Callable[[], T]) -> T:
 
 
 @commands.command("list")
-@click.option("--account", "email", help="Address of the account; all accounts without it.")
+@click.option("--account", "email", help="Address of the account; all accounts by default.")
 @sandbox_option
-@click.option("--status", type=click.Choice(ISSUED), help="Only what stands so.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="How many at most.")
+@click.option("--status", type=click.Choice(ISSUED), help="Only this status.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="Maximum number.")
 @json_option
 def list_command(email: str | None, status: str | None, limit: int, *, sandbox: bool, as_json: bool) -> None:
     """List invoices, newest first."""
     if sandbox and email is None:
-        raise click.UsageError("--sandbox needs an --account.")
+        raise click.UsageError("--sandbox requires --account.")
 
     async def work(database: Database, _: Settings) -> Sequence[Invoice]:
         async with database.connection() as conn:
@@ -96,7 +94,7 @@ def _line(invoice: Invoice) -> str:
 
 
 def _shown(invoice: Invoice) -> dict[str, Any]:
-    """For programs: with what is due, which is no member of the record, and without lines that were not read."""
+    """Return the JSON output: with the amount due, which is not a field, and without lines that were not read."""
     own = {each.name: getattr(invoice, each.name) for each in fields(invoice)}
     unread = () if invoice.lines else ("lines", "alias_ids")
     return {**{name: own[name] for name in own if name not in unread}, "amount_due": invoice.amount_due}
@@ -134,13 +132,15 @@ def _event(event: StripeEvent) -> str:
 @commands.command()
 @number_argument
 @click.option(
-    "--reference", required=True, help="Of the bank; the same one twice is one payment, and of one amount."
+    "--reference",
+    required=True,
+    help="Reference of the payment; repeating it books nothing, and requires the same amount.",
 )
-@click.option("--amount", help="What came, such as 24.00; all that is due when absent.")
-@click.option("--method", default="bank", show_default=True, help="How it came.")
+@click.option("--amount", help="Received amount, as 24.00; the amount due by default.")
+@click.option("--method", default="bank", show_default=True, help="Method of payment.")
 @json_option
 def pay(number: str, reference: str, amount: str | None, method: str, *, as_json: bool) -> None:
-    """Book money that came for an invoice; what is over becomes credit. Can be repeated."""
+    """Record a payment of an invoice; an overpayment becomes credit. Idempotent."""
 
     async def work(database: Database, _: Settings) -> PaymentResult:
         async with database.transaction() as conn:
@@ -162,10 +162,10 @@ def pay(number: str, reference: str, amount: str | None, method: str, *, as_json
 
 def _paid(paid: PaymentResult) -> str:
     invoice, payment = paid.invoice, paid.payment
-    begin = "Booked before: " if paid.repeated else ""
+    begin = "Already recorded: " if paid.repeated else ""
     over = f"; {payment.overpaid} became credit" if payment.overpaid.amount else ""
     over += f", which pays {paid.replacement.number}" if paid.replacement else ""
-    left = f"{invoice.amount_due} is left" if invoice.amount_due.amount else f"it is {invoice.status.value}"
+    left = f"{invoice.amount_due} is due" if invoice.amount_due.amount else f"it is {invoice.status.value}"
     return f"{begin}{payment.amount} for {invoice.number}{over}; {left}."
 
 
@@ -185,25 +185,25 @@ def _moved(number: str, move: Callable[..., Any]) -> Invoice:
 @number_argument
 @json_option
 def void(number: str, *, as_json: bool) -> None:
-    """Void an invoice: credit that it used, and money that came for it, become the account's credit."""
+    """Void an invoice; its payments and the credit that it used become credit of the account."""
     show(_shown(_moved(number, invoices.void)), as_json=as_json, text=f"{number} is void.")
 
 
 @commands.command("give-up")
 @number_argument
 @json_option
-def give_up(number: str, *, as_json: bool) -> None:
-    """Give an open invoice up before its time: its names are released into quarantine."""
+def mark_uncollectible(number: str, *, as_json: bool) -> None:
+    """Mark an open invoice as uncollectible early; its names are released into quarantine."""
     show(_shown(_moved(number, invoices.mark_uncollectible)), as_json=as_json, text=f"{number} is uncollectible.")
 
 
 @commands.command()
 @account_option
 @sandbox_option
-@click.option("--amount", help="Such as 10.00; negative takes some back. Without it, what there is is shown.")
+@click.option("--amount", help="Amount, as 10.00; negative to deduct. Shows the credit when absent.")
 @click.option("--currency", default="USD", show_default=True)
-@click.option("--reason", help="Why, in a line of at most 500 characters; required with --amount.")
-@click.option("--reference", help="Your own; the same one twice is one grant. Required with --amount.")
+@click.option("--reason", help="Reason, a line of at most 500 characters; required with --amount.")
+@click.option("--reference", help="Your reference, which makes the grant idempotent; required with --amount.")
 @json_option
 def credit(
     email: str,
@@ -215,12 +215,12 @@ def credit(
     sandbox: bool,
     as_json: bool,
 ) -> None:
-    """Give an account credit, which its next invoices use first; or show what it has. Can be repeated."""
+    """Grant credit to an account, which its next invoices use first; or show its credit. Idempotent."""
     if amount is not None and not (reason and reference is not None):
-        raise click.UsageError("--amount needs a --reason and a --reference.")
+        raise click.UsageError("--amount requires --reason and --reference.")
     given = None if amount is None else _money(amount, currency)
     if given is not None and not given.amount:
-        raise click.BadParameter("that is nothing", param_hint="--amount")
+        raise click.BadParameter("must not be zero", param_hint="--amount")
 
     async def booked(conn: Conn, account_id: UUID) -> CreditGrant | None:
         if given is None or reason is None or reference is None:
@@ -237,7 +237,7 @@ def credit(
 
     granted, found = _or_fail(lambda: run(work))
     if granted is not None and granted.repeated:
-        note("This was granted before, and is not granted again.")
+        note("This reference was granted already; nothing was added.")
     balances = ", ".join(map(str, found.balances)) or "nothing"
     entries = (
         f"  {each.created_at:%Y-%m-%d}  {each.amount!s:>16}  {plain(each.reason)}" for each in found.entries
@@ -246,14 +246,14 @@ def credit(
 
 
 @commands.command()
-@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="How many at most.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="Maximum number.")
 @json_option
 def discrepancies(limit: int, *, as_json: bool) -> None:
-    """List Stripe events that do not agree with the invoices, newest first."""
+    """List Stripe events that do not match the invoices, newest first."""
 
     async def work(database: Database, _: Settings) -> Sequence[StripeEvent]:
         async with database.connection() as conn:
             return await invoices.list_discrepancies(conn, limit=limit)
 
     found = run(work)
-    show(found, as_json=as_json, text="\n".join(map(_event, found)) or "All agrees.")
+    show(found, as_json=as_json, text="\n".join(map(_event, found)) or "No discrepancies.")

@@ -1,25 +1,25 @@
-"""`builders keys`."""
+"""`builders keys` and `builders token`."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import click
 
-from builders.cli.session import json_option, plain, run, show, table
+from builders.cli.session import account_option, fail, json_option, plain, run, show, table
 from builders.identity import service as identity
-from builders.identity.records import MAX_LABEL, ApiKey, KeyKind, NewApiKey, Preset
+from builders.identity.records import MAX_LABEL, ApiKey, KeyKind, NewApiKey, NewSession, Preset, SessionKind
 from builders.kit.db.connections import Database
 from builders.kit.http.callers import OPERATOR
 from builders.kit.http.pagination import MAX_LIMIT, PageRequest
+from builders.kit.process import secret_keys
 from builders.kit.process.settings import Settings
 from builders.kit.values import ids
 
+MAX_TOKEN_MINUTES = 12 * 60
 Item = dict[str, Any]  # a key as GET /v1/api-keys lists it
-
-account_option = click.option("--account", "email", required=True, help="Address of the account.")
 
 
 @click.group()
@@ -30,7 +30,7 @@ def keys() -> None:
 def _label(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
     label = value.strip()
     if not 0 < len(label) <= MAX_LABEL:
-        raise click.BadParameter(f"a label has 1 to {MAX_LABEL} characters")
+        raise click.BadParameter(f"must have 1 to {MAX_LABEL} characters")
     return label
 
 
@@ -42,7 +42,7 @@ def _moment(_context: click.Context, _parameter: click.Parameter, value: str | N
     except ValueError:
         moment = None
     if moment is None or moment.tzinfo is None:
-        raise click.BadParameter("write a time with its offset, such as 2027-01-31T00:00:00Z")
+        raise click.BadParameter("write a time with an offset, such as 2027-01-31T00:00:00Z")
     return moment
 
 
@@ -50,9 +50,9 @@ def _moment(_context: click.Context, _parameter: click.Parameter, value: str | N
 @account_option
 @click.option("--kind", type=click.Choice([kind.value for kind in KeyKind]), required=True)
 @click.option("--preset", type=click.Choice([preset.value for preset in Preset]), required=True)
-@click.option("--label", default="made by the operator", show_default=True, callback=_label)
-@click.option("--expires-at", callback=_moment, help="When it ends (RFC 3339); never when absent.")
-@click.option("--allow-ip", "networks", multiple=True, help="A network (CIDR) that it works from; repeatable.")
+@click.option("--label", default="created by the operator", show_default=True, callback=_label)
+@click.option("--expires-at", callback=_moment, help="Expiry (RFC 3339); never by default.")
+@click.option("--allow-ip", "networks", multiple=True, help="Allowed network (CIDR); repeatable.")
 @json_option
 def create(
     email: str,
@@ -64,7 +64,7 @@ def create(
     *,
     as_json: bool,
 ) -> None:
-    """Mint a key. Its secret is printed here and never again."""
+    """Create a key and print its secret, which is shown only once."""
 
     async def work(database: Database, _: Settings) -> NewApiKey:
         async with database.transaction() as conn:
@@ -112,7 +112,7 @@ def list_keys(email: str, *, as_json: bool) -> None:
 @click.argument("key_id")
 @json_option
 def revoke(email: str, key_id: str, *, as_json: bool) -> None:
-    """Revoke a key by its id; it is refused everywhere within seconds."""
+    """Revoke a key by its id; it is refused within seconds."""
 
     async def work(database: Database, _: Settings) -> ApiKey:
         async with database.transaction() as conn:
@@ -137,3 +137,37 @@ def _cells(key: Item) -> Sequence[str]:
     if key["expires_at"] and not key["revoked_at"]:
         state = f"until {key['expires_at']}"
     return key["id"], f"{key['prefix']}…{key['last4']}", key["preset"], state, key["label"]
+
+
+@click.command()
+@click.option("--account", "email", required=True, help="Address of the account.")
+@click.option(
+    "--minutes",
+    type=click.IntRange(1, MAX_TOKEN_MINUTES),
+    default=15,
+    show_default=True,
+    help="Lifetime in minutes.",
+)
+@json_option
+def token(email: str, minutes: int, *, as_json: bool) -> None:
+    """Create a short-lived token that authenticates as the account, and print it once."""
+
+    async def work(database: Database, settings: Settings) -> NewSession:
+        try:
+            keyring = secret_keys.keyring_of(settings)
+        except ValueError as error:
+            fail(f"The secret keys are not valid: {error}")
+        async with database.transaction() as conn:
+            account = await identity.get_account_by_email(conn, email=email)
+            return await identity.open_session(
+                conn,
+                keyring=keyring,
+                settings=settings,
+                account_id=account.id,
+                kind=SessionKind.TOKEN,
+                actor=OPERATOR,
+                lifetime=timedelta(minutes=minutes),
+            )
+
+    new = run(work)
+    show({**asdict(new.session), "token": new.token}, as_json=as_json, text=new.token)

@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 import click
 from pydantic_core import to_json
 
-from builders.cli.files import written
-from builders.cli.session import counted, json_option, note, run, show, table
+from builders.cli.session import counted, json_option, note, open_output, run, show, table
 from builders.kit.db.connections import Database
 from builders.kit.process import secret_keys
 from builders.kit.process.settings import Settings
@@ -17,17 +16,17 @@ from builders.kit.values.emails import canonical
 from builders.leads import service as leads
 from builders.leads.records import Erased, Interest, Lead, LeadFilter, Status
 
-Command = TypeVar("Command", bound=Callable[..., Any])  # as click has it
+Command = TypeVar("Command", bound=Callable[..., Any])  # as click declares it
 
 
 def _filter_options(command: Command) -> Command:
-    """The options by which leads are chosen."""
+    """Add the filter options of leads."""
     days = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"])
     states, interests = ([each.value for each in kind] for kind in (Status, Interest))
-    command = click.option("--since", type=days, help="Who asked then or later (UTC).")(command)
-    command = click.option("--interest", type=click.Choice(interests), help="Interested in it.")(command)
-    command = click.option("--source", help="From this source, such as builders_waitlist.")(command)
-    return click.option("--status", type=click.Choice(states), help="Only what stands so.")(command)
+    command = click.option("--since", type=days, help="Requested then or later (UTC).")(command)
+    command = click.option("--interest", type=click.Choice(interests), help="Only this interest.")(command)
+    command = click.option("--source", help="Only this source, such as builders_waitlist.")(command)
+    return click.option("--status", type=click.Choice(states), help="Only this status.")(command)
 
 
 def _filter(status: str | None, source: str | None, interest: str | None, since: datetime | None) -> LeadFilter:
@@ -41,15 +40,15 @@ def _filter(status: str | None, source: str | None, interest: str | None, since:
 
 @click.group("leads")
 def commands() -> None:
-    """Who left an address, and who has confirmed that it was them."""
+    """Leads: submitted addresses and their confirmations."""
 
 
 @commands.command("list")
 @_filter_options
-@click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 1000), help="How many at most.")
+@click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 1000), help="Maximum number.")
 @json_option
 def list_command(limit: int, *, as_json: bool, **chosen: Any) -> None:
-    """List leads, the newest first."""
+    """List leads, newest first."""
 
     async def work(database: Database, _: Settings) -> Sequence[Lead]:
         async with database.connection() as conn:
@@ -69,19 +68,19 @@ def _cells(lead: Lead) -> Sequence[object]:
 
 @commands.command()
 @_filter_options
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, in place of the screen.")
+@click.option(
+    "--output", type=click.Path(dir_okay=False, path_type=Path), help="Output file; standard output by default."
+)
 @json_option
 def export(output: Path | None, *, as_json: bool, **chosen: Any) -> None:
-    """Write all leads as CSV that a spreadsheet takes for text, or as JSON; the file is its owner's alone."""
+    """Export all leads as CSV with escaped formulas, or as JSON; only the owner can read the file."""
 
     async def work(database: Database, settings: Settings) -> int:
         keyring = secret_keys.keyring_of(settings)
         found = leads.list_all(database, filters=_filter(**chosen))
         if settings.base_url is None and not as_json:
-            note(
-                f"The links to unsubscribe begin with {settings.url}; BUILDERS_BASE_URL is what readers can reach."
-            )
-        with written(output) as file:
+            note(f"The unsubscribe links begin with {settings.url}; set BUILDERS_BASE_URL to the public address.")
+        with open_output(output) as file:
             if not as_json:
                 return await leads.write_csv(
                     found, file, link=lambda lead: leads.unsubscribe_link(keyring, settings=settings, lead=lead)
@@ -99,7 +98,7 @@ def export(output: Path | None, *, as_json: bool, **chosen: Any) -> None:
 @click.argument("email")
 @json_option
 def erase(email: str, *, as_json: bool) -> None:
-    """Remove all that is kept of an address but a hash, so that it is never kept or written to again."""
+    """Delete all data of an address except a hash, which prevents it from being stored or emailed again."""
     try:
         address = canonical(email)
     except ValueError as error:
@@ -110,5 +109,5 @@ def erase(email: str, *, as_json: bool) -> None:
             return await leads.erase(conn, keyring=secret_keys.keyring_of(settings), email=address)
 
     erased = run(work)
-    said = f"Erased {counted(erased.requests, 'request')}" if erased.requests else "Nothing was kept of it"
-    show(erased, as_json=as_json, text=f"{said}; nothing will be kept of it, or sent to it.")
+    result = f"Erased {counted(erased.requests, 'request')}" if erased.requests else "No data was stored"
+    show(erased, as_json=as_json, text=f"{result}; the address is suppressed.")

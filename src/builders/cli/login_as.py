@@ -5,31 +5,29 @@ from dataclasses import asdict
 
 import click
 
-from builders.cli.session import json_option, plain, run, show, table
+from builders.cli.session import account_option, json_option, plain, run, show, table
 from builders.identity import service as identity
 from builders.identity.records import Grant, NewGrant
 from builders.kit.db.connections import Database
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 
-REASON = range(5, 501)  # characters, as its account reads it
+REASON = range(5, 501)  # characters; shown to the account
 OPERATOR = range(1, 121)
 
 Check = Callable[[click.Context, click.Parameter, str], str]
 
-account_option = click.option("--account", "email", required=True, help="Address of the account.")
-
 
 @click.group("login-as")
 def login_as() -> None:
-    """Sign in as a customer, for support; the customer sees it in the audit list."""
+    """Sign in as a customer, for support; recorded in the customer's audit list."""
 
 
 def _within(lengths: range) -> Check:
     def check(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
         text = value.strip()
         if len(text) not in lengths or not text.isprintable():
-            raise click.BadParameter(f"it has {lengths[0]} to {lengths[-1]} characters, on one line")
+            raise click.BadParameter(f"must have {lengths[0]} to {lengths[-1]} characters on one line")
         return text
 
     return check
@@ -37,12 +35,12 @@ def _within(lengths: range) -> Check:
 
 @login_as.command()
 @account_option
-@click.option("--operator", required=True, callback=_within(OPERATOR), help="Who will sign in: a name or address.")
-@click.option("--reason", required=True, callback=_within(REASON), help="Why; the customer reads it.")
-@click.option("--write", is_flag=True, help="Let the session change things too; without it, it only reads.")
+@click.option("--operator", required=True, callback=_within(OPERATOR), help="Name or address of the operator.")
+@click.option("--reason", required=True, callback=_within(REASON), help="Reason, shown to the customer.")
+@click.option("--write", is_flag=True, help="Allow changes; by default the session is read-only.")
 @json_option
 def grant(email: str, operator: str, reason: str, *, write: bool, as_json: bool) -> None:
-    """Make a grant. It is printed here and never again, and redeemed within 10 minutes, once."""
+    """Create a grant, which is printed once and can be redeemed once within 10 minutes."""
 
     async def work(database: Database, _: Settings) -> NewGrant:
         async with database.transaction() as conn:
@@ -74,7 +72,7 @@ def list_grants(email: str, *, as_json: bool) -> None:
 @click.argument("grant_id")
 @json_option
 def revoke(grant_id: str, *, as_json: bool) -> None:
-    """Revoke a grant by its id; the session that was opened with it ends too, everywhere within seconds."""
+    """Revoke a grant by its id; its session ends within seconds."""
 
     async def work(database: Database, _: Settings) -> Grant:
         async with database.transaction() as conn:
@@ -88,7 +86,7 @@ _HEAD = ("ID", "STATE", "ACCESS", "OPERATOR", "REASON")
 
 
 def _cells(grant: Grant) -> Sequence[object]:
-    said = (
+    state = (
         f"revoked {grant.revoked_at:%Y-%m-%d %H:%M}Z"
         if grant.revoked_at
         else f"redeemed {grant.redeemed_at:%Y-%m-%d %H:%M}Z"
@@ -97,5 +95,5 @@ def _cells(grant: Grant) -> Sequence[object]:
         if grant.expires_at <= clock.now()
         else f"open until {grant.expires_at:%H:%M}Z"
     )
-    right = "read and write" if grant.may_write else "read only"
-    return grant.id, said, right, grant.operator, grant.reason
+    access = "read and write" if grant.may_write else "read only"
+    return grant.id, state, access, grant.operator, grant.reason

@@ -27,20 +27,20 @@ def mail() -> None:
 
 @mail.command("show")
 @click.argument("name", default=LAST)
-@click.option("--to", help="Of the messages to this address.")
+@click.option("--to", help="Only messages to this address.")
 @click.option("--html", "as_html", is_flag=True, help="Print the HTML part, for a browser.")
 @json_option
 def show_command(name: str, to: str | None, *, as_html: bool, as_json: bool) -> None:
-    """Show a message of the dev outbox: the last one, or that of a NAME as `--json` tells it.
+    """Show a message of the development outbox: the last one, or the one with the NAME that --json shows.
 
-    Without BUILDERS_SMTP_URL mail is not sent but kept there.
+    Without BUILDERS_SMTP_URL, messages are written there and not sent.
     """
     settings = read_settings()
     found = _find(mails.list_outbox(settings.data_dir), name, to)
     if found is None:
         fail(_missing(settings, to))
     if settings.smtp_url:
-        note("Mail leaves by BUILDERS_SMTP_URL; this message was kept before that was set.")
+        note("Email is sent by BUILDERS_SMTP_URL; this message was stored before that was set.")
     path, message = found
     text, html = (_part(message, kind) for kind in ("plain", "html"))
     heads = {head: str(message[head]) for head in ("From", "To", "Subject", "Date")}
@@ -53,14 +53,14 @@ def show_command(name: str, to: str | None, *, as_html: bool, as_json: bool) -> 
 
 
 def _missing(settings: Settings, to: str | None) -> str:
-    """That there is none, and where else to look."""
-    such = "no such message" if to is None else f"no message to {plain(to)}"
-    why = "Mail leaves by BUILDERS_SMTP_URL and is not kept" if settings.smtp_url else "The worker writes them"
-    return f"{settings.data_dir / 'outbox'} has {such}. {why}; see `builders mail list`."
+    """Return the error for a missing message."""
+    missing = "no such message" if to is None else f"no message to {plain(to)}"
+    hint = "Email is sent by BUILDERS_SMTP_URL and not stored" if settings.smtp_url else "The worker writes them"
+    return f"{settings.data_dir / 'outbox'} has {missing}. {hint}; see `builders mail list`."
 
 
 def _find(paths: Sequence[Path], name: str, to: str | None) -> tuple[Path, EmailMessage] | None:
-    """The newest message of that name, or of any, to that address, or to any."""
+    """Return the newest message with the name, to the address."""
     for path in reversed(paths):
         if name not in {LAST, path.name, path.stem}:
             continue
@@ -77,12 +77,12 @@ def _part(message: EmailMessage, kind: str) -> str:
 
 
 @mail.command("list")
-@click.option("--account", "email", help="Address of the account; every account's mail when absent.")
-@click.option("--status", type=click.Choice([each.value for each in Status]), help="Only what stands so.")
-@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="How many at most.")
+@click.option("--account", "email", help="Address of the account; all accounts by default.")
+@click.option("--status", type=click.Choice([each.value for each in Status]), help="Only this status.")
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="Maximum number.")
 @json_option
 def list_command(email: str | None, status: str | None, limit: int, *, as_json: bool) -> None:
-    """List messages, the newest first, and what became of each; addresses are masked."""
+    """List messages with their delivery state, newest first; addresses are masked."""
 
     async def work(database: Database, _: Settings) -> Sequence[Message]:
         async with database.connection() as conn:
@@ -94,7 +94,7 @@ def list_command(email: str | None, status: str | None, limit: int, *, as_json: 
 
     found = run(work)
     rows = [{**asdict(each), "letter": each.template} for each in found]  # `letter` is an alias of `template`
-    show(rows, as_json=as_json, text=table(_HEAD, map(_cells, found), empty="There is no mail."))
+    show(rows, as_json=as_json, text=table(_HEAD, map(_cells, found), empty="No messages."))
 
 
 _HEAD = ("CREATED", "STATUS", "TEMPLATE", "RECIPIENT", "ERROR")

@@ -10,7 +10,7 @@ import click
 from builders.cli.session import CommandFailed
 from builders.kit.process.version import REVISION, VERSION
 
-# Where each command is.
+# The module of each command.
 COMMANDS: Mapping[str, str] = {
     "serve": "builders.cli.serve:serve",
     "http": "builders.cli.processes:http_command",
@@ -20,12 +20,12 @@ COMMANDS: Mapping[str, str] = {
     "demo": "builders.cli.demo:demo",
     "accounts": "builders.cli.accounts:accounts",
     "keys": "builders.cli.keys:keys",
-    "token": "builders.cli.token:token",
+    "token": "builders.cli.keys:token",
     "login-as": "builders.cli.login_as:login_as",
     "catalog": "builders.cli.catalog:catalog",
     "aliases": "builders.cli.aliases:commands",
     "domains": "builders.cli.domains:commands",
-    "funnel": "builders.cli.funnel:funnel",
+    "funnel": "builders.cli.catalog:funnel",
     "mail": "builders.cli.mail:mail",
     "deliveries": "builders.cli.deliveries:deliveries",
     "invoices": "builders.cli.invoices:commands",
@@ -38,22 +38,22 @@ WANTS_JSON = "builders.json"  # in the context of a run
 
 
 class Commands(click.Group):
-    """Loads a command when it is asked for: to import the whole service takes longer than most of them."""
+    """Loads a command on demand, because importing the whole service takes longer than most commands."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, sorted."""
+        """Return the names of all commands, sorted."""
         return sorted({*super().list_commands(ctx), *COMMANDS})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command; None when there is none of the name."""
-        # Of a name that is none, click says which of the loaded ones are like it: all are.
+        """Return the command of a name, or None."""
+        # For an unknown name click suggests similar ones among the loaded commands, so all are loaded.
         for name in [cmd_name] if cmd_name in COMMANDS else COMMANDS:
             if name not in self.commands:
                 self.add_command(_load(COMMANDS[name]))
         return super().get_command(ctx, cmd_name)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Note whether the command prints JSON, before any of its own words is understood."""
+        """Record whether the command prints JSON, before its arguments are parsed."""
         ctx.meta[WANTS_JSON] = "--json" in args
         return super().parse_args(ctx, args)
 
@@ -77,7 +77,7 @@ def _described(error: click.ClickException) -> Mapping[str, str | None]:
 
 def _load(place: str) -> click.Command:
     module, _, attribute = place.partition(":")
-    gc.disable()  # what is imported stays: to look for garbage among it would take a fifth of the time
+    gc.disable()  # imported objects stay; collecting among them takes a fifth of the time
     try:
         command: click.Command = getattr(import_module(module), attribute)
     finally:

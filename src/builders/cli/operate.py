@@ -6,20 +6,20 @@ from datetime import date, timedelta
 import click
 import psycopg
 
-from builders.cli import asking
+from builders.cli import health
 from builders.cli.session import connected, json_option, migrate_database, read_settings, show, with_address
 from builders.kit.db import doctor, migrations
 from builders.kit.db.doctor import Finding
 from builders.kit.values import clock
 from builders.portfolio.ledger import service as ledger
 
-MAX_RATES_AGE = timedelta(days=7)  # the European Central Bank publishes none for up to five days
+MAX_RATES_AGE = timedelta(days=7)  # the European Central Bank pauses for up to five days
 
 
 @click.command("migrate")
 @json_option
 def migrate_command(*, as_json: bool) -> None:
-    """Apply the migrations that the database still needs."""
+    """Apply the pending migrations."""
     with connected(read_settings(), migrated=False) as settings:
         applied = migrate_database(settings)
     text = "\n".join(f"applied {name}" for name in applied) or "The database is up to date."
@@ -29,7 +29,7 @@ def migrate_command(*, as_json: bool) -> None:
 @click.command("doctor")
 @json_option
 def doctor_command(*, as_json: bool) -> None:
-    """Say what is wrong, and what to do about it; the status is 1 when something is."""
+    """Check the installation and say how to fix it; the exit status is 1 when a check fails."""
     settings = with_address(read_settings())
     findings = doctor.run_checks(
         data_dir=settings.data_dir,
@@ -37,7 +37,7 @@ def doctor_command(*, as_json: bool) -> None:
         host=settings.host,
         port=settings.port,
         pending=migrations.list_pending,
-        is_ours=asking.is_ours,
+        is_ours=health.is_builders,
         check_data=None if settings.exchange_rates == "off" else _check_exchange_rates,
     )
     show(findings, as_json=as_json, text="\n".join(map(_line, findings)))
@@ -46,13 +46,13 @@ def doctor_command(*, as_json: bool) -> None:
 
 
 def _check_exchange_rates(conninfo: str) -> Finding:
-    """Report old rates without failing: entries are converted at the newest ones until others arrive."""
+    """Report old rates without failing, because entries are converted at the newest rates."""
     newest = asyncio.run(_find_newest_rates(conninfo))
     if newest is None:
-        detail, action = "None are loaded yet.", "Start the service: its worker loads them."
+        detail, action = "None are loaded.", "Start the service: its worker loads them."
     else:
         detail = f"The newest are of {newest}."
-        action = "To have newer ones, allow the worker HTTPS to the host of BUILDERS_EXCHANGE_RATES."
+        action = "Allow the worker HTTPS access to the host of BUILDERS_EXCHANGE_RATES."
     is_old = newest is None or clock.now().date() - newest > MAX_RATES_AGE
     return Finding(check="exchange rates", ok=True, detail=detail, next_action=action if is_old else None)
 
@@ -63,5 +63,5 @@ async def _find_newest_rates(conninfo: str) -> date | None:
 
 
 def _line(finding: Finding) -> str:
-    said = f"{'ok   ' if finding.ok else 'WRONG'}  {finding.check}: {finding.detail}"
-    return said if finding.next_action is None else f"{said}\n       {finding.next_action}"
+    text = f"{'ok   ' if finding.ok else 'WRONG'}  {finding.check}: {finding.detail}"
+    return text if finding.next_action is None else f"{text}\n       {finding.next_action}"

@@ -13,21 +13,21 @@ from builders.cli import protocol
 from builders.cli.session import connected, read_settings
 from builders.kit.process import supervisor
 
-# Of a connection, in the kernel, which else copies all of a large response for a client that reads nothing.
+# Limit per connection in the kernel, which otherwise copies a large response for a client that does not read.
 # Accepted sockets inherit it (Linux, tcp(7)).
 UNSENT_BYTES = 128 * 1024
-GRACE_S = 25  # for requests under way when a process is told to stop
+GRACE_S = 25  # for running requests when a process stops
 
 
 class _Server(uvicorn.Server):
-    """A server that lets the requests that wait for events go when it is told to stop."""
+    """A server that ends long polls for events when it stops."""
 
     def __init__(self, service: Service, config: uvicorn.Config) -> None:
         super().__init__(config)
         self._service = service
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Shut down in good order: without this, the grace period would be spent on requests that wait."""
+        """End long polls, which would otherwise take the whole grace period, then shut down."""
         self._service.stop_waiting()
         await super().shutdown(sockets)
 
@@ -35,7 +35,7 @@ class _Server(uvicorn.Server):
 @click.command("http", hidden=True)
 @click.option("--fd", type=int, required=True, help="The listening socket.")
 def http_command(fd: int) -> None:
-    """Answer HTTP; a child of `serve`."""
+    """Serve HTTP, as a child of `serve`."""
     supervisor.follow_parent()
     settings = read_settings()
     service = create_app(settings)
@@ -45,11 +45,11 @@ def http_command(fd: int) -> None:
             service,
             http=protocol.bounded(settings.body_limit, service.large_bodies),
             ws="none",
-            log_config=None,  # ours: uvicorn's would show the tokens of mail links
+            log_config=None,  # uvicorn's access log would contain tokens of email links
             access_log=False,
-            proxy_headers=False,  # kit/http/proxies.py: uvicorn's would believe 127.0.0.1 unasked
+            proxy_headers=False,  # done by kit/http/proxies.py; uvicorn trusts 127.0.0.1 by default
             server_header=False,
-            timeout_keep_alive=65,  # longer than the idle time of a usual proxy
+            timeout_keep_alive=65,  # longer than the idle time of common proxies
             timeout_graceful_shutdown=GRACE_S,
         ),
     )
@@ -63,7 +63,7 @@ def http_command(fd: int) -> None:
 
 @click.command("worker")
 def worker_command() -> None:
-    """Run jobs and hand on events; `serve` starts one, more may be started anywhere."""
+    """Run jobs and dispatch events; `serve` starts one worker, and more can run on any host."""
     supervisor.follow_parent()
     with connected(read_settings()) as settings:
         asyncio.run(worker.main(settings))

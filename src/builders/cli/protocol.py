@@ -1,8 +1,8 @@
-"""HTTP/1.1 by uvicorn and httptools, with the bounds on time, bytes and memory that neither of them sets.
+"""HTTP/1.1 by uvicorn and httptools, with limits on time, bytes and memory that neither of them has.
 
-The application bounds a request from its complete head to its response. It sees neither an incomplete head nor
-what a client sends or leaves unread afterwards. Those are bounded here: bytes where they arrive, times by one look
-at all connections each second. Decision 0014 says why uvicorn; a test names what this uses of its internals.
+The application limits a request from its complete head to its response. It does not see an incomplete head, or
+what a client sends or leaves unread afterwards. Those are limited here: bytes on arrival, times by a check of all
+connections each second. Decision 0014 has the reasons for uvicorn; a test lists the internals that are used.
 """
 
 import asyncio
@@ -16,33 +16,33 @@ from builders.kit.errors import BadRequest, BodyStalled, BodyTooLarge, HeadTooLa
 from builders.kit.values import clock
 
 HEAD_BYTES = 64 * 1024  # of request line and headers
-HEAD_S = 15.0  # from the first byte of a head to its last
+HEAD_S = 15.0  # from the first to the last byte of a head
 STALLED_S = 15.0  # without a byte of a body that the application waits for
 REST_S = 15.0  # for the rest of a body after its response
 LINGER_S = 15.0  # for a client that is still sending to read the last response
-LINGER_BYTES = 8 * 1024 * 1024  # that it may send meanwhile
+LINGER_BYTES = 8 * 1024 * 1024  # that it may send in that time
 UNREAD_S = 60.0  # for a client to read a response
-UNREAD_BYTES = 64 * 1024 * 1024  # of the responses of all connections together that clients have not read
-PIPELINE_REQUESTS = 200  # of a connection that wait for the response to an earlier one
+UNREAD_BYTES = 64 * 1024 * 1024  # of unread responses of all connections
+PIPELINE_REQUESTS = 200  # of a connection that wait for an earlier response
 FRAMING = 8  # times: the smallest chunks take six bytes for each byte of a body
-CHECK_S = 1.0  # between two looks at all connections
+CHECK_S = 1.0  # between two checks of all connections
 
 
 class _Phase(Enum):
-    """What a connection receives."""
+    """The part of a request that a connection receives."""
 
     IDLE = auto()
     HEAD = auto()
     BODY = auto()
-    REST = auto()  # of a body whose request has its response already
+    REST = auto()  # of a body after the response
 
 
-# Each look-up of a member in its class is a measurable part of a request.
+# Module names, because a look-up of an enum member takes a measurable part of a request.
 _IDLE, _HEAD, _BODY, _REST = _Phase.IDLE, _Phase.HEAD, _Phase.BODY, _Phase.REST
 
 
 class _Discarded(list[tuple[bytes, bytes]]):
-    """Trailers: they must not pass for headers (RFC 9110, 6.5.1), and nothing reads them."""
+    """Trailers, which are dropped: they must not count as headers (RFC 9110, 6.5.1)."""
 
     def append(self, header: tuple[bytes, bytes], /) -> None:
         """Discard it."""
@@ -55,8 +55,8 @@ class _Transport:
     """A transport whose close keeps the last response readable (RFC 9112, 9.6).
 
     TCP resets a connection that is closed with unread bytes, and a client that is still sending then loses the
-    response before it has read it. So our half is closed first, and what arrives is discarded until the client
-    closes its own.
+    response before it has read it. So the sending half is closed first, and received bytes are discarded until the
+    client closes its half.
     """
 
     def __init__(self, inner: asyncio.Transport, *, is_sending: Callable[[], bool]) -> None:
@@ -65,7 +65,7 @@ class _Transport:
         self.closed_at: float | None = None
         self._discarded = 0
 
-    def __getattr__(self, name: str) -> Any:  # whatever else uvicorn asks of a transport
+    def __getattr__(self, name: str) -> Any:  # the other members of a transport
         return getattr(self._inner, name)
 
     def is_closing(self) -> bool:
@@ -73,7 +73,7 @@ class _Transport:
         return self.closed_at is not None or self._inner.is_closing()
 
     def close(self) -> None:
-        """Close after what is written; first only our half when the client may be sending."""
+        """Close after the written bytes; only the sending half while the client may be sending."""
         if self.is_closing():
             return
         self._end()
@@ -89,12 +89,12 @@ class _Transport:
         self._inner.abort()
 
     def lose(self) -> None:
-        """The connection is lost: a response that is under way goes nowhere."""
+        """Discard what is written to a lost connection."""
         self._end()
-        self._is_sending = bool  # which was the protocol's, and held it
+        self._is_sending = bool  # drops the reference to the protocol
 
     def discard(self, size: int) -> None:
-        """Count bytes that arrive after close; beyond the limit the client does not read, it floods."""
+        """Count bytes that arrive after close; abort beyond the limit."""
         self._discarded += size
         if self._discarded > LINGER_BYTES:
             self._inner.abort()
@@ -110,17 +110,17 @@ def _discard(data: bytes) -> None:
 
 
 class _Watch:
-    """The one timer of all connections of a process, and the bytes that their clients leave unread."""
+    """The timer of all connections of a process, and their unread bytes."""
 
     def __init__(self, *, check_s: float, max_unread_bytes: int) -> None:
         self._check_s = check_s
         self._max_unread_bytes = max_unread_bytes
         self._timer: asyncio.TimerHandle | None = None
-        self._unread: dict[Protocol, int] = {}  # from the longest unread on
+        self._unread: dict[Protocol, int] = {}  # the longest unread first
         self._unread_bytes = 0
 
     def start(self, loop: asyncio.AbstractEventLoop, connections: Collection[Any]) -> None:
-        """Look at the connections each second for as long as there are any."""
+        """Check the connections each second while there are any."""
         if self._timer is None:
             self._timer = loop.call_later(self._check_s, self._check, loop, connections)
 
@@ -131,7 +131,7 @@ class _Watch:
         self._timer = loop.call_later(self._check_s, self._check, loop, connections) if connections else None
 
     def add_unread(self, connection: "Protocol", size: int) -> None:
-        """Count what a client has not read; beyond the limit end the connections that have been unread longest."""
+        """Count unread bytes of a client; beyond the limit abort the connections that are unread longest."""
         self._unread[connection] = size
         self._unread_bytes += size
         while self._unread_bytes > self._max_unread_bytes:
@@ -140,7 +140,7 @@ class _Watch:
             longest.loop.call_soon(longest.transport.abort)
 
     def remove_unread(self, connection: "Protocol") -> None:
-        """The client has read it, or is gone."""
+        """Stop counting a client that has read or disconnected."""
         self._unread_bytes -= self._unread.pop(connection, 0)
 
 
@@ -152,7 +152,7 @@ class Protocol(HttpToolsProtocol):
     head_s: ClassVar[float]  # from the first byte of a head to its last
     watch: ClassVar[_Watch]
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:  # uvicorn's own
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # of uvicorn
         super().__init__(*args, **kwargs)
         self._phase = _IDLE
         self._since = clock.monotonic()  # when the phase began, or the last byte of a body arrived
@@ -161,29 +161,29 @@ class Protocol(HttpToolsProtocol):
         self._unread_since: float | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
-        """Have all that uvicorn writes and closes pass our transport."""
+        """Wrap the transport."""
         self._bounded = _Transport(transport, is_sending=self._is_sending)
         super().connection_made(self._bounded)  # type: ignore[arg-type] # it is all of one that uvicorn uses
         self.watch.start(self.loop, self.connections)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
+        """Release the connection."""
         self.watch.remove_unread(self)
         self._bounded.lose()
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """Much of a response is not read."""
+        """Count a response that is not read."""
         super().pause_writing()
         self.watch.add_unread(self, self.transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
-        """The client reads."""
+        """Stop counting: the client reads."""
         self.watch.remove_unread(self)
         super().resume_writing()
 
     def data_received(self, data: bytes) -> None:
-        """Read on while the message is within its limits."""
+        """Parse received bytes within the limits of the message."""
         if self._bounded.closed_at is not None:
             self._bounded.discard(len(data))
             return
@@ -194,43 +194,45 @@ class Protocol(HttpToolsProtocol):
         if self._phase is _HEAD and self._received > HEAD_BYTES:
             self._refuse(HeadTooLarge(f"Request line and headers are larger than {HEAD_BYTES} bytes."))
         elif self._received > self._limit:
-            self._abandon(BodyTooLarge("The request is larger than any body that is taken."))
+            self._abandon(BodyTooLarge("The request is larger than the largest accepted body."))
 
     def on_message_begin(self) -> None:
-        """The first byte of a request."""
+        """Start a request at its first byte."""
         if len(self.pipeline) >= PIPELINE_REQUESTS:
-            raise ValueError("too many requests wait for their turn")  # the parser stops, as at a malformed one
+            raise ValueError(
+                "too many requests wait for their turn"
+            )  # the parser stops, as at a malformed request
         self._phase, self._since, self._received = _HEAD, clock.monotonic(), 0
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """The head is complete."""
+        """Start the body after a complete head."""
         super().on_headers_complete()
         self.headers = _DISCARDED
         self._limit = self.large_bytes.get(self.scope["path"], self.message_bytes)
         self._phase = _BODY
 
     def on_message_complete(self) -> None:
-        """The request is complete."""
+        """End the request."""
         if self._phase is _REST:
             self._since = clock.monotonic()
         self._phase = _IDLE
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """The response is written, perhaps before the request is complete."""
+        """Record a written response, which may precede the end of the request."""
         self._since = clock.monotonic()
         if self._phase is _BODY and self.cycle.response_complete:
             self._phase = _REST
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP, in the form of all refusals."""
+        """Refuse malformed HTTP, with a problem document."""
         del msg
         self._refuse(BadRequest("This is not a well-formed HTTP request."))
 
     def check(self, now: float) -> None:
-        """End what takes too long."""
+        """End a connection that exceeds a time limit."""
         closed_at = self._bounded.closed_at
         if self.transport.get_write_buffer_size():
             self._unread_since = self._unread_since or now
@@ -241,27 +243,27 @@ class Protocol(HttpToolsProtocol):
         if closed_at is not None:
             if now - closed_at > LINGER_S:
                 self.transport.abort()
-        elif now - self._since > self._patience_s() and not self._is_waiting_for_us():
+        elif now - self._since > self._timeout_s() and not self._is_waiting_for_application():
             if self._phase is _BODY:
                 self._abandon(BodyStalled(f"No byte of the body arrived for {STALLED_S:.0f} seconds."))
             else:
                 self.transport.close()
 
-    def _patience_s(self) -> float:
+    def _timeout_s(self) -> float:
         return {_IDLE: self.timeout_keep_alive, _HEAD: self.head_s, _BODY: STALLED_S, _REST: REST_S}[self._phase]
 
-    def _is_waiting_for_us(self) -> bool:
-        """Return whether the application has not answered, or does not take the body yet."""
+    def _is_waiting_for_application(self) -> bool:
+        """Return whether the application has not responded, or does not read the body yet."""
         if self._phase is _BODY:
             return self.flow.read_paused
         return self.cycle is not None and not self.cycle.response_complete
 
     def _is_sending(self) -> bool:
-        """Return whether the client may be in the middle of a request."""
+        """Return whether the client may be sending a request."""
         return self._phase is not _IDLE
 
     def _refuse(self, problem: Problem) -> None:
-        """End the connection: with this response, or after those to the requests before this one."""
+        """End the connection with this response, or after the responses to earlier requests."""
         last = self.cycle  # the last request whose head was complete
         is_current = self._phase in {_BODY, _REST}
         if last is not None and not last.response_complete and not is_current:
@@ -273,7 +275,7 @@ class Protocol(HttpToolsProtocol):
         self.transport.close()
 
     def _abandon(self, problem: Problem) -> None:
-        """Refuse, and have the application stop its wait for the body, which it holds."""
+        """Refuse, and end the wait of the application for the body."""
         self._refuse(problem)
         self.cycle.disconnected = True
         self.cycle.message_event.set()
@@ -293,7 +295,7 @@ def bounded(
     head_s: float = HEAD_S,
     max_unread_bytes: int = UNREAD_BYTES,
 ) -> type[Protocol]:
-    """Return the protocol of a process whose request bodies have at most so many bytes, by path where larger."""
+    """Return the protocol of a process with this limit of request bodies; larger ones are by path."""
     large = {path: HEAD_BYTES + FRAMING * limit for path, limit in (large_bodies or {}).items()}
     watch = _Watch(check_s=check_s, max_unread_bytes=max_unread_bytes)
     members = {"message_bytes": HEAD_BYTES + FRAMING * body_limit, "large_bytes": large, "watch": watch}

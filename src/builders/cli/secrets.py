@@ -19,10 +19,10 @@ def secrets() -> None:
 @secrets.command()
 @json_option
 def reseal(*, as_json: bool) -> None:
-    """Seal anew, with the first secret key, what is kept for good.
+    """Seal stored secrets again with the first secret key.
 
-    That is the signing secrets of webhook destinations, the credentials of registrars and the list of who wants no
-    mail. It can be repeated, and run while the service does.
+    These are the signing secrets of webhook destinations, the credentials of registrars and the email opt-outs.
+    Can be repeated, and run while the service runs.
     """
 
     async def work(database: Database, settings: Settings) -> dict[str, Resealed]:
@@ -37,14 +37,14 @@ def reseal(*, as_json: bool) -> None:
         }
 
     done = run(work)
-    named = {
+    rows = {
         "Signing secrets of webhooks": done["webhook_secrets"],
         "Credentials of registrars": done["registrar_credentials"],
-        "Opt-outs of mail": done["mail_optouts"],
+        "Opt-outs of email": done["mail_optouts"],
     }
-    show(done, as_json=as_json, text="\n".join(_line(name, each) for name, each in named.items()))
+    show(done, as_json=as_json, text="\n".join(_line(name, each) for name, each in rows.items()))
 
 
 def _line(name: str, done: Resealed) -> str:
-    lost = f", {done.lost} made with a secret key that is gone" if done.lost else ""
-    return f"{name}: {done.renewed} sealed anew{lost}."
+    lost = f", {done.lost} sealed by a missing secret key" if done.lost else ""
+    return f"{name}: {done.renewed} sealed again{lost}."

@@ -1,6 +1,6 @@
-"""`builders serve`, the parent of `builders http` and `builders worker`.
+"""`builders serve`, the parent process of `builders http` and `builders worker`.
 
-It knows nothing of the service itself: to import that takes a second, and a hundred megabytes.
+It does not import the service, which would take a second and a hundred megabytes.
 """
 
 import errno
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 import click
 
-from builders.cli import asking
+from builders.cli import health
 from builders.cli.session import connected, conninfo_of, fail, keep_address, migrate_database, note, read_settings
 from builders.kit.process import secret_keys, supervisor
 from builders.kit.process.settings import Settings
@@ -22,19 +22,19 @@ from builders.kit.values import clock
 
 BACKLOG = 2048
 READY_WITHIN_S = 60.0
-PATIENCE_S = 2.0  # for the children of a killed parent, who hold its port for a moment
-GLANCE_S = 0.05
-SETTLED_S = 0.2  # until the log lines of the start are written
-US = (sys.executable, "-P", "-m", "builders")  # -P: no module comes from the current folder
+PORT_TIMEOUT_S = 2.0  # the children of a killed parent hold its port for a moment
+POLL_S = 0.05
+LOG_DELAY_S = 0.2  # for the log lines of the start
+BUILDERS = (sys.executable, "-P", "-m", "builders")  # -P: no module comes from the current folder
 
 
 @click.command()
 @click.option("--host", help="Address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on; 0 takes a free one.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on; 0 for a free one.")
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="HTTP processes.")
 @click.option("--demo", is_flag=True, help="Load the demo catalog, accounts and portfolio on the first start.")
 def serve(host: str | None, port: int | None, workers: int, *, demo: bool) -> None:
-    """Start everything: database, migrations, HTTP and the worker. Ctrl-C stops it."""
+    """Start the database, apply migrations, and run HTTP and the worker. Ctrl-C stops it."""
     settings = read_settings(host=host, port=port)
     with _listen(settings) as listener:
         settings = settings.model_copy(update={"port": listener.getsockname()[1]})
@@ -43,7 +43,7 @@ def serve(host: str | None, port: int | None, workers: int, *, demo: bool) -> No
         with connected(settings, migrated=False, watched=True) as ready:
             note("Preparing the database ...")
             migrate_database(ready)
-            _have_keyring(ready)
+            _create_keyring(ready)
             keep_address(ready)
             environment = {**os.environ, **_environment(ready)}
             keys = _load_demo(environment) if demo else ""
@@ -55,87 +55,87 @@ def serve(host: str | None, port: int | None, workers: int, *, demo: bool) -> No
 
 def _listen(settings: Settings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    give_up = clock.monotonic() + PATIENCE_S
+    deadline = clock.monotonic() + PORT_TIMEOUT_S
     while True:
         try:
             return socket.create_server((settings.host, settings.port), family=family, backlog=BACKLOG)
         except (OSError, UnicodeError) as error:
-            if getattr(error, "errno", None) == errno.EADDRINUSE and clock.monotonic() < give_up:
-                time.sleep(GLANCE_S)
+            if getattr(error, "errno", None) == errno.EADDRINUSE and clock.monotonic() < deadline:
+                time.sleep(POLL_S)
                 continue
-            # The socket module adds the address to the words of the system.
+            # The socket module adds the address to the message of the system.
             reason = str(getattr(error, "strerror", error)).partition(" (while ")[0]
             fail(
                 f"Cannot listen on {settings.host}:{settings.port}: {reason}. "
-                "Choose another by --port or BUILDERS_PORT, or stop what listens there."
+                "Choose another port by --port or BUILDERS_PORT, or stop the program that uses it."
             )
 
 
-def _have_keyring(settings: Settings) -> None:
-    """Has the secret keys there before two children could both want to make them."""
+def _create_keyring(settings: Settings) -> None:
+    """Create the secret keys, before children could do so concurrently."""
     try:
         secret_keys.keyring_of(settings)
     except ValueError as error:
-        fail(f"The secret keys will not do: {error}")
+        fail(f"The secret keys are not valid: {error}")
     except OSError as error:
-        fail(f"Cannot keep the secret keys in {settings.data_dir}: {error.strerror}. Set BUILDERS_DATA_DIR.")
+        fail(f"Cannot store the secret keys in {settings.data_dir}: {error.strerror}. Set BUILDERS_DATA_DIR.")
 
 
 def _load_demo(environment: Mapping[str, str]) -> str:
-    """The demo's keys, a line each; loads the demo on the first start."""
-    note("Loading the demo catalog and accounts; the first time, its images are drawn ...")
+    """Load the demo on the first start; return its keys, a line each."""
+    note("Loading the demo catalog and accounts; the first start also draws its images ...")
     with subprocess.Popen(  # noqa: S603 - our own command
-        [*US, "demo"],
+        [*BUILDERS, "demo"],
         env=environment,
         stdout=subprocess.PIPE,
         text=True,
-        start_new_session=True,  # a Ctrl-C at our terminal it hears from us, once
+        start_new_session=True,  # so that it receives SIGTERM from here and not also Ctrl-C of the terminal
     ) as loading:
         try:
             keys, _ = loading.communicate()
-        except BaseException:  # we are told to stop: let it clear up, which a kill would not
+        except BaseException:  # on a signal: terminate it, so that it cleans up
             loading.terminate()
             loading.wait()
             raise
     if loading.returncode < 0:
-        fail(f"The demo was not loaded: signal {-loading.returncode} ended what loads it. Start it again.")
-    if loading.returncode:  # it has said why
+        fail(f"The demo was not loaded: signal {-loading.returncode} ended the load. Start again.")
+    if loading.returncode:  # it has printed the reason
         sys.exit(loading.returncode)
     return keys.rstrip("\n")
 
 
 def _programs(listener: int, workers: int) -> list[supervisor.Program]:
-    answering = [*US, "http", "--fd", str(listener)]
+    http = [*BUILDERS, "http", "--fd", str(listener)]
     return [
         *(
-            supervisor.Program(name=f"http-{n}", command=answering, descriptors=[listener])
+            supervisor.Program(name=f"http-{n}", command=http, descriptors=[listener])
             for n in range(1, workers + 1)
         ),
-        supervisor.Program(name="worker", command=[*US, "worker"]),
+        supervisor.Program(name="worker", command=[*BUILDERS, "worker"]),
     ]
 
 
 def _environment(settings: Settings) -> Mapping[str, str]:
-    """What the children need to know of the parent's settings; they read the rest where it did."""
+    """Return the settings that children inherit; they read the others from the environment."""
     return {
         "BUILDERS_DATABASE_URL": conninfo_of(settings),
         "BUILDERS_DATA_DIR": str(settings.data_dir),
         "BUILDERS_HOST": settings.host,
         "BUILDERS_PORT": str(settings.port),
-        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),  # and ours from where we found them
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),  # children import the same modules
     }
 
 
 def _announce(settings: Settings, keys: str, stopping: threading.Event) -> None:
-    """Says where the service listens once it answers."""
+    """Print the address as soon as the service answers."""
     deadline = clock.monotonic() + READY_WITHIN_S
-    while not asking.is_ready(settings.host, settings.port):
-        if stopping.wait(GLANCE_S):
+    while not health.is_ready(settings.host, settings.port):
+        if stopping.wait(POLL_S):
             return
         if clock.monotonic() > deadline:
-            note(f"Builders does not answer at {settings.url} yet; the log above says why.")
+            note(f"Builders does not answer at {settings.url} yet; see the log above.")
             return
-    stopping.wait(SETTLED_S)
+    stopping.wait(LOG_DELAY_S)
     note(_summary(settings, keys))
 
 

@@ -1,14 +1,17 @@
-"""What every command needs: the settings, a database, and words for what went wrong."""
+"""Shared parts of commands: settings, database, options, errors and output."""
 
 import asyncio
 import json
+import os
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
 from types import FrameType
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TextIO, TypeVar
 
 import click
 import psycopg
@@ -27,11 +30,13 @@ from builders.kit.process.settings import Settings
 T = TypeVar("T")
 SERVED = "served-at.json"  # in the data folder
 
+account_option = click.option("--account", "email", required=True, help="Address of the account.")
+sandbox_option = click.option("--sandbox", is_flag=True, help="Of its sandbox account.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
 
 class CommandFailed(click.ClickException):
-    """A command that ends with status 1, in words; `code` and `next_action` are for programs."""
+    """A failure with exit status 1; `code` and `next_action` are in the JSON output."""
 
     def __init__(self, message: str, *, code: str = "command_failed", next_action: str | None = None) -> None:
         super().__init__("\n".join(filter(None, (message, next_action))))
@@ -39,19 +44,19 @@ class CommandFailed(click.ClickException):
 
 
 def fail(message: str) -> NoReturn:
-    """Ends the command with words and status 1."""
+    """End the command with a message and status 1."""
     raise CommandFailed(message)
 
 
 def read_settings(**overrides: object) -> Settings:
-    """Settings from the environment; what is wrong with one is said, and its value is not."""
+    """Return the settings of the environment; errors name the setting but not its value."""
     given = {name: value for name, value in overrides.items() if value is not None}
     try:
         settings = Settings(**given)  # type: ignore[arg-type] # by field name, validated by the class itself
     except ValidationError as error:
-        # The prefix is pydantic's, and no word for whoever sets variables.
-        said = ((_variable(each["loc"]), each["msg"].removeprefix("Value error, ")) for each in error.errors())
-        fail("\n".join(f"{name}: {what}" for name, what in said))
+        # The prefix of pydantic means nothing to an operator.
+        messages = ((_variable(each["loc"]), each["msg"].removeprefix("Value error, ")) for each in error.errors())
+        fail("\n".join(f"{name}: {what}" for name, what in messages))
     try:
         log.configure(level=settings.log_level, style=settings.log_format)
     except ValueError as error:
@@ -59,16 +64,16 @@ def read_settings(**overrides: object) -> Settings:
     if settings.redis_url is not None:
         try:
             parse_url(settings.redis_url.get_secret_value())  # type: ignore[no-untyped-call] # typed in part only
-        except ValueError:  # whose text may show a part of the password
-            fail("BUILDERS_REDIS_URL: not an address of Redis; write redis://host:6379/0 or unix:///path.")
+        except ValueError:  # its text may contain a part of the password
+            fail("BUILDERS_REDIS_URL: not a Redis URL; write redis://host:6379/0 or unix:///path.")
     return settings.model_copy(update={"data_dir": settings.data_dir.absolute()})
 
 
 def keep_address(settings: Settings) -> None:
-    """Keep the address that `serve` listens on, for the commands that write links to it."""
+    """Store the address that `serve` listens on, for commands that write links."""
     with suppress(OSError):
-        kept = json.dumps({"host": settings.host, "port": settings.port})
-        (settings.data_dir / SERVED).write_text(kept, encoding="utf-8")
+        text = json.dumps({"host": settings.host, "port": settings.port})
+        (settings.data_dir / SERVED).write_text(text, encoding="utf-8")
 
 
 def with_address(settings: Settings) -> Settings:
@@ -76,8 +81,8 @@ def with_address(settings: Settings) -> Settings:
     if settings.model_fields_set & {"host", "port", "base_url"}:
         return settings
     try:
-        kept = json.loads((settings.data_dir / SERVED).read_text(encoding="utf-8"))
-        return settings.model_copy(update={"host": str(kept["host"]), "port": int(kept["port"])})
+        stored = json.loads((settings.data_dir / SERVED).read_text(encoding="utf-8"))
+        return settings.model_copy(update={"host": str(stored["host"]), "port": int(stored["port"])})
     except (OSError, ValueError, KeyError, TypeError):
         return settings
 
@@ -88,16 +93,16 @@ def _variable(loc: tuple[int | str, ...]) -> str:
 
 
 def conninfo_of(settings: Settings) -> str:
-    """The connection string of connected settings."""
+    """Return the connection string of connected settings."""
     assert settings.database_url is not None  # noqa: S101 - connected settings have one
     return settings.database_url.get_secret_value()
 
 
 @contextmanager
 def connected(settings: Settings, *, migrated: bool = True, watched: bool = False) -> Iterator[Settings]:
-    """The settings with a database that runs: the named one, or our own, stopped again if nobody else uses it.
+    """Return settings with a running database: the configured one, or the embedded one until its last use.
 
-    `watched`: our own is started again whenever it dies.
+    `watched` restarts the embedded one when it dies.
     """
     try:
         with _unwinding(), _database(settings, watched=watched) as ready:
@@ -110,20 +115,20 @@ def connected(settings: Settings, *, migrated: bool = True, watched: bool = Fals
 
 @contextmanager
 def _unwinding() -> Iterator[None]:
-    """SIGTERM, or a closed terminal, ends the command as Ctrl-C does: our own PostgreSQL is not left behind.
+    """End the command on SIGTERM or SIGHUP as on Ctrl-C, so that the embedded PostgreSQL is stopped.
 
-    Once: told again, as by a service manager and by its parent, a command clears up to the end.
+    A second signal, as from both a service manager and the parent, does not interrupt the clean-up.
     """
-    is_told = False
+    is_ending = False
 
     def end(number: int, _: FrameType | None) -> None:
-        nonlocal is_told
-        if not is_told:
-            is_told = True
+        nonlocal is_ending
+        if not is_ending:
+            is_ending = True
             raise SystemExit(128 + number)
 
-    heard = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is not signal.SIG_IGN]
-    before = {each: signal.signal(each, end) for each in heard}
+    handled = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is not signal.SIG_IGN]
+    before = {each: signal.signal(each, end) for each in handled}
     try:
         yield
     finally:
@@ -155,20 +160,20 @@ def _watching(embedded: EmbeddedServer, *, watched: bool) -> Iterator[None]:
 
 
 def migrate_database(settings: Settings) -> list[str]:
-    """Applies what is pending and gives its names; a database that will not do is said in words."""
+    """Apply pending migrations and return their names; end the command with a message when that fails."""
     conninfo = conninfo_of(settings)
     try:
         return migrations.migrate(conninfo)
     except migrations.MigrationError as error:
         fail(str(error))
-    except (psycopg.Error, OSError, UnicodeError) as error:  # of a garbled address the text may hold the password
+    except (psycopg.Error, OSError, UnicodeError) as error:  # the text may contain the password of a malformed URL
         wrong = next((each for each in doctor.check_database(conninfo) if not each.ok), None)
-        fail(f"{wrong.detail} {wrong.next_action or ''}" if wrong else f"The database refused: {error}")
+        fail(f"{wrong.detail} {wrong.next_action or ''}" if wrong else f"The database returned an error: {error}")
 
 
 @asynccontextmanager
 async def opened(settings: Settings) -> AsyncIterator[Database]:
-    """The database of connected settings."""
+    """Open the database of connected settings."""
     database = Database(conninfo_of(settings), settings)
     await database.open()
     try:
@@ -178,7 +183,7 @@ async def opened(settings: Settings) -> AsyncIterator[Database]:
 
 
 def run(work: Callable[[Database, Settings], Coroutine[Any, Any, T]]) -> T:
-    """Does a command's work on the database; a refusal is said in words."""
+    """Run a command on the database; end it with a message when the service refuses."""
 
     async def inside(settings: Settings) -> T:
         async with opened(settings) as database:
@@ -195,12 +200,12 @@ def run(work: Callable[[Database, Settings], Coroutine[Any, Any, T]]) -> T:
 
 
 def show(value: object, *, as_json: bool, text: str) -> None:
-    """Prints a result for a program, written as the HTTP interface writes it, or for a person."""
+    """Print a result as JSON, in the form of the HTTP API, or as text."""
     click.echo(to_json(value, indent=2, ensure_ascii=True) if as_json else text)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str) -> str:
-    """Return rows for a person, below the names of their columns; `empty` when there is none."""
+    """Return rows as a text table with a header; `empty` when there are none."""
     cells = [[plain(str(each)) for each in row] for row in rows]
     if not cells:
         return empty
@@ -211,15 +216,40 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str) 
 
 
 def counted(number: int, noun: str) -> str:
-    """So many of a thing whose plural has an s, as `1 row` and `2 rows`."""
+    """Return a number with its noun, whose plural has an s, as `1 row` and `2 rows`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def plain(text: str) -> str:
-    """The text of others for a terminal: on one line, and without what would steer it."""
+    """Return untrusted text for a terminal: without control characters."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
 def note(message: str) -> None:
-    """Says something beside the result."""
+    """Print a message to stderr."""
     print(message, file=sys.stderr)
+
+
+@contextmanager
+def open_output(output: Path | None) -> Iterator[TextIO]:
+    """Open a file that is replaced atomically and readable by its owner alone; standard output for None.
+
+    Concurrent writers have separate drafts, and the last one replaces the file.
+    """
+    if output is None:
+        yield sys.stdout
+        return
+    draft: Path | None = None
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{output.name}.", suffix=".part", dir=output.parent)
+        draft = Path(name)
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())  # before the rename, in case the machine stops
+        draft.replace(output)
+    except OSError as error:
+        fail(f"{output} cannot be written: {error.strerror}.")
+    finally:
+        if draft is not None:
+            draft.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""A service is asked whether it lives; another program at its port is told from it."""
+"""Health checks distinguish a Builders service from another program at its port."""
 
 import socket
 from collections.abc import Callable, Iterator
@@ -6,14 +6,14 @@ from threading import Thread
 
 import pytest
 
-from builders.cli import asking
+from builders.cli import health
 
-Answerer = Callable[[bytes], int]
+StartServer = Callable[[bytes], int]
 
 
 @pytest.fixture
-def answerer() -> Iterator[Answerer]:
-    """Gives the port where one request is answered so."""
+def start_server() -> Iterator[StartServer]:
+    """Return a function that starts a server with one response, and gives its port."""
     threads: list[Thread] = []
 
     def start(answer: bytes) -> int:
@@ -48,19 +48,21 @@ def http(status: str, body: str) -> bytes:
         (b"", False),
     ],
 )
-@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])  # noqa: S104 - asked, not bound
-def test_only_our_own_answer_is_ours(answerer: Answerer, host: str, answer: bytes, *, ours: bool) -> None:
-    assert asking.is_ours(host, answerer(answer)) == ours
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])  # noqa: S104 - not bound
+def test_only_the_exact_response_is_of_builders(
+    start_server: StartServer, host: str, answer: bytes, *, ours: bool
+) -> None:
+    assert health.is_builders(host, start_server(answer)) == ours
 
 
 @pytest.mark.parametrize(("status", "ready"), [("200 OK", True), ("503 Service Unavailable", False)])
-def test_what_is_not_ready_says_so(answerer: Answerer, status: str, *, ready: bool) -> None:
-    assert asking.is_ready("127.0.0.1", answerer(http(status, "{}"))) == ready
+def test_a_service_that_is_not_ready(start_server: StartServer, status: str, *, ready: bool) -> None:
+    assert health.is_ready("127.0.0.1", start_server(http(status, "{}"))) == ready
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "x" * 64])
-def test_nobody_is_not_ours(host: str) -> None:
+def test_a_port_without_a_server(host: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    assert not asking.is_ours(host, port)
-    assert not asking.is_ready(host, port)
+    assert not health.is_builders(host, port)
+    assert not health.is_ready(host, port)
