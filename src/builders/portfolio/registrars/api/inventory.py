@@ -11,7 +11,7 @@ from builders.kit.http.body_limits import large_body_limit
 from builders.kit.http.callers import Caller, needs
 from builders.kit.http.heavy_requests import LARGE_BODY, HeavyRequestRunning, heavy
 from builders.kit.http.idempotency import InFlight
-from builders.kit.http.media_types import RAW_MEMBERS
+from builders.kit.http.json_bodies import RAW_MEMBERS
 from builders.kit.http.pagination import PageQuery
 from builders.kit.http.routes import Router
 from builders.portfolio.domain_files.records import DateNotation
