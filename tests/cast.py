@@ -1,6 +1,8 @@
 """The people of the tests: accounts, keys, and clients that validate responses against the OpenAPI document."""
 
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
@@ -42,6 +44,20 @@ def _headers(key: str | None, token: str | None, cookie: str | None) -> dict[str
         "Cookie": cookie and f"{COOKIE}={cookie}",
     }
     return {name: value for name, value in offered.items() if value}
+
+
+@contextmanager
+def replaced(service: Service, **attributes: Any) -> Iterator[None]:
+    """Replace attributes of the application's state; pytest's monkeypatch would delete them afterwards."""
+    state = service.api.state
+    before = {name: state[name] for name in attributes}
+    for name, value in attributes.items():
+        state[name] = value
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            state[name] = value
 
 
 class Person(Client):

@@ -123,15 +123,6 @@ def test_the_doctor_names_an_unreachable_database(command: Cli, monkeypatch: pyt
     assert "hidden-word" not in people.output + programs.output
 
 
-def test_the_doctor_names_an_old_server(builders: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "MIN_POSTGRESQL", 99)
-
-    result = builders("doctor")
-
-    assert result.exit_code == 1
-    assert "WRONG  version: " in result.stdout
-
-
 def test_the_doctor_names_a_full_disk(builders: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "MIN_FREE_BYTES", 2**62)
 

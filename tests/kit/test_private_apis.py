@@ -137,7 +137,13 @@ def test_the_protocol_uses_no_more_of_uvicorn() -> None:
         for node in ast.walk(own)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
     }
-    made = {name for name in used if name.startswith("_")} | {"check", "large_bytes", "message_bytes", "watch"}
+    made = {name for name in used if name.startswith("_")} | {
+        "check",
+        "head_s",
+        "large_bytes",
+        "message_bytes",
+        "watch",
+    }
     assert (used - made) | (defined & theirs) - {"__init__"} <= OF_THE_PROTOCOL
     assert not {name for name in made if hasattr(httptools_impl.HttpToolsProtocol, name)}
     of_others = {

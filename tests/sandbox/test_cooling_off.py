@@ -5,8 +5,6 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-import pytest
-
 from builders.invoices import service as invoices
 from builders.invoices.records import InvoiceStatus
 from builders.kit.db.connections import Conn, Database
@@ -15,7 +13,7 @@ from builders.sandbox import service as sandbox
 from builders.sandbox.promotion import batches as promotions, run
 from builders.sandbox.records import Plan, TargetAccount
 from builders.sandbox.resources.kinds import Batch
-from tests.cast import Person
+from tests.cast import Person, replaced
 from tests.invoices.make import usd
 from tests.profile.make import Office, text
 from tests.sandbox.billed import COOLED_OFF, issued, pay
@@ -224,14 +222,14 @@ async def _plan(conn: Conn, person: Person, plan_id: UUID) -> Plan:
 
 
 async def test_without_a_cooling_off_period_every_claim_is_owed(
-    alice: Person, database: Database, domain: str, monkeypatch: pytest.MonkeyPatch
+    alice: Person, database: Database, domain: str
 ) -> None:
-    state = alice.service.api.state
-    monkeypatch.setattr(state, "settings", state.settings.model_copy(update={"cooling_off_hours": 0}))
-    await apply(alice, alias(f"ada@{domain}"))
-    planned = await plan(alice, prune=True)
-    assert findings(planned["warnings"]) == {("alias.ada", "period_not_refunded")}
-    await promote(alice, planned)
+    settings = alice.service.api.state.settings.model_copy(update={"cooling_off_hours": 0})
+    with replaced(alice.service, settings=settings):
+        await apply(alice, alias(f"ada@{domain}"))
+        planned = await plan(alice, prune=True)
+        assert findings(planned["warnings"]) == {("alias.ada", "period_not_refunded")}
+        await promote(alice, planned)
     assert [each.status for each in await issued(database, alice)] == [InvoiceStatus.OPEN]
 
 

@@ -12,7 +12,7 @@ from builders.invoices import service as invoices
 from builders.invoices.records import InvoiceStatus, Seller
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
-from tests.cast import Person
+from tests.cast import Person, replaced
 from tests.invoices.make import pass_by, published, usd
 from tests.profile.make import Office
 from tests.sandbox.billed import issued, pay
@@ -87,12 +87,11 @@ async def test_an_invoice_that_is_issued_again_keeps_its_days(
 
 
 async def test_an_invoice_that_is_issued_again_rounds_as_before(
-    alice: Person, database: Database, domains: Domains, monkeypatch: pytest.MonkeyPatch
+    alice: Person, database: Database, domains: Domains
 ) -> None:
     """The tax of each line is rounded by itself, at the rate that was in force."""
-    state = alice.service.api.state
-    with monkeypatch.context() as taxed:
-        taxed.setattr(state, "settings", state.settings.model_copy(update={"tax_rate": Decimal("7.7")}))
+    settings = alice.service.api.state.settings.model_copy(update={"tax_rate": Decimal("7.7")})
+    with replaced(alice.service, settings=settings):
         name = await domains(price_amount="0.45")
         three = await apply(alice, *(alias(f"{each}@{name}") for each in ("ada", "grace", "linus")))
     (first,) = await issued(database, alice)

@@ -238,8 +238,7 @@ async def test_a_page_reads_few_blocks_of_all_months(alice: Person, conn: Conn, 
         for age in (timedelta(), timedelta(days=35), timedelta(days=70)):
             after = ids.lowest(now - age + timedelta(seconds=1))
             blocks, plan = await touched(conn, statement, row | {"after": after})
-            assert blocks < 80, plan  # the table has 400, and its indexes as many
-            assert not re.search(r"Seq Scan on webhooks_deliveries_(?!default)", plan)  # which is empty
+            assert blocks < 80, plan  # a whole month has about 150, and the indexes as many
 
 
 async def test_a_page_of_many_pending_deliveries_reads_few_blocks(

@@ -37,8 +37,7 @@ class _Phase(Enum):
     REST = auto()  # of a body after the response
 
 
-# Module names, because a look-up of an enum member takes a measurable part of a request.
-_IDLE, _HEAD, _BODY, _REST = _Phase.IDLE, _Phase.HEAD, _Phase.BODY, _Phase.REST
+_IDLE, _HEAD, _BODY, _REST = _Phase
 
 
 class _Discarded(list[tuple[bytes, bytes]]):
@@ -297,6 +296,6 @@ def bounded(
 ) -> type[Protocol]:
     """Return the protocol of a process with this limit of request bodies; larger ones are by path."""
     large = {path: HEAD_BYTES + FRAMING * limit for path, limit in (large_bodies or {}).items()}
+    limits = {"message_bytes": HEAD_BYTES + FRAMING * body_limit, "large_bytes": large, "head_s": head_s}
     watch = _Watch(check_s=check_s, max_unread_bytes=max_unread_bytes)
-    members = {"message_bytes": HEAD_BYTES + FRAMING * body_limit, "large_bytes": large, "watch": watch}
-    return type("Bounded", (Protocol,), {**members, "head_s": head_s})
+    return type("Bounded", (Protocol,), {**limits, "watch": watch})

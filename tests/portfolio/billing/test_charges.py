@@ -158,16 +158,26 @@ async def test_a_member_decides_about_charges(alice: Person, bob: Person) -> Non
     await apply(alice, undo=True, ids=[found["1"]["id"]])
     assert (await apply(alice, ids=[found["1"]["id"]]))["results"][0]["reason"] == "A member chose it."
     assert ok(await alice.patch(path, json={"domain": None}))["state"] == "unmatched"
-    # What is ignored stays so, whatever comes; and so does its refund.
-    ignored = ok(await alice.patch(f"{CHARGES}/{found['2']['id']}", json={"ignored": True}))
+
+
+async def test_an_ignored_charge_and_its_refund_stay_ignored(alice: Person) -> None:
+    await add_domains(alice, "pier.com")
+    await bill(
+        alice,
+        line("11.00", "pier.com", order_id="2"),
+        line("-11.00", order_id="3", parent_order_id="2", kind=ChargeKind.REFUND),
+    )
+    [charge_id] = [each["id"] for each in (await charges(alice))["items"] if each["order_id"] == "2"]
+    path = f"{CHARGES}/{charge_id}"
+    ignored = ok(await alice.patch(path, json={"ignored": True}))
     assert (ignored["state"], ignored["entry_id"]) == ("ignored", None)
     await apply(alice, undo=True)
     await apply(alice)
     states = {each["order_id"]: each["state"] for each in (await charges(alice))["items"]}
-    assert states == {"1": "suggested", "2": "ignored", "3": "ignored"}
+    assert states == {"2": "ignored", "3": "ignored"}
     await bill(alice, line("11.00", "pier.com", order_id="2"))
-    assert (await charges(alice))["count"] == 3
-    back = ok(await alice.patch(f"{CHARGES}/{found['2']['id']}", json={"ignored": False}))
+    assert (await charges(alice))["count"] == 2
+    back = ok(await alice.patch(path, json={"ignored": False}))
     assert back["state"] == "applied"
 
 

@@ -13,13 +13,12 @@ from builders.demo.registrars.account import FakeAccount, Fault
 from builders.demo.registrars.fake import FakeRegistrar, FakeServer
 from builders.demo.registrars.fakes import FAKES
 from builders.kit.outbound.client import Outbound
-from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.portfolio.registrars import providers, service as registrars
+from builders.portfolio.registrars import providers
 from builders.portfolio.registrars.records import Environment
 from tests.cast import Client, Person
-from tests.portfolio.registrars.make import REGISTRARS, connect, database_of, events_of
+from tests.portfolio.registrars.make import REGISTRARS, database_of, events_of
 
 Json = dict[str, Any]
 KEYS = {"api_key": "pk1_0123456789abcdef", "secret_api_key": "sk1_0123456789fedcba"}
@@ -296,21 +295,3 @@ async def stored(person: Person) -> list[tuple[bytes | None, list[Json]]]:
             [person.account.id],
         )
         return await rows.fetchall()
-
-
-async def test_credentials_are_sealed_anew_under_another_secret_key(
-    alice: Person, fakes: FakeServer, outbound: Outbound
-) -> None:
-    old, new = generate_secret(), generate_secret()
-    made = await connect(alice, fake_of("porkbun"), fakes, keyring=Keyring([old]))
-    database = database_of(alice)
-    done = await registrars.reseal_credentials(database, keyring=Keyring([new, old]))
-    assert done.renewed == 1
-    again = await registrars.reseal_credentials(database, keyring=Keyring([new, old]))
-    assert (again.renewed, again.lost) == (0, done.lost)
-    await registrars.open_adapter(database, outbound=outbound, keyring=Keyring([new]), connection=made)
-    with pytest.raises(registrars.RegistrarFailed) as lost:
-        await registrars.open_adapter(database, outbound=outbound, keyring=Keyring([old]), connection=made)
-    assert registrars.problem_of(lost.value).code == "provider_auth_failed"
-    refused = await put(alice, "porkbun", {"label": "x", "base_url": None, "verify": False}, 422)
-    assert {each["type"] for each in refused["detail"]} == {"credential_required"}

@@ -17,6 +17,7 @@ from builders.kit.events import dispatcher
 from builders.kit.jobs import queue
 from builders.kit.outbound.client import Outbound
 from builders.kit.process import log
+from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.portfolio.registrars import credentials as sealing, service as registrars
@@ -194,3 +195,22 @@ async def reprs(person: Person, outbound: Outbound, account_id: UUID) -> list[st
             )
             shown += [repr(adapter), str(adapter)]
     return shown
+
+
+async def test_credentials_are_sealed_anew_under_another_secret_key(
+    alice: Person, fakes: FakeServer, outbound: Outbound
+) -> None:
+    old, new = generate_secret(), generate_secret()
+    made = await connect(alice, FAKES["porkbun"](FakeAccount()), fakes, keyring=Keyring([old]))
+    database = database_of(alice)
+    done = await registrars.reseal_credentials(database, keyring=Keyring([new, old]))
+    assert done.renewed == 1
+    again = await registrars.reseal_credentials(database, keyring=Keyring([new, old]))
+    assert (again.renewed, again.lost) == (0, done.lost)
+    await registrars.open_adapter(database, outbound=outbound, keyring=Keyring([new]), connection=made)
+    with pytest.raises(registrars.RegistrarFailed) as lost:
+        await registrars.open_adapter(database, outbound=outbound, keyring=Keyring([old]), connection=made)
+    assert registrars.problem_of(lost.value).code == "provider_auth_failed"
+    body = {"label": "x", "base_url": None, "verify": False}
+    refused = await alice.put(f"{REGISTRARS}/porkbun", json=body)
+    assert {each["type"] for each in refused.json()["detail"]} == {"credential_required"}

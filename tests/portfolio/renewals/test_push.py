@@ -19,7 +19,7 @@ from builders.kit.values import clock, ids
 from builders.portfolio.registrars import service as registrars
 from builders.portfolio.renewals import pushes, service as renewals, store
 from builders.portfolio.renewals.records import DecisionPatch, RenewalDecision
-from tests.cast import Person
+from tests.cast import Person, replaced
 from tests.portfolio.parking.make import database_of
 from tests.portfolio.registrars.make import connect, keyring_of
 from tests.portfolio.registrars.reconcile_make import SNAPSHOT, ahead, hold, named, own, report
@@ -42,13 +42,11 @@ def fakes() -> Iterator[FakeServer]:
 
 
 @pytest.fixture
-async def outbound(
-    fakes: FakeServer, service: Service, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Outbound]:
+async def outbound(fakes: FakeServer, service: Service) -> AsyncIterator[Outbound]:
     """The client of the service, which may reach the fakes."""
     async with Outbound(Settings.model_validate({"outbound_allow": [fakes.address]})) as client:
-        monkeypatch.setattr(service.api.state, "outbound", client)
-        yield client
+        with replaced(service, outbound=client):
+            yield client
 
 
 async def held_at(alice: Person, fakes: FakeServer, kind: type[FakeRegistrar], *names: str) -> FakeRegistrar:

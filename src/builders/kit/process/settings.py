@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AliasChoices, Field, IPvAnyAddress, SecretStr, ValidationInfo, field_validator
+from pydantic import AfterValidator, AliasChoices, Field, IPvAnyAddress, SecretStr, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from builders.kit.process import issuers
 from builders.kit.values import hosts
 
 _LISTS = ("secret_keys", "outbound_allow", "trusted_proxies", "lander_origins", "dns_resolvers", "mail_hosts")
+_Host = Annotated[str, AfterValidator(hosts.read_host)]
+_HostPort = Annotated[str, AfterValidator(hosts.read_host_port)]
+_Origin = Annotated[str, AfterValidator(hosts.read_origin)]
 
 
 class Settings(BaseSettings):
@@ -131,7 +134,7 @@ class Settings(BaseSettings):
         le=3650,
         description="Days that single opens, clicks and funnel events are kept, to the month; daily sums stay.",
     )
-    lander_origins: Annotated[tuple[str, ...], NoDecode] = Field(
+    lander_origins: Annotated[tuple[_Origin, ...], NoDecode] = Field(
         (),
         description="Comma-separated origins of the pages that send funnel events from other sites: "
         "`https://harbour.example`. Their browsers may read the answers (CORS).",
@@ -151,11 +154,11 @@ class Settings(BaseSettings):
         description="Comma-separated hosts that take mail for account domains, the first preferred: what their MX "
         "must point to. Unset: MX is not checked.",
     )
-    spf_include: str | None = Field(
+    spf_include: _Host | None = Field(
         None,
         description="Domain that the SPF record of account domains must include. Unset: only its form is checked.",
     )
-    outbound_allow: Annotated[tuple[str, ...], NoDecode] = Field(
+    outbound_allow: Annotated[tuple[_HostPort, ...], NoDecode] = Field(
         (),
         description="Comma-separated `HOST:PORT` that outgoing calls may reach although they are not public, for "
         "development and tests: `127.0.0.1:9000, [::1]:9000, localhost:9000`. A name must lead to this machine or "
@@ -246,21 +249,6 @@ class Settings(BaseSettings):
     @classmethod
     def _read_hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(map(hosts.read_host, value))
-
-    @field_validator("spf_include")
-    @classmethod
-    def _read_include(cls, value: str | None) -> str | None:
-        return value if value is None else hosts.read_host(value)
-
-    @field_validator("outbound_allow")
-    @classmethod
-    def _read_allowed(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(map(hosts.read_host_port, value))
-
-    @field_validator("lander_origins")
-    @classmethod
-    def _read_origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(map(hosts.read_origin, value))
 
     @field_validator(*_LISTS, mode="before")
     @classmethod

@@ -19,7 +19,7 @@ from builders.portfolio.registrars.connections import (
     PUBLISHED,
     describe,
     find_named,
-    lock_room,
+    lock_for_new_connection,
     next_allowed_at,
     status_after,
     stored_status,
@@ -165,7 +165,7 @@ async def _save(
     row = change.target.row
     async with database.transaction() as conn:
         if change.target.connected is None:
-            await lock_room(conn, account_id=access.portfolio_id)
+            await lock_for_new_connection(conn, account_id=access.portfolio_id)
         if row is None:
             saved = await store.insert(conn, written=written, now=now)
         else:

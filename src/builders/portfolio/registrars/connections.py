@@ -108,7 +108,7 @@ async def find_named(conn: Conn, *, account_id: UUID, provider: str, name: str |
     )
 
 
-async def lock_room(conn: Conn, *, account_id: UUID) -> None:
+async def lock_for_new_connection(conn: Conn, *, account_id: UUID) -> None:
     """Let nobody else add a connection until the transaction ends. Raises ConnectionLimit."""
     await store.lock_portfolio(conn, account_id=account_id)
     if len(await list_connections(conn, account_id=account_id)) >= MAX_CONNECTIONS:
@@ -127,7 +127,7 @@ async def ensure_manual_connection(conn: Conn, *, account_id: UUID, provider: st
     found = await list_connections(conn, account_id=account_id, providers=[profile.provider])
     if found:
         return found[0]
-    await lock_room(conn, account_id=account_id)
+    await lock_for_new_connection(conn, account_id=account_id)
     now = clock.now()
     written = _manual(account_id, profile, connection_id=ids.new())
     made = await store.insert(conn, written=written, now=now)
