@@ -7,7 +7,7 @@ connections each second. Decision 0014 has the reasons for uvicorn; a test lists
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
-from enum import Enum, auto
+from enum import Enum
 from typing import Any, ClassVar
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
@@ -28,15 +28,8 @@ FRAMING = 8  # times: the smallest chunks take six bytes for each byte of a body
 CHECK_S = 1.0  # between two checks of all connections
 
 
-class _Phase(Enum):
-    """The part of a request that a connection receives."""
-
-    IDLE = auto()
-    HEAD = auto()
-    BODY = auto()
-    REST = auto()  # of a body after the response
-
-
+# The part of a request that a connection receives; REST is that of a body after the response.
+_Phase = Enum("_Phase", ["IDLE", "HEAD", "BODY", "REST"])
 _IDLE, _HEAD, _BODY, _REST = _Phase
 
 
