@@ -65,7 +65,7 @@ async def table(conninfo: str, columns: str) -> AsyncIterator[tuple[sql.Identifi
             await conn.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(schema)))
 
 
-async def until(true: Callable[[], Awaitable[bool]], *, within_s: float = 20) -> None:
+async def until(true: Callable[[], Awaitable[bool]], *, within_s: float = 60) -> None:
     """Wait until the condition is true."""
     deadline = time.monotonic() + within_s
     while not await true():

@@ -68,7 +68,7 @@ class Parent:
         return [int(each.name.partition("-")[2]) for each in left]
 
     def wait_for(self, name: str, count: int) -> list[int]:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while len(self.started(name)) < count:
             assert time.monotonic() < deadline, f"waited for {name} in vain"
             time.sleep(0.02)
@@ -88,7 +88,7 @@ def lives(pid: int) -> bool:
 
 
 def wait_for_end(pids: list[int]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while any(map(lives, pids)):
         assert time.monotonic() < deadline, "a child outlived its parent"
         time.sleep(0.02)
