@@ -8,7 +8,7 @@ import pytest
 
 from builders.app import Service
 from builders.kit.http.heavy_requests import HeavyLoop
-from builders.sandbox import planner
+from builders.sandbox import planning
 from tests.cast import Person
 from tests.sandbox.make import PLAN, PROMOTE, alias, crew, manifest
 
@@ -24,13 +24,13 @@ def large(domain: str, name: str = "large", *, count: int = LARGE) -> dict[str, 
 def threads(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     """The threads in which plans were drafted."""
     found: set[int] = set()
-    draft = planner.build_plan
+    draft = planning.build_plan
 
     async def noted(*args: Any, **options: Any) -> Any:
         found.add(threading.get_ident())
         return await draft(*args, **options)
 
-    monkeypatch.setattr(planner, "build_plan", noted)
+    monkeypatch.setattr(planning, "build_plan", noted)
     return found
 
 

@@ -6,7 +6,7 @@ from hypothesis import event, given, strategies as st
 
 from builders.kit.values import ids
 from builders.sandbox.manifest import Manifest
-from builders.sandbox.planning import digest
+from builders.sandbox.planning import digest_plan
 from builders.sandbox.records import ACTIONS, ActionKind
 from tests.sandbox.worlds import OURS, World, manifests, name_of, thoroughly, worlds
 
@@ -95,8 +95,8 @@ def test_whatever_is_left_out_and_stays_is_warned_of(world: World, manifest: Man
 def test_the_same_world_and_manifest_have_the_same_plan(world: World, manifest: Manifest) -> None:
     first, second = world.draft(manifest), world.draft(manifest)
     assert first == second
-    assert digest.digest(ALICE, manifest, first.actions) == digest.digest(ALICE, manifest, second.actions)
-    assert digest.digest(ALICE, manifest, first.actions) != digest.digest(BOB, manifest, first.actions)
+    assert digest_plan(ALICE, manifest, first.actions) == digest_plan(ALICE, manifest, second.actions)
+    assert digest_plan(ALICE, manifest, first.actions) != digest_plan(BOB, manifest, first.actions)
 
 
 @thoroughly
@@ -106,7 +106,7 @@ def test_another_world_or_manifest_is_another_digest(
 ) -> None:
     one, two = world.draft(manifest), (other_world or world).draft(other)
     same = bound(manifest, one.actions) == bound(other, two.actions)
-    assert (digest.digest(ALICE, manifest, one.actions) == digest.digest(ALICE, other, two.actions)) == same
+    assert (digest_plan(ALICE, manifest, one.actions) == digest_plan(ALICE, other, two.actions)) == same
 
 
 def bound(manifest: Manifest, actions: tuple[object, ...]) -> str:

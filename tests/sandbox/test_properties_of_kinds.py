@@ -9,7 +9,7 @@ from hypothesis import event, given, strategies as st
 from builders.domains.records import AccountDomain, AccountDomainStatus, DnsHealth, DomainProof, DomainSource
 from builders.kit.values import clock, ids
 from builders.projects.records import Project
-from builders.sandbox import planner
+from builders.sandbox import planning
 from builders.sandbox.manifest import (
     GENERATE,
     DesiredDomain,
@@ -20,9 +20,9 @@ from builders.sandbox.manifest import (
     ProjectView,
     WebhookView,
 )
-from builders.sandbox.planning.live_state import LiveState
 from builders.sandbox.promotion.batches import STAGES
 from builders.sandbox.records import Action, ActionKind, Draft, Kind
+from builders.sandbox.resources.live_state import LiveState
 from builders.webhooks.service import ManagedDestination
 from tests.sandbox.worlds import thoroughly
 
@@ -177,7 +177,7 @@ def manifests(draw: st.DrawFn) -> Manifest:
 
 
 def draft(live: LiveState, manifest: Manifest) -> Draft:
-    return planner.diff(manifest, [], live, planner.resolve_references(manifest, live))
+    return planning.diff(manifest, [], live, planning.resolve_references(manifest, live))
 
 
 def after(live: LiveState, actions: Sequence[Action]) -> LiveState:

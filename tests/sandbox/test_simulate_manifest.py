@@ -195,7 +195,7 @@ async def test_a_thousand_names_are_as_many_statements_as_ten(
                 single,
                 outbound=state.outbound,
                 account_id=alice.account.id,
-                script=sandbox.Script(
+                request=sandbox.RehearsalRequest(
                     manifest=wanted.manifest(), fail_at={}, on_error=OnError.STOP, persist=False, actor=OPERATOR
                 ),
                 parameters=RunParameters.of(state.settings, state.keyring),

@@ -14,7 +14,7 @@ from builders.invoices import service as invoices
 from builders.kit.db.connections import Conn, Database
 from builders.projects import service as projects
 from builders.sandbox import rehearsal, service as sandbox
-from builders.sandbox.simulation import Cleared
+from builders.sandbox.simulation import ResetCounts
 from builders.webhooks import service as webhooks
 from tests.cast import Person
 from tests.kit.db.locks import waiting
@@ -98,7 +98,7 @@ async def test_a_rehearsal_of_another_process_is_waited_for_and_goes_too(
     wanted = whole(projects=[{"key": "shop", "name": "Shop"}], aliases=[alias(f"ada@{domain}", project="shop")])
     tell, resets = rehearsal._publish, []
 
-    async def reset() -> Cleared:
+    async def reset() -> ResetCounts:
         async with database.transaction() as other:
             return await sandbox.reset_account(other, account_id=alice.account.id)
 

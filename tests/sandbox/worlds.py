@@ -13,12 +13,12 @@ from builders.aliases.records import Alias, AliasStatus, Availability, Name, Pri
 from builders.catalog.records import Assets, CatalogDomain, DomainStatus, MailMode, Price, PriceTier
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
-from builders.sandbox import planner
+from builders.sandbox import planning
 from builders.sandbox.manifest import AliasView, DesiredAlias, Manifest, OnConflict
-from builders.sandbox.planning.live_state import LiveState
 from builders.sandbox.promotion.batches import STAGES
 from builders.sandbox.records import Action, Draft
 from builders.sandbox.resources.aliases import names
+from builders.sandbox.resources.live_state import LiveState
 
 LOCAL_PARTS = ("ada", "grace", "linus", "alan", "norman")
 KEYS = ("one", "two", "three", "four")
@@ -71,9 +71,9 @@ class World:
     def draft(self, manifest: Manifest) -> Draft:
         """The plan for a manifest."""
         live = LiveState(aliases=self.aliases, availability=self.availability, domains=DOMAINS)
-        references = planner.resolve_references(manifest, live)
+        references = planning.resolve_references(manifest, live)
         resolved = names.resolve(manifest, references.domains, references.projects)
-        return planner.diff(manifest, resolved, live, references)
+        return planning.diff(manifest, resolved, live, references)
 
     def after(self, manifest: Manifest, actions: Sequence[Action]) -> "World":
         """The world when all of it is done, kind by kind as a promotion does it; keys and names stay unique."""

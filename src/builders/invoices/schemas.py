@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, StringConstraints
 from builders.invoices import document
 from builders.invoices.records import BillingDetails, Invoice, Outcome
 from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
-from builders.kit.http.fields import InvoicePromotionId, Livemode
+from builders.kit.http.fields import InvoicePromotionId, LineAliasId, Livemode
 from builders.kit.http.pagination import Page, PageReply
 from builders.kit.values import clock, texts
 from builders.kit.values.money import Money
@@ -115,7 +115,7 @@ class LineReply(Reply):
 
     id: Annotated[UUID, Field(description="Identifier of the line.")]
     description: Annotated[str, Field(description="What is charged, such as `ada@harbour.example, 1 year`.")]
-    alias_id: Annotated[UUID | None, Field(description="The alias that is charged; null for other lines.")]
+    alias_id: LineAliasId
     quantity: Annotated[int, Field(description="Number of units, usually 1.")]
     unit_amount: Annotated[Money, Field(description="Price of one unit, before tax.")]
     amount: Annotated[Money, Field(description="Amount before tax.")]

@@ -14,7 +14,7 @@ from builders.kit.values.money import Money
 from builders.sandbox.manifest import View
 from builders.sandbox.step_errors import StepError
 
-MOST_SHOWN = 100  # destinations of one promotion
+MAX_SHOWN = 100  # destinations of one promotion in a reply
 PLAN_LIFE = timedelta(hours=24)  # from its creation to its expiry
 
 
@@ -275,7 +275,7 @@ class Promotion:
     finished_at: datetime | None
     invoices: Sequence[BilledOn] = ()
     error: StepError | None = None  # why it was abandoned
-    unconfirmed: Sequence[str] = ()  # destinations that are not confirmed, up to MOST_SHOWN
+    unconfirmed: Sequence[str] = ()  # destinations that are not confirmed, up to MAX_SHOWN
     unpaid: Sequence[BilledOn] = ()  # its open invoices
 
 

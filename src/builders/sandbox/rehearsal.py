@@ -21,7 +21,7 @@ from builders.kit.events import outbox
 from builders.kit.http.callers import Actor
 from builders.kit.outbound.client import Outbound
 from builders.kit.values import clock, ids
-from builders.sandbox import planner
+from builders.sandbox import planning
 from builders.sandbox.events import PROMOTION_COMPLETED, PROMOTION_FAILED, PromotionData
 from builders.sandbox.manifest import Manifest
 from builders.sandbox.promotion import batches, complete, run
@@ -48,8 +48,8 @@ HINTED = 5  # unknown addresses with a suggestion; a suggestion is slow to compu
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Script:
-    """What to rehearse."""
+class RehearsalRequest:
+    """A request to rehearse a manifest."""
 
     manifest: Manifest
     fail_at: Mapping[str, str]  # error codes, by the address of an action
@@ -79,46 +79,51 @@ class Rehearsal:
 
 
 async def rehearse(
-    database: Database, *, outbound: Outbound, account_id: UUID, script: Script, parameters: RunParameters
+    database: Database,
+    *,
+    outbound: Outbound,
+    account_id: UUID,
+    request: RehearsalRequest,
+    parameters: RunParameters,
 ) -> Rehearsal:
     """Plan and promote in the sandbox account of a real one; one rehearsal of an account at a time.
 
     Take the database, since the URLs of webhooks are resolved outside a transaction. Raise Invalid at `fail_at`
     for an action that the plan does not have, and ProjectArchived.
     """
-    urls = await webhooks.validate_urls(outbound, {desired.url for desired in script.manifest.webhooks})
+    urls = await webhooks.validate_urls(outbound, {desired.url for desired in request.manifest.webhooks})
     async with account_lock(account_id), database.transaction() as conn:
-        return await _rehearse(conn, account_id=account_id, script=script, parameters=parameters, urls=urls)
+        return await _rehearse(conn, account_id=account_id, request=request, parameters=parameters, urls=urls)
 
 
 async def _rehearse(
-    conn: Conn, *, account_id: UUID, script: Script, parameters: RunParameters, urls: ValidatedUrls
+    conn: Conn, *, account_id: UUID, request: RehearsalRequest, parameters: RunParameters, urls: ValidatedUrls
 ) -> Rehearsal:
     sandbox_id = await find_sandbox_id(conn, account_id=account_id)
     await store.lock_account(conn, account_id=sandbox_id)
     target = TargetAccount(account_id=sandbox_id, realm=sandbox_id)
-    plan = await planner.build_plan(
+    plan = await planning.build_plan(
         conn,
         target=target,
-        manifest=script.manifest,
-        actor=script.actor,
+        manifest=request.manifest,
+        actor=request.actor,
         urls=urls,
         cooling_off=parameters.cooling_off,
     )
-    _check_addresses(plan, script.fail_at)
-    rehearsal = Rehearsal(plan=plan, persisted=False, on_error=script.on_error, status=None, steps=(), bills=())
+    _check_addresses(plan, request.fail_at)
+    rehearsal = Rehearsal(plan=plan, persisted=False, on_error=request.on_error, status=None, steps=(), bills=())
     if plan.status is PlanStatus.BLOCKED:
         return rehearsal
     async with conn.transaction():
-        steps = await _perform(conn, target, plan, script, parameters)
+        steps = await _perform(conn, target, plan, request, parameters)
         counts = Counter(step.status for step in steps)
         status = complete.decide_status(counts)
-        if script.persist:
+        if request.persist:
             await _publish(conn, plan, counts)
         bills = await _bill(conn, plan, steps, parameters)
-        if not script.persist:
+        if not request.persist:
             raise Rollback
-    return replace(rehearsal, persisted=script.persist, status=status, steps=steps, bills=bills)
+    return replace(rehearsal, persisted=request.persist, status=status, steps=steps, bills=bills)
 
 
 def _check_addresses(plan: Plan, fail_at: Mapping[str, str]) -> None:
@@ -145,10 +150,10 @@ def _unknown(address: str, known: Sequence[str], loc: Sequence[str]) -> dict[str
 
 
 async def _perform(
-    conn: Conn, target: TargetAccount, plan: Plan, script: Script, parameters: RunParameters
+    conn: Conn, target: TargetAccount, plan: Plan, request: RehearsalRequest, parameters: RunParameters
 ) -> Sequence[Step]:
     """Execute the steps in sequence. After a failed step, repeat its batch without it, or stop."""
-    progress = _Progress(plan, script)
+    progress = _Progress(plan, request)
     for group in batches.group_stages(plan.actions):
         tasks = [each for each in progress.tasks if (each.action.kind, each.action.action) in group]
         while tasks and not progress.stopped:
@@ -156,9 +161,9 @@ async def _perform(
                 target=target, manifest=plan.manifest, tasks=tasks, parameters=parameters, made=progress.made
             )
             faults = progress.injected(tasks) or await _execute(conn, plan, batch, progress.undone)
-            progress.note(tasks, faults)
-            tasks = [each for each in tasks if faults and each.position not in faults]
-    return progress.ended()
+            progress.record(tasks, faults)
+            tasks = [each for each in tasks if faults and each.step.position not in faults]
+    return progress.finish()
 
 
 async def _execute(conn: Conn, plan: Plan, batch: Batch, undone: frozenset[str]) -> Mapping[int, StepError]:
@@ -174,8 +179,8 @@ async def _execute(conn: Conn, plan: Plan, batch: Batch, undone: frozenset[str])
 class _Progress:
     """The steps of a rehearsal and their results."""
 
-    def __init__(self, plan: Plan, script: Script) -> None:
-        self._script = script
+    def __init__(self, plan: Plan, request: RehearsalRequest) -> None:
+        self._request = request
         self._steps = {step.position: step for step in batches.new_steps(plan.actions)}
         self.tasks = batches.list_tasks(plan, list(self._steps.values()))
         self.made = run.list_made(list(self._steps.values()))
@@ -184,16 +189,16 @@ class _Progress:
 
     def injected(self, batch: Sequence[Task]) -> dict[int, StepError]:
         """Return the injected faults of a batch, by position."""
-        codes = {task.position: self._script.fail_at.get(task.action.address) for task in batch}
+        codes = {task.step.position: self._request.fail_at.get(task.action.address) for task in batch}
         return {at: StepError(code=code, message=INJECTED) for at, code in codes.items() if code}
 
-    def note(self, batch: Sequence[Task], faults: Mapping[int, StepError]) -> None:
+    def record(self, batch: Sequence[Task], faults: Mapping[int, StepError]) -> None:
         """Record the result of a batch: all succeeded, or some failed and nothing was done."""
-        ended = [task for task in batch if task.position in faults] if faults else batch
+        ended = [task for task in batch if task.step.position in faults] if faults else batch
         for task in ended:
-            fault = faults.get(task.position)
-            self._steps[task.position] = replace(
-                self._steps[task.position],
+            fault = faults.get(task.step.position)
+            self._steps[task.step.position] = replace(
+                self._steps[task.step.position],
                 status=StepStatus.FAILED if fault else StepStatus.SUCCEEDED,
                 error=fault,
                 attempts=1,
@@ -201,19 +206,20 @@ class _Progress:
             )
         if faults:
             self.undone |= {task.action.address for task in ended}
-            self.stopped = self._script.on_error is OnError.STOP
+            self.stopped = self._request.on_error is OnError.STOP
 
-    def ended(self) -> list[Step]:
+    def finish(self) -> list[Step]:
         """Return all steps; steps without a change have succeeded, steps that were not reached are skipped."""
         now = clock.now()
-        left = {StepStatus.PENDING}
         return [
-            replace(step, status=_left(step), finished_at=now) if step.status in left else step
+            replace(step, status=_final_status(step), finished_at=now)
+            if step.status is StepStatus.PENDING
+            else step
             for step in self._steps.values()
         ]
 
 
-def _left(step: Step) -> StepStatus:
+def _final_status(step: Step) -> StepStatus:
     return StepStatus.SUCCEEDED if step.action is ActionKind.NO_OP else StepStatus.SKIPPED
 
 
@@ -228,8 +234,8 @@ async def _publish(conn: Conn, plan: Plan, counts: Mapping[StepStatus, int]) -> 
         skipped=counts.get(StepStatus.SKIPPED, 0),
         kinds=dict(Counter(action.kind for action in plan.actions)),
     )
-    whole = complete.decide_status(counts) is PromotionStatus.SUCCEEDED
-    event = PROMOTION_COMPLETED if whole else PROMOTION_FAILED
+    is_completed = complete.decide_status(counts) is PromotionStatus.SUCCEEDED
+    event = PROMOTION_COMPLETED if is_completed else PROMOTION_FAILED
     await outbox.publish(conn, event, account_id=plan.account_id, data=data)
 
 

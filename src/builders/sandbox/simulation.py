@@ -1,4 +1,4 @@
-"""The sandbox account: simulated events, checks of names, and its reset; nothing outside it changes."""
+"""The sandbox account: its overview, simulated events, checks of names, and its reset; nothing else is changed."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -15,19 +15,60 @@ from builders.identity import service as identity
 from builders.invoices import service as invoices
 from builders.kit.db.connections import Conn
 from builders.kit.process.secret_keys import Keyring
-from builders.kit.values import ids
+from builders.kit.values import clock, ids
 from builders.projects import service as projects
-from builders.sandbox.planning.references import index_domains
 from builders.sandbox.records import Price
-from builders.sandbox.store import promotions as store
+from builders.sandbox.resources.references import index_domains
+from builders.sandbox.store import plans, promotions
+from builders.sandbox.store.plans import OpenPlan
 from builders.webhooks import service as webhooks
+
+NEWEST = 5  # open plans in the overview
 
 _locks: WeakValueDictionary[tuple[UUID, asyncio.AbstractEventLoop], asyncio.Lock] = WeakValueDictionary()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
-    """Whether the sandbox account can claim a name."""
+class Contents:
+    """The number of resources of the sandbox account."""
+
+    aliases: int
+    projects: int
+    webhooks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """The state of an account's sandbox."""
+
+    plans_open: int
+    promotions_running: int
+    email_verified: bool
+    open_plans: Sequence[OpenPlan]  # the newest
+    sandbox: Contents
+
+
+async def get_overview(conn: Conn, *, account_id: UUID) -> Overview:
+    """Return the overview of a real account's sandbox, in six statements."""
+    account = await identity.get_account(conn, account_id=account_id)
+    now, sandbox_id = clock.now(), account.sandbox_id
+    plans_open, running = await promotions.count_open(conn, account_id=account_id, now=now)
+    return Overview(
+        plans_open=plans_open,
+        promotions_running=running,
+        email_verified=account.email_verified_at is not None,
+        open_plans=await plans.list_open(conn, account_id=account_id, limit=NEWEST, now=now),
+        sandbox=Contents(
+            aliases=await aliases.count_aliases(conn, account_id=sandbox_id),
+            projects=await projects.count(conn, account_id=sandbox_id),
+            webhooks=await webhooks.count_destinations(conn, account_id=sandbox_id),
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameCheck:
+    """The availability of a name for the sandbox account."""
 
     address: str  # as it was sent
     reason: str
@@ -75,7 +116,7 @@ async def simulate_event(
     )
 
 
-async def check_names(conn: Conn, *, account_id: UUID, addresses: Sequence[str]) -> list[Checked]:
+async def check_names(conn: Conn, *, account_id: UUID, addresses: Sequence[str]) -> list[NameCheck]:
     """Return whether the sandbox account can claim each name, by the rules of a plan, in four statements.
 
     Only names of the sandbox account's realm count, so that the result discloses no other claims.
@@ -103,19 +144,19 @@ async def check_names(conn: Conn, *, account_id: UUID, addresses: Sequence[str])
     )
     taken = {name: each.reason for name, each in availability.items()}
     return [
-        _checked(address, decision, taken.get(Name(label, decision.validation.key), Reason.OK))
+        _name_check(address, decision, taken.get(Name(label, decision.validation.key), Reason.OK))
         for address, label, decision in zip(addresses, labels, decisions, strict=True)
     ]
 
 
-def _checked(address: str, decision: catalog.NameDecision, taken: Reason) -> Checked:
+def _name_check(address: str, decision: catalog.NameDecision, taken: Reason) -> NameCheck:
     domain, validation = decision.domain, decision.validation
     reason = decision.refusal or taken
     price = None
     if domain is not None and validation.key:
         found = domain.price_for(validation.key, is_premium=validation.reserved_class is ReservedClass.PREMIUM)
         price = Price(money=found.money, interval=found.interval)
-    return Checked(
+    return NameCheck(
         address=address,
         reason=reason.value,
         message=catalog.describe_reason(reason, validation),
@@ -127,7 +168,7 @@ def _checked(address: str, decision: catalog.NameDecision, taken: Reason) -> Che
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cleared:
+class ResetCounts:
     """The number of deleted resources of each kind."""
 
     aliases: int
@@ -138,27 +179,27 @@ class Cleared:
     deliveries: int
 
 
-async def reset_account(conn: Conn, *, account_id: UUID) -> Cleared:
+async def reset_account(conn: Conn, *, account_id: UUID) -> ResetCounts:
     """Delete the contents of the sandbox account of a real one, without events. Idempotent.
 
     Keys, plans, profile and audit belong to the real account and stay. The number of statements is fixed.
     Callers hold `account_lock`, since a running rehearsal writes rows that refer to the deleted ones.
     """
     sandbox_id = await find_sandbox_id(conn, account_id=account_id)
-    await store.lock_account(conn, account_id=sandbox_id)
+    await promotions.lock_account(conn, account_id=sandbox_id)
     # Rows that refer to others are deleted first, so that a concurrent reader finds no broken reference.
-    claimed = await aliases.clear_aliases(conn, account_id=sandbox_id)
-    built = await projects.clear(conn, account_id=sandbox_id)
-    owned = await domains.clear(conn, account_id=sandbox_id)
-    billed = await invoices.clear(conn, account_id=sandbox_id)
-    destinations, delivered = await webhooks.clear_destinations(conn, account_id=sandbox_id)
-    return Cleared(
-        aliases=claimed,
-        projects=built,
-        domains=owned,
-        invoices=billed,
-        webhooks=destinations,
-        deliveries=delivered,
+    alias_count = await aliases.clear_aliases(conn, account_id=sandbox_id)
+    project_count = await projects.clear(conn, account_id=sandbox_id)
+    domain_count = await domains.clear(conn, account_id=sandbox_id)
+    invoice_count = await invoices.clear(conn, account_id=sandbox_id)
+    webhook_count, delivery_count = await webhooks.clear_destinations(conn, account_id=sandbox_id)
+    return ResetCounts(
+        aliases=alias_count,
+        projects=project_count,
+        domains=domain_count,
+        invoices=invoice_count,
+        webhooks=webhook_count,
+        deliveries=delivery_count,
     )
 
 

@@ -19,6 +19,7 @@ EventManifest = Annotated[
 ]
 EventManifestKey = Annotated[str | None, Field(description="`key` of the resource in that manifest, or null.")]
 AliasProjectId = Annotated[UUID | None, Field(description="Project that the alias belongs to; null without one.")]
+LineAliasId = Annotated[UUID | None, Field(description="The alias that is charged; null for other lines.")]
 InvoicePromotionId = Annotated[
     UUID | None, Field(description="Promotion that claimed the names; null for a renewal.")
 ]

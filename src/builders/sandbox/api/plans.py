@@ -34,7 +34,7 @@ from builders.sandbox.schemas import (
     status as status_schemas,
 )
 from builders.sandbox.schemas.actions import Mask
-from builders.sandbox.schemas.simulation import MOST_CHECKS
+from builders.sandbox.schemas.simulation import MAX_CHECKS
 from builders.sandbox.service import ProjectArchived, RunParameters
 from builders.webhooks.service import MAX_SIMULATED
 
@@ -79,7 +79,7 @@ REFUSALS = problems(
 )
 
 
-async def bounded(request: Request) -> None:
+async def check_manifest_size(request: Request) -> None:
     """Raise ManifestTooLarge for a manifest above the limit; other bodies can be larger."""
     if len(await request.body()) > MAX_BYTES:
         raise errors.ManifestTooLarge(
@@ -89,7 +89,7 @@ async def bounded(request: Request) -> None:
 
 
 VARY = {"Vary": "Accept"}  # of responses in JSON or text
-Bounded = Annotated[None, Depends(bounded)]
+SizeCheck = Annotated[None, Depends(check_manifest_size)]
 
 
 async def charge_resources(
@@ -113,7 +113,7 @@ PROMOTION: dict[int | str, dict[str, Any]] = {
 }
 
 
-def _shown(plan: Plan, caller: Caller, request: Request) -> ReplyWithHeaders | Response:
+def _plan_response(plan: Plan, caller: Caller, request: Request) -> ReplyWithHeaders | Response:
     """Return the plan as JSON or text by the Accept header; masked for a test key."""
     mask = Mask(dependencies.keyring(request), caller.live_account_id) if caller.mode == "test" else None
     reply = schemas.plan_reply(plan, mask=mask)
@@ -133,7 +133,7 @@ def _limits(settings: Settings) -> status_schemas.LimitsReply:
     return status_schemas.limits_reply(
         manifest_bytes=min(MAX_BYTES, settings.body_limit),
         plan_ttl_s=int(PLAN_LIFE.total_seconds()),
-        checks=MOST_CHECKS,
+        checks=MAX_CHECKS,
         plans=PLAN.quota,
         simulations=SIMULATE.quota,
         deliveries=MAX_SIMULATED,
@@ -162,13 +162,13 @@ async def make_plan(
     database: Pool,
     outbound: OutboundDep,
     config: SettingsDep,
-    bounds: Bounded,
+    size_check: SizeCheck,
 ) -> ReplyWithHeaders | Response:
     """Build a reviewable plan from an apply manifest; preferably called with a test key.
 
     Nothing changes until the plan is promoted. The response is JSON; with `Accept: text/plain` a text like a diff.
     """
-    del bounds
+    del size_check
     await charge_resources(request, PLAN, account_id=caller.live_account_id, manifest=body)
     plan = await sandbox.make_plan(
         database,
@@ -178,7 +178,7 @@ async def make_plan(
         actor=caller.actor,
         cooling_off=timedelta(hours=config.cooling_off_hours),
     )
-    return _shown(plan, caller, request)
+    return _plan_response(plan, caller, request)
 
 
 @router.get("/plans", response_model=PageReply[schemas.PlanItemReply], openapi_extra=BEYOND_SPEC)
@@ -203,7 +203,7 @@ async def list_plans(
 async def get_plan(plan_id: PlanId, request: Request, caller: Reader, conn: Reads) -> ReplyWithHeaders | Response:
     """Read a plan: JSON, or a text like a diff with `Accept: text/plain`."""
     plan = await sandbox.get_plan(conn, account_id=caller.live_account_id, plan_id=plan_id)
-    return _shown(plan, caller, request)
+    return _plan_response(plan, caller, request)
 
 
 @router.post(

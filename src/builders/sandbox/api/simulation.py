@@ -16,7 +16,7 @@ from builders.kit.limits.policies import rate_limit
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
 from builders.sandbox import errors, service as sandbox
-from builders.sandbox.api.plans import SIMULATE, Bounded, charge_resources
+from builders.sandbox.api.plans import SIMULATE, SizeCheck, charge_resources
 from builders.sandbox.schemas import rehearsal as rehearsal_schemas, simulation as schemas
 from builders.sandbox.schemas.rehearsal import ManifestSimulatedReply, ResetReply
 from builders.sandbox.schemas.simulation import ChecksSimulatedReply, EventSimulatedReply
@@ -43,10 +43,10 @@ async def simulate(
     keyring: KeyringDep,
     outbound: OutboundDep,
     settings: SettingsDep,
-    bounds: Bounded,
+    size_check: SizeCheck,
 ) -> Simulated:
     """Simulate an event, a promotion or checks in the sandbox account, or reset it; nothing live changes."""
-    del bounds
+    del size_check
     await _charge(request, caller.live_account_id, body.root)
     context = _Context(
         database=database,
@@ -76,16 +76,18 @@ class _Context(NamedTuple):
 async def _simulate(context: _Context, requested: schemas.SimulationRequest, *, account_id: UUID) -> Simulated:
     match requested:
         case schemas.SimulateEvent():
-            return await _event(context, requested, account_id)
+            return await _simulate_event(context, requested, account_id)
         case schemas.SimulateManifest():
-            return await _manifest(context, requested, account_id)
+            return await _simulate_manifest(context, requested, account_id)
         case schemas.SimulateCheck():
-            return await _check(context, requested, account_id)
+            return await _check_names(context, requested, account_id)
         case schemas.SimulateReset():
-            return await _reset(context, account_id)
+            return await _reset_account(context, account_id)
 
 
-async def _event(context: _Context, requested: schemas.SimulateEvent, account_id: UUID) -> EventSimulatedReply:
+async def _simulate_event(
+    context: _Context, requested: schemas.SimulateEvent, account_id: UUID
+) -> EventSimulatedReply:
     async with context.database.transaction() as conn:
         found = await sandbox.simulate_event(
             conn,
@@ -100,14 +102,14 @@ async def _event(context: _Context, requested: schemas.SimulateEvent, account_id
     return schemas.event_reply(found)
 
 
-async def _manifest(
+async def _simulate_manifest(
     context: _Context, requested: schemas.SimulateManifest, account_id: UUID
 ) -> ManifestSimulatedReply:
     found = await sandbox.rehearse(
         context.database,
         outbound=context.outbound,
         account_id=account_id,
-        script=sandbox.Script(
+        request=sandbox.RehearsalRequest(
             manifest=requested.manifest.manifest(),
             fail_at=requested.fail_at,
             on_error=requested.on_error,
@@ -119,12 +121,14 @@ async def _manifest(
     return rehearsal_schemas.manifest_reply(found)
 
 
-async def _check(context: _Context, requested: schemas.SimulateCheck, account_id: UUID) -> ChecksSimulatedReply:
+async def _check_names(
+    context: _Context, requested: schemas.SimulateCheck, account_id: UUID
+) -> ChecksSimulatedReply:
     async with context.database.connection() as conn:
         found = await sandbox.check_names(conn, account_id=account_id, addresses=requested.addresses)
     return schemas.checks_reply(found)
 
 
-async def _reset(context: _Context, account_id: UUID) -> ResetReply:
+async def _reset_account(context: _Context, account_id: UUID) -> ResetReply:
     async with sandbox.account_lock(account_id), context.database.transaction() as conn:
         return rehearsal_schemas.reset_reply(await sandbox.reset_account(conn, account_id=account_id))

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from builders.aliases.records import AliasName, Name
 from builders.kit.db.connections import Conn
 from builders.kit.values import ids
-from builders.sandbox.planning.live_state import LiveState
 from builders.sandbox.records import Action, ActionKind, Finding, Kind, Plan, Step, StepStatus
 from builders.sandbox.resources import domains, projects, webhooks
-from builders.sandbox.resources.aliases import execution as aliases, loops
+from builders.sandbox.resources.aliases import execution as aliases, names
 from builders.sandbox.resources.kinds import Batch, Executor, StepsRefused, Task
+from builders.sandbox.resources.live_state import LiveState
 from builders.sandbox.step_errors import StepError
 
 EXECUTORS: Mapping[Kind, Executor] = {
@@ -43,7 +43,7 @@ def find_drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Ite
 
 def group_stages(actions: Sequence[Action]) -> Sequence[Sequence[tuple[Kind, ActionKind]]]:
     """Return the stages in sequence, grouped by batch."""
-    if not loops.need_one_batch([action for action in actions if action.kind is Kind.ALIAS]):
+    if not names.need_one_batch([action for action in actions if action.kind is Kind.ALIAS]):
         return [(stage,) for stage in STAGES]
     at = STAGES.index(ALIASES[0])
     others = [(stage,) for stage in STAGES if stage not in ALIASES]
@@ -51,11 +51,8 @@ def group_stages(actions: Sequence[Action]) -> Sequence[Sequence[tuple[Kind, Act
 
 
 def list_tasks(plan: Plan, steps: Sequence[Step]) -> list[Task]:
-    """Return the actions of the steps, each with the id of the resource that it creates or changes."""
-    return [
-        Task(position=step.position, action=plan.actions[step.position], resource_id=step.resource_id)
-        for step in steps
-    ]
+    """Return the steps with their actions."""
+    return [Task(step=step, action=plan.actions[step.position]) for step in steps]
 
 
 def list_wanted(tasks: Sequence[Task]) -> list[AliasName]:
@@ -75,7 +72,7 @@ async def execute(conn: Conn, batch: Batch, *, undone: frozenset[str]) -> None:
     """
     own = {task.action.address for task in batch.tasks}
     missing = undone - own
-    unmet = {task.position: REQUIREMENT_FAILED for task in batch.tasks if missing & {*task.action.requires}}
+    unmet = {task.step.position: REQUIREMENT_FAILED for task in batch.tasks if missing & {*task.action.requires}}
     if unmet:
         raise StepsRefused(unmet)
     await EXECUTORS[batch.tasks[0].action.kind].execute(conn, batch)
@@ -90,7 +87,7 @@ def explain_refusal(manifest: str, tasks: Sequence[Task], refusal: Exception) ->
     """Return the errors of the tasks that caused a refusal, by position; empty if none did."""
     if isinstance(refusal, StepsRefused):
         return dict(refusal.faults)
-    faults = {task.position: EXECUTORS[task.action.kind].fault(manifest, task, refusal) for task in tasks}
+    faults = {task.step.position: EXECUTORS[task.action.kind].fault(manifest, task, refusal) for task in tasks}
     return {position: fault for position, fault in faults.items() if fault is not None}
 
 

@@ -89,12 +89,11 @@ async def abandon(conn: Conn, *, account_id: UUID, promotion_id: UUID, parameter
 async def _end(
     conn: Conn, account_id: UUID, promotion: Promotion, status: PromotionStatus, error: StepError | None
 ) -> None:
-    whole = status is PromotionStatus.SUCCEEDED
     await store.finish_promotion(
         conn, account_id=account_id, promotion_id=promotion.id, status=status, error=error, now=clock.now()
     )
-    done = PlanStatus.PROMOTED if whole else PlanStatus.PARTIAL
-    await plan_store.mark_plan(conn, account_id=account_id, plan_id=promotion.plan_id, status=done)
+    result = PlanStatus.PROMOTED if status is PromotionStatus.SUCCEEDED else PlanStatus.PARTIAL
+    await plan_store.mark_plan(conn, account_id=account_id, plan_id=promotion.plan_id, status=result)
 
 
 async def _publish(

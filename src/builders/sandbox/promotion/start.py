@@ -1,6 +1,7 @@
 """Start a promotion, once for a plan: check the request and the live state, and reserve every new name."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
@@ -23,8 +24,8 @@ from builders.sandbox.errors import (
     PromotionRunning,
     TotalExceeded,
 )
-from builders.sandbox.manifest import WebhookView
-from builders.sandbox.planning import digest as digests, live_state
+from builders.sandbox.manifest import AliasView, WebhookView
+from builders.sandbox.planning import digest_stored_plan, sum_due
 from builders.sandbox.promotion import batches
 from builders.sandbox.records import (
     Action,
@@ -40,6 +41,9 @@ from builders.sandbox.records import (
     StepStatus,
     TargetAccount,
 )
+from builders.sandbox.resources import live_state
+from builders.sandbox.resources.live_state import LiveState
+from builders.sandbox.resources.references import index_domains
 from builders.sandbox.step_errors import StepError
 from builders.sandbox.store import plans as plan_store, promotions as store, steps as journal
 from builders.webhooks import service as webhooks
@@ -60,19 +64,23 @@ async def start(
     """Start or find the promotion of the plan; return its id, and whether a job runs it."""
     urls = await _validate_urls(database, outbound, account_id, request)
     async with database.transaction() as conn:
-        plan = await _locked_plan(conn, account_id, request)
-        known = await store.find_promotion_of_plan(conn, account_id=account_id, plan_id=plan.id)
-        if known is not None and not (request.resume and known.status in UNFINISHED):
-            return known.id, _is_large(plan)
+        plan = await _lock_plan(conn, account_id, request)
+        existing = await store.find_promotion_of_plan(conn, account_id=account_id, plan_id=plan.id)
+        if existing is not None and not (request.resume and existing.status in UNFINISHED):
+            return existing.id, _is_large(plan)
         await _check_intact(conn, plan)
-        if known is None:
+        if existing is None:
             _check_request(plan, request)
             promotion_id = await _insert(conn, plan, request, str(actor), urls)
         else:
-            _check_total([plan.actions[step.position] for step in _undone(known)], request)
-            await _reopen(conn, plan, known, request.on_error, urls)
-            promotion_id = known.id
-        about: About = {"plan_id": str(plan.id), "promotion_id": str(promotion_id), "resumed": known is not None}
+            _check_total([plan.actions[step.position] for step in _undone(existing)], request)
+            await _reopen(conn, plan, existing, request.on_error, urls)
+            promotion_id = existing.id
+        about: About = {
+            "plan_id": str(plan.id),
+            "promotion_id": str(promotion_id),
+            "resumed": existing is not None,
+        }
         await identity.record_audit(
             conn, account_id=account_id, actor=actor, action=AuditAction.PLAN_PROMOTED, about=about
         )
@@ -111,7 +119,7 @@ async def _validate_urls(
     return await webhooks.validate_urls(outbound, urls)
 
 
-async def _locked_plan(conn: Conn, account_id: UUID, request: PromotionRequest) -> Plan:
+async def _lock_plan(conn: Conn, account_id: UUID, request: PromotionRequest) -> Plan:
     plan = await plan_store.find_plan(conn, account_id=account_id, plan_id=request.plan_id, lock=True)
     if plan is None:
         raise PlanNotFound
@@ -127,7 +135,7 @@ async def _check_intact(conn: Conn, plan: Plan) -> None:
     if plan.manifest_digest is None:
         return
     actions = await plan_store.list_actions(conn, account_id=plan.account_id, plan_id=plan.id)
-    if digests.bind(plan.account_id, plan.manifest_digest, actions) != plan.digest:
+    if digest_stored_plan(plan.account_id, plan.manifest_digest, actions) != plan.digest:
         raise PlanDigestMismatch("The stored plan differs from the shown plan.", next_action="Plan again.")
 
 
@@ -149,7 +157,7 @@ def _check_request(plan: Plan, request: PromotionRequest) -> None:
 def _check_total(actions: Sequence[Action], request: PromotionRequest) -> None:
     """Raise TotalExceeded if the actions cost more now than the caller allows."""
     if request.max_total is not None:
-        for currency, due in digests.due(actions).items():
+        for currency, due in sum_due(actions).items():
             if currency != request.max_total.currency or due > request.max_total:
                 raise TotalExceeded(f"The plan costs {due} now, more than max_total allows.", due=due.to_wire())
 
@@ -190,12 +198,12 @@ async def _reopen(conn: Conn, plan: Plan, promotion: Promotion, on_error: OnErro
     if drifted and on_error is OnError.STOP:
         raise _stale([(each.address, each.code, each.message) for each in drifted])
     why = {each.address: StepError(code=each.code, message=each.message) for each in drifted}
-    lost = {step.position: why[step.address] for step in undone if step.address in why}
+    failed = {step.position: why[step.address] for step in undone if step.address in why}
     owner = {"account_id": plan.account_id, "promotion_id": promotion.id}
     await store.reopen(conn, **owner, on_error=on_error)
-    await journal.finish_steps(conn, **owner, outcomes=journal.failures(lost), now=clock.now())
+    await journal.finish_steps(conn, **owner, outcomes=journal.failures(failed), now=clock.now())
     await plan_store.mark_plan(conn, account_id=plan.account_id, plan_id=plan.id, status=PlanStatus.PROMOTING)
-    await _reserve_names(conn, plan, [step for step in undone if step.position not in lost])
+    await _reserve_names(conn, plan, [step for step in undone if step.position not in failed])
 
 
 async def _reserve_slot(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> None:
@@ -229,15 +237,24 @@ async def _check_email(conn: Conn, account_id: UUID) -> None:
 
 async def _find_drift(conn: Conn, plan: Plan, actions: Sequence[Action], urls: ValidatedUrls) -> list[Finding]:
     """Return what changed since the plan was made. Raise ProjectArchived: a new plan would not help."""
-    target = TargetAccount(account_id=plan.account_id)
-    live = await live_state.read_for_actions(
-        conn, target=target, manifest=plan.manifest, actions=actions, urls=urls
-    )
+    live = await _read_live_state(conn, plan, actions, urls)
     drifted = list(batches.find_drift(plan.manifest, actions, live))
     archived = {project.id for project in live.projects if project.is_archived}
     if archived & live_state.list_project_ids([each for each in actions if each.action is not ActionKind.NO_OP]):
         raise projects.ProjectArchived("A project of the plan is archived.", next_action="Restore it.")
     return drifted
+
+
+async def _read_live_state(conn: Conn, plan: Plan, actions: Sequence[Action], urls: ValidatedUrls) -> LiveState:
+    target = TargetAccount(account_id=plan.account_id)
+    live = await live_state.read_for_actions(
+        conn, target=target, manifest=plan.manifest, actions=actions, urls=urls
+    )
+    index = index_domains(live.domains, live.own, actions)
+    views = [each.after for each in actions if isinstance(each.after, AliasView)]
+    names = frozenset(name for view in views for name in index.names(view.destinations))
+    forwarded = await live_state.list_forwarded(conn, target=target, names=names)
+    return replace(live, domains=index.domains, forwarded=forwarded)
 
 
 async def _reserve_names(conn: Conn, plan: Plan, steps: Sequence[Step]) -> None:

@@ -8,10 +8,10 @@ from builders.domains import service as domains
 from builders.domains.records import AccountDomain, DomainChange
 from builders.kit.db.connections import Conn
 from builders.sandbox.manifest import DesiredDomain, DomainView, Manifest, OnConflict, changes
-from builders.sandbox.planning.live_state import LiveState
 from builders.sandbox.records import Action, ActionKind, Finding, Kind, Risk
 from builders.sandbox.resources import kinds
 from builders.sandbox.resources.kinds import Batch, Executor, KindDiff, Task
+from builders.sandbox.resources.live_state import LiveState
 from builders.sandbox.step_errors import StepError
 
 CHANGED = "The domain was changed, suspended or released in the meantime."
@@ -22,42 +22,42 @@ def diff(manifest: Manifest, live: LiveState) -> KindDiff:
     """Return the actions on domains. A domain that no manifest manages is adopted without on_conflict."""
     managed = {each.manifest_key: each for each in live.own.values() if each.manifest == manifest.name}
     labels = {desired.key: catalog.find_a_label(desired.domain) or desired.domain for desired in manifest.domains}
-    times = Counter(labels.values())
+    counts = Counter(labels.values())
     planned: list[Action] = []
     errors: list[Finding] = []
     for desired in manifest.domains:
         label = labels[desired.key]
-        there, old = live.own.get(label), managed.get(desired.key)
-        if found := _find_error(desired, label, there, old, times):
+        existing, former = live.own.get(label), managed.get(desired.key)
+        if found := _find_error(desired, label, existing, former, counts):
             errors.append(found)
             continue
-        assert there is not None  # noqa: S101 - or there is an error
-        if there.manifest in {None, manifest.name} or manifest.on_conflict is OnConflict.ADOPT:
-            planned.append(_settle(desired, there, manifest.name))
+        assert existing is not None  # noqa: S101 - or there is an error
+        if existing.manifest in {None, manifest.name} or manifest.on_conflict is OnConflict.ADOPT:
+            planned.append(_change(desired, existing, manifest.name))
         else:
-            errors.append(kinds.exists(Kind.DOMAIN, desired.key, there.domain, there.manifest))
-    left = [each for each in managed.values() if each.domain not in times]
-    return KindDiff.of(manifest, planned, errors, left, delete=_clear, left_alone=_left_alone)
+            errors.append(kinds.conflict(Kind.DOMAIN, desired.key, existing.domain, existing.manifest))
+    left = [each for each in managed.values() if each.domain not in counts]
+    return KindDiff.of(manifest, planned, errors, left, delete=_delete, left_alone=_left_alone)
 
 
 def _find_error(
     desired: DesiredDomain,
     label: str,
-    there: AccountDomain | None,
-    old: AccountDomain | None,
-    times: Mapping[str, int],
+    existing: AccountDomain | None,
+    former: AccountDomain | None,
+    counts: Mapping[str, int],
 ) -> Finding | None:
     address = f"{Kind.DOMAIN}.{desired.key}"
-    if there is None:
+    if existing is None:
         message = "The account has no such domain, or it is not live: GET /v1/domains lists them."
         return Finding(code="domain_not_found", address=address, message=message)
-    if times[label] > 1:
+    if counts[label] > 1:
         return Finding(code="duplicate_domain", address=address, message="Another key has this domain.")
     if desired.catch_all and desired.default_destination is None:
         message = "A catch-all domain needs a default_destination."
         return Finding(code="destination_missing", address=address, message=message)
-    if old is not None and old.domain != label and old.domain not in times:
-        return kinds.key_in_use(Kind.DOMAIN, desired.key, old.domain, label)
+    if former is not None and former.domain != label and former.domain not in counts:
+        return kinds.key_in_use_error(Kind.DOMAIN, desired.key, former.domain, label)
     return None
 
 
@@ -71,17 +71,17 @@ def view(domain: AccountDomain) -> DomainView:
     )
 
 
-def _settle(desired: DesiredDomain, there: AccountDomain, manifest: str) -> Action:
-    before = view(there)
+def _change(desired: DesiredDomain, existing: AccountDomain, manifest: str) -> Action:
+    before = view(existing)
     after = DomainView(
         key=desired.key,
-        domain=there.domain,
+        domain=existing.domain,
         default_destination=desired.default_destination,
         catch_all=desired.catch_all,
     )
     changed = changes(before, after)
     kind = ActionKind.UPDATE if changed else ActionKind.NO_OP
-    if there.manifest != manifest:
+    if existing.manifest != manifest:
         kind, changed = ActionKind.ADOPT, ("manifest", *changed)
     return Action(
         address=f"domain.{desired.key}",
@@ -90,19 +90,19 @@ def _settle(desired: DesiredDomain, there: AccountDomain, manifest: str) -> Acti
         before=before,
         after=after,
         changed_fields=changed,
-        reason=kinds.ADOPTED if kind is ActionKind.ADOPT else kinds.as_desired(changed),
+        reason=kinds.ADOPTED if kind is ActionKind.ADOPT else kinds.explain_change(changed),
         risk=Risk.MEDIUM if {"catch_all", "default_destination"} & set(changed) else Risk.LOW,
         price=None,
-        resource_id=there.id,
-        version=there.version,
+        resource_id=existing.id,
+        version=existing.version,
     )
 
 
 def _left_alone(domain: AccountDomain) -> Finding:
-    return kinds.left_alone(Kind.DOMAIN, domain.manifest_key, domain.domain)
+    return kinds.left_alone_warning(Kind.DOMAIN, domain.manifest_key, domain.domain)
 
 
-def _clear(domain: AccountDomain) -> Action:
+def _delete(domain: AccountDomain) -> Action:
     return Action(
         address=f"domain.{domain.manifest_key}",
         kind=Kind.DOMAIN,
@@ -124,8 +124,8 @@ def drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator
     planned = {action.resource_id for action in actions}
     keys = {each.manifest_key for each in by_id.values() if each.manifest == manifest and each.id not in planned}
     for action in actions:
-        there = None if action.resource_id is None else by_id.get(action.resource_id)
-        if there is None or there.version != action.version:
+        existing = None if action.resource_id is None else by_id.get(action.resource_id)
+        if existing is None or existing.version != action.version:
             yield Finding(code="domain_changed", address=action.address, message=CHANGED)
         elif action.after is not None and action.after.key in keys:
             yield Finding(code="key_in_use", address=action.address, message=KEY_IN_USE)

@@ -11,8 +11,8 @@ from builders.kit.db.connections import Conn
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.sandbox.manifest import Manifest
-from builders.sandbox.planning.live_state import LiveState
-from builders.sandbox.records import Action, Finding, Kind, TargetAccount
+from builders.sandbox.records import Action, Finding, Kind, Step, TargetAccount
+from builders.sandbox.resources.live_state import LiveState
 from builders.sandbox.step_errors import StepError
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ class KindDiff:
         )
 
 
-def exists(kind: Kind, key: str, what: str, manifest: str | None) -> Finding:
+def conflict(kind: Kind, key: str, what: str, manifest: str | None) -> Finding:
     """Return the error for a resource of the account that this manifest does not manage."""
     holder = f"the manifest {manifest!r}" if manifest else "no manifest"
     return Finding(
@@ -60,7 +60,7 @@ def exists(kind: Kind, key: str, what: str, manifest: str | None) -> Finding:
     )
 
 
-def left_alone(kind: Kind, key: str | None, what: str) -> Finding:
+def left_alone_warning(kind: Kind, key: str | None, what: str) -> Finding:
     """Return the warning for a resource that is no longer in the manifest and stays."""
     return Finding(
         code="left_alone",
@@ -69,13 +69,13 @@ def left_alone(kind: Kind, key: str | None, what: str) -> Finding:
     )
 
 
-def key_in_use(kind: Kind, key: str, old: str, new: str) -> Finding:
+def key_in_use_error(kind: Kind, key: str, old: str, new: str) -> Finding:
     """Return the error for a key that belongs to another resource."""
     message = f"The key belonged to {old}, not to {new}: use a new key."
     return Finding(code="key_in_use", address=f"{kind}.{key}", message=message)
 
 
-def as_desired(changed: tuple[str, ...]) -> str:
+def explain_change(changed: tuple[str, ...]) -> str:
     """Return the reason of an update or a no_op."""
     return f"Changes {', '.join(changed)}." if changed else "It matches the manifest."
 
@@ -107,11 +107,10 @@ class RunParameters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """An action, its position in the plan, and the id of the resource that it creates or changes."""
+    """An action and the step that executes it."""
 
-    position: int
+    step: Step
     action: Action
-    resource_id: UUID | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,10 +9,10 @@ from builders.kit.db.connections import Conn
 from builders.projects import service as projects
 from builders.projects.records import SENSITIVE_FIELDS, Project, ProjectChange, ProjectSpec
 from builders.sandbox.manifest import Manifest, OnConflict, ProjectView, changes
-from builders.sandbox.planning.live_state import LiveState
 from builders.sandbox.records import Action, ActionKind, Finding, Kind, Risk
 from builders.sandbox.resources import kinds
 from builders.sandbox.resources.kinds import Batch, Executor, KindDiff, Task
+from builders.sandbox.resources.live_state import LiveState
 from builders.sandbox.step_errors import StepError
 
 CHANGED = "The project was changed or archived in the meantime."
@@ -30,7 +30,7 @@ def diff(manifest: Manifest, live: LiveState) -> KindDiff:
     kept: set[UUID] = set()
     errors: list[Finding] = list(_repeated_slugs(manifest.projects))
     wanted = {desired.key for desired in manifest.projects}
-    errors += _webhooks(manifest.projects, {each.id for each in live.webhooks})
+    errors += _unknown_webhooks(manifest.projects, {each.id for each in live.webhooks})
     moving = {managed[desired.key].id for desired in manifest.projects if desired.key in managed and desired.slug}
     for desired in manifest.projects:
         mine, other = managed.get(desired.key), by_slug.get(desired.slug or "")
@@ -51,7 +51,7 @@ def diff(manifest: Manifest, live: LiveState) -> KindDiff:
         elif mine is None and manifest.on_conflict is OnConflict.ADOPT:
             planned.append(_adopt(desired, other))
         else:
-            errors.append(kinds.exists(Kind.PROJECT, desired.key, f"the slug {desired.slug}", other.manifest))
+            errors.append(kinds.conflict(Kind.PROJECT, desired.key, f"the slug {desired.slug}", other.manifest))
     left = [each for key, each in managed.items() if key not in wanted and each.id not in kept]
     return KindDiff.of(manifest, planned, errors, left, delete=_delete, left_alone=_left_alone)
 
@@ -65,7 +65,7 @@ def _repeated_slugs(desired: Sequence[ProjectView]) -> list[Finding]:
     ]
 
 
-def _webhooks(desired: Sequence[ProjectView], known: set[UUID]) -> list[Finding]:
+def _unknown_webhooks(desired: Sequence[ProjectView], known: set[UUID]) -> list[Finding]:
     return [
         Finding(
             code="webhook_unknown", address=f"project.{desired.key}", message=f"The account has no webhook {each}."
@@ -119,7 +119,7 @@ def _change(
         before=before,
         after=after,
         changed_fields=changed,
-        reason=kinds.ADOPTED if kind is ActionKind.ADOPT else kinds.as_desired(changed),
+        reason=kinds.ADOPTED if kind is ActionKind.ADOPT else kinds.explain_change(changed),
         risk=Risk.MEDIUM if SENSITIVE_FIELDS & set(changed) else Risk.LOW,
         price=None,
         resource_id=project.id,
@@ -128,7 +128,7 @@ def _change(
 
 
 def _left_alone(project: Project) -> Finding:
-    return kinds.left_alone(Kind.PROJECT, project.manifest_key, f"The project {project.slug}")
+    return kinds.left_alone_warning(Kind.PROJECT, project.manifest_key, f"The project {project.slug}")
 
 
 def _delete(project: Project) -> Action:
@@ -155,8 +155,8 @@ def drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator
     keys = {each.manifest_key for each in others if each.manifest == manifest}
     slugs = {each.slug for each in others}
     for action in actions:
-        there = None if action.resource_id is None else active.get(action.resource_id)
-        if action.resource_id is not None and (there is None or there.version != action.version):
+        existing = None if action.resource_id is None else active.get(action.resource_id)
+        if action.resource_id is not None and (existing is None or existing.version != action.version):
             yield Finding(code="project_changed", address=action.address, message=CHANGED)
         elif isinstance(action.after, ProjectView) and action.after.key in keys:
             yield Finding(code="key_in_use", address=action.address, message=KEY_IN_USE)
@@ -173,8 +173,8 @@ async def execute(conn: Conn, batch: Batch) -> None:
         )
     elif kind is ActionKind.DELETE:
         versions = {task.action.resource_id: task.action.version for task in batch.tasks}
-        gone = {each: version for each, version in versions.items() if each and version}
-        await projects.archive_many(conn, **owner, versions=gone)
+        deleted = {each: version for each, version in versions.items() if each and version}
+        await projects.archive_many(conn, **owner, versions=deleted)
     else:
         changes = [each for task in batch.tasks for each in _changes(task, batch)]
         await projects.update_many(conn, **owner, changes=changes)
@@ -200,8 +200,10 @@ def fault(manifest: str, task: Task, refusal: Exception) -> StepError | None:
 
 def _specs(task: Task, batch: Batch) -> Iterator[ProjectSpec]:
     after = task.action.after
-    if isinstance(after, ProjectView) and task.resource_id:
-        yield ProjectSpec(id=task.resource_id, manifest=batch.manifest, manifest_key=after.key, **after.values())
+    if isinstance(after, ProjectView) and task.step.resource_id:
+        yield ProjectSpec(
+            id=task.step.resource_id, manifest=batch.manifest, manifest_key=after.key, **after.values()
+        )
 
 
 def _changes(task: Task, batch: Batch) -> Iterator[ProjectChange]:

@@ -5,10 +5,10 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.sandbox.manifest import GENERATE, DesiredWebhook, Manifest, OnConflict, WebhookView, changes
-from builders.sandbox.planning.live_state import LiveState
 from builders.sandbox.records import Action, ActionKind, Finding, Kind, Risk, Secret
 from builders.sandbox.resources import kinds
 from builders.sandbox.resources.kinds import Batch, Executor, KindDiff, Task
+from builders.sandbox.resources.live_state import LiveState
 from builders.sandbox.step_errors import StepError
 from builders.webhooks import service as webhooks
 from builders.webhooks.service import DestinationChange, DestinationSpec, ManagedDestination
@@ -28,8 +28,8 @@ def diff(manifest: Manifest, live: LiveState) -> KindDiff:
     errors: list[Finding] = []
     kept: set[UUID] = set()
     for desired in manifest.webhooks:
-        if wrong := list(_find_errors(desired, live)):
-            errors += wrong
+        if found := list(_find_errors(desired, live)):
+            errors += found
             continue
         mine = managed.get(desired.key)
         others = [each for each in live.webhooks if each.url == desired.url and each.id not in taken]
@@ -49,12 +49,12 @@ def diff(manifest: Manifest, live: LiveState) -> KindDiff:
             kept.add(other.id)
             planned.append(_adopt(desired, other))
         else:
-            errors.append(kinds.exists(Kind.WEBHOOK, desired.key, "a destination with this URL", other.manifest))
+            errors.append(kinds.conflict(Kind.WEBHOOK, desired.key, "a destination with this URL", other.manifest))
     left = [each for key, each in managed.items() if key not in wanted and each.id not in kept]
     return KindDiff.of(
         manifest,
         planned,
-        (*errors, *_too_many(planned, len(live.webhooks))),
+        (*errors, *_find_excess(planned, len(live.webhooks))),
         left,
         delete=_delete,
         left_alone=_left_alone,
@@ -69,10 +69,10 @@ def _find_errors(desired: DesiredWebhook, live: LiveState) -> Iterator[Finding]:
         yield Finding(code="event_unknown", address=address, message=message)
 
 
-def _too_many(planned: Sequence[Action], there: int) -> Iterator[Finding]:
+def _find_excess(planned: Sequence[Action], existing: int) -> Iterator[Finding]:
     """Yield errors for destinations above the limit of an account."""
-    made = [action for action in planned if action.action is ActionKind.CREATE]
-    for action in made[max(0, webhooks.MAX_DESTINATIONS - there) :]:
+    created = [action for action in planned if action.action is ActionKind.CREATE]
+    for action in created[max(0, webhooks.MAX_DESTINATIONS - existing) :]:
         most = webhooks.MAX_DESTINATIONS
         message = f"An account has up to {most} webhook destinations; deletions come last and free no capacity."
         yield Finding(code="webhook_limit", address=action.address, message=message)
@@ -94,8 +94,8 @@ def _secret(manifest: Manifest, desired: DesiredWebhook, live: LiveState) -> Sec
     labelled = [each.id for each in live.webhooks if each.label == reference]
     if len(labelled) == 1:
         return Secret(copied_from=labelled[0])
-    said = "Several destinations have" if labelled else "No destination has"
-    message = f"{said} the key or label that in signing_secret_ref. For a new secret: generate."
+    subject = "Several destinations have" if labelled else "No destination has"
+    message = f"{subject} the key or label in signing_secret_ref. For a new secret: generate."
     code = "secret_ref_ambiguous" if labelled else "secret_ref_unknown"
     return Finding(code=code, address=address, message=message)
 
@@ -119,7 +119,7 @@ def view(destination: ManagedDestination) -> WebhookView:
     )
 
 
-def _wanted(desired: DesiredWebhook, mine: ManagedDestination | None = None) -> WebhookView:
+def _desired_view(desired: DesiredWebhook, mine: ManagedDestination | None = None) -> WebhookView:
     """Return the desired state; the order of events has no meaning."""
     same = mine is not None and set(mine.events) == set(desired.events)
     events = tuple(mine.events) if mine is not None and same else tuple(dict.fromkeys(desired.events))
@@ -135,7 +135,7 @@ def _create(desired: DesiredWebhook, secret: Secret) -> Action:
         kind=Kind.WEBHOOK,
         action=ActionKind.CREATE,
         before=None,
-        after=_wanted(desired),
+        after=_desired_view(desired),
         changed_fields=(),
         reason="The destination does not exist.",
         risk=Risk.LOW,
@@ -149,13 +149,13 @@ def _create(desired: DesiredWebhook, secret: Secret) -> Action:
 
 
 def _keep(desired: DesiredWebhook, mine: ManagedDestination) -> Action:
-    before, after = view(mine), _wanted(desired, mine)
+    before, after = view(mine), _desired_view(desired, mine)
     changed = changes(before, after)
     return _change(mine, ActionKind.UPDATE if changed else ActionKind.NO_OP, before, after, changed)
 
 
 def _adopt(desired: DesiredWebhook, other: ManagedDestination) -> Action:
-    before, after = view(other), _wanted(desired, other)
+    before, after = view(other), _desired_view(desired, other)
     return _change(other, ActionKind.ADOPT, before, after, ("manifest", *changes(before, after)))
 
 
@@ -169,7 +169,7 @@ def _change(
         before=before,
         after=after,
         changed_fields=changed,
-        reason=kinds.ADOPTED if kind is ActionKind.ADOPT else kinds.as_desired(changed),
+        reason=kinds.ADOPTED if kind is ActionKind.ADOPT else kinds.explain_change(changed),
         risk=Risk.MEDIUM if {"url", "enabled", "events"} & set(changed) else Risk.LOW,
         price=None,
         resource_id=mine.id,
@@ -178,7 +178,7 @@ def _change(
 
 
 def _left_alone(destination: ManagedDestination) -> Finding:
-    return kinds.left_alone(Kind.WEBHOOK, destination.manifest_key, f"The webhook {destination.label!r}")
+    return kinds.left_alone_warning(Kind.WEBHOOK, destination.manifest_key, f"The webhook {destination.label!r}")
 
 
 def _delete(destination: ManagedDestination) -> Action:
@@ -204,8 +204,8 @@ def drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator
     keys = {each.manifest_key for each in live.webhooks if each.manifest == manifest and each.id not in planned}
     made = sum(action.action is ActionKind.CREATE for action in actions)
     for action in actions:
-        there = None if action.resource_id is None else by_id.get(action.resource_id)
-        if action.resource_id is not None and (there is None or there.version != action.version):
+        existing = None if action.resource_id is None else by_id.get(action.resource_id)
+        if action.resource_id is not None and (existing is None or existing.version != action.version):
             yield Finding(code="webhook_changed", address=action.address, message=CHANGED)
         elif action.after is not None and action.after.key in keys:
             yield Finding(code="key_in_use", address=action.address, message=KEY_IN_USE)
@@ -226,8 +226,8 @@ async def execute(conn: Conn, batch: Batch) -> None:
         await webhooks.create_destinations(conn, **owner, keyring=batch.parameters.keyring, specs=specs)
     elif kind is ActionKind.DELETE:
         versions = {task.action.resource_id: task.action.version for task in batch.tasks}
-        gone = {each: version for each, version in versions.items() if each and version}
-        await webhooks.delete_destinations(conn, **owner, versions=gone)
+        deleted = {each: version for each, version in versions.items() if each and version}
+        await webhooks.delete_destinations(conn, **owner, versions=deleted)
     else:
         changes = [each for task in batch.tasks for each in _changes(task, batch.manifest)]
         await webhooks.update_destinations(conn, **owner, changes=changes)
@@ -243,7 +243,7 @@ def fault(manifest: str, task: Task, refusal: Exception) -> StepError | None:
             if task.action.after is not None and (manifest, task.action.after.key) in refusal.keys:
                 return StepError(code="key_in_use", message=KEY_IN_USE)
         case webhooks.SecretsGone():
-            if task.resource_id in refusal.copies:
+            if task.step.resource_id in refusal.copies:
                 return StepError(code="secret_ref_unknown", message=SECRET_GONE)
         case webhooks.WebhookLimit():
             return StepError(code="webhook_limit", message=LIMIT)
@@ -257,12 +257,12 @@ def is_secret_made(action: Action) -> bool:
 
 def _specs(task: Task, batch: Batch) -> Iterator[DestinationSpec]:
     after, secret = task.action.after, task.action.secret
-    if isinstance(after, WebhookView) and task.resource_id and secret:
+    if isinstance(after, WebhookView) and task.step.resource_id and secret:
         source = secret.copied_from
         if secret.copied_from_address:
             source = batch.made[secret.copied_from_address]
         yield DestinationSpec(
-            id=task.resource_id,
+            id=task.step.resource_id,
             label=after.label,
             url=after.url,
             enabled=after.enabled,

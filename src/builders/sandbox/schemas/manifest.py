@@ -61,7 +61,7 @@ class ManifestResources(StrictBody):
     )
 
     @model_validator(mode="after")
-    def _in_bounds(self) -> Self:
+    def _validate_size(self) -> Self:
         lists = {name: getattr(self, name) for name in type(self).model_fields}
         if sum(map(len, lists.values())) > MAX_RESOURCES:
             raise PydanticCustomError(

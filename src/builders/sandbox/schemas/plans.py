@@ -15,7 +15,7 @@ from builders.kit.http.bodies import Reply, by_example
 from builders.kit.http.fields import CreatedAt, Labels
 from builders.kit.http.pagination import Page
 from builders.kit.values import clock
-from builders.sandbox.planning import digest
+from builders.sandbox.planning import sum_totals
 from builders.sandbox.records import (
     ActionKind,
     Plan,
@@ -25,7 +25,7 @@ from builders.sandbox.records import (
 from builders.sandbox.schemas import examples
 from builders.sandbox.schemas.actions import ActionReply, FindingReply, Mask, TotalReply, action_reply
 
-Maker = Annotated[
+CreatedBy = Annotated[
     str,
     Field(description="The id of an API key; otherwise `user` and the id of a session, or `support` and a name."),
 ]
@@ -54,7 +54,7 @@ class PlanReply(Reply):
     warnings: Annotated[list[FindingReply], Field(description="What to check before the promotion.")]
     promotable: Annotated[bool, Field(description="Whether the plan can be promoted now.")]
     confirm_deletes: Annotated[int, Field(description="Number of deletions that a promotion must confirm.")]
-    created_by: Maker
+    created_by: CreatedBy
     created_at: CreatedAt
     expires_at: Annotated[datetime, Field(description="Until when the plan can be promoted.")]
 
@@ -72,7 +72,7 @@ def plan_reply(plan: Plan, *, mask: Mask | None) -> PlanReply:
         digest=plan.digest,
         actions=[action_reply(action, mask=mask) for action in plan.actions],
         summary=dict(Counter(action.action for action in plan.actions)),
-        totals=[TotalReply.model_validate(total) for total in digest.totals(plan.actions)],
+        totals=[TotalReply.model_validate(total) for total in sum_totals(plan.actions)],
         errors=[FindingReply.model_validate(each) for each in plan.errors],
         warnings=[FindingReply.model_validate(each) for each in plan.warnings],
         promotable=ready and not expired,
@@ -99,7 +99,7 @@ class PlanItemReply(Reply):
     errors: Annotated[int, Field(description="Number of findings.")]
     warnings: Annotated[int, Field(description="Number of findings.")]
     promotable: Annotated[bool, Field(description="Whether the plan can be promoted now.")]
-    created_by: Maker
+    created_by: CreatedBy
     created_at: CreatedAt
     expires_at: Annotated[datetime, Field(description="Until when the plan can be promoted.")]
 
@@ -121,7 +121,7 @@ SIGNS: Mapping[ActionKind, str] = {
     ActionKind.NO_OP: "=",
 }
 # Categories of characters that control a terminal or the direction of text; names and notes can contain them.
-_STEERING = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+_CONTROL_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 Json = Any  # any JSON value
 
 
@@ -146,12 +146,12 @@ def _weight(parameters: list[str]) -> float:
 
 def render(plan: PlanReply) -> str:
     """Return the plan as text: actions, findings, price, and the request that promotes it."""
-    return "\n".join(map(harmless, _lines(plan))) + "\n"
+    return "\n".join(map(escape_controls, _lines(plan))) + "\n"
 
 
-def harmless(text: str) -> str:
+def escape_controls(text: str) -> str:
     """Return the text with control characters escaped."""
-    return "".join(_escaped(char) if unicodedata.category(char) in _STEERING else char for char in text)
+    return "".join(_escaped(char) if unicodedata.category(char) in _CONTROL_CATEGORIES else char for char in text)
 
 
 def _escaped(char: str) -> str:

@@ -25,7 +25,7 @@ from builders.sandbox.records import (
     StepStatus,
 )
 from builders.sandbox.schemas import examples
-from builders.sandbox.schemas.plans import Maker
+from builders.sandbox.schemas.plans import CreatedBy
 from builders.sandbox.schemas.resources import Count
 
 
@@ -68,6 +68,11 @@ class StepErrorReply(Reply):
     retryable: Annotated[bool, Field(description="Whether resuming the promotion can succeed.")]
 
 
+StepResourceId = Annotated[
+    UUID | None, Field(description="The created or changed resource; null before the execution.")
+]
+
+
 class StepReply(Reply):
     """An action in execution."""
 
@@ -75,9 +80,7 @@ class StepReply(Reply):
     action: Annotated[ActionKind, Field(description="The action of the plan that the step executes.")]
     status: Annotated[StepStatus, Field(description="Status of the step.")]
     attempts: Annotated[int, Field(description="Number of attempts.")]
-    resource_id: Annotated[
-        UUID | None, Field(description="The created or changed resource; null before the execution.")
-    ]
+    resource_id: StepResourceId
     error: Annotated[StepErrorReply | None, Field(description="Why it failed; null otherwise.")]
     finished_at: Annotated[datetime | None, Field(description="When the step succeeded or failed; null before.")]
     invoice_id: Annotated[
@@ -155,7 +158,7 @@ class PromotionReply(Reply):
     next_action_details: Annotated[
         list[NextActionReply], Field(description="Instructions for each of `next_actions`.")
     ]
-    created_by: Maker
+    created_by: CreatedBy
     started_at: Annotated[datetime, Field(description="When the promotion started.")]
     finished_at: Annotated[datetime | None, Field(description="When the promotion ended; null while it runs.")]
 

@@ -7,16 +7,16 @@ from uuid import UUID
 from pydantic import ConfigDict, Field
 
 from builders.kit.http.bodies import Reply, by_example
-from builders.kit.http.fields import Labels
+from builders.kit.http.fields import Labels, LineAliasId
 from builders.kit.values.money import Money
 from builders.sandbox.records import ActionKind, OnError, PlanStatus, PromotionStatus, StepStatus
 from builders.sandbox.rehearsal import Bill, Rehearsal
 from builders.sandbox.schemas import examples
 from builders.sandbox.schemas.actions import ActionReply, FindingReply, TotalReply
 from builders.sandbox.schemas.plans import plan_reply
-from builders.sandbox.schemas.promotions import StepErrorReply
+from builders.sandbox.schemas.promotions import StepErrorReply, StepResourceId
 from builders.sandbox.schemas.simulation import SimulatedReply
-from builders.sandbox.simulation import Cleared
+from builders.sandbox.simulation import ResetCounts
 
 
 class RehearsedPlanReply(Reply):
@@ -41,9 +41,7 @@ class RehearsedStepReply(Reply):
     address: Annotated[str, Field(description="Address of the resource in the manifest, such as `alias.ada`.")]
     action: Annotated[ActionKind, Field(description="The action of the plan that the step executes.")]
     status: Annotated[Literal["succeeded", "failed", "skipped"], Field(description="Result of the step.")]
-    resource_id: Annotated[
-        UUID | None, Field(description="The resource in the sandbox account; null if there is none.")
-    ]
+    resource_id: StepResourceId
     error: Annotated[StepErrorReply | None, Field(description="Why it failed; null otherwise.")]
 
 
@@ -60,7 +58,7 @@ class RehearsedLineReply(Reply):
     """An invoice line for a name."""
 
     description: Annotated[str, Field(description="Text of the line, such as `ada@harbour.example, 1 year`.")]
-    alias_id: Annotated[UUID | None, Field(description="The charged name.")]
+    alias_id: LineAliasId
     quantity: Annotated[int, Field(description="Number of units, usually 1.")]
     unit_amount: Annotated[Money, Field(description="Price of one unit, before tax.")]
 
@@ -150,6 +148,6 @@ def _invoice(bill: Bill, *, kept: bool) -> RehearsedInvoiceReply:
     )
 
 
-def reset_reply(found: Cleared) -> ResetReply:
+def reset_reply(found: ResetCounts) -> ResetReply:
     """Return the reply of a reset."""
     return ResetReply(cleared=ClearedReply.model_validate(found))

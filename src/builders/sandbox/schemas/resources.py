@@ -33,7 +33,7 @@ from builders.projects.records import (
 from builders.sandbox.manifest import GENERATE, DesiredAlias, DesiredDomain, DesiredWebhook, ProjectView
 
 
-def _mailbox(written: str) -> str:
+def _parse_mailbox(written: str) -> str:
     """Return the address of a mailbox (RFC 5321), with the A-label of its domain."""
     try:
         found = validate_email(written, check_deliverability=False, strict=True)
@@ -42,15 +42,15 @@ def _mailbox(written: str) -> str:
     return f"{found.local_part}@{found.ascii_domain.lower()}"
 
 
-def whole(value: object) -> object:
+def parse_integral(value: object) -> object:
     """Return 3.0 as the integer 3 (JSON Schema 2020-12, core, 4.2.3)."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-Count = Annotated[StrictInt, Field(ge=0), BeforeValidator(whole)]
+Count = Annotated[StrictInt, Field(ge=0), BeforeValidator(parse_integral)]
 Key = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$", description="Unique in the manifest.")]
 Mailbox = Annotated[
-    str, Field(max_length=254), AfterValidator(_mailbox), Field(json_schema_extra={"format": "email"})
+    str, Field(max_length=254), AfterValidator(_parse_mailbox), Field(json_schema_extra={"format": "email"})
 ]
 Labels = Annotated[
     dict[
@@ -60,7 +60,7 @@ Labels = Annotated[
 ]
 
 
-def _no_literal(reference: str) -> str:
+def _validate_reference(reference: str) -> str:
     """Refuse a secret, since repositories contain manifests; the message does not repeat it."""
     if reference.startswith("whsec_"):
         message = "A manifest contains no secret: refer to a destination by its key or label, or send generate."
@@ -84,7 +84,7 @@ SecretReference = Annotated[
         "an existing webhook.",
         json_schema_extra={"not": {"pattern": "^whsec_"}},
     ),
-    AfterValidator(_no_literal),
+    AfterValidator(_validate_reference),
 ]
 Metadata = Annotated[
     dict[
@@ -105,7 +105,7 @@ Website = Annotated[str, Field(min_length=1, max_length=texts.MAX_URL), checked(
 AliasLimit = Annotated[
     StrictInt,
     Field(ge=1, le=MAX_ALIAS_LIMIT, description="Maximum number of its aliases."),
-    BeforeValidator(whole),
+    BeforeValidator(parse_integral),
 ]
 
 
@@ -145,7 +145,7 @@ class ManifestAlias(StrictBody):
     )
 
     @model_validator(mode="after")
-    def _one_address(self) -> Self:
+    def _validate_address(self) -> Self:
         parts = (self.local_part, self.domain)
         if (self.address is None) == (parts == (None, None)) or (self.address is None and None in parts):
             raise PydanticCustomError("address_form", "Send either address, or both local_part and domain.")

@@ -24,10 +24,10 @@ from builders.sandbox.records import OnError
 from builders.sandbox.schemas import examples
 from builders.sandbox.schemas.actions import ActionPriceReply
 from builders.sandbox.schemas.manifest import SandboxManifest
-from builders.sandbox.simulation import Checked
+from builders.sandbox.simulation import NameCheck
 from builders.webhooks.service import Simulation
 
-MOST_CHECKS = 50
+MAX_CHECKS = 50
 TYPES = ("event", "manifest", "check", "reset")
 ErrorCode = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 
@@ -57,7 +57,7 @@ class SimulateEvent(StrictBody):
     ] = None
 
     @model_validator(mode="after")
-    def _is_of_now(self) -> Self:
+    def _validate_seed(self) -> Self:
         if self.deliver and self.seed is not None:
             raise PydanticCustomError("seed_of_delivery", "A delivery has a new id and time: omit the seed.")
         return self
@@ -93,7 +93,7 @@ class SimulateCheck(StrictBody):
     type: Annotated[Literal["check"], Field(description="Check whether the sandbox account can claim names.")]
     addresses: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=320)]],
-        Field(min_length=1, max_length=MOST_CHECKS, description="Names to check, such as `ada@harbour.example`."),
+        Field(min_length=1, max_length=MAX_CHECKS, description="Names to check, such as `ada@harbour.example`."),
     ]
 
 
@@ -113,17 +113,17 @@ class SandboxSimulateRequest(RootModel[Annotated[SimulationRequest, Field(discri
 
     @model_validator(mode="wrap")
     @classmethod
-    def _in_place(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+    def _relocate_errors(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         """Remove the type from the location of errors, where pydantic puts it before the member."""
         try:
             return handler(value)
         except ValidationError as error:
             found = error.errors(include_url=False, include_context=False, include_input=False)[:MAX_ERRORS]
-            lines = [_placed(value, line) for line in found]
+            lines = [_relocate(value, line) for line in found]
             raise ValidationError.from_exception_data(cls.__name__, lines) from None
 
 
-def _placed(value: object, line: Any) -> InitErrorDetails:  # an error of pydantic
+def _relocate(value: object, line: Any) -> InitErrorDetails:  # an error of pydantic
     if line["type"] in {"union_tag_invalid", "union_tag_not_found"}:
         written = value.get("type") if isinstance(value, Mapping) else None
         close = get_close_matches(written[:20], TYPES, n=1) if isinstance(written, str) else []
@@ -226,12 +226,12 @@ def event_reply(found: Simulation) -> EventSimulatedReply:
     return EventSimulatedReply.model_validate(found)
 
 
-def checks_reply(found: Sequence[Checked]) -> ChecksSimulatedReply:
+def checks_reply(found: Sequence[NameCheck]) -> ChecksSimulatedReply:
     """Return the reply of checks."""
     return ChecksSimulatedReply(results=[_checked(each) for each in found])
 
 
-def _checked(found: Checked) -> SimulatedCheckReply:
+def _checked(found: NameCheck) -> SimulatedCheckReply:
     price = found.price
     return SimulatedCheckReply(
         address=found.address,

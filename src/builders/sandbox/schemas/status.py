@@ -12,8 +12,8 @@ from builders.kit.http.bodies import Reply, by_example
 from builders.kit.http.callers import Caller
 from builders.kit.http.fields import CreatedAt, Livemode
 from builders.sandbox.manifest import MAX_RESOURCES
-from builders.sandbox.overview import Overview
 from builders.sandbox.records import Kind
+from builders.sandbox.simulation import Overview
 
 _STATUS: JsonDict = {
     "mode": "test",
@@ -50,9 +50,9 @@ _STATUS: JsonDict = {
 
 
 # Areas of events that a promotion can cause.
-_CAUSED = ("alias.", "domain.", "invoice.", "project.", "promotion.", "webhook.")
+_PROMOTION_EVENTS = ("alias.", "domain.", "invoice.", "project.", "promotion.", "webhook.")
 
-Why = Literal["live_key_required", "email_unverified", "insufficient_scope", "impersonation"]
+Obstacle = Literal["live_key_required", "email_unverified", "insufficient_scope", "impersonation"]
 
 
 class CanReply(Reply):
@@ -66,9 +66,9 @@ class CanReply(Reply):
 class WhyNotReply(Reply):
     """The obstacles to each operation; empty if it is allowed."""
 
-    simulate: Annotated[list[Why], Field(description="What prevents a simulation; empty when allowed.")]
-    plan: Annotated[list[Why], Field(description="What prevents a plan; empty when allowed.")]
-    promote: Annotated[list[Why], Field(description="What prevents a promotion; empty when allowed.")]
+    simulate: Annotated[list[Obstacle], Field(description="What prevents a simulation; empty when allowed.")]
+    plan: Annotated[list[Obstacle], Field(description="What prevents a plan; empty when allowed.")]
+    promote: Annotated[list[Obstacle], Field(description="What prevents a promotion; empty when allowed.")]
 
 
 class CountsReply(Reply):
@@ -130,7 +130,7 @@ class StatusReply(Reply):
     ]
     livemode: Livemode
     can: Annotated[CanReply, Field(description="What these credentials can do.")]
-    reasons: Annotated[list[Why], Field(description="The same as `why_not.promote`.")]
+    reasons: Annotated[list[Obstacle], Field(description="The same as `why_not.promote`.")]
     why_not: Annotated[WhyNotReply, Field(description="What prevents each operation.")]
     counts: Annotated[CountsReply, Field(description="Numbers of open plans and running promotions.")]
     open_plans: Annotated[list[OpenPlanReply], Field(description="The newest five open plans.")]
@@ -160,7 +160,7 @@ def status_reply(found: Overview, *, caller: Caller, limits: LimitsReply) -> Sta
             events=[
                 event.name
                 for event in outbox.list_events()
-                if event.name.startswith(_CAUSED) and not event.internal
+                if event.name.startswith(_PROMOTION_EVENTS) and not event.internal
             ],
         ),
     )
@@ -182,10 +182,10 @@ def limits_reply(
 
 
 def _why_not(found: Overview, caller: Caller) -> WhyNotReply:
-    writes: list[Why] = [] if "sandbox:write" in caller.scopes else ["insufficient_scope"]
-    support: list[Why] = [] if caller.impersonation is None else ["impersonation"]
+    writes: list[Obstacle] = [] if "sandbox:write" in caller.scopes else ["insufficient_scope"]
+    support: list[Obstacle] = [] if caller.impersonation is None else ["impersonation"]
     has_key = caller.mode == "live" and caller.method == "api_key"
-    promote: list[Why] = [] if has_key else ["live_key_required"]
+    promote: list[Obstacle] = [] if has_key else ["live_key_required"]
     if not found.email_verified:
         promote.append("email_unverified")
     if "sandbox:promote" not in caller.scopes:

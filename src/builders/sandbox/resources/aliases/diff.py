@@ -4,35 +4,35 @@ from collections.abc import Iterator, Sequence
 
 from builders.aliases.records import Alias, AliasStatus, Name
 from builders.sandbox.manifest import AliasView, Manifest, OnConflict, changes
-from builders.sandbox.planning.live_state import LiveState
-from builders.sandbox.planning.references import DomainIndex
 from builders.sandbox.records import Action, ActionKind, Finding, Kind, Place, Risk
-from builders.sandbox.resources.aliases import loops, terms
-from builders.sandbox.resources.aliases.names import ResolvedAlias, find_errors, match_existing
+from builders.sandbox.resources.aliases import terms
+from builders.sandbox.resources.aliases.names import ResolvedAlias, find_errors, list_routes, match_existing
 from builders.sandbox.resources.kinds import KindDiff
+from builders.sandbox.resources.live_state import LiveState
+from builders.sandbox.resources.references import DomainIndex
 
 
 def diff(manifest: Manifest, resolved: Sequence[ResolvedAlias], live: LiveState, domains: DomainIndex) -> KindDiff:
     """Return the actions on aliases that lead from the live state to the desired one, with all errors."""
     desired = match_existing(resolved, live.aliases)
-    keys, wanted = {each.desired.key for each in desired}, {each.name for each in desired}
-    dropped = [each for each in live.aliases if each.manifest == manifest.name and each.name not in wanted]
+    keys, names = {each.desired.key for each in desired}, {each.name for each in desired}
+    dropped = [each for each in live.aliases if each.manifest == manifest.name and each.name not in names]
     # An alias is replaced if its key now has another name, and left if its key is no longer in the manifest.
     replaced = {alias.manifest_key: alias for alias in dropped if alias.manifest_key in keys}
     left = [alias for alias in dropped if alias.manifest_key not in keys]
     pruned = [alias for alias in left if not alias.is_blocked] if manifest.prune else []
-    going = {alias.name for alias in (*replaced.values(), *pruned) if not alias.is_blocked}
+    released = {alias.name for alias in (*replaced.values(), *pruned) if not alias.is_blocked}
 
-    routes = loops.list_routes([*live.aliases, *live.forwarded], domains)
-    routes = {name: forwards for name, forwards in routes.items() if name not in going}
+    routes = list_routes([*live.aliases, *live.forwarded], domains)
+    routes = {name: forwards for name, forwards in routes.items() if name not in released}
     errors = list(find_errors(desired, routes, live.availability))
-    wrong = {error.address for error in errors}
+    refused = {error.address for error in errors}
     outcomes = [
         plan_claim(each, replaced.get(each.desired.key), live)
         if each.mine is None
         else plan_change(manifest, each, each.mine, replaced.get(each.desired.key))
         for each in desired
-        if each.mine is not None or each.address not in wrong
+        if each.mine is not None or each.address not in refused
     ]
     planned = [each for each in outcomes if isinstance(each, Action)]
     errors += [each for each in outcomes if isinstance(each, Finding)]
@@ -60,7 +60,7 @@ def plan_claim(each: ResolvedAlias, old: Alias | None, live: LiveState) -> Actio
     domain, validation = each.decision.domain, each.decision.validation
     assert domain is not None  # noqa: S101 - only names without errors are claimed
     price, continues = terms.price_claim(domain, validation, live)
-    before, after = None if old is None else view(old), _wanted(each)
+    before, after = None if old is None else view(old), _desired_view(each)
     return Action(
         address=each.address,
         kind=Kind.ALIAS,
@@ -97,14 +97,14 @@ def plan_change(manifest: Manifest, each: ResolvedAlias, mine: Alias, old: Alias
 
     `old` is the former alias of the key, if its name is no longer in the manifest.
     """
-    if _is_idle(manifest, each, mine):
+    if _is_suspended(manifest, each, mine):
         return _change(each, mine, ActionKind.NO_OP, (), "It is suspended and stays unchanged.")
     if mine.status is AliasStatus.SUSPENDED:
         return Finding(code="alias_suspended", address=each.address, message="This name is suspended.")
     if old is not None:
         message = f"The key belonged to {old.address}, and the account already has {mine.address}: use a new key."
         return Finding(code="key_in_use", address=each.address, message=message)
-    changed = _changes(each, view(mine), _wanted(each))
+    changed = _changes(each, view(mine), _desired_view(each))
     if mine.manifest == manifest.name:
         kind = ActionKind.UPDATE if changed else ActionKind.NO_OP
         return _change(
@@ -152,12 +152,12 @@ def left_alone(alias: Alias) -> Finding:
 def list_suspended(manifest: Manifest, desired: Sequence[ResolvedAlias]) -> Iterator[Finding]:
     """Yield a warning for each suspended name, which stays unchanged."""
     for each in desired:
-        if each.mine is not None and _is_idle(manifest, each, each.mine):
+        if each.mine is not None and _is_suspended(manifest, each, each.mine):
             message = f"{each.mine.address} is suspended and stays unchanged until the suspension ends."
             yield Finding(code="alias_suspended", address=each.address, message=message)
 
 
-def _is_idle(manifest: Manifest, each: ResolvedAlias, mine: Alias) -> bool:
+def _is_suspended(manifest: Manifest, each: ResolvedAlias, mine: Alias) -> bool:
     """Return whether a managed name is suspended; the rest of the manifest is planned."""
     key = (manifest.name, each.desired.key)
     return mine.status is AliasStatus.SUSPENDED and (mine.manifest, mine.manifest_key) == key
@@ -176,7 +176,7 @@ def view(alias: Alias) -> AliasView:
     )
 
 
-def _wanted(each: ResolvedAlias) -> AliasView:
+def _desired_view(each: ResolvedAlias) -> AliasView:
     """Return the desired alias. The order of destinations has no meaning."""
     mine, destinations = each.mine, each.desired.destinations
     if mine is not None and set(mine.destinations) == set(destinations):
@@ -212,7 +212,7 @@ def _change(each: ResolvedAlias, mine: Alias, kind: ActionKind, changed: tuple[s
         kind=Kind.ALIAS,
         action=kind,
         before=view(mine),
-        after=_wanted(each) if changed else view(mine),
+        after=_desired_view(each) if changed else view(mine),
         changed_fields=changed,
         reason=reason,
         risk=risk,

@@ -12,13 +12,12 @@ from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from builders.projects import service as projects
 from builders.sandbox.manifest import AliasView
-from builders.sandbox.planning.live_state import LiveState
-from builders.sandbox.planning.references import index_domains
 from builders.sandbox.records import Action, ActionKind, Finding
-from builders.sandbox.resources.aliases import loops, terms
-from builders.sandbox.resources.aliases.names import find_refusal
+from builders.sandbox.resources.aliases import names, terms
 from builders.sandbox.resources.aliases.terms import CLAIMS
 from builders.sandbox.resources.kinds import Batch, Executor, StepsRefused, Task
+from builders.sandbox.resources.live_state import LiveState
+from builders.sandbox.resources.references import index_domains
 from builders.sandbox.step_errors import StepError
 
 KEY_IN_USE = "The key now belongs to another name."
@@ -45,19 +44,19 @@ def drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator
         elif action.after is not None and action.after.key in keys:
             yield Finding(code="key_in_use", address=action.address, message=KEY_IN_USE)
     yield from _project_drift(actions, live)
-    yield from loops.drift(actions, live)
+    yield from names.find_loop_drift(actions, live)
     yield from terms.refuse_overdue(actions, live.overdue)
 
 
 def _project_drift(actions: Sequence[Action], live: LiveState) -> Iterator[Finding]:
     """Yield what a project refuses, unless this plan changes the project first."""
-    tasks = [
-        Task(position=at, action=each, resource_id=each.resource_id)
+    added = {
+        at: each
         for at, each in enumerate(actions)
         if terms.adds_to_project(each) and not any(address.startswith("project.") for address in each.requires)
-    ]
-    there = {project.id: project for project in live.projects}
-    for at, fault in terms.project_faults(tasks, _target_projects(tasks, {}), there, live.sizes).items():
+    }
+    existing = {project.id: project for project in live.projects}
+    for at, fault in terms.project_faults(added, map_projects(added, {}), existing, live.sizes).items():
         yield Finding(code=fault.code, address=actions[at].address, message=fault.message)
 
 
@@ -68,7 +67,7 @@ def _claim_drift(action: Action, live: LiveState, mine: set[Name]) -> Iterator[F
         yield Finding(code="alias_exists", address=action.address, message="The account now has this name.")
         return
     decision = catalog.decide_name(place.local_part, live.domains.get(place.domain))
-    if found := find_refusal(decision, live.availability.get(name)):
+    if found := names.find_refusal(decision, live.availability.get(name)):
         yield Finding(code=found[0], address=action.address, message=found[1])
         return
     domain, validation = decision.domain, decision.validation
@@ -87,10 +86,10 @@ def list_wanted(tasks: Sequence[Task]) -> list[AliasName]:
             domain=task.action.place.domain,
             key=task.action.place.key,
             skeleton=task.action.place.skeleton,
-            alias_id=task.resource_id,
+            alias_id=task.step.resource_id,
         )
         for task in tasks
-        if task.action.place is not None and task.resource_id is not None
+        if task.action.place is not None and task.step.resource_id is not None
     ]
 
 
@@ -102,25 +101,27 @@ async def execute(conn: Conn, batch: Batch) -> None:
     """
     owner, realm = {"account_id": batch.target.account_id}, batch.target.realm
     await aliases.lock_routes(conn, **owner)
-    await _check_projects(conn, batch, _target_projects(batch.tasks, batch.made))
+    project_ids = map_projects({task.step.position: task.action for task in batch.tasks}, batch.made)
+    await _check_projects(conn, batch, project_ids)
     await _check_own(conn, batch)
     await _check_overdue(conn, batch)
     by_kind = {kind: [task for task in batch.tasks if task.action.action is kind] for kind in ActionKind}
-    there = _versions([task for task in batch.tasks if task.action.action is not ActionKind.CREATE])
+    versions = _versions([task for task in batch.tasks if task.action.action is not ActionKind.CREATE])
     if len([kind for kind, tasks in by_kind.items() if tasks]) > 1:
-        await aliases.lock_unchanged(conn, **owner, versions=there)
-    if gone := _versions(by_kind[ActionKind.REPLACE] + by_kind[ActionKind.DELETE]):
+        await aliases.lock_unchanged(conn, **owner, versions=versions)
+    if released := _versions(by_kind[ActionKind.REPLACE] + by_kind[ActionKind.DELETE]):
         await aliases.release_aliases(
-            conn, **owner, realm=realm, versions=gone, quarantine=batch.parameters.quarantine
+            conn, **owner, realm=realm, versions=released, quarantine=batch.parameters.quarantine
         )
     changing = by_kind[ActionKind.UPDATE] + by_kind[ActionKind.ADOPT]
-    if changes := [each for task in changing for each in _changes(task, batch)]:
+    if changes := [each for task in changing for each in _changes(task, batch, project_ids)]:
         await aliases.update_aliases(conn, **owner, changes=changes)
-    if specs := [each for task in batch.tasks if task.action.action in CLAIMS for each in _specs(task, batch)]:
+    claiming = [task for task in batch.tasks if task.action.action in CLAIMS]
+    if specs := [each for task in claiming for each in _specs(task, batch, project_ids)]:
         await aliases.create_aliases(conn, **owner, realm=realm, specs=specs)
     await _check_loops(conn, batch)
     undone = {each.action.resource_id for each in batch.tasks if each.action.undoable_until is not None}
-    await aliases.withdraw_charges(conn, **owner, alias_ids=gone, undone={each for each in undone if each})
+    await aliases.withdraw_charges(conn, **owner, alias_ids=released, undone={each for each in undone if each})
 
 
 def _versions(tasks: Sequence[Task]) -> dict[UUID, int]:
@@ -133,35 +134,37 @@ async def _check_loops(conn: Conn, batch: Batch) -> None:
 
     The rules of domains are read only if there seems to be a loop.
     """
-    account_id, redirected = batch.target.account_id, loops.list_redirected(batch.tasks)
+    account_id, redirected = batch.target.account_id, names.list_redirected(batch.tasks)
     if not redirected:
         return
-    ids = [task.resource_id for task in redirected if task.resource_id]
+    ids = [task.step.resource_id for task in redirected if task.step.resource_id]
     existing = await aliases.lock_forwarded(conn, realm=batch.target.realm, account_id=account_id, alias_ids=ids)
-    if not loops.find_faults(redirected, existing, aliases.map_routes(existing)):
+    if not names.find_loop_faults(redirected, existing, aliases.map_routes(existing)):
         return
     labels = {alias.domain for alias in existing}
     shown = await catalog.find_domains(conn, domains=labels)
     own = await domains.find_domains(conn, account_id=account_id, domains=labels)
     known = index_domains(shown, own)
-    if refused := loops.find_faults(redirected, existing, loops.list_routes(existing, known)):
+    if refused := names.find_loop_faults(redirected, existing, names.list_routes(existing, known)):
         raise StepsRefused(refused)
 
 
-async def _check_projects(conn: Conn, batch: Batch, goals: Mapping[int, UUID]) -> None:
+async def _check_projects(conn: Conn, batch: Batch, project_ids: Mapping[int, UUID]) -> None:
     """Raise StepsRefused if a project refuses a task; the projects are locked against concurrent batches."""
-    if not goals:
+    actions = {task.step.position: task.action for task in batch.tasks}
+    targets = {at: each for at, each in project_ids.items() if terms.adds_to_project(actions[at])}
+    if not targets:
         return
     owner = {"account_id": batch.target.account_id}
-    found = await projects.lock_projects(conn, **owner, project_ids={*goals.values()})
-    sizes = await aliases.count_by_project(conn, **owner, project_ids={*goals.values()})
-    if refused := terms.project_faults(batch.tasks, goals, {each.id: each for each in found}, sizes):
+    found = await projects.lock_projects(conn, **owner, project_ids={*targets.values()})
+    sizes = await aliases.count_by_project(conn, **owner, project_ids={*targets.values()})
+    if refused := terms.project_faults(actions, targets, {each.id: each for each in found}, sizes):
         raise StepsRefused(refused)
 
 
 async def _check_own(conn: Conn, batch: Batch) -> None:
     """Lock the account's own domains on which names are claimed. Raise StepsRefused if one cannot be used."""
-    places = {task.position: task.action.place for task in batch.tasks}
+    places = {task.step.position: task.action.place for task in batch.tasks}
     own = {at: place.domain for at, place in places.items() if place is not None and place.is_own}
     if not own:
         return
@@ -182,17 +185,15 @@ async def _check_overdue(conn: Conn, batch: Batch) -> None:
         raise StepsRefused(refused)
 
 
-def _target_projects(tasks: Sequence[Task], made: Mapping[str, UUID]) -> dict[int, UUID]:
-    """Return the projects that the tasks add names to, by position."""
-    ids = {task.position: find_project(task.action, made) for task in tasks if terms.adds_to_project(task.action)}
-    return {at: project_id for at, project_id in ids.items() if project_id is not None}
-
-
-def find_project(action: Action, made: Mapping[str, UUID]) -> UUID | None:
-    """Return the project of an action's alias, also one that the plan creates."""
-    if "project_id" in action.after_unknown:
-        return next(made[each] for each in action.requires if each.startswith("project."))
-    return action.after.project_id if isinstance(action.after, AliasView) else None
+def map_projects(actions: Mapping[int, Action], made: Mapping[str, UUID]) -> dict[int, UUID]:
+    """Return the projects of the actions' aliases by position; `made` are the projects that the plan creates."""
+    found: dict[int, UUID] = {}
+    for at, action in actions.items():
+        if "project_id" in action.after_unknown:
+            found[at] = next(made[each] for each in action.requires if each.startswith("project."))
+        elif isinstance(action.after, AliasView) and action.after.project_id is not None:
+            found[at] = action.after.project_id
+    return found
 
 
 def fault(manifest: str, task: Task, refusal: Exception) -> StepError | None:
@@ -215,11 +216,11 @@ def fault(manifest: str, task: Task, refusal: Exception) -> StepError | None:
     return None
 
 
-def _specs(task: Task, batch: Batch) -> Iterator[AliasSpec]:
+def _specs(task: Task, batch: Batch, project_ids: Mapping[int, UUID]) -> Iterator[AliasSpec]:
     place, after, price = task.action.place, task.action.after, task.action.price
-    if place and isinstance(after, AliasView) and price and task.resource_id:
+    if place and isinstance(after, AliasView) and price and task.step.resource_id:
         yield AliasSpec(
-            id=task.resource_id,
+            id=task.step.resource_id,
             domain=place.domain,
             local_part=place.local_part,
             key=place.key,
@@ -232,13 +233,13 @@ def _specs(task: Task, batch: Batch) -> Iterator[AliasSpec]:
             manifest_key=after.key,
             price=price.money,
             interval=price.interval,
-            project_id=find_project(task.action, batch.made),
+            project_id=project_ids.get(task.step.position),
             continues=task.action.continues is not None,
             paid_until=task.action.continues.until if task.action.continues else None,
         )
 
 
-def _changes(task: Task, batch: Batch) -> Iterator[AliasChange]:
+def _changes(task: Task, batch: Batch, project_ids: Mapping[int, UUID]) -> Iterator[AliasChange]:
     action, after = task.action, task.action.after
     if isinstance(after, AliasView) and action.resource_id is not None and action.version is not None:
         yield AliasChange(
@@ -250,7 +251,7 @@ def _changes(task: Task, batch: Batch) -> Iterator[AliasChange]:
             labels=after.labels,
             manifest=batch.manifest,
             manifest_key=after.key,
-            project_id=find_project(action, batch.made),
+            project_id=project_ids.get(task.step.position),
         )
 
 

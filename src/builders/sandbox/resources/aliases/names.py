@@ -1,4 +1,4 @@
-"""Resolve the aliases of a manifest to names and projects, and find their errors. Pure."""
+"""Resolve the aliases of a manifest to names and projects, and find their errors and forwarding loops. Pure."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,11 +7,17 @@ from dataclasses import dataclass, replace
 from builders.aliases import service as aliases
 from builders.aliases.records import Alias, Availability, Name, WantedName
 from builders.catalog import service as catalog
-from builders.sandbox.manifest import DesiredAlias, Manifest
-from builders.sandbox.planning.live_state import DesiredNames, Routes
-from builders.sandbox.planning.references import DomainIndex, ProjectIndex, TargetProject
-from builders.sandbox.records import Finding
+from builders.sandbox.manifest import AliasView, DesiredAlias, Manifest
+from builders.sandbox.records import Action, ActionKind, Finding
 from builders.sandbox.resources import kinds
+from builders.sandbox.resources.kinds import Task
+from builders.sandbox.resources.live_state import DesiredNames, LiveState
+from builders.sandbox.resources.references import DomainIndex, ProjectIndex, TargetProject
+from builders.sandbox.step_errors import StepError
+
+Routes = Mapping[Name, Sequence[Name]]  # the names that each name forwards mail to
+LOOP = "Mail to it would loop through aliases."
+_SEQUENCE = list(ActionKind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +26,7 @@ class ResolvedAlias:
 
     desired: DesiredAlias
     written: str  # the address in the manifest, in lower case, with the A-label of the domain
-    own: Name | None  # an alias that the account may already have, also on a domain that is not shown
+    own: Name | None  # the name of an alias that the account may already have, also on a domain that is not listed
     decision: catalog.NameDecision  # for a new claim
     forwards: Sequence[Name]  # the destinations on domains of the catalog or the account
     mine: Alias | None = None  # the account's alias of this name
@@ -133,8 +139,7 @@ def find_errors(
             message = "Another alias of the manifest has this name."
             yield Finding(code="duplicate_name", address=each.address, message=message)
         if each.name in looping_names:
-            message = "Mail to it would loop through aliases."
-            yield Finding(code="destination_loop", address=each.address, message=message)
+            yield Finding(code="destination_loop", address=each.address, message=LOOP)
 
 
 def find_refusal(decision: catalog.NameDecision, availability: Availability | None) -> tuple[str, str] | None:
@@ -143,3 +148,81 @@ def find_refusal(decision: catalog.NameDecision, availability: Availability | No
     if reason is None:
         return None
     return decision.validation.detail or reason, catalog.describe_reason(reason, decision.validation)
+
+
+def list_routes(existing: Sequence[Alias], known: DomainIndex) -> Routes:
+    """Return the names that aliases forward to: on known domains by their rules, else the other given aliases."""
+    guessed = aliases.map_routes(existing)
+    return {
+        alias.name: (
+            *known.names(alias.destinations),
+            *(name for name in guessed[alias.name] if name.domain not in known.domains),
+        )
+        for alias in existing
+    }
+
+
+def find_loop_drift(actions: Sequence[Action], live: LiveState) -> Iterator[Finding]:
+    """Yield the loops that run through aliases created or changed after the plan was made."""
+    known, by_id = DomainIndex(domains=live.domains), {alias.id: alias.name for alias in live.aliases}
+    routes = dict(list_routes([*live.aliases, *live.forwarded], known))
+    wanted = dict[Name, Action]()
+    for action in actions:
+        old = by_id.get(action.resource_id) if action.resource_id else None
+        if old is not None:
+            routes.pop(old, None)  # the plan releases or redirects it
+        name = Name(action.place.domain, action.place.key) if action.place else old
+        if name is not None and isinstance(action.after, AliasView):
+            wanted[name] = action
+    views = ((name, action.after) for name, action in wanted.items())
+    routes |= {name: tuple(known.names(view.destinations)) for name, view in views if isinstance(view, AliasView)}
+    for name in aliases.find_looping_names(routes) & wanted.keys():
+        yield Finding(code="destination_loop", address=wanted[name].address, message=LOOP)
+
+
+def list_redirected(tasks: Sequence[Task]) -> list[Task]:
+    """Return the tasks after which an alias forwards to another destination."""
+    return [task for task in tasks if _changes_destination(task.action)]
+
+
+def find_loop_faults(tasks: Sequence[Task], existing: Sequence[Alias], found: Routes) -> dict[int, StepError]:
+    """Return the errors of executed tasks that close a loop, by position; `found` are the current routes."""
+    looping_names = aliases.find_looping_names(found)
+    looping = {alias.id for alias in existing if alias.name in looping_names}
+    error = StepError(code="destination_loop", message=LOOP)
+    return {task.step.position: error for task in tasks if task.step.resource_id in looping}
+
+
+def need_one_batch(actions: Sequence[Action]) -> bool:
+    """Return whether all actions on aliases must be one batch.
+
+    An early stage can close a loop that a later stage opens again, and would stay if the later stage failed. The
+    check compares only domains, and only within the plan.
+    """
+    changing = [each for each in actions if each.action is not ActionKind.NO_OP]
+    views = [view for each in changing for view in (each.before, each.after) if isinstance(view, AliasView)]
+    domains = {view.address.rpartition("@")[2] for view in views}
+    closing = [each for each in changing if _changes_destination(each) and _forwards_to(each.after, domains)]
+    opening = [
+        each
+        for each in changing
+        if (_changes_destination(each) or not each.after) and _forwards_to(each.before, domains)
+    ]
+    return bool(closing and opening) and min(map(_stage, closing)) < max(map(_stage, opening))
+
+
+def _stage(action: Action) -> int:
+    return _SEQUENCE.index(action.action)
+
+
+def _changes_destination(action: Action) -> bool:
+    before, after = action.before, action.after
+    if not isinstance(after, AliasView):
+        return False
+    if action.place is not None or not isinstance(before, AliasView):
+        return True
+    return set(before.destinations) != set(after.destinations)
+
+
+def _forwards_to(view: object, domains: set[str]) -> bool:
+    return isinstance(view, AliasView) and any(each.rpartition("@")[2] in domains for each in view.destinations)

@@ -17,19 +17,19 @@ from builders.invoices.records import Charge, InvoiceStatus
 from builders.kit.values.money import Money
 from builders.projects.records import Project, ProjectFields, Refusal
 from builders.sandbox.manifest import AliasView
-from builders.sandbox.planning.live_state import LiveState
-from builders.sandbox.planning.references import TargetProject
 from builders.sandbox.records import Action, ActionKind, Continued, Finding, Price
 from builders.sandbox.resources.kinds import Task
+from builders.sandbox.resources.live_state import LiveState
+from builders.sandbox.resources.references import TargetProject
 from builders.sandbox.step_errors import StepError
 
 CLAIMS = {ActionKind.CREATE, ActionKind.REPLACE}
-ARCHIVED, GONE = "project_archived", "project_not_found"
-_SAID: Mapping[str, str] = {
+ARCHIVED, MISSING = "project_archived", "project_not_found"
+_MESSAGES: Mapping[str, str] = {
     Refusal.DOMAIN_NOT_ALLOWED: "The project allows no names on this domain.",
     Refusal.ALIAS_LIMIT: "The project has its maximum of aliases; deletions come last and free no capacity.",
     ARCHIVED: "The project is archived and accepts no names.",
-    GONE: "The project no longer exists.",
+    MISSING: "The project no longer exists.",
 }
 OVERDUE = "payment_overdue"
 KEPT, UNDONE = "period_not_refunded", "claim_undone"
@@ -44,34 +44,32 @@ def refuse_by_project(
     planned: Sequence[Action], projects: Mapping[str, TargetProject], sizes: Mapping[UUID, int]
 ) -> Iterator[Finding]:
     """Yield the planned actions that a project refuses; `projects` are by the address of the alias."""
-    arrivals: dict[str, list[Action]] = defaultdict(list)
+    additions: dict[str, list[Action]] = defaultdict(list)
     by_name: dict[str, TargetProject] = {}
     for action in planned:
         target = projects.get(action.address)
         if target is not None and adds_to_project(action):
             name = target.address or str(target.project_id)
             by_name[name] = target
-            arrivals[name].append(action)
-    left = count_leaving(planned)
-    for name, arrived in arrivals.items():
+            additions[name].append(action)
+    leaving = count_leaving(planned)
+    for name, added in additions.items():
         target = by_name[name]
-        size = sizes.get(target.project_id, 0) - left[target.project_id] if target.project_id else 0
-        for action, code in _list_refused(arrived, target.project, size):
-            yield Finding(code=code, address=action.address, message=_SAID[code])
+        size = sizes.get(target.project_id, 0) - leaving[target.project_id] if target.project_id else 0
+        for action, code in _list_refused(added, target.project, size):
+            yield Finding(code=code, address=action.address, message=_MESSAGES[code])
 
 
 def count_leaving(actions: Iterable[Action]) -> Counter[UUID]:
     """Return how many aliases each project loses by the actions, before any deletion."""
-    gone = (
+    left = (
         each.before for each in actions if each.action is ActionKind.REPLACE or "project_id" in each.changed_fields
     )
-    return Counter(view.project_id for view in gone if isinstance(view, AliasView) and view.project_id)
+    return Counter(view.project_id for view in left if isinstance(view, AliasView) and view.project_id)
 
 
-def _list_refused(
-    arrived: Sequence[Action], project: ProjectFields, size: int
-) -> Iterator[tuple[Action, Refusal]]:
-    for at, action in enumerate(arrived):
+def _list_refused(added: Sequence[Action], project: ProjectFields, size: int) -> Iterator[tuple[Action, Refusal]]:
+    for at, action in enumerate(added):
         assert isinstance(action.after, AliasView)  # noqa: S101 - an alias that is added has a state after
         domain = action.after.address.rpartition("@")[2]
         if refusal := project.refusal(domain=domain, aliases=size + at):
@@ -79,32 +77,31 @@ def _list_refused(
 
 
 def project_faults(
-    tasks: Sequence[Task],
-    goals: Mapping[int, UUID],
+    actions: Mapping[int, Action],
+    targets: Mapping[int, UUID],
     projects: Mapping[UUID, Project],
     sizes: Mapping[UUID, int],
 ) -> dict[int, StepError]:
-    """Return the errors of tasks that a project refuses, by position; `sizes` are the sizes before the tasks.
+    """Return the errors of actions that a project refuses, by position; `sizes` are the sizes before the actions.
 
-    `goals` are the projects that receive names, by the position of the task.
+    `targets` are the projects that aliases are added to, by the position of the action.
     """
     refused: dict[int, str] = {}
-    arrivals: dict[UUID, list[Task]] = defaultdict(list)
-    for task in tasks:
-        if task.position in goals:
-            arrivals[goals[task.position]].append(task)
-    left = count_leaving(task.action for task in tasks)
-    for project_id, arrived in arrivals.items():
+    additions: dict[UUID, list[int]] = defaultdict(list)
+    for at in actions:
+        if at in targets:
+            additions[targets[at]].append(at)
+    leaving = count_leaving(actions.values())
+    for project_id, added in additions.items():
         project = projects.get(project_id)
         if project is None or project.is_archived:
-            code = GONE if project is None else ARCHIVED
-            refused |= {task.position: code for task in arrived}
+            refused |= dict.fromkeys(added, MISSING if project is None else ARCHIVED)
             continue
-        positions = {task.action.address: task.position for task in arrived}
-        size = sizes.get(project_id, 0) - left[project_id]
-        against = _list_refused([task.action for task in arrived], project, size)
-        refused |= {positions[action.address]: code for action, code in against}
-    return {at: StepError(code=code, message=_SAID[code]) for at, code in refused.items()}
+        positions = {actions[at].address: at for at in added}
+        size = sizes.get(project_id, 0) - leaving[project_id]
+        codes = _list_refused([actions[at] for at in added], project, size)
+        refused |= {positions[action.address]: code for action, code in codes}
+    return {at: StepError(code=code, message=_MESSAGES[code]) for at, code in refused.items()}
 
 
 def is_charged(action: Action) -> bool:
@@ -125,7 +122,7 @@ def overdue_faults(tasks: Sequence[Task], overdue: str | None) -> dict[int, Step
     if overdue is None:
         return {}
     refused = StepError(code=OVERDUE, message=_overdue_message(overdue))
-    return {task.position: refused for task in tasks if is_charged(task.action)}
+    return {task.step.position: refused for task in tasks if is_charged(task.action)}
 
 
 def _overdue_message(overdue: str) -> str:

@@ -1,4 +1,4 @@
-"""Read the live state that a manifest or a plan concerns, in a fixed number of statements."""
+"""Read the live state that a manifest or a plan concerns, in a fixed number of statements and without rules."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,12 +18,9 @@ from builders.kit.values import ids
 from builders.projects import service as projects
 from builders.projects.records import Project
 from builders.sandbox.manifest import AliasView, DomainView, Manifest, ProjectView
-from builders.sandbox.planning import references
 from builders.sandbox.records import Action, Kind, TargetAccount
 from builders.webhooks import service as webhooks
 from builders.webhooks.service import ManagedDestination, ValidatedUrls
-
-Routes = Mapping[Name, Sequence[Name]]  # the names that each name forwards mail to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,9 +30,8 @@ class LiveState:
     aliases: Sequence[Alias]
     availability: Mapping[Name, Availability]  # of desired names that cannot be claimed
     domains: Mapping[str, CatalogDomain]  # on which names are claimed
-    forwarded: Sequence[
-        Alias
-    ] = ()  # aliases that mail to the desired destinations reaches, over any number of hops
+    # The aliases that mail to the desired destinations reaches, over any number of hops.
+    forwarded: Sequence[Alias] = ()
     projects: Sequence[Project] = ()  # active and archived
     sizes: Mapping[UUID, int] = field(default_factory=dict)  # number of aliases by project
     own: Mapping[str, AccountDomain] = field(default_factory=dict)  # the account's own live domains, by A-label
@@ -65,7 +61,7 @@ async def read_for_manifest(
     named = {found for each in wanted if (found := ids.find(each))}
     existing = await projects.list_projects(conn, **owner, manifest=manifest.name, project_ids=named, slugs=slugs)
     mailboxes = {each.default_destination for each in (*manifest.projects, *existing)}
-    labels = references.list_labels(manifest, [each for each in mailboxes if each])
+    labels = _list_labels(manifest, [each for each in mailboxes if each])
     return LiveState(
         aliases=(),
         availability={},
@@ -97,7 +93,7 @@ async def read_aliases(
         availability=await aliases.check_availability(
             conn, account_id=account_id, realm=target.realm, wanted=wanted
         ),
-        forwarded=await _list_forwarded(conn, target, names.destinations),
+        forwarded=await list_forwarded(conn, target=target, names=names.destinations),
         overdue=await invoices.find_arrears(conn, account_id=account_id) if wanted else None,
         reclaims=await aliases.list_reclaims(
             conn, account_id=account_id, names={each.name for each in names.wanted}
@@ -111,17 +107,15 @@ async def read_aliases(
 async def read_for_actions(
     conn: Conn, *, target: TargetAccount, manifest: str, actions: Sequence[Action], urls: ValidatedUrls
 ) -> LiveState:
-    """Read what planned actions depend on, in at most twelve statements."""
+    """Read the state that planned actions depend on, except `forwarded`, in at most eleven statements."""
     account_id = target.account_id
     by_kind = {kind: [each for each in actions if each.kind is kind] for kind in Kind}
     places = [action.place for action in actions if action.place is not None]
     wanted = [WantedName(domain=place.domain, key=place.key, skeleton=place.skeleton) for place in places]
     views = [each.after for each in actions if isinstance(each.after, AliasView)]
-    mailboxes = [email for view in views for email in view.destinations]
-    labels = {place.domain for place in places} | {email.rpartition("@")[2] for email in mailboxes}
+    labels = {place.domain for place in places}
+    labels |= {email.rpartition("@")[2] for view in views for email in view.destinations}
     settings = {each.after.domain for each in actions if isinstance(each.after, DomainView)}
-    own = await _find_own_domains(conn, target, manifest, labels | settings)
-    index = references.index_domains(await catalog.find_domains(conn, domains=labels), own, actions)
     existing = await _list_projects(conn, target, manifest, actions)
     return LiveState(
         aliases=await aliases.list_aliases(
@@ -136,11 +130,10 @@ async def read_for_actions(
         )
         if wanted
         else {},
-        domains=index.domains,
-        forwarded=await _list_forwarded(conn, target, frozenset(index.names(mailboxes))),
+        domains=await catalog.find_domains(conn, domains=labels),
         projects=existing,
         sizes=await _count_aliases(conn, target, existing),
-        own=own,
+        own=await _find_own_domains(conn, target, manifest, labels | settings),
         webhooks=await webhooks.list_managed(conn, account_id=account_id) if by_kind[Kind.WEBHOOK] else (),
         overdue=await invoices.find_arrears(conn, account_id=account_id) if places else None,
         reclaims=await aliases.list_reclaims(conn, account_id=account_id, names={each.name for each in wanted}),
@@ -154,12 +147,21 @@ def list_project_ids(actions: Sequence[Action]) -> set[UUID]:
     return {view.project_id for view in views if isinstance(view, AliasView) and view.project_id}
 
 
-async def _list_forwarded(conn: Conn, target: TargetAccount, names: frozenset[Name]) -> Sequence[Alias]:
+async def list_forwarded(conn: Conn, *, target: TargetAccount, names: frozenset[Name]) -> Sequence[Alias]:
+    """Return the aliases that mail to these names reaches, over any number of hops."""
     if not names:
         return ()
     return await aliases.list_forwarded(
         conn, realm=target.realm, account_id=target.account_id, names=sorted(names)
     )
+
+
+def _list_labels(manifest: Manifest, defaults: Sequence[str]) -> set[str]:
+    """Return the A-labels of all domains in the manifest; `defaults` are the destinations of its projects."""
+    written = [alias.domain for alias in manifest.aliases] + [domain.domain for domain in manifest.domains]
+    found = {label for each in written if (label := catalog.find_a_label(each))}
+    mailboxes = [*defaults, *(email for alias in manifest.aliases for email in alias.destinations)]
+    return found | {email.rpartition("@")[2] for email in mailboxes}
 
 
 async def _list_projects(

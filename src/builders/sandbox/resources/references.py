@@ -13,7 +13,7 @@ from builders.kit.values import ids
 from builders.kit.values.domain_names import unicode_of
 from builders.kit.values.money import Money
 from builders.projects.records import Project, ProjectFields
-from builders.sandbox.manifest import DomainView, Manifest, ProjectView
+from builders.sandbox.manifest import DomainView, ProjectView
 from builders.sandbox.records import Action, ActionKind
 
 FREE = Price(money=Money.zero("USD"), interval=PriceInterval.ONCE, tier=PriceTier.STANDARD)
@@ -92,26 +92,18 @@ def index_projects(
 
 
 def index_domains(
-    shown: Mapping[str, CatalogDomain], own: Mapping[str, AccountDomain], actions: Sequence[Action] = ()
+    listed: Mapping[str, CatalogDomain], own: Mapping[str, AccountDomain], actions: Sequence[Action] = ()
 ) -> DomainIndex:
-    """Index the domains on which names can be claimed, the account's own first, as the actions leave them.
+    """Index the domains on which names can be claimed, as the actions leave them; the account's own come first.
 
-    Names on the account's own domains cost nothing.
+    `listed` are domains of the catalog. Names on the account's own domains cost nothing.
     """
     views = [each.after for each in actions if isinstance(each.after, DomainView)]
     catch_all = {view.domain: view.catch_all for view in views}
     claimable = {
         label: _as_catalog_domain(each, catch_all.get(label, each.catch_all)) for label, each in own.items()
     }
-    return DomainIndex(domains={**shown, **claimable})
-
-
-def list_labels(manifest: Manifest, defaults: Sequence[str]) -> set[str]:
-    """Return the A-labels of all domains in the manifest; `defaults` are the destinations of its projects."""
-    written = [alias.domain for alias in manifest.aliases] + [domain.domain for domain in manifest.domains]
-    found = {label for each in written if (label := catalog.find_a_label(each))}
-    mailboxes = [*defaults, *(email for alias in manifest.aliases for email in alias.destinations)]
-    return found | {email.rpartition("@")[2] for email in mailboxes}
+    return DomainIndex(domains={**listed, **claimable})
 
 
 def _planned(action: Action, view: ProjectView) -> TargetProject:

@@ -1,12 +1,17 @@
-"""Planning: read the live state, compare each kind, resolve references, and bind the plan by a digest.
+"""Planning: read the live state, resolve references, compare each kind, and bind the plan by a digest.
 
 A manifest moves forward only. Aliases are read last, since the rules of a domain decide the key of a name.
 """
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
+
+import rfc8785
+from pydantic import TypeAdapter
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
@@ -14,32 +19,38 @@ from builders.kit.http.callers import Actor
 from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.outbound.client import Outbound
 from builders.kit.values import clock, ids
+from builders.kit.values.money import Money
 from builders.projects.service import ProjectArchived
 from builders.sandbox.errors import PlanNotFound
 from builders.sandbox.events import PLAN_CREATED, PlanData
 from builders.sandbox.manifest import DomainView, Manifest
-from builders.sandbox.planning import digest, live_state
-from builders.sandbox.planning.live_state import LiveState
-from builders.sandbox.planning.references import DomainIndex, ProjectIndex, index_domains, index_projects
 from builders.sandbox.records import (
+    ACTIONS,
     PLAN_LIFE,
+    Action,
     ActionKind,
     Draft,
     Finding,
     Plan,
     PlanOverview,
     PlanStatus,
+    Price,
     TargetAccount,
+    Total,
 )
-from builders.sandbox.resources import domains, projects, webhooks
+from builders.sandbox.resources import domains, live_state, projects, webhooks
 from builders.sandbox.resources.aliases import diff as aliases, names
 from builders.sandbox.resources.aliases.names import ResolvedAlias
 from builders.sandbox.resources.kinds import PROJECT_PRUNED, KindDiff
+from builders.sandbox.resources.live_state import LiveState
+from builders.sandbox.resources.references import DomainIndex, ProjectIndex, index_domains, index_projects
 from builders.sandbox.store import plans as store
 from builders.webhooks import service as webhook_service
 from builders.webhooks.service import ValidatedUrls
 
 PLAN_RETENTION = timedelta(days=30)
+MANIFEST = TypeAdapter(Manifest)
+Json = Any  # any JSON value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +112,7 @@ async def build_plan(
         live=live,
         cooling_off=cooling_off,
     )
-    return _bind(target, manifest, diff(manifest, resolved, live, references), actor)
+    return _make_plan(target, manifest, diff(manifest, resolved, live, references), actor)
 
 
 def resolve_references(manifest: Manifest, live: LiveState) -> References:
@@ -143,7 +154,7 @@ def diff(manifest: Manifest, resolved: Sequence[ResolvedAlias], live: LiveState,
     )
 
 
-def _bind(target: TargetAccount, manifest: Manifest, draft: Draft, actor: Actor) -> Plan:
+def _make_plan(target: TargetAccount, manifest: Manifest, draft: Draft, actor: Actor) -> Plan:
     changes = any(action.action is not ActionKind.NO_OP for action in draft.actions)
     now = clock.now()
     return Plan(
@@ -152,8 +163,8 @@ def _bind(target: TargetAccount, manifest: Manifest, draft: Draft, actor: Actor)
         manifest=manifest.name,
         labels=manifest.labels,
         status=PlanStatus.BLOCKED if draft.errors else PlanStatus.READY if changes else PlanStatus.EMPTY,
-        digest=digest.digest(target.account_id, manifest, draft.actions),
-        manifest_digest=digest.digest_manifest(manifest),
+        digest=digest_plan(target.account_id, manifest, draft.actions),
+        manifest_digest=digest_manifest(manifest),
         actions=draft.actions,
         errors=draft.errors,
         warnings=draft.warnings,
@@ -182,6 +193,58 @@ def _check_project(manifest: Manifest, index: ProjectIndex) -> Iterable[Finding]
         yield Finding(code="project_not_found", address="manifest", message=message)
     elif found.is_pruned:
         yield Finding(code="project_pruned", address="manifest", message=PROJECT_PRUNED)
+
+
+def digest_manifest(manifest: Manifest) -> str:
+    """Return the digest of a manifest. The plan stores it instead of the manifest."""
+    return _hash(MANIFEST.dump_python(manifest, mode="json"))
+
+
+def digest_plan(account_id: UUID, manifest: Manifest, actions: Sequence[Action]) -> str:
+    """Return the digest of a plan: of its account, manifest and actions."""
+    stored: list[Json] = ACTIONS.dump_python(tuple(actions), mode="json")
+    return digest_stored_plan(account_id, digest_manifest(manifest), stored)
+
+
+def digest_stored_plan(account_id: UUID, manifest_digest: str, actions: Sequence[Json]) -> str:
+    """Return the digest of a plan with its actions as they are stored."""
+    return _hash({"account_id": str(account_id), "manifest": manifest_digest, "actions": list(actions)})
+
+
+def _hash(value: Json) -> str:
+    """Return the SHA-256 of the canonical JSON (RFC 8785)."""
+    return "sha256:" + hashlib.sha256(rfc8785.dumps(value)).hexdigest()
+
+
+def sum_totals(actions: Iterable[Action]) -> list[Total]:
+    """Return what the actions cost, by currency and interval."""
+    sums: dict[str, dict[str, Money]] = {}
+    for price in _list_prices(actions):
+        of = sums.setdefault(price.money.currency, {})
+        of[price.interval] = of.get(price.interval, Money.zero(price.money.currency)) + price.money
+    return [
+        Total(
+            currency=currency,
+            once=of.get("once", Money.zero(currency)),
+            month=of.get("month", Money.zero(currency)),
+            year=of.get("year", Money.zero(currency)),
+        )
+        for currency, of in sorted(sums.items())
+    ]
+
+
+def sum_due(actions: Iterable[Action]) -> dict[str, Money]:
+    """Return what is due at once, by currency: one-time prices, and each first month or year."""
+    sums: dict[str, Money] = {}
+    for price in _list_prices(actions):
+        currency = price.money.currency
+        sums[currency] = sums.get(currency, Money.zero(currency)) + price.money
+    return sums
+
+
+def _list_prices(actions: Iterable[Action]) -> Iterable[Price]:
+    """Return the prices above zero: names on the account's own domains are free and have no currency."""
+    return (action.price for action in actions if action.price is not None and action.price.money.amount)
 
 
 async def list_plans(

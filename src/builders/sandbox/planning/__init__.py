@@ -1,1 +1,0 @@
-"""Planning: from the desired state and the live state to a list of actions."""
