@@ -154,8 +154,6 @@ def _patched(current: AliasChange, patch: AliasPatch) -> AliasChange:
     members = set_members(patch)
     if patch.labels is not UNSET:
         members["labels"] = _merged_labels(current.labels, patch.labels)
-    if patch.destinations is not UNSET:
-        members["destinations"] = list(patch.destinations)
     return replace(current, **members)
 
 

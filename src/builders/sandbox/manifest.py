@@ -5,19 +5,18 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from uuid import UUID
 
+from builders.aliases.records import AliasSettings
+from builders.domains.records import DomainSettings
 from builders.projects.records import ProjectFields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AliasView:
+class AliasView(AliasSettings):
     """An alias before or after an action."""
 
     address: str
     key: str  # in the manifest that manages the resource; empty without one, as in the other views
     destinations: tuple[str, ...]
-    enabled: bool
-    note: str | None
-    labels: Mapping[str, str]
     project_id: UUID | None = None  # None also if the plan creates the project (after_unknown)
 
 
@@ -40,13 +39,11 @@ class WebhookView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DomainView:
+class DomainView(DomainSettings):
     """The settings of an account domain before or after an action."""
 
     key: str
     domain: str
-    default_destination: str | None
-    catch_all: bool
 
 
 View = AliasView | ProjectView | WebhookView | DomainView
@@ -71,16 +68,13 @@ class OnConflict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DesiredAlias:
+class DesiredAlias(AliasSettings):
     """A desired alias; domain and local part as written."""
 
     key: str  # unique in the manifest
     domain: str
     local_part: str
     destinations: tuple[str, ...]  # empty: the project's default
-    enabled: bool
-    note: str | None
-    labels: Mapping[str, str]
     project: str | None = None  # key, slug or id; None: the manifest's
 
 
@@ -97,13 +91,11 @@ class DesiredWebhook:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DesiredDomain:
+class DesiredDomain(DomainSettings):
     """The desired settings of an account domain."""
 
     key: str
     domain: str  # as written
-    default_destination: str | None
-    catch_all: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

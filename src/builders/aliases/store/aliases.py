@@ -186,13 +186,20 @@ CLEAR = """
 
 
 def alias_from_row(
-    *, status: str, interval: str, price_amount: Decimal, price_currency: str, **columns: Any
+    *,
+    status: str,
+    interval: str,
+    price_amount: Decimal,
+    price_currency: str,
+    destinations: Sequence[str],
+    **columns: Any,
 ) -> Alias:
     """Return the alias of a row of COLUMNS."""
     return Alias(
         status=AliasStatus(status),
         interval=PriceInterval(interval),
         price=Money(price_amount, price_currency).quantized(),
+        destinations=tuple(destinations),
         **columns,
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from builders.catalog import service as catalog
 from builders.domains import service as domains
-from builders.domains.records import AccountDomain, DomainChange
+from builders.domains.records import AccountDomain, DomainChange, DomainSettings
 from builders.kit.db.connections import Conn
 from builders.sandbox.manifest import DesiredDomain, DomainView, Manifest, OnConflict, changes
 from builders.sandbox.records import Action, ActionKind, Finding, Kind, Risk
@@ -66,8 +66,7 @@ def view(domain: AccountDomain) -> DomainView:
     return DomainView(
         key=domain.manifest_key or "",
         domain=domain.domain,
-        default_destination=domain.default_destination,
-        catch_all=domain.catch_all,
+        **domain.settings(),
     )
 
 
@@ -76,8 +75,7 @@ def _change(desired: DesiredDomain, existing: AccountDomain, manifest: str) -> A
     after = DomainView(
         key=desired.key,
         domain=existing.domain,
-        default_destination=desired.default_destination,
-        catch_all=desired.catch_all,
+        **desired.settings(),
     )
     changed = changes(before, after)
     kind = ActionKind.UPDATE if changed else ActionKind.NO_OP
@@ -156,10 +154,9 @@ def _changes(task: Task, manifest: str) -> Iterator[DomainChange]:
         yield DomainChange(
             id=action.resource_id,
             version=action.version,
-            catch_all=view is not None and view.catch_all,
-            default_destination=view.default_destination if view else None,
             manifest=manifest if view else None,
             manifest_key=view.key if view else None,
+            **(view or DomainSettings()).settings(),
         )
 
 

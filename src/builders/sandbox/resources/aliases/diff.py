@@ -168,27 +168,21 @@ def view(alias: Alias) -> AliasView:
     return AliasView(
         address=alias.address,
         key=alias.manifest_key or "",
-        destinations=tuple(alias.destinations),
-        enabled=alias.enabled,
-        note=alias.note,
-        labels=dict(alias.labels),
         project_id=alias.project_id,
+        **alias.settings(),
     )
 
 
 def _desired_view(each: ResolvedAlias) -> AliasView:
     """Return the desired alias. The order of destinations has no meaning."""
-    mine, destinations = each.mine, each.desired.destinations
-    if mine is not None and set(mine.destinations) == set(destinations):
-        destinations = tuple(mine.destinations)
+    mine, settings = each.mine, each.desired.settings()
+    if mine is not None and set(mine.destinations) == set(each.desired.destinations):
+        settings["destinations"] = mine.destinations
     return AliasView(
         address=each.normal,
         key=each.desired.key,
-        destinations=destinations,
-        enabled=each.desired.enabled,
-        note=each.desired.note,
-        labels=each.desired.labels,
         project_id=each.project.project_id if each.project else None,
+        **settings,
     )
 
 

@@ -225,10 +225,6 @@ def _specs(task: Task, batch: Batch, project_ids: Mapping[int, UUID]) -> Iterato
             local_part=place.local_part,
             key=place.key,
             skeleton=place.skeleton,
-            destinations=after.destinations,
-            enabled=after.enabled,
-            note=after.note,
-            labels=after.labels,
             manifest=batch.manifest,
             manifest_key=after.key,
             price=price.money,
@@ -236,6 +232,7 @@ def _specs(task: Task, batch: Batch, project_ids: Mapping[int, UUID]) -> Iterato
             project_id=project_ids.get(task.step.position),
             continues=task.action.continues is not None,
             paid_until=task.action.continues.until if task.action.continues else None,
+            **after.settings(),
         )
 
 
@@ -245,13 +242,10 @@ def _changes(task: Task, batch: Batch, project_ids: Mapping[int, UUID]) -> Itera
         yield AliasChange(
             id=action.resource_id,
             version=action.version,
-            destinations=after.destinations,
-            enabled=after.enabled,
-            note=after.note,
-            labels=after.labels,
             manifest=batch.manifest,
             manifest_key=after.key,
             project_id=project_ids.get(task.step.position),
+            **after.settings(),
         )
 
 
