@@ -14,8 +14,7 @@ from uuid import UUID
 
 import psutil
 
-from builders.demo.registrars.account import FakeAccount, FakeDomain, FakeLine, FakePurchase
-from builders.demo.registrars.fake import FakeServer
+from builders.demo.registrars.fake import FakeAccount, FakeDomain, FakeLine, FakePurchase, FakeServer
 from builders.demo.registrars.fakes import FAKES
 from builders.identity import service as identity
 from builders.kit.db.connections import Conn, Database

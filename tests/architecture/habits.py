@@ -37,7 +37,7 @@ SOLE_CALLS = {
 }
 SOLE_IMPORTS = {
     **dict.fromkeys(("aiohttp", "httpx", "requests", "urllib.request"), OUTBOUND),
-    "http.client": OUTBOUND | {"builders/cli/health.py"},  # the health check of our own process
+    "http.client": OUTBOUND | {"builders/cli/serve.py"},  # the health check of our own process
     **dict.fromkeys(("uuid.uuid1", "uuid.uuid4", "uuid.uuid7"), IDS),
 }
 

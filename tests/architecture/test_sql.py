@@ -69,8 +69,8 @@ MEANT = {
     "builders/portfolio/imports/store/imports.py:PRUNE_IMPORTS": "imports of all accounts grow old alike",
     "builders/portfolio/transfers/store.py:CLAIM": "transfers of all accounts are followed alike",
     "builders/portfolio/team/store.py:PRUNE_INVITES": "invitations of all accounts expire alike",
-    "builders/profile/store/verifications.py:PRUNE_SENT": "deletes old sends of all accounts",
-    "builders/domains/store/checks.py:CLAIM_DUE": "domains of all accounts fall due alike",
+    "builders/profile/store.py:PRUNE_SENT": "deletes old sends of all accounts",
+    "builders/domains/store/domains.py:CLAIM_DUE": "domains of all accounts fall due alike",
     "builders/sandbox/store/promotions.py:LIST_ABANDONED": "promotions are taken up again whoever's they are",
     "builders/sandbox/store/plans.py:PRUNE_PLANS": "plans of all accounts grow old alike",
 }

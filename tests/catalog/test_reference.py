@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from builders.catalog.catalog_file.loader import COLUMNS
-from builders.demo.catalog import demo_csv
+from builders.demo.service import demo_csv
 from tests.catalog.make import Loader
 
 ROOT = Path(__file__).parents[2]

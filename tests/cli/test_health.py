@@ -6,7 +6,7 @@ from threading import Thread
 
 import pytest
 
-from builders.cli import health
+from builders.cli import serve
 
 StartServer = Callable[[bytes], int]
 
@@ -52,17 +52,17 @@ def http(status: str, body: str) -> bytes:
 def test_only_the_exact_response_is_of_builders(
     start_server: StartServer, host: str, answer: bytes, *, ours: bool
 ) -> None:
-    assert health.is_builders(host, start_server(answer)) == ours
+    assert serve.is_builders(host, start_server(answer)) == ours
 
 
 @pytest.mark.parametrize(("status", "ready"), [("200 OK", True), ("503 Service Unavailable", False)])
 def test_a_service_that_is_not_ready(start_server: StartServer, status: str, *, ready: bool) -> None:
-    assert health.is_ready("127.0.0.1", start_server(http(status, "{}"))) == ready
+    assert serve.is_ready("127.0.0.1", start_server(http(status, "{}"))) == ready
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "x" * 64])
 def test_a_port_without_a_server(host: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    assert not health.is_builders(host, port)
-    assert not health.is_ready(host, port)
+    assert not serve.is_builders(host, port)
+    assert not serve.is_ready(host, port)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from builders.cli import health, serve
+from builders.cli import serve
 from builders.kit.db import doctor, migrations
 from builders.kit.db.embedded import binaries
 from tests.cli.conftest import Cli
@@ -134,7 +134,7 @@ def test_the_doctor_names_a_full_disk(builders: Cli, monkeypatch: pytest.MonkeyP
 
 
 def test_the_doctor_names_a_taken_port(builders: Cli, plain_environment: pytest.MonkeyPatch) -> None:
-    plain_environment.setattr(health, "ALIVE_WITHIN_S", 0.05)
+    plain_environment.setattr(serve, "ALIVE_RESPONSE_S", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         plain_environment.setenv("BUILDERS_PORT", str(taken.getsockname()[1]))
         result = builders("doctor")

@@ -11,7 +11,7 @@ import pytest
 
 from builders.catalog import service as catalog
 from builders.demo import images
-from builders.demo.catalog import demo_csv, list_titles
+from builders.demo.service import demo_csv, list_titles
 from builders.kit.db import migrations
 from builders.kit.db.connections import Database
 from builders.kit.process.settings import Settings

@@ -8,8 +8,8 @@ from io import StringIO
 import idna
 import pytest
 
-from builders.demo.catalog import demo_csv, list_titles
 from builders.demo.images import cover_name, logo_name
+from builders.demo.service import demo_csv, list_titles
 
 HEADER = (
     "domain,title,tagline,description,categories,tags,status,mail_mode,catch_all,price_amount,price_currency,"

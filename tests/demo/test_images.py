@@ -8,8 +8,8 @@ from hypothesis import example, given, settings, strategies as st
 from PIL import Image, ImageChops
 
 from builders.demo import images
-from builders.demo.catalog import list_titles
 from builders.demo.motifs import MOTIFS, PALETTES
+from builders.demo.service import list_titles
 
 HARBOUR = ("harbour.example", "Harbour")
 MUNICH = ("xn--mnchen-3ya.example", "München")

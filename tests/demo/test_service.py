@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from builders.demo import service as demo
-from builders.demo.catalog import list_titles
-from builders.demo.records import DemoKey
+from builders.demo.service import DemoKey, list_titles
 from builders.identity import service as identity
 from builders.identity.records import Account, KeyKind
 from builders.kit.db import migrations

@@ -11,8 +11,8 @@ from fontTools.pens.ttGlyphPen import TTGlyphPen  # type: ignore[import-untyped]
 from hypothesis import given, settings as limits, strategies as st
 from pypdf import PdfReader
 
-from builders.invoices import pdf
-from builders.invoices.document import Document, Row
+from builders.invoices.documents import pdf
+from builders.invoices.documents.document import Document, Row
 
 DOCUMENT = Document(
     number="INV-2026-000001",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from builders.invoices import checkout, issuance
-from builders.invoices.document import percent
+from builders.invoices.documents.document import percent
 from builders.kit.values.money import Money, decimals_of
 from tests.invoices.make import line, usd
 

@@ -9,7 +9,7 @@ from psycopg import sql
 from builders.kit.db.connections import Conn, Database
 from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.values import clock
-from builders.leads import opt_in, service as leads
+from builders.leads import lifecycle, service as leads
 from builders.leads.records import Erased
 from builders.leads.store import requests
 from builders.mail.records import VENDOR
@@ -147,5 +147,5 @@ async def test_a_suppression_survives_a_rotation_of_the_secret_keys(
     await erase(database, Keyring([old]), email)
 
     for ring, known in ((Keyring([new, old]), True), (Keyring([new]), False)):
-        hashes = ring.hashes(opt_in.SUPPRESSED, email)
+        hashes = ring.hashes(lifecycle.SUPPRESSED, email)
         assert await requests.is_suppressed(conn, account_id=VENDOR, hashes=hashes) is known

@@ -5,9 +5,8 @@ import pytest
 from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue
 from builders.kit.values import clock
-from builders.profile import jobs as profile_jobs, service as profiles, verification as verification_module
+from builders.profile import jobs as profile_jobs, service as profiles, store, verification as verification_module
 from builders.profile.records import Proof, Role, StepKey
-from builders.profile.store import verifications as store
 from tests.cast import Person
 from tests.profile.make import CONFIRM, RESEND, Office, me, patch, steps, verification
 

@@ -1,6 +1,9 @@
 """/v1/catalog."""
 
 import asyncio
+import hashlib
+import re
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,7 +11,8 @@ from typing import Annotated, Any
 from fastapi import Depends, Path as PathParameter, Query, Request, Response
 from pydantic import TypeAdapter
 
-from builders.catalog import funnel, responses, service as catalog
+from builders.catalog import funnel, service as catalog
+from builders.catalog.catalog_file.images import MEDIA_TYPES, stored
 from builders.catalog.errors import AssetNotFound, DomainNotFound, RangeNotSatisfiable
 from builders.catalog.records import Check, Suggestions
 from builders.catalog.schemas import catalog as schemas, events as event_schemas
@@ -55,6 +59,9 @@ _IMAGE: dict[int | str, dict[str, Any]] = {
         "content": {"image/*": {"schema": {"type": "string", "format": "binary"}}},
     }
 }
+_ONE_MINUTE = "public, max-age=60"
+_IMMUTABLE = "public, max-age=31536000, immutable"  # the name is the hash of the content
+_RANGE = re.compile(r"bytes=([0-9]{0,12})-([0-9]{0,12})")
 
 
 async def current_catalog(request: Request) -> catalog.Snapshot:
@@ -111,7 +118,7 @@ async def list_domains(
     def body() -> bytes:
         return _json(_DOMAINS, catalog.list_domains(current, category=category, q=q, page=page))
 
-    return responses.of_version(request, current.version, body)
+    return _version_response(request, current.version, body)
 
 
 @router.get(
@@ -122,15 +129,13 @@ async def list_domains(
 async def get_domain(request: Request, current: Current, domain: DomainName) -> Response:
     """Read one domain of the catalog by either form of its name, `bücher.example` or its A-label."""
     found = catalog.get_domain(current, name=domain)
-    return responses.of_version(request, found.serial, lambda: _json(_DOMAIN, found))
+    return _version_response(request, found.serial, lambda: _json(_DOMAIN, found))
 
 
 @router.get("/categories", response_model=schemas.CategoriesReply, responses=_CACHED)
 async def list_categories(request: Request, current: Current) -> Response:
     """List the categories of the catalog in their display order."""
-    return responses.of_version(
-        request, current.version, lambda: _json(_CATEGORIES, {"items": current.categories})
-    )
+    return _version_response(request, current.version, lambda: _json(_CATEGORIES, {"items": current.categories}))
 
 
 @router.get("/check", response_model=schemas.CheckReply, dependencies=[rate_limit(CHECK)])
@@ -160,7 +165,7 @@ async def suggest(
 ) -> Response:
     """Suggest available names, each with its price and its score."""
     found = await catalog.suggest_names(conn, catalog=current, q=q, limit=limit)
-    return responses.of_content(request, _suggested(found))
+    return _content_response(request, _suggested(found))
 
 
 @router.get(
@@ -170,7 +175,7 @@ async def suggest(
 )
 async def get_asset(request: Request, folder: Assets, filename: Filename) -> Response:
     """Read an image of the catalog. Its name is the hash of its content, so it can be cached without limit."""
-    return await asyncio.to_thread(responses.image, request, folder, filename)
+    return await asyncio.to_thread(_image_response, request, folder, filename)
 
 
 @router.post(
@@ -195,3 +200,76 @@ async def record_events(
     receipts = await events.take(current, body.records(), visitor=visitors.visitor_of(request))
     funnel.raise_event_error(receipts, is_batch=body.events is not None)
     return event_schemas.funnel_reply(receipts, is_batch=body.events is not None)
+
+
+def _version_response(request: Request, version: int, body: Callable[[], bytes]) -> Response:
+    """Return JSON that depends on the URL and a version of the catalog; it is not built when the client has it."""
+    return _unless_current(request, f'W/"v{version}"', body)
+
+
+def _content_response(request: Request, body: bytes) -> Response:
+    """Return JSON that depends on more than the catalog."""
+    return _unless_current(request, f'W/"{hashlib.sha256(body).hexdigest()[:32]}"', lambda: body)
+
+
+def _unless_current(request: Request, etag: str, body: Callable[[], bytes]) -> Response:
+    headers = {"ETag": etag, "Cache-Control": _ONE_MINUTE}
+    if _is_current(request, etag):
+        return Response(status_code=304, headers=headers)
+    return Response(body(), headers=headers, media_type="application/json")
+
+
+def _is_current(request: Request, etag: str) -> bool:
+    """Return whether If-None-Match has the tag, by weak comparison (RFC 9110, 13.1.2); our tags have no comma."""
+    given = request.headers.get("if-none-match")
+    if given is None:
+        return False
+    tags = [tag.strip().removeprefix("W/") for tag in given.split(",")]
+    return "*" in tags or etag.removeprefix("W/") in tags
+
+
+def _image_response(request: Request, folder: Path, filename: str) -> Response:
+    """Return an image of the assets folder, or the requested range of its bytes.
+
+    Blocks to read at most 2 MB. Raise AssetNotFound and RangeNotSatisfiable.
+    """
+    path = stored(folder, filename)
+    if path is None:
+        raise AssetNotFound("There is no such image.")
+    etag = f'"{path.stem}"'
+    headers = {
+        "ETag": etag,
+        "Cache-Control": _IMMUTABLE,
+        "Accept-Ranges": "bytes",
+        # A browser that opens the image alone must not treat it as a page of our origin.
+        "Content-Security-Policy": "default-src 'none'; sandbox",
+        "Cross-Origin-Resource-Policy": "cross-origin",  # pages of resellers embed the images
+    }
+    if _is_current(request, etag):
+        return Response(status_code=304, headers=headers)
+    content = path.read_bytes()
+    part = _range(request, etag, len(content))
+    if part is not None:
+        headers["Content-Range"] = f"bytes {part.start}-{part.stop - 1}/{len(content)}"
+        content = content[part.start : part.stop]
+    headers["Content-Length"] = str(len(content))
+    return Response(content, 206 if part else 200, headers, media_type=MEDIA_TYPES[path.suffix[1:]])
+
+
+def _range(request: Request, etag: str, size: int) -> range | None:
+    """Return the requested range; None for the whole, also for a malformed range or several (RFC 9110, 14.2)."""
+    wanted = _RANGE.fullmatch(request.headers.get("range", "").replace(" ", ""))
+    if wanted is None or request.headers.get("if-range", etag) != etag:
+        return None
+    first, last = wanted.groups()
+    if first:
+        part = range(int(first), min(int(last or size), size - 1) + 1)
+        if last and int(last) < int(first):
+            return None
+    elif last:
+        part = range(max(0, size - int(last)), size)
+    else:
+        return None
+    if not part:
+        raise RangeNotSatisfiable(f"The image has {size} bytes.", headers={"Content-Range": f"bytes */{size}"})
+    return part

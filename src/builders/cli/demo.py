@@ -12,9 +12,9 @@ import click
 
 from builders.cli.session import counted, fail, json_option, note, read_settings, run, show, with_address
 from builders.demo import service as demos
-from builders.demo.records import DemoKey
 from builders.demo.registrars.fake import HOST, FakeRegistrar, FakeServer
 from builders.demo.registrars.fakes import FAKES, make_fakes
+from builders.demo.service import DemoKey
 from builders.identity.records import KeyKind, Preset
 from builders.kit.db.connections import Database
 from builders.kit.process.settings import Settings

@@ -1,9 +1,11 @@
 """`builders leads`."""
 
-from collections.abc import Callable, Sequence
+import csv
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
 import click
 from pydantic_core import to_json
@@ -12,10 +14,22 @@ from builders.cli.session import counted, json_option, note, open_output, run, s
 from builders.kit.db.connections import Database
 from builders.kit.process import secret_keys
 from builders.kit.process.settings import Settings
+from builders.kit.sheets.cells import safe_cell
 from builders.kit.values.emails import canonical
 from builders.leads import service as leads
 from builders.leads.records import Erased, Interest, Lead, LeadFilter, Status
 
+CSV_DETAILS = (
+    *("name", "company", "role", "domain", "local_part", "message", "use_case", "url", "expected_volume"),
+    *("referral_code", "locale", "referrer"),
+)
+CSV_UTM = ("source", "medium", "campaign", "term", "content")
+CSV_COLUMNS = (
+    *("id", "email", "status", "source", "interest", "marketing", "text_version"),
+    *("asked_at", "asked_from", "proved_at", "proved_from"),
+    *("created_at", "confirmed_at", "unsubscribed_at", "last_sent_at", "send_count"),
+)
+CSV_HEADER = (*CSV_COLUMNS, *CSV_DETAILS, *(f"utm_{name}" for name in CSV_UTM), "metadata", "unsubscribe_url")
 Command = TypeVar("Command", bound=Callable[..., Any])  # as click declares it
 
 
@@ -82,7 +96,7 @@ def export(output: Path | None, *, as_json: bool, **chosen: Any) -> None:
             note(f"The unsubscribe links begin with {settings.url}; set BUILDERS_BASE_URL to the public address.")
         with open_output(output) as file:
             if not as_json:
-                return await leads.write_csv(
+                return await write_csv(
                     found, file, link=lambda lead: leads.unsubscribe_link(keyring, settings=settings, lead=lead)
                 )
             rows = [lead async for lead in found]
@@ -111,3 +125,39 @@ def erase(email: str, *, as_json: bool) -> None:
     erased = run(work)
     result = f"Erased {counted(erased.requests, 'request')}" if erased.requests else "No data was stored"
     show(erased, as_json=as_json, text=f"{result}; the address is suppressed.")
+
+
+async def write_csv(found: AsyncIterator[Lead], file: TextIO, *, link: Callable[[Lead], str]) -> int:
+    """Write leads as CSV (RFC 4180), each with its unsubscribe `link`; return their number."""
+    writer, count = csv.writer(file), 0
+    writer.writerow(CSV_HEADER)
+    async for lead in found:
+        writer.writerow(map(csv_cell, [*_csv_values(lead), link(lead)]))
+        count += 1
+    return count
+
+
+def csv_cell(value: Any) -> str:
+    """Return a value as text; a formula is escaped with an apostrophe."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case datetime():
+            return f"{value.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        case dict():
+            text = json.dumps(value, ensure_ascii=False, sort_keys=True)
+        case _:
+            text = str(value)
+    return safe_cell(text)
+
+
+def _csv_values(lead: Lead) -> list[Any]:
+    details, utm = lead.details, lead.details.get("utm") or {}
+    return [
+        *(getattr(lead, name) for name in CSV_COLUMNS),
+        *(details.get(name) for name in CSV_DETAILS),
+        *(utm.get(name) for name in CSV_UTM),
+        details.get("metadata"),
+    ]

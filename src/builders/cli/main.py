@@ -30,7 +30,7 @@ COMMANDS: Mapping[str, str] = {
     "deliveries": "builders.cli.deliveries:deliveries",
     "invoices": "builders.cli.invoices:commands",
     "leads": "builders.cli.leads:commands",
-    "secrets": "builders.cli.secrets:secrets",
+    "secrets": "builders.cli.operate:secrets",
 }
 
 

@@ -1,4 +1,4 @@
-"""`builders migrate`, `builders doctor`."""
+"""`builders migrate`, `builders doctor`, `builders secrets`."""
 
 import asyncio
 from datetime import date, timedelta
@@ -6,12 +6,27 @@ from datetime import date, timedelta
 import click
 import psycopg
 
-from builders.cli import health
-from builders.cli.session import connected, json_option, migrate_database, read_settings, show, with_address
+from builders.cli import serve
+from builders.cli.session import (
+    connected,
+    fail,
+    json_option,
+    migrate_database,
+    read_settings,
+    run,
+    show,
+    with_address,
+)
 from builders.kit.db import doctor, migrations
+from builders.kit.db.connections import Database
 from builders.kit.db.doctor import Finding
+from builders.kit.process.secret_keys import Resealed, keyring_of
+from builders.kit.process.settings import Settings
 from builders.kit.values import clock
+from builders.mail import service as mail
 from builders.portfolio.ledger import service as ledger
+from builders.portfolio.registrars import service as registrars
+from builders.webhooks import service as webhooks
 
 MAX_RATES_AGE = timedelta(days=7)  # the European Central Bank pauses for up to five days
 
@@ -37,10 +52,10 @@ def doctor_command(*, as_json: bool) -> None:
         host=settings.host,
         port=settings.port,
         pending=migrations.list_pending,
-        is_ours=health.is_builders,
+        is_ours=serve.is_builders,
         check_data=None if settings.exchange_rates == "off" else _check_exchange_rates,
     )
-    show(findings, as_json=as_json, text="\n".join(map(_line, findings)))
+    show(findings, as_json=as_json, text="\n".join(map(_finding_line, findings)))
     if not all(finding.ok for finding in findings):
         raise SystemExit(1)
 
@@ -62,6 +77,45 @@ async def _find_newest_rates(conninfo: str) -> date | None:
         return await ledger.find_newest_day(conn)
 
 
-def _line(finding: Finding) -> str:
+def _finding_line(finding: Finding) -> str:
     text = f"{'ok   ' if finding.ok else 'WRONG'}  {finding.check}: {finding.detail}"
     return text if finding.next_action is None else f"{text}\n       {finding.next_action}"
+
+
+@click.group()
+def secrets() -> None:
+    """The secret keys of the service."""
+
+
+@secrets.command()
+@json_option
+def reseal(*, as_json: bool) -> None:
+    """Seal stored secrets again with the first secret key.
+
+    These are the signing secrets of webhook destinations, the credentials of registrars and the email opt-outs.
+    Can be repeated, and run while the service runs.
+    """
+
+    async def work(database: Database, settings: Settings) -> dict[str, Resealed]:
+        try:
+            keyring = keyring_of(settings)
+        except (ValueError, OSError) as error:
+            fail(str(error))
+        return {
+            "webhook_secrets": await webhooks.reseal_secrets(database, keyring=keyring),
+            "registrar_credentials": await registrars.reseal_credentials(database, keyring=keyring),
+            "mail_optouts": await mail.rehash_optouts(database, keyring=keyring),
+        }
+
+    done = run(work)
+    rows = {
+        "Signing secrets of webhooks": done["webhook_secrets"],
+        "Credentials of registrars": done["registrar_credentials"],
+        "Opt-outs of email": done["mail_optouts"],
+    }
+    show(done, as_json=as_json, text="\n".join(_resealed_line(name, each) for name, each in rows.items()))
+
+
+def _resealed_line(name: str, done: Resealed) -> str:
+    lost = f", {done.lost} sealed by a missing secret key" if done.lost else ""
+    return f"{name}: {done.renewed} sealed again{lost}."

@@ -4,6 +4,8 @@ It does not import the service, which would take a second and a hundred megabyte
 """
 
 import errno
+import http
+import http.client
 import os
 import socket
 import subprocess
@@ -14,7 +16,6 @@ from collections.abc import Mapping
 
 import click
 
-from builders.cli import health
 from builders.cli.session import connected, conninfo_of, fail, keep_address, migrate_database, note, read_settings
 from builders.kit.process import secret_keys, supervisor
 from builders.kit.process.settings import Settings
@@ -26,6 +27,11 @@ PORT_TIMEOUT_S = 2.0  # the children of a killed parent hold its port for a mome
 POLL_S = 0.05
 LOG_DELAY_S = 0.2  # for the log lines of the start
 BUILDERS = (sys.executable, "-P", "-m", "builders")  # -P: no module comes from the current folder
+READY_RESPONSE_S = 5.0
+ALIVE_RESPONSE_S = 2.0
+ALIVE = b'{"status":"ok"}'
+# Wildcard addresses cannot be connected to.
+_CONNECT_TO = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - not bound
 
 
 @click.command()
@@ -129,7 +135,7 @@ def _environment(settings: Settings) -> Mapping[str, str]:
 def _announce(settings: Settings, keys: str, stopping: threading.Event) -> None:
     """Print the address as soon as the service answers."""
     deadline = clock.monotonic() + READY_WITHIN_S
-    while not health.is_ready(settings.host, settings.port):
+    while not is_ready(settings.host, settings.port):
         if stopping.wait(POLL_S):
             return
         if clock.monotonic() > deadline:
@@ -145,3 +151,27 @@ def _summary(settings: Settings, keys: str) -> str:
     if keys:
         lines += ["Demo keys, for the header X-API-Key:", keys]
     return "\n".join(("", *lines, "Ctrl-C stops it.", ""))
+
+
+def is_ready(host: str, port: int) -> bool:
+    """Return whether the service answers requests."""
+    status, _ = _get(host, port, "/readyz", within_s=READY_RESPONSE_S)
+    return status == http.HTTPStatus.OK
+
+
+def is_builders(host: str, port: int) -> bool:
+    """Return whether a Builders service is alive there, ready or not."""
+    return _get(host, port, "/livez", within_s=ALIVE_RESPONSE_S) == (http.HTTPStatus.OK, ALIVE)
+
+
+def _get(host: str, port: int, path: str, *, within_s: float) -> tuple[int, bytes]:
+    """Return the status and the first bytes of the response; 0 without a response."""
+    connection = http.client.HTTPConnection(_CONNECT_TO.get(host, host), port, timeout=within_s)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        return response.status, response.read(len(ALIVE) + 1)
+    except (OSError, UnicodeError, http.client.HTTPException):
+        return 0, b""
+    finally:
+        connection.close()

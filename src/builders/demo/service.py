@@ -1,20 +1,21 @@
 """The public interface of the demo: a catalog, accounts with keys, and the portfolio of one of them."""
 
+import csv
 import json
 import os
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from datetime import date
-from importlib.resources import as_file
+from importlib.resources import as_file, files
+from importlib.resources.abc import Traversable
+from io import StringIO
 from pathlib import Path
 from uuid import UUID
 
 from builders.catalog import service as catalog
 from builders.demo import images
-from builders.demo.catalog import demo_csv, list_titles
 from builders.demo.portfolio import add_decisions, add_portfolio, find_start
-from builders.demo.records import DemoKey
 from builders.identity import service as identity
 from builders.identity.records import KeyKind, Preset
 from builders.kit.db.connections import Conn, Database
@@ -30,6 +31,16 @@ ACCOUNTS = {"developer@builders.example": Preset.DEVELOPER_FULL, DOMAINER: Prese
 
 # Of the domainer's team. They have no keys: `builders keys create` makes one.
 MEMBERS = {"manager@builders.example": TeamRole.MANAGER, "accountant@builders.example": TeamRole.ACCOUNTANT}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoKey:
+    """A key of a demo account."""
+
+    account: str  # its email address
+    preset: str
+    kind: str
+    key: str = field(repr=False)
 
 
 async def set_up(database: Database, *, data_dir: Path) -> Sequence[DemoKey]:
@@ -135,3 +146,17 @@ def _write(file: Path, keys: Sequence[DemoKey]) -> None:
     with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
         json.dump([asdict(key) for key in keys], stream, indent=2)
     Path(draft).replace(file)
+
+
+def demo_csv() -> Traversable:
+    """Return the catalog file: UTF-8, with the columns of `builders catalog load`.
+
+    `importlib.resources.as_file` gives its path.
+    """
+    return files("builders.demo") / "catalog.csv"
+
+
+def list_titles() -> list[tuple[str, str]]:
+    """Return the (A-label, title) of each demo domain in the order of the file, for `write_images`."""
+    text = demo_csv().read_text(encoding="utf-8")
+    return [(row["domain"], row["title"]) for row in csv.DictReader(StringIO(text, newline=""))]

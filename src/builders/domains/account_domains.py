@@ -29,7 +29,7 @@ from builders.domains.records import (
     DomainSettings,
     DomainSource,
 )
-from builders.domains.store import domains as store, holders
+from builders.domains.store import domains as store
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
 from builders.kit.events import outbox
@@ -235,7 +235,7 @@ async def release_unused(conn: Conn, domain: AccountDomain, *, reason: str) -> A
 async def release_locked(conn: Conn, domain: AccountDomain, *, reason: str) -> AccountDomain:
     """Release a locked domain, whatever names are on it; publish domain.released."""
     owner = domain.account_id
-    await holders.release(conn, realm=domain.realm, domain=domain.domain, account_id=owner)
+    await store.delete_holder(conn, realm=domain.realm, domain=domain.domain, account_id=owner)
     if domain.source is not DomainSource.CATALOG:  # the next holder of the domain can have all names on it
         await aliases.expire_reservations(conn, realm=domain.realm, domain=domain.domain, account_id=owner)
     after = await store.set_status(

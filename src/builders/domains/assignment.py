@@ -25,7 +25,7 @@ from builders.domains.records import (
     DomainSettings,
     DomainSource,
 )
-from builders.domains.store import domains as store, holders
+from builders.domains.store import domains as store
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.http.pagination import MAX_LIMIT, PageRequest
@@ -56,7 +56,7 @@ async def assign(
     if present is None and count >= MAX_DOMAINS:
         raise DomainLimit(f"An account has up to {MAX_DOMAINS} domains.")
     domain_id = ids.new() if present is None else present.id
-    if not await holders.reserve(conn, realm=LIVE, domain=label, account_id=account_id, domain_id=domain_id):
+    if not await store.set_holder(conn, realm=LIVE, domain=label, account_id=account_id, domain_id=domain_id):
         raise DomainTaken(f"Another account has {label}.", next_action=f"builders domains unassign {label}")
     if present is None:
         token = account_domains.challenge_token(keyring, account_id=account_id, domain=label)
@@ -123,7 +123,7 @@ async def unassign(conn: Conn, *, domain: str, with_names: bool = False) -> Acco
     releases the names without a quarantine: the next holder of the domain can have them at once.
     """
     label = account_domains.parse_domain(domain)
-    held = await holders.find_holder(conn, realm=LIVE, domain=label)
+    held = await store.find_holder(conn, realm=LIVE, domain=label)
     if held is None:
         raise DomainNotFound(f"No account holds {label}.")
     found = await account_domains.get(conn, account_id=held[0], domain_id=held[1], lock=True)

@@ -107,7 +107,7 @@ class ProofFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainSettings:
-    """The fields of a domain that its account sets. A new one is also in the patch, `store.rows` and the schemas."""
+    """The fields of a domain that its account sets."""
 
     catch_all: bool = False  # all mail goes to the default destination, and no name is claimable
     default_destination: str | None = None  # of mail without a destination of its own

@@ -29,7 +29,7 @@ from builders.domains.records import (
     ProofSeen,
     VerificationResult,
 )
-from builders.domains.store import checks, domains as store, holders
+from builders.domains.store import domains as store
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
 from builders.kit.process.settings import Settings
@@ -96,7 +96,7 @@ async def check_due(database: Database, *, settings: Settings) -> int:
     for _ in range(MAX_BATCHES):
         now = clock.now()
         async with database.transaction() as conn:
-            due = await checks.claim_due(conn, now=now, leased_until=now + LEASE, limit=BATCH)
+            due = await store.claim_due(conn, now=now, leased_until=now + LEASE, limit=BATCH)
         done = await asyncio.gather(
             *(_check(database, dns, each, settings=settings) for each in due), return_exceptions=True
         )
@@ -126,7 +126,7 @@ async def record_check(conn: Conn, *, account_id: UUID, domain_id: UUID, check: 
     # The operator can assign the domain during the check: then it needs no proof.
     proof = check.proof if before.proof is DomainProof.DNS else None
     now, seen = clock.now(), proof.seen if proof else None
-    after = await checks.record_check(
+    after = await store.record_check(
         conn,
         account_id=account_id,
         domain_id=domain_id,
@@ -193,7 +193,7 @@ async def _activate(conn: Conn, domain: AccountDomain, now: datetime) -> CheckOu
 
 
 async def _reserve(conn: Conn, domain: AccountDomain) -> bool:
-    return await holders.reserve(
+    return await store.set_holder(
         conn, realm=domain.realm, domain=domain.domain, account_id=domain.account_id, domain_id=domain.id
     )
 
@@ -204,7 +204,7 @@ async def _is_free(conn: Conn, domain: AccountDomain) -> bool:
     A holder with names keeps it: no account takes over the mail of another. The holder's domain is locked before
     the key of the holders, as in every release, so that the two cannot deadlock.
     """
-    found = await holders.find_holder(conn, realm=domain.realm, domain=domain.domain)
+    found = await store.find_holder(conn, realm=domain.realm, domain=domain.domain)
     if found is None or found[0] == domain.account_id:
         return True
     holder = await store.find(conn, account_id=found[0], domain_id=found[1], lock=True)

@@ -1,14 +1,25 @@
-"""Read, lock and list invoices, void them and mark them uncollectible. `issuance` creates them."""
+"""Read, lock, list and void invoices, and advance unpaid ones. `issuance` creates them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from builders.identity import service as identity
 from builders.invoices import credit
 from builders.invoices.errors import InvalidTransition, InvoiceNotFound
-from builders.invoices.events import INVOICE_UNCOLLECTIBLE, INVOICE_VOIDED, InvoiceData
+from builders.invoices.events import (
+    INVOICE_GRACE_ENDED,
+    INVOICE_OVERDUE,
+    INVOICE_REMINDED,
+    INVOICE_UNCOLLECTIBLE,
+    INVOICE_VOIDED,
+    InvoiceData,
+)
 from builders.invoices.records import (
+    GRACE,
+    SECOND_REMINDER,
+    UNCOLLECTIBLE_AFTER,
     CreditKind,
     History,
     Invoice,
@@ -17,12 +28,26 @@ from builders.invoices.records import (
     StripeEvent,
     VoidReason,
 )
-from builders.invoices.store import accounts as account_store, invoices as store, payments, transitions
-from builders.kit.db.connections import Conn
+from builders.invoices.store import (
+    accounts as account_store,
+    invoices as store,
+    payments,
+    transitions,
+)
+from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
+from builders.kit.events.outbox import Event
 from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.values import clock, ids
 from builders.kit.values.accounts import ALL_ACCOUNTS, AccountSelection
+
+BATCH = 200  # invoices per transaction
+TOLERANCE = timedelta(days=1)  # a step that is later than this delays the following steps
+STEPS: Sequence[tuple[Stage, timedelta, Event]] = (
+    (Stage.REMINDED, timedelta(), INVOICE_OVERDUE),
+    (Stage.REMINDED_AGAIN, SECOND_REMINDER, INVOICE_REMINDED),
+    (Stage.GRACE_ENDED, GRACE, INVOICE_GRACE_ENDED),
+)
 
 
 async def get_invoice(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
@@ -162,3 +187,45 @@ async def clear(conn: Conn, *, account_id: UUID) -> int:
     """
     await identity.require_sandbox_account(conn, account_id=account_id)
     return await account_store.clear(conn, account_id=account_id)
+
+
+async def advance(database: Database, *, batch_size: int = BATCH) -> int:
+    """Execute the due steps of unpaid invoices and publish their events; return the number of steps. Idempotent.
+
+    Each step is due some days after the due date of the invoice (docs/explanation/invoices.md). If a step is late
+    because no worker ran, the following steps move by the same delay: no account loses names on the day of the
+    first reminder.
+    """
+    now, count = clock.now(), 0
+    for stage, after, event in STEPS:
+        found = batch_size
+        while found == batch_size:
+            async with database.transaction() as conn:
+                found = await _advance_stage(conn, stage=stage, due=now - after, event=event, limit=batch_size)
+            count += found
+    found = batch_size
+    while found == batch_size:
+        async with database.transaction() as conn:
+            found = await _mark_uncollectible(conn, now=now, limit=batch_size)
+        count += found
+    return count
+
+
+async def _advance_stage(conn: Conn, *, stage: Stage, due: datetime, event: Event, limit: int) -> int:
+    changed = await transitions.advance_stage(
+        conn, before=Stage(stage - 1), after=stage, due=due, late=due - TOLERANCE, limit=limit
+    )
+    return await _publish(conn, event, changed)
+
+
+async def _mark_uncollectible(conn: Conn, *, now: datetime, limit: int) -> int:
+    changed = await transitions.mark_due_uncollectible(
+        conn, before=Stage.GRACE_ENDED, due=now - UNCOLLECTIBLE_AFTER, now=now, limit=limit
+    )
+    return await _publish(conn, INVOICE_UNCOLLECTIBLE, changed)
+
+
+async def _publish(conn: Conn, event: Event, invoices: Sequence[Invoice]) -> int:
+    if invoices:
+        await outbox.publish_many(conn, event, [(each.account_id, InvoiceData.of(each)) for each in invoices])
+    return len(invoices)

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from procrastinate import JobContext
 
-from builders.invoices import emails, stripe_events, timeline
+from builders.invoices import emails, invoices, stripe_events
 from builders.invoices.emails import Occasion
 from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher
@@ -86,7 +86,7 @@ async def mail_uncollectible(conn: Conn, event: PublishedEvent) -> None:
 async def advance(context: JobContext, timestamp: int) -> None:
     """Remind of overdue invoices, end their grace period, and mark those uncollectible that stay unpaid."""
     del timestamp
-    await timeline.advance(queue.database(context))
+    await invoices.advance(queue.database(context))
 
 
 @queue.app.periodic(cron="47 3 * * *")

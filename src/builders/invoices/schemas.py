@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from builders.invoices import document
+from builders.invoices.documents import document
 from builders.invoices.records import BillingDetails, Invoice, Outcome
 from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
 from builders.kit.http.fields import InvoicePromotionId, LineAliasId, Livemode

@@ -15,10 +15,14 @@ from builders.invoices.credit import (
     get_credit as get_credit,
     grant_credit as grant_credit,
 )
-from builders.invoices.document import (
+from builders.invoices.documents.document import (
     render_html as render_html,
 )
+from builders.invoices.documents.pdf import (
+    render_pdf as render_pdf,
+)
 from builders.invoices.invoices import (
+    advance as advance,
     clear as clear,
     find_arrears as find_arrears,
     get_history as get_history,
@@ -41,12 +45,6 @@ from builders.invoices.issuance import (
 from builders.invoices.payments import (
     pay as pay,
 )
-from builders.invoices.pdf import (
-    render_pdf as render_pdf,
-)
 from builders.invoices.stripe_events import (
     receive_stripe_event as receive_stripe_event,
-)
-from builders.invoices.timeline import (
-    advance as advance,
 )

@@ -8,16 +8,16 @@ from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue
-from builders.leads import opt_in, service as leads
+from builders.leads import lifecycle, service as leads
 from builders.mail.records import Topic
 from builders.mail.service import LeadConfirm
 
 
-@queue.app.task(name=opt_in.TAKE, retry=queue.RETRY, pass_context=True)
+@queue.app.task(name=lifecycle.TAKE, retry=queue.RETRY, pass_context=True)
 async def take(context: JobContext, request_id: str) -> None:
     """Create or update the lead of a request, and send its link."""
     async with queue.database(context).transaction() as conn:
-        await opt_in.take(
+        await lifecycle.take(
             conn, keyring=queue.keyring(context), settings=queue.settings(context), request_id=UUID(request_id)
         )
 

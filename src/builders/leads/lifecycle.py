@@ -1,19 +1,224 @@
-"""The end of leads: opt-out, bounce, expiry, and erasure by the operator."""
+"""The lifecycle of leads: request, confirmation by an emailed link, lists, opt-out, bounce, expiry and erasure.
 
+A client must not learn whether an address is known. So a request inserts a row and enqueues a job, without a
+look-up; the job reads the state of the address.
+"""
+
+import secrets
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from pydantic import BaseModel
+
 from builders.kit.db.connections import Conn, Database
+from builders.kit.errors import TokenInvalid
+from builders.kit.events import outbox
+from builders.kit.events.outbox import Event, declare
+from builders.kit.jobs import queue
 from builders.kit.process.secret_keys import Keyring
-from builders.kit.values import clock, emails
-from builders.leads.opt_in import SUPPRESSED
-from builders.leads.records import LINK_LIFE, Erased
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock, emails, ids
+from builders.leads.records import (
+    LINK_LIFE,
+    Confirmation,
+    Erased,
+    Lead,
+    LeadFilter,
+    LeadState,
+    Receipt,
+    Request,
+    Status,
+    Token,
+)
 from builders.leads.store import leads as store, requests
 from builders.mail import service as mail
-from builders.mail.records import VENDOR
+from builders.mail.records import VENDOR, Topic
+from builders.mail.service import LeadConfirm
 
+TAKE = "leads.take"  # the task
+PATH = "/v1/leads/confirm"
+GAP = timedelta(minutes=15)  # between two messages to a mailbox, for all spellings of its address
+DAY = timedelta(days=1)
+MOST_MESSAGES = 5  # a day
+REST = timedelta(days=7)  # after a bounce
+MOST_REQUESTS = 20  # unconfirmed ones per lead
+TOKEN_BYTES = 32
+HASHED, SUPPRESSED = "leads.token", "leads.suppression"  # the keyring's purposes
 KEPT = timedelta(days=90)  # of expired and bounced leads
 DELETE_BATCH = 5_000
+PAGE = 1_000  # leads that one statement reads for `list_all`
+
+
+class LeadConfirmed(BaseModel):
+    """A lead that confirmed the request of an emailed link."""
+
+    lead_id: UUID
+    request_id: UUID
+    source: str | None
+    interest: str | None
+    marketing: bool
+    first: bool  # whether it is the first confirmation of the lead
+
+
+LEAD_CONFIRMED = declare(
+    Event(
+        name="lead.confirmed",
+        version=1,
+        description="A lead confirmed its request by the emailed link.",
+        example=LeadConfirmed(
+            lead_id=UUID("0193a1b2-0000-7000-8000-000000000005"),
+            request_id=UUID("0193a1b2-0000-7000-8000-000000000006"),
+            source="harbour-lander",
+            interest="mailbox",
+            marketing=True,
+            first=True,
+        ),
+        internal=True,
+    )
+)
+
+
+async def create(conn: Conn, *, request: Request) -> Receipt:
+    """Store a request and enqueue its job; the receipt is the same for every address.
+
+    A request that a machine filled in is dropped.
+    """
+    request_id = ids.new()
+    if not request.is_trapped:
+        await requests.insert(conn, account_id=VENDOR, request_id=request_id, request=request, now=clock.now())
+        await queue.defer(conn, TAKE, request_id=str(request_id))
+    return Receipt(id=request_id, email_masked=mail.mask(request.email))
+
+
+async def take(conn: Conn, *, keyring: Keyring, settings: Settings, request_id: UUID) -> None:
+    """Create or find the lead of a request, and send a link unless one was sent recently."""
+    email = await requests.find_email(conn, account_id=VENDOR, request_id=request_id)
+    if email is None:
+        return  # already processed, or erased
+    await requests.lock_address(conn, email=email)
+    hashes = keyring.hashes(SUPPRESSED, email)
+    if await requests.is_suppressed(conn, account_id=VENDOR, hashes=hashes):
+        await requests.delete(conn, account_id=VENDOR, request_id=request_id)
+        return
+    lead = await store.ensure(conn, account_id=VENDOR, lead_id=ids.new(), email=email, now=clock.now())
+    if lead.status is Status.SUPPRESSED:
+        await requests.delete(conn, account_id=VENDOR, request_id=request_id)
+        return
+    if not await requests.assign(conn, account_id=VENDOR, request_id=request_id, lead_id=lead.id):
+        return
+    if await _reserve(conn, lead):
+        await _mail_link(conn, keyring, settings, lead=lead, request_id=request_id)
+    await requests.trim(conn, account_id=VENDOR, lead_id=lead.id, most=MOST_REQUESTS)
+
+
+async def _reserve(conn: Conn, lead: LeadState) -> bool:
+    now = clock.now()
+    return await store.reserve(
+        conn,
+        account_id=VENDOR,
+        lead_id=lead.id,
+        now=now,
+        gap_ago=now - GAP,
+        day_ago=now - DAY,
+        rested=now - REST,
+        most=MOST_MESSAGES,
+    )
+
+
+async def _mail_link(
+    conn: Conn, keyring: Keyring, settings: Settings, *, lead: LeadState, request_id: UUID
+) -> None:
+    """Send a new link, which voids the previous one and withdraws its message."""
+    if lead.status is Status.UNSUBSCRIBED:  # the new request needs an email to be confirmed
+        await mail.subscribe(conn, keyring=keyring, address=lead.email, topic=Topic.LEADS)
+    if lead.message_id is not None:
+        await mail.withdraw(conn, account_id=VENDOR, message_id=lead.message_id)
+    text, expires_at = secrets.token_urlsafe(TOKEN_BYTES), clock.now() + LINK_LIFE
+    await store.put_token(
+        conn,
+        account_id=VENDOR,
+        lead_id=lead.id,
+        request_id=request_id,
+        digest=keyring.hash_token(HASHED, text),
+        expires_at=expires_at,
+    )
+    message_id = await mail.send(
+        conn,
+        keyring=keyring,
+        account_id=VENDOR,
+        to=lead.email,
+        template=LeadConfirm(link=f"{settings.url}{PATH}?token={text}", hours=LINK_LIFE // timedelta(hours=1)),
+        expires_at=expires_at,
+    )
+    oldest = ids.lowest(clock.now() - mail.KEPT)
+    await store.set_message(conn, account_id=VENDOR, lead_id=lead.id, message_id=message_id, oldest=oldest)
+
+
+async def find_unused_link(conn: Conn, *, keyring: Keyring, token: str) -> str | None:
+    """Return the masked address of the link; None for a link that is unknown, used or expired."""
+    found = await store.find_token(conn, account_id=VENDOR, digests=keyring.hashes(HASHED, token), now=clock.now())
+    return None if found is None or found.used_at is not None else mail.mask(found.email)
+
+
+async def confirm(conn: Conn, *, keyring: Keyring, token: str, client: str | None) -> Confirmation:
+    """Confirm the request of the link, from `client`; publish lead.confirmed.
+
+    Can be repeated until the link expires or a newer one is sent. Raises TokenInvalid.
+    """
+    now, digests = clock.now(), keyring.hashes(HASHED, token)
+    found = await store.find_token(conn, account_id=VENDOR, digests=digests, now=now)
+    if found is not None and found.used_at is None:
+        # Lock the lead before its token, as everywhere; a concurrent request may have used or replaced the token.
+        lead = await store.lock(conn, account_id=VENDOR, lead_id=found.lead_id)
+        if lead is not None and await store.use_token(conn, account_id=VENDOR, digests=digests, now=now):
+            await _confirm(conn, lead, found, client=client, now=now)
+            return Confirmation(repeated=False, email_masked=mail.mask(found.email))
+        found = await store.find_token(conn, account_id=VENDOR, digests=digests, now=now)
+    if found is None:
+        raise TokenInvalid("This link is not valid or has expired.", next_action="Submit the address again.")
+    return Confirmation(repeated=True, email_masked=mail.mask(found.email))
+
+
+async def _confirm(conn: Conn, lead: LeadState, token: Token, *, client: str | None, now: datetime) -> None:
+    await store.confirm(conn, account_id=VENDOR, lead_id=lead.id, now=now)
+    confirmed = await requests.confirm(
+        conn, account_id=VENDOR, request_id=token.request_id, client=client, now=now
+    )
+    data = LeadConfirmed(
+        lead_id=lead.id,
+        request_id=token.request_id,
+        source=confirmed.source,
+        interest=confirmed.interest,
+        marketing=confirmed.marketing,
+        first=lead.status is not Status.CONFIRMED,
+    )
+    await outbox.publish(conn, LEAD_CONFIRMED, account_id=VENDOR, data=data)
+
+
+async def list_newest(conn: Conn, *, filters: LeadFilter, limit: int, before: UUID = ids.LAST) -> Sequence[Lead]:
+    """Return the matching leads older than the id `before`, newest first."""
+    return await store.list_newest(conn, account_id=VENDOR, filters=filters, before=before, limit=limit)
+
+
+async def list_all(database: Database, *, filters: LeadFilter) -> AsyncIterator[Lead]:
+    """Yield all matching leads, newest first, page by page."""
+    page: Sequence[Lead] = ()
+    while not page or len(page) == PAGE:
+        async with database.connection() as conn:
+            before = page[-1].id if page else ids.LAST
+            page = await list_newest(conn, filters=filters, limit=PAGE, before=before)
+        for lead in page:
+            yield lead
+        if not page:
+            return
+
+
+def unsubscribe_link(keyring: Keyring, *, settings: Settings, lead: Lead) -> str:
+    """Return the unsubscribe link of a lead, for email that other systems send."""
+    return mail.unsubscribe_link(
+        keyring, base_url=settings.url, account_id=VENDOR, topic=Topic.LEADS, address=lead.email
+    )
 
 
 async def unsubscribe(conn: Conn, *, email: str, at: datetime) -> None:

@@ -20,8 +20,8 @@ from builders.kit.http.visitors import CHANGES_STATE, PrefetchRefused, refuse_pr
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.process.secret_keys import Keyring
 from builders.profile import schemas, service as profiles
-from builders.profile.errors import ResendTooSoon
 from builders.profile.records import Confirmation, Verification
+from builders.profile.verification import ResendTooSoon
 
 router = Router(prefix="/v1", tags=["profile"])
 Reader = Annotated[Caller, needs("account:read")]

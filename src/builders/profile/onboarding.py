@@ -11,6 +11,7 @@ from builders.identity.records import Account, Preset
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.values import clock
+from builders.profile import store
 from builders.profile.events import ONBOARDING_COMPLETED, OnboardingCompleted, StepDone
 from builders.profile.records import (
     Onboarding,
@@ -22,7 +23,6 @@ from builders.profile.records import (
     StoredProfile,
     Track,
 )
-from builders.profile.store import profiles as store
 
 TRACKS: Mapping[Track, Sequence[StepKey]] = {
     Track.COMMON: (StepKey.VERIFY_EMAIL, StepKey.COMPLETE_PROFILE, StepKey.CREATE_API_KEY),

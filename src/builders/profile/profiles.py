@@ -14,10 +14,9 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.kit.values.patches import UNSET, set_members
-from builders.profile import onboarding, verification
+from builders.profile import onboarding, store, verification
 from builders.profile.events import PROFILE_UPDATED, ProfileChange
 from builders.profile.records import Profile, ProfilePatch, StepKey, StoredProfile
-from builders.profile.store import profiles as store
 from builders.profile.verification import Sender
 
 

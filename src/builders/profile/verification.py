@@ -13,7 +13,7 @@ from uuid import UUID
 from builders.identity import service as identity
 from builders.identity.records import Account, AuditAction
 from builders.kit.db.connections import Conn, Database
-from builders.kit.errors import TokenInvalid
+from builders.kit.errors import Problem, TokenInvalid
 from builders.kit.http.callers import Actor
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
@@ -21,8 +21,7 @@ from builders.kit.values import clock
 from builders.mail import service as mail
 from builders.mail.records import Message, Status as MailStatus
 from builders.mail.service import EmailChanged, EmailReplaced, EmailTemplate, VerifyEmail
-from builders.profile import onboarding
-from builders.profile.errors import ResendTooSoon
+from builders.profile import onboarding, store
 from builders.profile.records import (
     LINK_LIFETIME,
     Confirmation,
@@ -36,7 +35,6 @@ from builders.profile.records import (
     Verification,
     VerificationStatus,
 )
-from builders.profile.store import profiles, verifications as store
 
 PATH = "/v1/account/email-verification/confirm"
 MIN_INTERVAL = timedelta(seconds=60)  # between two messages to an address
@@ -49,6 +47,12 @@ UNDELIVERABLE = frozenset({MailStatus.BOUNCED, MailStatus.SUPPRESSED})
 RETENTION = timedelta(days=30)  # of sends and tokens
 PRUNE_BATCH = 10_000
 RECIPIENT = Actor(type="user")  # whoever follows a link
+
+
+class ResendTooSoon(Problem):
+    """It is too soon for another verification message."""
+
+    status, code = 429, "resend_too_soon"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +168,7 @@ async def confirm(conn: Conn, *, keyring: Keyring, token: str) -> Confirmation:
     found = await store.find_token(conn, digests=digests, now=now)
     if found is not None and found.used_at is None:
         # The profile is locked first, as everywhere; a concurrent request may have used or replaced the token.
-        stored = await profiles.lock(conn, account_id=found.account_id)
+        stored = await store.lock(conn, account_id=found.account_id)
         if await store.use_token(conn, account_id=found.account_id, digests=digests, now=now):
             await _confirm_address(conn, keyring, token=found, stored=stored, now=now)
             return Confirmation(repeated=False, email=mail.mask(found.email))
@@ -187,7 +191,7 @@ async def _confirm_address(
     updated = await onboarding.complete_steps(
         conn, account=account, stored=replace(stored, pending_email=None), steps={StepKey.VERIFY_EMAIL: now}
     )
-    await profiles.save(conn, account_id=account.id, stored=updated, now=now)
+    await store.save(conn, account_id=account.id, stored=updated, now=now)
 
 
 async def _change_address(conn: Conn, keyring: Keyring, *, account: Account, email: str) -> None:
@@ -209,7 +213,7 @@ def _invalid() -> TokenInvalid:
 
 async def get_verification(conn: Conn, *, account_id: UUID) -> Verification:
     """Return the verification of a real account's address. Raises AccountNotFound."""
-    stored = await profiles.find(conn, account_id=account_id)
+    stored = await store.find(conn, account_id=account_id)
     account = await identity.get_account(conn, account_id=account_id)
     return await _describe(conn, account=account, stored=stored)
 
@@ -221,7 +225,7 @@ async def resend(
 
     Raises ResendTooSoon.
     """
-    stored = await profiles.lock(conn, account_id=account_id)
+    stored = await store.lock(conn, account_id=account_id)
     account = await identity.get_account(conn, account_id=account_id)
     target = _find_target(account, stored)
     if target is not None:

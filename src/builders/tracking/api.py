@@ -1,18 +1,23 @@
 """/v1/t, the endpoints of tracked links, and /v1/messages."""
 
+import json
+from functools import lru_cache
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from fastapi import Depends, Path, Query, Request, Response
 
 from builders.kit.db.connections import Reads
 from builders.kit.errors import problems
-from builders.kit.http import visitors
+from builders.kit.http import html, visitors
+from builders.kit.http.bodies import RawResponse
 from builders.kit.http.callers import Caller, needs
 from builders.kit.http.pagination import Page, PageQuery, PageReply
 from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.kit.http.visitors import Machine, Visitor
 from builders.kit.limits.policies import Policy, declare, rate_limit
-from builders.tracking import responses, schemas, service as tracking
-from builders.tracking.errors import LinkAltered
+from builders.tracking import schemas, service as tracking
+from builders.tracking.recorder import LinkAltered
 from builders.tracking.records import TrackedMessage
 
 router = Router(prefix="/v1/t", tags=["tracking"])
@@ -40,6 +45,22 @@ _LINK: dict[int | str, dict[str, Any]] = {
     302: {"description": "Redirect to the target.", "headers": {"Location": {"schema": {"type": "string"}}}},
 }
 Reader = Annotated[Caller, needs("account:read")]
+# 43 bytes, transparent.
+GIF = bytes.fromhex("47494638396101000100800000ffffff00000021f90401000000002c00000000010001000002024401003b")
+_NO_CACHE = "no-store, no-cache, must-revalidate, private, max-age=0"
+_PIXEL_HEADERS = {
+    "Content-Type": "image/gif",
+    "Content-Length": str(len(GIF)),
+    "Cache-Control": _NO_CACHE,
+    "Expires": "0",
+    "Pragma": "no-cache",
+    "Cross-Origin-Resource-Policy": "cross-origin",  # webmail embeds it
+    "X-Robots-Tag": "noindex",
+}
+_PIXEL, _PIXEL_HEAD = RawResponse(GIF, 200, _PIXEL_HEADERS), RawResponse(b"", 200, _PIXEL_HEADERS)
+_TARGET_HEADERS = {**html.NEGOTIATED, "X-Robots-Tag": "noindex"}
+_SAFE = ":/%#?=@[]!$&'()*+,;~"  # characters that a browser leaves unescaped
+_PREVIEWS = {Machine.SCANNER, Machine.PREFETCH}  # they read the target without following it
 
 
 def get_recorder(request: Request) -> tracking.Recorder:
@@ -58,7 +79,7 @@ async def open_mail(request: Request, recorder: RecorderDep, token: TrackingToke
     """Record the open of an email; the image is the same for any token."""
     if request.method != "HEAD":
         await recorder.record_open(token=token, visitor=visitors.visitor_of(request))
-    return responses.pixel(request)
+    return _image_response(request)
 
 
 @router.get(
@@ -79,10 +100,27 @@ async def follow_link(
     visitor = visitors.visitor_of(request)
     if request.method != "HEAD":
         await recorder.record_click(token=token, target=u, visitor=visitor)
-    return responses.target_response(request, u, visitor)
+    return _target_response(request, u, visitor)
 
 
 @messages_router.get("", response_model=PageReply[schemas.MessageReply], openapi_extra=BEYOND_SPEC)
 async def list_messages(caller: Reader, conn: Reads, page: PageQuery) -> Page[TrackedMessage]:
     """List the emailed notices of the account, newest first, with opens and clicks; kept for 90 days."""
     return await tracking.list_messages(conn, account_id=caller.account_id, page=page)
+
+
+def _image_response(request: Request) -> Response:
+    """Return the image; its headers alone for HEAD."""
+    return _PIXEL_HEAD if request.scope["method"] == "HEAD" else _PIXEL
+
+
+def _target_response(request: Request, target: str, visitor: Visitor) -> Response:
+    """Return a redirect for browsers, and the target as JSON for other clients."""
+    if visitor.machine not in _PREVIEWS and html.wants_html(request):
+        return _redirect(target)
+    return Response(json.dumps({"target": target}), 200, _TARGET_HEADERS, "application/json")
+
+
+@lru_cache(maxsize=1024)
+def _redirect(target: str) -> RawResponse:
+    return RawResponse(b"", 302, {**_TARGET_HEADERS, "Content-Length": "0", "Location": quote(target, safe=_SAFE)})

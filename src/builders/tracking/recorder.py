@@ -15,7 +15,7 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.db.group_commit import GroupCommit
-from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
+from builders.kit.errors import DatabaseBusy, DatabaseUnavailable, Problem
 from builders.kit.http.visitors import Machine, Visitor
 from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring
@@ -23,7 +23,6 @@ from builders.kit.values import clock
 from builders.mail import service as mail
 from builders.mail.records import Origin
 from builders.tracking import store
-from builders.tracking.errors import LinkAltered
 from builders.tracking.records import TrackingEvent, TrackingEventKind
 
 TOO_SOON = timedelta(seconds=5)  # after sending; no person opens an email so fast
@@ -36,6 +35,12 @@ _MAC = re.compile(r"[A-Za-z0-9_-]{26}[AEIMQUYcgkosw048]={0,1}")  # 20 bytes in c
 _UNSAFE = re.compile(r"[\x00-\x20\x7f\\]")  # browsers drop some of them, and read a backslash as a slash
 
 _log = log.get_logger()
+
+
+class LinkAltered(Problem):
+    """The link or its signature was altered."""
+
+    status, code = 400, "link_altered"
 
 
 class Recorder:

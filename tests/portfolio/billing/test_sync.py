@@ -8,8 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from builders.demo.registrars.account import FakeAccount, FakeLine, FakePurchase, Fault
-from builders.demo.registrars.fake import FakeRegistrar, FakeServer
+from builders.demo.registrars.fake import FakeAccount, FakeLine, FakePurchase, FakeRegistrar, FakeServer, Fault
 from builders.demo.registrars.fakes import FAKES
 from builders.identity.records import Preset
 from builders.kit.db.connections import Conn

@@ -6,8 +6,7 @@ from uuid import UUID
 
 import httpx
 
-from builders.demo.registrars.account import FakeAccount, FakeDomain
-from builders.demo.registrars.fake import FakeRegistrar
+from builders.demo.registrars.fake import FakeAccount, FakeDomain, FakeRegistrar
 from builders.demo.registrars.fakes import FAKES
 from builders.kit.jobs import queue
 from builders.kit.outbound.client import Outbound

@@ -9,8 +9,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from builders.demo.registrars.account import FakeAccount, Fault
-from builders.demo.registrars.fake import FakeRegistrar, FakeServer
+from builders.demo.registrars.fake import FakeAccount, FakeRegistrar, FakeServer, Fault
 from builders.demo.registrars.fakes import FAKES
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings

@@ -5,8 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from builders.demo.registrars.account import FakeAccount
-from builders.demo.registrars.fake import FakeServer
+from builders.demo.registrars.fake import FakeAccount, FakeServer
 from builders.demo.registrars.fakes import FAKES
 from builders.kit.db.connections import Database
 from builders.kit.outbound.client import Outbound

@@ -5,8 +5,7 @@ import json
 from typing import Any
 from uuid import UUID
 
-from builders.demo.registrars.account import FakeAccount, FakeDomain
-from builders.demo.registrars.fake import FakeServer
+from builders.demo.registrars.fake import FakeAccount, FakeDomain, FakeServer
 from builders.demo.registrars.godaddy import FakeGoDaddy
 from builders.kit.db.connections import Database
 from builders.kit.events import dispatcher, outbox

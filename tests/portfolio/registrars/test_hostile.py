@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from builders.demo.registrars.account import FakeAccount, FakeLine
-from builders.demo.registrars.fake import FakeServer
+from builders.demo.registrars.fake import FakeAccount, FakeLine, FakeServer
 from builders.demo.registrars.fakes import FAKES
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock

@@ -10,8 +10,15 @@ from uuid import UUID
 import pytest
 from pydantic import BaseModel
 
-from builders.demo.registrars.account import FakeAccount, FakeDomain, FakeLine, FakePurchase, Fault
-from builders.demo.registrars.fake import FakeRegistrar, FakeServer
+from builders.demo.registrars.fake import (
+    FakeAccount,
+    FakeDomain,
+    FakeLine,
+    FakePurchase,
+    FakeRegistrar,
+    FakeServer,
+    Fault,
+)
 from builders.demo.registrars.fakes import FAKES
 from builders.kit.events import dispatcher
 from builders.kit.jobs import queue

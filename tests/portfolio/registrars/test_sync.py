@@ -1,7 +1,6 @@
 """Syncs with fakes of registrars, through HTTP."""
 
-from builders.demo.registrars.account import Fault
-from builders.demo.registrars.fake import FakeServer
+from builders.demo.registrars.fake import FakeServer, Fault
 from builders.kit.process.settings import Settings
 from tests.cast import Person
 from tests.portfolio.domains.make import DOMAINS, add

@@ -11,8 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from builders.demo.registrars.account import Fault
-from builders.demo.registrars.fake import FakeServer
+from builders.demo.registrars.fake import FakeServer, Fault
 from builders.identity.records import Preset
 from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue

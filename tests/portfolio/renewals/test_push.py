@@ -8,8 +8,7 @@ from uuid import UUID
 import pytest
 
 from builders.app import Service
-from builders.demo.registrars.account import FakeAccount, FakeDomain, Fault
-from builders.demo.registrars.fake import FakeRegistrar, FakeServer
+from builders.demo.registrars.fake import FakeAccount, FakeDomain, FakeRegistrar, FakeServer, Fault
 from builders.demo.registrars.godaddy import FakeGoDaddy
 from builders.demo.registrars.namesilo import FakeNameSilo
 from builders.demo.registrars.porkbun import FakePorkbun

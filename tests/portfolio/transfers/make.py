@@ -4,8 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from builders.demo.registrars.account import FakeAccount, FakeDomain
-from builders.demo.registrars.fake import FakeServer
+from builders.demo.registrars.fake import FakeAccount, FakeDomain, FakeServer
 from builders.demo.registrars.fakes import FAKES
 from builders.kit.values import clock, ids
 from builders.portfolio.domains import service as domains

@@ -8,8 +8,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from builders.demo.registrars.account import Fault
-from builders.demo.registrars.fake import FakeServer
+from builders.demo.registrars.fake import FakeServer, Fault
 from builders.identity.records import Preset
 from builders.kit.events import dispatcher
 from builders.kit.jobs import queue

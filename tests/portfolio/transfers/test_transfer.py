@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from builders.demo.registrars.account import FakeTransfer, Fault
-from builders.demo.registrars.fake import FakeServer
+from builders.demo.registrars.fake import FakeServer, FakeTransfer, Fault
 from builders.kit.db.connections import Database
 from builders.kit.events import dispatcher
 from builders.kit.jobs import queue

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 
-from builders.demo.registrars.account import Fault
+from builders.demo.registrars.fake import Fault
 from builders.demo.registrars.fakes import FAKES
 from builders.portfolio.registrars import service as registrars
 from builders.portfolio.registrars.records import AuthCodeDelivery, Capabilities, Profile

@@ -7,7 +7,7 @@ from decimal import Decimal
 from itertools import groupby, product
 
 from builders.demo.portfolio import YEAR, DemoDomain, list_renewals, read_domains
-from builders.demo.registrars.account import FakeLine, FakePurchase
+from builders.demo.registrars.fake import FakeLine, FakePurchase
 from builders.demo.registrars.inventories import provider_of
 from builders.kit.values import domain_names
 

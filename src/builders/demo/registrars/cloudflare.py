@@ -7,8 +7,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from builders.demo.registrars.account import WAIT_S, FakeDomain, Fault
-from builders.demo.registrars.fake import FakeRegistrar
+from builders.demo.registrars.fake import WAIT_S, FakeDomain, FakeRegistrar, Fault
 
 _STATUSES = {"active": "active", "expired": "expired", "redemption": "redemption_period"}
 _STATES = {"pending": "in_progress", "completed": "succeeded", "failed": "failed", "cancelled": "failed"}

@@ -10,8 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from builders.demo.registrars.account import FakeDomain, Fault
-from builders.demo.registrars.fake import FakeRegistrar
+from builders.demo.registrars.fake import FakeDomain, FakeRegistrar, Fault
 
 _ERRORS = {
     Fault.BAD_KEY: (401, "unauthorized", "The API key or the signature is not valid"),

@@ -3,11 +3,10 @@
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 
-from builders.demo.registrars.account import FakeAccount
 from builders.demo.registrars.bills import list_purchases
 from builders.demo.registrars.cloudflare import FakeCloudflare
 from builders.demo.registrars.dynadot import FakeDynadot
-from builders.demo.registrars.fake import FakeRegistrar
+from builders.demo.registrars.fake import FakeAccount, FakeRegistrar
 from builders.demo.registrars.gandi import FakeGandi
 from builders.demo.registrars.godaddy import FakeGoDaddy
 from builders.demo.registrars.inventories import list_held

@@ -8,8 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from builders.demo.registrars.account import WAIT_S, FakeDomain, FakeLine, FakePurchase, Fault
-from builders.demo.registrars.fake import FakeRegistrar
+from builders.demo.registrars.fake import WAIT_S, FakeDomain, FakeLine, FakePurchase, FakeRegistrar, Fault
 
 _STATUSES = {"active": "ACTIVE", "expired": "EXPIRED_REASSIGNED", "redemption": "CANCELLED_REDEEMABLE"}
 _STATES = {"pending": "PENDING", "completed": "SUCCESS", "cancelled": "CANCELLED", "failed": "FAILED"}

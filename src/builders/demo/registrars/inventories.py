@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from builders.demo.portfolio import DemoDomain, read_domains
-from builders.demo.registrars.account import FakeDomain
+from builders.demo.registrars.fake import FakeDomain
 
 # Registrars of the demo portfolio whose label is not the name of their provider.
 _PROVIDERS = {

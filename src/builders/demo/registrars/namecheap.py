@@ -9,8 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from builders.demo.registrars.account import FakeDomain, FakeTransfer, Fault
-from builders.demo.registrars.fake import FakeRegistrar
+from builders.demo.registrars.fake import FakeDomain, FakeRegistrar, FakeTransfer, Fault
 
 _ERRORS = {
     Fault.BAD_KEY: ("1011102", "API Key is invalid or API access has not been enabled"),

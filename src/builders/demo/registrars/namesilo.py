@@ -9,8 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from builders.demo.registrars.account import FakeDomain, FakeLine, FakePurchase, Fault
-from builders.demo.registrars.fake import FakeRegistrar
+from builders.demo.registrars.fake import FakeDomain, FakeLine, FakePurchase, FakeRegistrar, Fault
 
 _ERRORS = {
     Fault.BAD_KEY: ("110", "Invalid API Key"),

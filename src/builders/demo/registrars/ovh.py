@@ -9,8 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from builders.demo.registrars.account import WAIT_S, FakePurchase, Fault
-from builders.demo.registrars.fake import FakeRegistrar
+from builders.demo.registrars.fake import WAIT_S, FakePurchase, FakeRegistrar, Fault
 
 _STATUSES = {"active": "ok", "expired": "expired", "redemption": "expired"}
 _WORDS = {

@@ -7,8 +7,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from builders.demo.registrars.account import WAIT_S, FakeDomain, FakeTransfer, Fault
-from builders.demo.registrars.fake import FakeRegistrar
+from builders.demo.registrars.fake import WAIT_S, FakeDomain, FakeRegistrar, FakeTransfer, Fault
 
 _TIME = "%Y-%m-%d %H:%M:%S"
 _STATES = {"pending": "PENDINGTRANSFER", "completed": "DONE", "cancelled": "CANCELED", "failed": "CANCELED"}

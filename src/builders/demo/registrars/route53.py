@@ -11,8 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from builders.demo.registrars.account import FakeDomain, FakeTransfer, Fault
-from builders.demo.registrars.fake import FakeRegistrar
+from builders.demo.registrars.fake import FakeDomain, FakeRegistrar, FakeTransfer, Fault
 
 _AUTHORIZATION = re.compile(
     r"AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8}/us-east-1/route53domains/aws4_request), "

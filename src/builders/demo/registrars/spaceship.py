@@ -7,8 +7,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from builders.demo.registrars.account import WAIT_S, FakeDomain, Fault
-from builders.demo.registrars.fake import FakeRegistrar
+from builders.demo.registrars.fake import WAIT_S, FakeDomain, FakeRegistrar, Fault
 
 _STATUSES = {"active": "registered", "expired": "grace1", "redemption": "redemption"}
 _ERRORS = {

@@ -7,11 +7,12 @@ from uuid import UUID
 from builders.domains.records import (
     AccountDomain,
     AccountDomainStatus,
+    DnsHealth,
     DomainProof,
     DomainSettings,
     DomainSource,
 )
-from builders.domains.store.rows import COLUMNS, SETTINGS, cursor_of, settings_json
+from builders.domains.store.rows import COLUMNS, SETTINGS, cursor_of, health_json, settings_json
 from builders.kit.db.connections import Conn
 from builders.kit.values.accounts import AccountSelection, selection_parameter
 
@@ -83,6 +84,38 @@ CHANGE = f"""
         SELECT {SETTINGS}, %(now)s::timestamptz, domains_domains.version + 1
         FROM jsonb_populate_record(NULL::domains_domains, %(settings)s::jsonb) AS new
     )
+    WHERE account_id = %(account_id)s AND id = %(id)s
+    RETURNING {COLUMNS}
+"""  # noqa: S608 - built from constants
+# The unique key decides: of two accounts that prove a domain concurrently, the second waits, and is then refused.
+SET_HOLDER = """
+    INSERT INTO domains_holders (realm, domain, account_id, domain_id)
+    VALUES (%(realm)s, %(domain)s, %(account_id)s, %(id)s)
+    ON CONFLICT (realm, domain) DO UPDATE SET domain_id = excluded.domain_id
+    WHERE domains_holders.account_id = excluded.account_id
+    RETURNING account_id
+"""
+FIND_HOLDER = """
+    SELECT account_id, domain_id FROM domains_holders
+    WHERE realm = %(realm)s AND domain = %(domain)s
+"""
+DELETE_HOLDER = """
+    DELETE FROM domains_holders
+    WHERE realm = %(realm)s AND domain = %(domain)s AND account_id = %(account_id)s
+"""
+# A lease: the domains of a killed worker are due again when it ends.
+CLAIM_DUE = f"""
+    UPDATE domains_domains SET next_check_at = %(leased_until)s
+    WHERE (account_id, id) IN (
+        SELECT account_id, id FROM domains_domains WHERE next_check_at <= %(now)s
+        ORDER BY next_check_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    )
+    RETURNING {COLUMNS}
+"""  # noqa: S608 - built from constants
+RECORD_CHECK = f"""
+    UPDATE domains_domains
+    SET health = %(health)s::jsonb, asked_at = coalesce(%(asked_at)s, asked_at), lost_at = %(lost_at)s,
+        checks = checks + 1, next_check_at = %(next_check_at)s
     WHERE account_id = %(account_id)s AND id = %(id)s
     RETURNING {COLUMNS}
 """  # noqa: S608 - built from constants
@@ -206,4 +239,50 @@ async def change(
     """Change the settings of a locked domain; return it."""
     row = {"account_id": account_id, "id": domain_id, "settings": settings_json(settings), "now": now}
     [found] = await (await cursor_of(conn).execute(CHANGE, row)).fetchall()
+    return found
+
+
+async def set_holder(conn: Conn, *, realm: UUID, domain: str, account_id: UUID, domain_id: UUID) -> bool:
+    """Make the account the holder of the domain; return False when another account holds it."""
+    row = {"realm": realm, "domain": domain, "account_id": account_id, "id": domain_id}
+    return await (await conn.execute(SET_HOLDER, row)).fetchone() is not None
+
+
+async def find_holder(conn: Conn, *, realm: UUID, domain: str) -> tuple[UUID, UUID] | None:
+    """Return the account that holds the domain and the id of its domain, or None."""
+    found = await (await conn.execute(FIND_HOLDER, {"realm": realm, "domain": domain})).fetchone()
+    return None if found is None else (found[0], found[1])
+
+
+async def delete_holder(conn: Conn, *, realm: UUID, domain: str, account_id: UUID) -> None:
+    """Remove the account as the holder of the domain, if it is."""
+    await conn.execute(DELETE_HOLDER, {"realm": realm, "domain": domain, "account_id": account_id})
+
+
+async def claim_due(conn: Conn, *, now: datetime, leased_until: datetime, limit: int) -> list[AccountDomain]:
+    """Lease the domains that have been due for longest, until `leased_until`; return them."""
+    row = {"now": now, "leased_until": leased_until, "limit": limit}
+    return await (await cursor_of(conn).execute(CLAIM_DUE, row)).fetchall()
+
+
+async def record_check(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    domain_id: UUID,
+    health: DnsHealth,
+    asked_at: datetime | None,
+    lost_at: datetime | None,
+    next_check_at: datetime | None,
+) -> AccountDomain:
+    """Write the result of a check of a locked domain; return it."""
+    row = {
+        "account_id": account_id,
+        "id": domain_id,
+        "health": health_json(health),
+        "asked_at": asked_at,
+        "lost_at": lost_at,
+        "next_check_at": next_check_at,
+    }
+    [found] = await (await cursor_of(conn).execute(RECORD_CHECK, row)).fetchall()
     return found

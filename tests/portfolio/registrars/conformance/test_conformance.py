@@ -6,17 +6,17 @@ from decimal import Decimal
 
 import pytest
 
-from builders.demo.registrars.account import (
+from builders.demo.registrars.behaviors import FAULTS, NOT_OFFERED, TRANSFERS, Behavior, find_reason
+from builders.demo.registrars.fake import (
     WAIT_S,
     FakeAccount,
     FakeDomain,
     FakeLine,
     FakePurchase,
+    FakeRegistrar,
     FakeTransfer,
     Fault,
 )
-from builders.demo.registrars.behaviors import FAULTS, NOT_OFFERED, TRANSFERS, Behavior, find_reason
-from builders.demo.registrars.fake import FakeRegistrar
 from builders.demo.registrars.fakes import FAKES
 from builders.portfolio.registrars.adapter import Adapter, a_label
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure

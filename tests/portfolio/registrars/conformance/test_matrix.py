@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-from builders.demo.registrars.account import Fault
 from builders.demo.registrars.behaviors import FAULTS, Behavior, list_behaviors, list_reasons
+from builders.demo.registrars.fake import Fault
 from builders.portfolio.registrars.providers import ADAPTERS
 from tests.portfolio.registrars.conformance import test_conformance
 

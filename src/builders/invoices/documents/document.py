@@ -13,7 +13,7 @@ from builders.kit.values.money import Money
 
 MAX_DESCRIPTION = 400  # characters of a line's description
 _jinja = Environment(
-    loader=PackageLoader("builders.invoices"),
+    loader=PackageLoader("builders.invoices.documents"),
     autoescape=select_autoescape(),
     undefined=StrictUndefined,
     trim_blocks=True,

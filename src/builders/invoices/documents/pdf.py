@@ -15,8 +15,8 @@ from fontTools.ttLib import TTLibError  # type: ignore[import-untyped] # it has 
 from fpdf import FPDF
 from fpdf.enums import MethodReturnValue, XPos, YPos
 
-from builders.invoices import document
-from builders.invoices.document import Document, Row
+from builders.invoices.documents import document
+from builders.invoices.documents.document import Document, Row
 from builders.invoices.records import Invoice
 from builders.kit.process import log
 from builders.kit.values import clock

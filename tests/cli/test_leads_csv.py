@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import example, given, strategies as st
 
+from builders.cli.leads import CSV_DETAILS, CSV_HEADER, csv_cell, write_csv
 from builders.kit.sheets.cells import RISKY
 from builders.kit.values import clock, ids
-from builders.leads import export
 from builders.leads.records import Lead, Status
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
@@ -49,24 +49,24 @@ async def written(*found: Lead) -> list[dict[str, str]]:
             yield lead
 
     file = io.StringIO(newline="")
-    assert await export.write_csv(each(), file, link=lambda lead: f"https://stop.example/{lead.id}") == len(found)
+    assert await write_csv(each(), file, link=lambda lead: f"https://stop.example/{lead.id}") == len(found)
     file.seek(0)
     return list(csv.DictReader(file))
 
 
 @pytest.mark.parametrize("risky", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "=cmd|' /C calc'!A0"])
 async def test_a_formula_is_escaped(risky: str) -> None:
-    assert export.cell(risky) == f"'{risky}"
+    assert csv_cell(risky) == f"'{risky}"
     [row] = await written(make_lead(details={"name": risky, "utm": {"term": risky}, "metadata": {risky: "x"}}))
     assert (row["name"], row["utm_term"]) == (f"'{risky}", f"'{risky}")
 
 
 @pytest.mark.parametrize("harmless", ["ada@example.net", "Ada -1", "", "'=1", "Ä=", "1"])
 def test_a_harmless_value_is_unchanged(harmless: str) -> None:
-    assert export.cell(harmless) == harmless
+    assert csv_cell(harmless) == harmless
 
 
-@given(st.dictionaries(st.sampled_from(export.DETAILS), TEXT), st.dictionaries(TEXT, TEXT, max_size=3), TEXT)
+@given(st.dictionaries(st.sampled_from(CSV_DETAILS), TEXT), st.dictionaries(TEXT, TEXT, max_size=3), TEXT)
 @example({"name": "=1"}, {"=1": "=1"}, '=HYPERLINK("https://evil.example")')
 async def test_no_cell_is_a_formula_and_no_text_is_lost(
     details: dict[str, str], metadata: dict[str, str], email: str
@@ -82,7 +82,7 @@ async def test_a_row_has_all_values() -> None:
     lead = make_lead(details={"name": "Ada", "utm": {"source": "newsletter"}, "metadata": {"b": "2", "a": "1"}})
     [row] = await written(lead)
 
-    assert list(row) == list(export.HEADER)
+    assert list(row) == list(CSV_HEADER)
     filled = {name: value for name, value in row.items() if value}
     at = f"{lead.asked_at:%Y-%m-%dT%H:%M:%SZ}"
     assert filled == {

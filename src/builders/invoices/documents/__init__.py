@@ -1,0 +1,1 @@
+"""Invoices as documents: the HTML page and the PDF."""
