@@ -138,7 +138,7 @@ class Owner:
         return {alias.local_part: alias for alias in found}
 
     async def unavailable(self, *wanted: AliasName) -> dict[str, str]:
-        """Return why names are not available to this account, by key; available ones are absent."""
+        """Return the reasons why names are not available to this account, by key; available ones are absent."""
         async with self.database.connection() as conn:
             found = await aliases.check_availability(
                 conn, realm=self.realm, wanted=wanted, account_id=self.account_id

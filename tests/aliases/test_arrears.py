@@ -36,7 +36,7 @@ async def pay(database: Database, invoice: Invoice) -> None:
 
 
 async def settle(database: Database, invoice: Invoice) -> None:
-    """Do what the job does."""
+    """Settle the invoice as the job does."""
     async with database.transaction() as conn:
         await aliases.settle_invoice(
             conn, account_id=invoice.account_id, invoice_id=invoice.id, quarantine=QUARANTINE

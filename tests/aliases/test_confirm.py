@@ -37,7 +37,7 @@ async def test_a_confirmation_can_be_repeated_until_the_link_expires(
 
 
 @pytest.mark.parametrize("accept", ["*/*", "", "text/plain, */*;q=0.1", "image/webp,*/*"])
-async def test_a_scanner_that_accepts_anything_does_not_confirm(
+async def test_a_client_that_accepts_every_type_does_not_confirm(
     alice: Person, anyone: Client, owner: Owner, office: Office, domain: str, accept: str
 ) -> None:
     email = fresh_address()

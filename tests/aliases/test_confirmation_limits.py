@@ -54,7 +54,7 @@ def holder(database: Database, ada: Person) -> Owner:
 
 
 async def send(database: Database, settings: Settings) -> None:
-    """Do what the job does each minute."""
+    """Send due confirmations as the job does each minute."""
     await aliases.send_due_confirmations(database, keyring=secret_keys.keyring_of(settings), settings=settings)
 
 
@@ -93,7 +93,7 @@ async def test_confirmations_beyond_the_daily_limit_are_sent_on_the_next_days(
         assert [shown[each]["asked_at"] is not None for each in emails] == [at < count for at in range(8)]
         clock.move(DAY)
     listed = (await ada.get(ALIASES, params={"limit": 100})).json()["items"]
-    assert len(listed) == 8  # the names are claimed in any case
+    assert len(listed) == 8  # the names are claimed anyway
 
 
 async def test_a_postponed_confirmation_counts_from_its_day(

@@ -50,7 +50,7 @@ async def test_all_accounts_together_send_an_address_one_confirmation_in_15_minu
 
 
 async def send(database: Database, settings: Settings) -> None:
-    """Do what the job does each minute."""
+    """Send due confirmations as the job does each minute."""
     await aliases.send_due_confirmations(database, keyring=secret_keys.keyring_of(settings), settings=settings)
 
 
@@ -83,7 +83,7 @@ async def test_a_recipient_with_a_non_ascii_address_gets_a_confirmation(
     assert await mailed(conn, owner) == {email}
 
 
-async def test_an_account_does_not_learn_of_requests_of_other_accounts(
+async def test_the_reply_does_not_reveal_requests_of_other_accounts(
     alice: Person, bob: Person, owner: Owner, database: Database, office: Office, domain: str
 ) -> None:
     known, unknown = fresh_address(), fresh_address()

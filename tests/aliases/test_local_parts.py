@@ -149,7 +149,7 @@ def test_reasons_are_in_the_sequence_of_their_priority() -> None:
     assert list(Reason)[4:] == ["reserved", "blocked", "taken", "quarantined", "held", "confusable", "ok"]
 
 
-def test_a_megabyte_is_refused_unread() -> None:
+def test_a_text_of_a_megabyte_is_refused_by_its_length() -> None:
     class Unread(str):  # a str that fails when more than its length is read
         __slots__ = ()
 
@@ -188,7 +188,7 @@ def test_every_accepted_text_is_a_name(text: str, policy: SeparatorPolicy) -> No
 
 
 @given(ANY_TEXT | NEARLY)
-def test_normalizing_twice_is_normalizing_once(text: str) -> None:
+def test_normalization_is_idempotent(text: str) -> None:
     once = normalize(text)
     assert normalize(once) == once
     assert validate_local_part(once, domain=DOMAIN).detail is validate_local_part(text, domain=DOMAIN).detail
@@ -223,20 +223,20 @@ def test_the_skeleton_does_not_depend_on_the_start_of_a_pair() -> None:
 
 
 @given(NEARLY | st.sampled_from(sorted(KEPT)), POLICIES)
-def test_nothing_accepted_has_the_skeleton_of_a_reserved_word(text: str, policy: SeparatorPolicy) -> None:
+def test_no_accepted_text_has_the_skeleton_of_a_reserved_word(text: str, policy: SeparatorPolicy) -> None:
     result = validated(text, separator_policy=policy)
     assert not (result.is_ok and skeleton(squash(result.normalized)) in KEPT)
 
 
 @given(ANY_TEXT | NEARLY)
-def test_mending_gives_a_name_or_nothing(text: str) -> None:
+def test_a_mended_text_is_a_valid_name_or_none(text: str) -> None:
     mended = mend(normalize(text))
     assert mended is None or SHAPE.fullmatch(mended)
     if SHAPE.fullmatch(normalize(text)):
         assert mended == normalize(text)
 
 
-def test_the_default_rules_are_the_widest() -> None:
+def test_no_rules_are_wider_than_the_default_ones() -> None:
     assert Rules() == DEFAULT_RULES == Rules(min_length=1, max_length=64)
     assert DEFAULT_RULES.separator_policy is SeparatorPolicy.IGNORE_DOTS
 

@@ -69,7 +69,7 @@ async def test_names_are_claimed_all_or_none(ada: Owner, bob: Owner, conn: Conn)
     await ada.claim(spec("ada", domain), spec("linus", domain))
 
 
-async def test_a_refusal_says_why_for_each_name(ada: Owner, bob: Owner) -> None:
+async def test_a_refusal_has_a_reason_for_each_name(ada: Owner, bob: Owner) -> None:
     domain = fresh()
     await bob.claim(spec("grace", domain), spec("norman", domain), spec("linus", domain))
     await bob.reserve(wanted("alan", domain))

@@ -26,7 +26,7 @@ SELLER = Seller(name="Harbour Names Ltd")
 
 
 async def renew(database: Database, owner: Owner) -> int:
-    """Do what the job does for an account."""
+    """Renew the names of an account as the job does."""
     async with database.transaction() as conn:
         return await aliases.renew_aliases(conn, account_id=owner.account_id, seller=SELLER)
 

@@ -32,7 +32,7 @@ async def owners(people: MakePerson, database: Database) -> list[tuple[int, Owne
     return made
 
 
-async def test_a_renewal_costs_as_many_statements_for_many_names(
+async def test_the_statements_of_a_renewal_do_not_depend_on_the_number_of_names(
     owners: list[tuple[int, Owner]], database: Database, tmp_path: Path
 ) -> None:
     clock.move(timedelta(days=350))
@@ -45,7 +45,7 @@ async def test_a_renewal_costs_as_many_statements_for_many_names(
     assert counts[0] == counts[1] <= 20
 
 
-async def test_a_suspension_costs_as_many_statements_for_many_names(
+async def test_the_statements_of_a_suspension_do_not_depend_on_the_number_of_names(
     owners: list[tuple[int, Owner]], database: Database, tmp_path: Path
 ) -> None:
     made = []

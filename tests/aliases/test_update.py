@@ -210,7 +210,7 @@ async def test_a_test_key_changes_only_the_sandbox(
     assert (changed["livemode"], changed["destinations"][0]["verified"]) == (False, True)
 
 
-async def test_support_can_neither_redirect_nor_release(alice: Person, ada: UUID) -> None:
+async def test_a_support_session_cannot_change_destinations_or_release(alice: Person, ada: UUID) -> None:
     reading = await alice.admit_support()
     writing = await alice.admit_support(may_write=True)
     async with (

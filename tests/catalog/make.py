@@ -46,15 +46,15 @@ def csv_of(rows: Iterable[Mapping[str, object]]) -> bytes:
 
 
 async def catch_up(cache: catalog.CatalogCache) -> None:
-    """Update the cache to the present state of the database, which it does within a second anyway."""
+    """Update the cache to the present state of the database without waiting for the next check."""
     async with cache._database.connection() as conn:
         version = await store.get_version(conn)
     while True:
         cache._checked = -inf
         await cache.current()
         if cache._updating is not None:
-            await cache._updating  # however slow the machine is
-        if cache._snapshot.version >= version:  # not yet, when the reading had begun before the change
+            await cache._updating
+        if cache._snapshot.version >= version:  # false if the update began before the change
             return
 
 

@@ -1,4 +1,4 @@
-"""How the cache of a process follows the catalog in the database."""
+"""Updates of the catalog cache of a process from the database."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,18 +19,18 @@ A_SECOND = timedelta(seconds=1)
 
 
 class Counted(Database):
-    """The database with a count of requested connections; it can be away or slow."""
+    """A database that counts requested connections, and can be unavailable or slow."""
 
     asked = 0
     is_away = False
-    slow: asyncio.Event | None = None  # what the next but one waits for
+    slow: asyncio.Event | None = None  # the second and later connections wait for it
     waits: asyncio.Event
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Conn]:
         self.asked += 1
         if self.is_away:
-            raise DatabaseUnavailable("Away, for this test.")
+            raise DatabaseUnavailable("Unavailable for this test.")
         if self.slow is not None and self.asked > 1:
             self.waits.set()
             await self.slow.wait()
@@ -52,7 +52,7 @@ async def test_concurrent_requests_share_one_read(counted: Counted, load: Loader
     cache = CatalogCache(counted, assets=Path())
     found = await asyncio.gather(*(cache.current() for _ in range(50)))
     assert len({id(snapshot) for snapshot in found}) == 1
-    assert counted.asked == 2  # what version, and what is in it
+    assert counted.asked == 2  # the version, and the changed domains
 
 
 async def test_the_version_is_read_once_a_second(counted: Counted) -> None:
@@ -119,7 +119,7 @@ async def test_an_older_database_is_read_as_a_whole(counted: Counted, load: Load
     await load({"domain": domain})
     cache = CatalogCache(counted, assets=Path())
     snapshot = await cache.current()
-    cache._snapshot = snapshot.changed([], [], snapshot.version + 1000)  # as before a backup was put back
+    cache._snapshot = snapshot.changed([], [], snapshot.version + 1000)  # as if a backup had been restored
     clock.move(A_SECOND)
     assert (await cache.current()).version == snapshot.version
     assert domain in (await cache.current()).by_domain

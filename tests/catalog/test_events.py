@@ -90,7 +90,7 @@ async def test_a_form_is_refused(anyone: Client, domain: str) -> None:
     assert answer.status_code == 422
 
 
-async def test_plain_text_is_json_nowhere_else(alice: Client) -> None:
+async def test_other_paths_refuse_json_as_plain_text(alice: Client) -> None:
     headers = {"Content-Type": "text/plain"}
     assert (await alice.post("/v1/sandbox/plan", content="{}", headers=headers)).status_code == 422
 
@@ -234,7 +234,7 @@ async def test_an_event_of_a_machine_is_marked(anyone: Client, domain: str, rows
     assert [row["is_machine"] for row in await rows()] == [True] * 3
 
 
-async def test_a_single_event_has_8_kb_and_a_batch_64(anyone: Client, domain: str) -> None:
+async def test_a_single_event_has_at_most_8_kb_and_a_batch_64(anyone: Client, domain: str) -> None:
     event = {"kind": "view", "domain": domain, "metadata": {f"{n:020}": "x" * 430 for n in range(16)}}
     assert 7 * 1024 < len(json.dumps(event)) < 8 * 1024
     assert (await anyone.post(PATH, json=event)).status_code == 200

@@ -81,7 +81,7 @@ async def test_events_are_summed_up_by_day_domain_and_step(
     await send(anyone, domain, "claim", local_part="ada", result="completed")
     await anyone.post(PATH, json={"kind": "view", "domain": domain}, headers={"User-Agent": "Googlebot/2.1"})
 
-    for _ in range(2):  # as often as one likes
+    for _ in range(2):
         await catalog.roll_up(database)
         assert await sums(conn) == [
             (today(), "", "view", "", 1, 0, 1),
@@ -117,7 +117,9 @@ async def test_a_late_event_counts_on_its_own_day(
     ]
 
 
-async def test_sums_outlive_the_events(anyone: Client, domain: str, database: Database, conn: Conn) -> None:
+async def test_sums_remain_after_the_events_are_deleted(
+    anyone: Client, domain: str, database: Database, conn: Conn
+) -> None:
     await send(anyone, domain)
     await catalog.roll_up(database)
     await conn.execute("TRUNCATE catalog_events")
@@ -194,13 +196,13 @@ class TestPopularity:
         after = [await self.shown(anyone, each) for each in domains]
         assert [popularity for popularity, _ in after] == ["low"] * 6 + ["medium"] * 3 + ["high"]
         changed = [old != new for (_, old), (_, new) in zip(before, after, strict=True)]
-        assert changed == [False] * 6 + [True] * 4  # its own validator, and nobody else's
+        assert changed == [False] * 6 + [True] * 4  # only the validators of changed domains
 
         clock.move(timedelta(days=40))
         await self.rank(service, database, settings)
         assert {(await self.shown(anyone, each))[0] for each in domains} == {"low"}
 
-    async def test_a_few_visitors_make_nothing_popular(
+    async def test_a_few_visitors_do_not_change_the_popularity(
         self, anyone: Client, domain: str, service: Service, database: Database, settings: Settings
     ) -> None:
         await send(anyone, domain, "check", local_part="ada")

@@ -40,7 +40,7 @@ async def test_an_image_is_cacheable_without_limit_and_cannot_run_scripts(anyone
     assert answer.headers["content-security-policy"] == "default-src 'none'; sandbox"
 
 
-async def test_head_answers_the_same_without_the_image(plain: httpx.AsyncClient, url: str) -> None:
+async def test_head_has_the_same_headers_without_the_image(plain: httpx.AsyncClient, url: str) -> None:
     head, whole = await plain.head(url), await plain.get(url)
     assert (head.status_code, head.content) == (200, b"")
     for name in ("etag", "content-length", "content-type", "cache-control", "accept-ranges"):

@@ -65,7 +65,7 @@ async def test_one_invalid_row_stops_the_whole_load(anyone: Client, load: Loader
     assert (await anyone.get(f"{DOMAINS}/{good}")).status_code == 404
 
 
-async def test_partial_loads_the_valid_rows(anyone: Client, load: Loader) -> None:
+async def test_a_partial_load_writes_the_valid_rows(anyone: Client, load: Loader) -> None:
     good = fresh()
     report = await load({"domain": good, "rank": "1"}, {"domain": fresh(), "rank": "high"}, partial=True)
     assert counts(report) == (1, 0, 0, 1)

@@ -23,7 +23,7 @@ DOMAINS = st.lists(
 
 
 def walked(ranking: Ranking, q: str, limit: int) -> list[CatalogDomain]:
-    """Return the domains of all pages, by the places of cursors."""
+    """Return the domains of all pages, by following cursors."""
     found: list[CatalogDomain] = []
     after = None
     while page := ranking.page(q=q, after=after, limit=limit):

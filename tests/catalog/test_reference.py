@@ -49,7 +49,7 @@ def test_every_code_of_a_report_is_described(page: str) -> None:
     assert first_cells(page, "Report") == {code for source in sources for code in codes_of(source)}
 
 
-async def test_the_demo_catalog_is_a_good_file(load: Loader) -> None:
+async def test_the_demo_catalog_is_a_valid_file(load: Loader) -> None:
     with as_file(demo_csv()) as path:
         report = await load(raw=path.read_bytes(), dry_run=True)
     assert report.rows > 50

@@ -74,7 +74,7 @@ def test_a_full_row_is_read() -> None:
     }
 
 
-def test_blank_cells_mean_the_defaults() -> None:
+def test_a_blank_cell_has_the_default() -> None:
     blank = values_of(**dict.fromkeys(COLUMNS - {"domain"}, ""))
     assert blank["status"] == "live"
     assert blank["price_amount"] == "0.00"

@@ -58,7 +58,7 @@ def test_two_words_give_one_local_part_for_each_generator() -> None:
     }
 
 
-def test_one_word_is_itself_first() -> None:
+def test_one_word_gives_itself_first() -> None:
     texts = [local.text for local in local_parts_of(["jane"])]
     assert texts[0] == "jane"
     assert {"hijane", "janehq", "jane9"} <= set(texts)
@@ -68,7 +68,7 @@ def test_a_word_that_is_too_short_without_its_vowels_is_not_edited() -> None:
     assert "edit" not in {local.code for local in local_parts_of(["eve"])}
 
 
-def test_a_domain_hack_joins_the_other_words() -> None:
+def test_a_domain_that_spells_a_word_joins_the_other_words() -> None:
     assert domain_hack(["ada", "may"]).text == "ada.may"
 
 

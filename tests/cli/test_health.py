@@ -56,12 +56,12 @@ def test_only_the_exact_response_is_of_builders(
 
 
 @pytest.mark.parametrize(("status", "ready"), [("200 OK", True), ("503 Service Unavailable", False)])
-def test_a_service_that_is_not_ready(start_server: StartServer, status: str, *, ready: bool) -> None:
+def test_a_response_other_than_200_is_not_ready(start_server: StartServer, status: str, *, ready: bool) -> None:
     assert serve.is_ready("127.0.0.1", start_server(http(status, "{}"))) == ready
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "x" * 64])
-def test_a_port_without_a_server(host: str) -> None:
+def test_a_port_without_a_server_is_neither_ready_nor_builders(host: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     assert not serve.is_builders(host, port)

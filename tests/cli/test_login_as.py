@@ -62,7 +62,7 @@ def test_operator_and_reason_have_bounds(builders: Cli, account: str, option: st
 
 
 @pytest.mark.parametrize("missing", ["--operator", "--reason", "--account"])
-def test_each_is_required(builders: Cli, account: str, missing: str) -> None:
+def test_operator_and_reason_are_required(builders: Cli, account: str, missing: str) -> None:
     given = {"--operator": "grace", "--reason": REASON, "--account": account}
     del given[missing]
 

@@ -1,4 +1,4 @@
-"""The demo's images, for all who need a demo and do not ask how it is drawn, which takes seconds."""
+"""Fixtures with the images of the demo, drawn once per run, because drawing them takes seconds."""
 
 import fcntl
 import os
@@ -20,10 +20,10 @@ from tests.cli.databases import own_database
 
 @pytest.fixture(scope="session")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with all images, drawn once for all workers of a run."""
+    """Return a folder with all images, drawn once for all workers of a run."""
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    folder, fresh = shared / "drawn", shared / "being drawn" / "on the way"
+    folder, fresh = shared / "drawn", shared / "draft" / "images"
     with (shared / "drawn.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.exists():
@@ -34,7 +34,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @asynccontextmanager
 async def stocked(server: str, settings: Settings, *, drawn: Path, data_dir: Path) -> AsyncIterator[str]:
-    """A database of its users alone, with the demo's catalog: a demo that is made in it need not draw."""
+    """Yield a separate database with the demo catalog; a demo that is set up in it draws no images."""
     with own_database(server) as conninfo:
         migrations.migrate(conninfo)
         database = Database(conninfo, settings)

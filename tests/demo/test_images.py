@@ -21,12 +21,12 @@ def opened(png: bytes) -> Image.Image:
     return image
 
 
-def test_every_domain_of_the_catalog_gets_both_its_images(drawn: Path) -> None:
+def test_every_domain_of_the_catalog_has_a_logo_and_a_cover(drawn: Path) -> None:
     names = {name(domain) for domain, _ in list_titles() for name in (images.logo_name, images.cover_name)}
     assert {path.name for path in drawn.iterdir()} == names
 
 
-def test_every_image_is_a_whole_png_of_the_right_size_and_weight(drawn: Path) -> None:
+def test_every_image_is_a_complete_png_of_the_expected_size(drawn: Path) -> None:
     for path in drawn.iterdir():
         is_logo = path.stem.endswith("-logo")
         image = opened(path.read_bytes())
@@ -34,12 +34,12 @@ def test_every_image_is_a_whole_png_of_the_right_size_and_weight(drawn: Path) ->
         assert path.stat().st_size < (40_000 if is_logo else 150_000), path.name
 
 
-def test_no_two_domains_look_the_same(drawn: Path) -> None:
+def test_images_of_two_domains_differ(drawn: Path) -> None:
     pictures = [path.read_bytes() for path in drawn.iterdir()]
     assert len(set(pictures)) == len(pictures)
 
 
-def test_paths_come_in_order_logo_before_cover(tmp_path: Path) -> None:
+def test_paths_are_in_the_sequence_of_the_domains_logo_before_cover(tmp_path: Path) -> None:
     written = images.write_images(tmp_path, [MUNICH, HARBOUR])
     assert [path.name for path in written] == [
         "xn--mnchen-3ya-logo.png",
@@ -49,7 +49,7 @@ def test_paths_come_in_order_logo_before_cover(tmp_path: Path) -> None:
     ]
 
 
-def test_drawing_again_writes_the_same_bytes(tmp_path: Path) -> None:
+def test_drawing_is_deterministic(tmp_path: Path) -> None:
     first = [path.read_bytes() for path in images.write_images(tmp_path, [HARBOUR])]
     assert [path.read_bytes() for path in images.write_images(tmp_path, [HARBOUR])] == first
 
@@ -72,13 +72,13 @@ def test_the_motif_depends_on_the_domain_and_the_text_on_the_title() -> None:
     assert box[2] <= 600
 
 
-def test_an_umlaut_is_written_with_its_dots() -> None:
+def test_an_umlaut_is_drawn_with_its_diaeresis() -> None:
     plain = opened(images.cover(MUNICH[0], "Munchen"))
     box = ImageChops.difference(plain, opened(images.cover(*MUNICH))).getbbox()
     assert box is not None
     left, top, right, bottom = box
-    assert right - left > 20  # two dots side by side,
-    assert bottom - top < 20  # and nothing but the dots
+    assert right - left > 20  # two dots side by side
+    assert bottom - top < 20  # no other difference
 
 
 def test_the_catalog_shows_every_motif_and_palette() -> None:

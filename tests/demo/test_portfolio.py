@@ -1,4 +1,4 @@
-"""The demo portfolio: what it contains, and what the reports show of it."""
+"""The content of the demo portfolio, and the reports about it."""
 
 from collections import Counter
 from datetime import date, timedelta
@@ -30,7 +30,7 @@ def test_a_domain_is_renewed_once_a_year_while_it_is_held() -> None:
         assert held // 365 - 1 <= len(renewals) <= held // 365 + 1, row.name
 
 
-def test_the_history_is_the_same_each_time_and_ends_today() -> None:
+def test_the_history_is_deterministic_and_ends_today() -> None:
     first, second = ([*list_entries(row, ids.NIL)] for row in [read_domains(TODAY)[0]] * 2)
     assert first == second
     days = [entry.occurred_on for row in read_domains(TODAY) for entry in list_entries(row, ids.NIL)]
@@ -38,7 +38,7 @@ def test_the_history_is_the_same_each_time_and_ends_today() -> None:
     assert max(days) == TODAY
 
 
-async def test_every_report_has_something_to_show(alice: Person, database: Database, conn: Conn) -> None:
+async def test_no_report_is_empty(alice: Person, database: Database, conn: Conn) -> None:
     for is_added in (True, False):
         async with database.transaction() as own:
             assert await add_portfolio(own, account_id=alice.account.id) is is_added

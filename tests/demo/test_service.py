@@ -31,13 +31,13 @@ COUNT_DECISIONS = "SELECT decision, count(*) FROM portfolio_renewals_decisions G
 
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder for all of them."""
+    """Return the data folder of these tests."""
     return tmp_path_factory.mktemp("demo")
 
 
 @pytest.fixture(scope="module")
 async def place(server: str, settings: Settings, drawn: Path, data_dir: Path) -> AsyncIterator[str]:
-    """A database of these tests alone, with the catalog: it would stand between what other tests look for."""
+    """Yield a separate database with the catalog, whose domains would disturb other tests."""
     async with stocked(server, settings, drawn=drawn, data_dir=data_dir) as own:
         yield own
 
@@ -52,18 +52,18 @@ async def database(place: str, settings: Settings) -> AsyncIterator[Database]:
 
 @pytest.fixture
 async def keys(database: Database, data_dir: Path) -> Sequence[DemoKey]:
-    """The keys of a first start."""
+    """Return the keys of a first start."""
     return await demo.set_up(database, data_dir=data_dir)
 
 
 async def caller(database: Database, key: DemoKey) -> Caller:
-    """Whom the key stands for."""
+    """Return the caller of the key."""
     authenticate = identity.Authenticator(database, cache_s=0)
     return await authenticate(Credential("api_key", key.key), fresh=True)
 
 
 async def counts(database: Database) -> tuple[int, ...]:
-    """How many domains, accounts with sandbox accounts, and keys there are."""
+    """Return the numbers of domains, of accounts with sandbox accounts, and of keys."""
     async with database.connection() as conn:
         row = await (await conn.execute(COUNTS)).fetchone()
     assert row is not None
@@ -71,14 +71,14 @@ async def counts(database: Database) -> tuple[int, ...]:
 
 
 async def _list_people(database: Database) -> tuple[list[tuple[str]], list[tuple[str, int]]]:
-    """The roles in teams, and the numbers of renewal decisions."""
+    """Return the roles in teams, and the numbers of renewal decisions."""
     async with database.connection() as conn:
         roles = await (await conn.execute(LIST_TEAM)).fetchall()
         return roles, await (await conn.execute(COUNT_DECISIONS)).fetchall()
 
 
 def names(folder: Path) -> set[str]:
-    """What is in a folder."""
+    """Return the names in a folder."""
     return {each.name for each in folder.iterdir()}
 
 
@@ -99,7 +99,7 @@ async def test_a_second_start_changes_nothing(database: Database, keys: Sequence
     assert names(data_dir) == {"assets", "demo-keys.json"}  # no draft is left
 
 
-async def test_the_keys_are_kept_for_their_owner_alone(keys: Sequence[DemoKey], data_dir: Path) -> None:
+async def test_only_the_owner_can_read_the_stored_keys(keys: Sequence[DemoKey], data_dir: Path) -> None:
     kept = data_dir / "demo-keys.json"
 
     assert kept.stat().st_mode & 0o777 == 0o600
@@ -107,9 +107,7 @@ async def test_the_keys_are_kept_for_their_owner_alone(keys: Sequence[DemoKey], 
     assert keys[0].key not in repr(keys)
 
 
-async def test_a_key_that_a_visitor_revoked_is_replaced(
-    database: Database, keys: Sequence[DemoKey], data_dir: Path
-) -> None:
+async def test_a_revoked_key_is_replaced(database: Database, keys: Sequence[DemoKey], data_dir: Path) -> None:
     who = await caller(database, keys[0])
     assert who.key_id is not None
     async with database.transaction() as conn:
@@ -124,7 +122,7 @@ async def test_a_key_that_a_visitor_revoked_is_replaced(
 
 
 @pytest.mark.parametrize("kept", ["", "{", "[]", '[{"key": "x"}]', "7", '[{"account": "a", "preset": "p"}]'])
-async def test_kept_keys_that_cannot_be_read_are_replaced(
+async def test_stored_keys_that_cannot_be_read_are_replaced(
     database: Database, keys: Sequence[DemoKey], data_dir: Path, kept: str
 ) -> None:
     domains, accounts, _ = await counts(database)
@@ -138,7 +136,7 @@ async def test_kept_keys_that_cannot_be_read_are_replaced(
     assert (await counts(database))[:2] == (domains, accounts)
 
 
-async def test_a_first_start_makes_all_and_another_database_gets_keys_of_its_own(
+async def test_a_first_start_adds_the_demo_and_another_database_gets_other_keys(
     server: str, settings: Settings, database: Database, tmp_path: Path
 ) -> None:
     folder = tmp_path / "not" / "there" / "yet"
@@ -161,7 +159,10 @@ async def test_a_first_start_makes_all_and_another_database_gets_keys_of_its_own
 
     assert working == [(await caller(database, key)).mode for key in others] == ["live", "test"] * 2
     assert {key.key for key in others}.isdisjoint(key.key for key in made)
-    assert (domains, accounts) == (len(list_titles()), 8)  # two have keys, two are in a team
+    assert (domains, accounts) == (
+        len(list_titles()),
+        8,
+    )  # two with keys, two in a team, each with a sandbox account
     assert people == [([("accountant",), ("manager",)], [("drop", 2), ("renew", 3), ("undecided", 1)])] * 2
     assert held == 200 * 2  # of the account and of its sandbox account
     assert day == clock.now().date()
@@ -171,7 +172,7 @@ async def test_a_first_start_makes_all_and_another_database_gets_keys_of_its_own
     assert len(names(folder / "assets")) > domains
 
 
-async def test_of_two_first_starts_at_once_both_get_the_same_account(database: Database) -> None:
+async def test_concurrent_first_starts_get_the_same_account(database: Database) -> None:
     email = f"demo-{ids.new().hex}@builders.example"
 
     async def start() -> Account:

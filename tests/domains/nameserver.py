@@ -1,4 +1,4 @@
-"""A name server on loopback, over UDP and TCP, which can misbehave in each way."""
+"""A name server on loopback, over UDP and TCP, with configurable faults."""
 
 import asyncio
 import struct
@@ -19,13 +19,13 @@ TTL = 60
 
 
 class Manner(StrEnum):
-    """How the server misbehaves for a name."""
+    """A fault of the server for a name."""
 
     SERVFAIL = "servfail"
     REFUSED = "refused"
-    SILENT = "silent"  # no answer at all
-    GARBAGE = "garbage"  # bytes that are no message
-    STRANGER = "stranger"  # an answer to another question
+    SILENT = "silent"  # no response
+    GARBAGE = "garbage"  # bytes that are not a message
+    STRANGER = "stranger"  # a response to another query
     TRUNCATED = "truncated"  # also by TCP
 
 
@@ -54,13 +54,13 @@ class Nameserver(asyncio.DatagramProtocol):
         self.zone[name, "CNAME"] = [f"{target}."]
 
     def clear(self) -> None:
-        """Delete all records and manners."""
+        """Delete all records and faults."""
         self.zone.clear()
         self.manners.clear()
         self.asked.clear()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._udp = cast("asyncio.DatagramTransport", transport)  # a selector's, which does not say so
+        self._udp = cast("asyncio.DatagramTransport", transport)  # asyncio declares only the base class
 
     def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
         answer = self._answer(data, by_tcp=False)
@@ -115,7 +115,7 @@ class Nameserver(asyncio.DatagramProtocol):
 
     def _fill(self, response: dns.message.Message, asked: dns.name.Name, name: str, kind: str) -> None:
         is_there = any(each == name for each, _ in self.zone)
-        for _ in range(40):  # a chain that goes in a circle ends too
+        for _ in range(40):  # also ends a loop of aliases
             target = self.zone.get((name, "CNAME"))
             if target is None or kind == "CNAME":
                 break

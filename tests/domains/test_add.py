@@ -9,7 +9,7 @@ from tests.catalog.make import Loader, fresh
 from tests.domains.make import PATH, add, published
 
 
-async def test_answers_201_with_the_record_to_set(alice: Person) -> None:
+async def test_an_added_domain_is_201_with_the_record_to_set(alice: Person) -> None:
     domain = fresh()
 
     added = await add(alice, domain)
@@ -22,7 +22,7 @@ async def test_answers_201_with_the_record_to_set(alice: Person) -> None:
     assert {each["status"] for each in added["dns"].values()} == {"unchecked"}
 
 
-async def test_domain_added_is_published(alice: Person, conn: Conn) -> None:
+async def test_an_addition_publishes_domain_added(alice: Person, conn: Conn) -> None:
     added = await add(alice, fresh())
 
     [event] = await published(conn, alice, "domain.added")
@@ -135,13 +135,13 @@ async def test_a_destination_on_the_domain_itself_is_422(alice: Person) -> None:
     assert answer.json()["detail"][0]["type"] == "destination_loop"
 
 
-async def test_an_unknown_member_is_named(alice: Person) -> None:
+async def test_an_unknown_member_gives_a_warning(alice: Person) -> None:
     answer = await alice.post(PATH, json={"domain": fresh(), "catchall": True})
 
     assert answer.json()["warnings"][0]["did_you_mean"] == "catch_all"
 
 
-async def test_repeating_with_an_idempotency_key_adds_it_once(alice: Person) -> None:
+async def test_a_repeated_idempotency_key_adds_the_domain_once(alice: Person) -> None:
     body, headers = {"domain": fresh()}, {"Idempotency-Key": "the-same"}
 
     first, second = [await alice.post(PATH, json=body, headers=headers) for _ in range(2)]
@@ -149,5 +149,5 @@ async def test_repeating_with_an_idempotency_key_adds_it_once(alice: Person) -> 
     assert first.json() == second.json()
 
 
-async def test_nobody_adds_without_credentials(anyone: Client) -> None:
+async def test_adding_requires_credentials(anyone: Client) -> None:
     assert (await anyone.post(PATH, json={"domain": fresh()})).status_code == 401

@@ -90,7 +90,7 @@ async def test_a_domain_of_another_account_cannot_be_assigned(
         await assign(service, bob, hers["domain"])
 
 
-async def test_of_concurrent_assignments_one_succeeds(alice: Person, bob: Person, service: Service) -> None:
+async def test_one_of_concurrent_assignments_succeeds(alice: Person, bob: Person, service: Service) -> None:
     domain = fresh()
 
     given = await asyncio.gather(

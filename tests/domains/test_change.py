@@ -7,7 +7,7 @@ from tests.catalog.make import fresh
 from tests.domains.make import PATH, add, published
 
 
-async def test_sent_members_change_and_domain_updated_is_published(alice: Person, conn: Conn) -> None:
+async def test_a_change_of_sent_members_publishes_domain_updated(alice: Person, conn: Conn) -> None:
     added = await add(alice, fresh())
 
     answer = await alice.patch(
@@ -22,7 +22,7 @@ async def test_sent_members_change_and_domain_updated_is_published(alice: Person
     assert event["catch_all"] is True
 
 
-async def test_what_is_left_out_stays_and_null_clears(alice: Person) -> None:
+async def test_an_absent_member_does_not_change_and_null_clears(alice: Person) -> None:
     added = await add(alice, fresh(), default_destination="ada@example.net", catch_all=True)
     path = f"{PATH}/{added['id']}"
 
@@ -33,7 +33,7 @@ async def test_what_is_left_out_stays_and_null_clears(alice: Person) -> None:
     assert cleared["default_destination"] is None
 
 
-async def test_nothing_new_is_no_change(alice: Person, conn: Conn) -> None:
+async def test_a_patch_without_effect_keeps_the_version(alice: Person, conn: Conn) -> None:
     added = await add(alice, fresh(), default_destination="ada@example.net")
 
     same = await alice.patch(f"{PATH}/{added['id']}", json={"default_destination": "ada@example.net"})
@@ -71,17 +71,17 @@ async def test_a_released_domain_is_409(alice: Person) -> None:
     assert (answer.status_code, answer.json()["code"]) == (409, "domain_released")
 
 
-async def test_bob_learns_nothing(alice: Person, bob: Person) -> None:
+async def test_bob_gets_the_404_of_an_unknown_domain(alice: Person, bob: Person) -> None:
     added = await add(alice, fresh())
 
     assert (await bob.patch(f"{PATH}/{added['id']}", json={"catch_all": False})).status_code == 404
 
 
-async def test_nobody_changes_without_credentials(anyone: Client) -> None:
+async def test_a_change_requires_credentials(anyone: Client) -> None:
     assert (await anyone.patch(f"{PATH}/x", json={})).status_code == 401
 
 
-async def test_support_redirects_and_releases_nothing(alice: Person, service: Service) -> None:
+async def test_a_support_session_cannot_change_or_release_a_domain(alice: Person, service: Service) -> None:
     added = await add(alice, fresh(), default_destination="ada@example.net")
     path = f"{PATH}/{added['id']}"
     async with Client(service, token=(await alice.admit_support(may_write=True)).token) as support:

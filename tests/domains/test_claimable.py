@@ -108,7 +108,7 @@ async def test_the_collation_of_the_database_does_not_matter(
     assert found == sorted(names)
 
 
-async def test_without_a_limit_a_page_has_a_thousand(alice: Person, load: Loader) -> None:
+async def test_without_a_limit_a_page_has_at_most_a_thousand(alice: Person, load: Loader) -> None:
     await load(*({"domain": fresh()} for _ in range(1_001)))
 
     first = (await alice.get(CLAIMABLE)).json()
@@ -131,5 +131,5 @@ async def test_a_sandbox_has_its_own_domains_and_the_same_catalog(
     assert shown in {each["domain"] for each in found}
 
 
-async def test_nobody_lists_without_credentials(anyone: Client) -> None:
+async def test_the_list_requires_credentials(anyone: Client) -> None:
     assert (await anyone.get(CLAIMABLE)).status_code == 401

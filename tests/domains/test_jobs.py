@@ -185,7 +185,7 @@ async def test_an_assigned_domain_needs_no_proof_but_has_health_checks(
     assert given.challenge_name not in {name for name, _, _ in dns.asked}
 
 
-async def test_the_owner_of_a_suspended_domain_gets_mail(
+async def test_the_owner_of_a_suspended_domain_gets_an_email(
     alice: Person, service: Service, dns: Nameserver, database: Database
 ) -> None:
     live = await make_live(alice, dns, fresh())

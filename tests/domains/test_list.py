@@ -51,7 +51,7 @@ async def test_a_foreign_cursor_is_422(alice: Person, bob: Person) -> None:
     assert (await bob.get(PATH, params={"cursor": cursor})).status_code == 422
 
 
-async def test_each_has_the_number_of_its_names(
+async def test_each_domain_has_the_number_of_its_names(
     alice: Person, bob: Person, service: Service, database: Database
 ) -> None:
     given, other = await assign(service, alice, fresh("a")), await assign(service, alice, fresh("b"))
@@ -65,7 +65,7 @@ async def test_each_has_the_number_of_its_names(
     assert [each["alias_count"] for each in items] == [2, 0]
 
 
-async def test_statements_do_not_grow_with_domains(
+async def test_the_number_of_statements_does_not_depend_on_the_number_of_domains(
     alice: Person, service: Service, conn: Conn, tmp_path: Path
 ) -> None:
     counts = []
@@ -82,7 +82,7 @@ async def test_statements_do_not_grow_with_domains(
     assert counts == [3, 3]
 
 
-async def test_bob_and_the_sandbox_see_none_of_them(alice: Person, bob: Person) -> None:
+async def test_bob_and_the_sandbox_do_not_list_the_domains(alice: Person, bob: Person) -> None:
     await add(alice, fresh())
 
     assert (await bob.get(PATH)).json()["items"] == []
@@ -106,5 +106,5 @@ async def test_bob_gets_the_404_of_an_unknown_domain(alice: Person, bob: Person)
     assert [(each.status_code, each.json()["code"]) for each in answers] == [(404, "account_domain_not_found")] * 2
 
 
-async def test_nobody_reads_without_credentials(anyone: Client) -> None:
+async def test_reading_requires_credentials(anyone: Client) -> None:
     assert [(await anyone.get(each)).status_code for each in (PATH, f"{PATH}/x")] == [401, 401]

@@ -77,12 +77,12 @@ async def test_another_version_is_412(alice: Person) -> None:
     assert answer.status_code == 412
 
 
-async def test_bob_learns_nothing(alice: Person, bob: Person) -> None:
+async def test_bob_gets_the_404_of_an_unknown_domain(alice: Person, bob: Person) -> None:
     added = await add(alice, fresh())
 
     assert (await bob.delete(f"{PATH}/{added['id']}")).status_code == 404
     assert (await alice.get(f"{PATH}/{added['id']}")).json()["status"] == "pending"
 
 
-async def test_nobody_releases_without_credentials(anyone: Client) -> None:
+async def test_a_release_requires_credentials(anyone: Client) -> None:
     assert (await anyone.delete(f"{PATH}/x")).status_code == 401

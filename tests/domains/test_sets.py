@@ -125,7 +125,7 @@ async def test_a_key_belongs_to_one_domain_and_two_can_be_swapped(
     assert (after["one"].id, after["two"].id) == (second.id, first.id)
 
 
-async def test_bobs_domains_cannot_be_changed(
+async def test_domains_of_another_account_cannot_be_changed(
     alice: Person, bob: Person, service: Service, database: Database
 ) -> None:
     given = await assign(service, alice, fresh())

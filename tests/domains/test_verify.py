@@ -129,7 +129,7 @@ async def test_the_first_account_with_a_proof_holds_the_domain_and_the_other_sta
     assert (await bob.get(f"{PATH}/{his['id']}")).json()["status"] == "pending"
 
 
-async def test_of_concurrent_proofs_one_succeeds(people: MakePerson, dns: Nameserver) -> None:
+async def test_one_of_concurrent_proofs_succeeds(people: MakePerson, dns: Nameserver) -> None:
     domain = fresh()
     crowd = [await people(f"p{n}") for n in range(5)]
     added = [await add(each, domain) for each in crowd]
@@ -181,7 +181,7 @@ async def test_a_suspended_domain_with_names_is_not_taken_over(
     assert (await alice.get(f"{PATH}/{hers['id']}")).json()["status"] == "suspended"
 
 
-async def test_of_concurrent_proofs_of_holder_and_another_account_one_succeeds(
+async def test_one_of_concurrent_proofs_of_the_holder_and_another_account_succeeds(
     alice: Person, bob: Person, dns: Nameserver, service: Service
 ) -> None:
     hers = await make_live(alice, dns, fresh())
@@ -250,7 +250,7 @@ async def test_a_released_domain_is_409(alice: Person) -> None:
     assert (answer.status_code, answer.json()["code"]) == (409, "domain_released")
 
 
-async def test_bob_learns_nothing(alice: Person, bob: Person, dns: Nameserver) -> None:
+async def test_bob_gets_the_404_of_an_unknown_domain(alice: Person, bob: Person, dns: Nameserver) -> None:
     added = await add(alice, fresh())
 
     answers = [await bob.post(f"{PATH}/{each}/verify") for each in (added["id"], "nothing")]
@@ -260,13 +260,13 @@ async def test_bob_learns_nothing(alice: Person, bob: Person, dns: Nameserver) -
     assert dns.asked == []
 
 
-async def test_her_test_key_does_not_reach_a_live_domain(alice: Person) -> None:
+async def test_a_test_key_does_not_find_a_live_domain(alice: Person) -> None:
     added = await add(alice, fresh())
 
     assert (await alice.test.post(f"{PATH}/{added['id']}/verify")).status_code == 404
 
 
-async def test_nobody_verifies_without_credentials(anyone: Client) -> None:
+async def test_a_verification_requires_credentials(anyone: Client) -> None:
     assert (await anyone.post(f"{PATH}/x/verify")).status_code == 401
 
 

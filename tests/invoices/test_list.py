@@ -42,7 +42,7 @@ async def test_invoices_are_filtered_by_status(database: Database, alice: Person
     assert (await alice.get(PATH, params={"cursor": "nonsense"})).status_code == 422
 
 
-async def test_other_accounts_see_no_invoices(database: Database, alice: Person, bob: Person) -> None:
+async def test_other_accounts_do_not_list_the_invoices(database: Database, alice: Person, bob: Person) -> None:
     await make_invoice(database, account_id=alice.account.id)
     assert (await bob.get(PATH)).json()["items"] == []
     assert (await alice.test.get(PATH)).json()["items"] == []

@@ -28,7 +28,7 @@ def received(raw: bytes, secret: str) -> Json:
     return event
 
 
-async def test_from_the_invoice_to_the_webhook(
+async def test_a_payment_by_link_pays_the_invoice_and_sends_a_webhook(
     service: Service, database: Database, alice: Person, anyone: Client, worker: Worker, stripe: StripeServer
 ) -> None:
     made = await hooks.create(alice, url=f"{stripe.url}/hooks", events=["invoice.*"])

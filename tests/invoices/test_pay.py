@@ -1,4 +1,4 @@
-"""Bank payments: each is booked once, whatever the status of the invoice."""
+"""Bank payments: each is booked once, for an invoice of any status."""
 
 import asyncio
 

@@ -66,7 +66,7 @@ def test_any_text_is_transliterated(text: str) -> None:
         ("\ud800", "?"),
     ],
 )
-def test_transliteration(text: str, spelled: str) -> None:
+def test_a_character_is_transliterated(text: str, spelled: str) -> None:
     assert pdf.transliterate(text) == spelled
 
 

@@ -91,7 +91,7 @@ async def test_a_payment_booked_on_both_invoices_counts_once(database: Database,
     assert await balances(database, alice) == [usd("4.00")]
 
 
-async def test_concurrent_payments_and_releases_pay_what_is_owed(database: Database, alice: Person) -> None:
+async def test_concurrent_payments_and_releases_pay_the_amount_owed(database: Database, alice: Person) -> None:
     for _ in range(5):
         lines = names(3)
         first = await make_invoice(database, account_id=alice.account.id, lines=lines)

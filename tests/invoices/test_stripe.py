@@ -115,7 +115,7 @@ async def test_concurrent_payments_by_bank_and_stripe_pay_once(
 
 
 @pytest.mark.parametrize("before", ["void", "give_up", "part"])
-async def test_a_payment_is_booked_whatever_the_status_of_the_invoice(
+async def test_a_payment_is_booked_for_an_invoice_of_any_status(
     database: Database, alice: Person, anyone: Client, invoice: Invoice, stripe: StripeServer, before: str
 ) -> None:
     key = {"account_id": invoice.account_id, "invoice_id": invoice.id}

@@ -54,7 +54,7 @@ def test_tax_is_rounded_half_even(amount: str, rate: str, tax: str) -> None:
 
 
 @given(st.decimals(min_value=0, max_value=10**6, places=4), RATES)
-def test_tax_equals_plain_arithmetic(amount: Decimal, rate: Decimal) -> None:
+def test_tax_is_amount_times_rate(amount: Decimal, rate: Decimal) -> None:
     exact = amount * rate / 100
     step = Decimal("0.01")
     assert issuance.calculate_tax(Money(amount, "USD"), rate=rate).amount == exact.quantize(step, ROUND_HALF_EVEN)
@@ -101,6 +101,6 @@ def test_amounts_are_converted_to_the_units_of_stripe(amount: str, currency: str
     assert checkout.minor_units(Money.of(amount, currency)) == units
 
 
-def test_an_amount_finer_than_the_units_of_stripe_is_none() -> None:
+def test_an_amount_with_too_many_decimals_for_stripe_has_no_units() -> None:
     assert checkout.minor_units(Money.of("10.50", "MGA")) is None
     assert checkout.minor_units(Money.of("10.00", "MGA")) == 10

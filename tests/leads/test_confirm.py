@@ -129,7 +129,7 @@ async def test_a_token_of_seven_characters_is_invalid(anyone: Client) -> None:
 
 @pytest.mark.parametrize("header", [{"Sec-Purpose": "prefetch;prerender"}, {"Purpose": "prefetch"}])
 @pytest.mark.parametrize("browser", [{}, BROWSER])
-async def test_a_prefetch_does_nothing(
+async def test_a_prefetch_does_not_confirm(
     anyone: Client, runner: Runner, email: str, header: dict[str, str], browser: dict[str, str]
 ) -> None:
     await submit(anyone, email)
@@ -141,7 +141,7 @@ async def test_a_prefetch_does_nothing(
     assert await confirm(anyone, token) == "confirmed"
 
 
-async def test_head_does_nothing(anyone: Client, runner: Runner, email: str) -> None:
+async def test_a_head_request_does_not_confirm(anyone: Client, runner: Runner, email: str) -> None:
     await submit(anyone, email)
     answer = await anyone.head(CONFIRM, params={"token": await runner.token(email)})
 

@@ -91,7 +91,7 @@ async def test_known_and_unknown_addresses_get_the_same_reply(
     assert len({each.json()["id"] for each in [unknown, *answers]}) == 5
 
 
-async def test_the_request_runs_the_same_statements_for_all(
+async def test_the_request_runs_the_same_statements_for_all_addresses(
     anyone: Client, runner: Runner, conn: Conn, email: str, other: str
 ) -> None:
     await submit(anyone, email)
@@ -133,7 +133,7 @@ async def test_a_blank_member_counts_as_absent(anyone: Client, runner: Runner, e
     assert lead.details == {"metadata": {"variant": "b"}}
 
 
-async def test_unknown_members_are_named(anyone: Client, email: str) -> None:
+async def test_unknown_members_give_warnings(anyone: Client, email: str) -> None:
     answer = await submit(anyone, email, sauce="x", consent={"marketting": True}, website="")
 
     assert [(each["field"], each["did_you_mean"]) for each in answer.json()["warnings"]] == [
@@ -198,7 +198,9 @@ async def test_credentials_are_ignored(anyone: Client, bob: Person, runner: Runn
     assert len(await runner.messages(email)) == 1
 
 
-async def test_a_message_per_fifteen_minutes_and_five_per_day(anyone: Client, runner: Runner, email: str) -> None:
+async def test_an_address_gets_one_message_per_fifteen_minutes_and_five_per_day(
+    anyone: Client, runner: Runner, email: str
+) -> None:
     counts = []
     for minutes in (0, 14, 2, 15, 15, 15, 15, 60):
         clock.move(timedelta(minutes=minutes))

@@ -129,7 +129,7 @@ async def test_an_unprocessed_request_is_deleted(
     assert await traces(conn, email) == 0
 
 
-async def test_erasure_during_requests_leaves_nothing(
+async def test_erasure_during_concurrent_requests_leaves_no_data(
     anyone: Client, runner: Runner, database: Database, conn: Conn, keyring: Keyring, email: str
 ) -> None:
     await asyncio.gather(

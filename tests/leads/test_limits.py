@@ -20,7 +20,7 @@ async def limited(settings: Settings) -> AsyncIterator[Service]:
         yield app
 
 
-async def test_twenty_forms_per_address_in_ten_minutes(limited: Service) -> None:
+async def test_a_client_submits_at_most_twenty_forms_in_ten_minutes(limited: Service) -> None:
     async with Client(limited) as anyone:
         answers = [
             await anyone.post(path, json={"email": f"{ids.new().hex}@example.net"})

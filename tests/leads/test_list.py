@@ -9,7 +9,7 @@ from builders.kit.db.connections import Database
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.leads import service as leads
+from builders.leads import lifecycle, service as leads
 from builders.leads.records import Interest, Lead, LeadFilter, Status
 from tests.cast import Client
 from tests.leads.make import Runner, confirm, submit
@@ -49,7 +49,7 @@ async def test_filters_match_all_requests_of_a_lead(
 async def test_all_leads_are_read_page_by_page(
     anyone: Client, runner: Runner, database: Database, source: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leads, "PAGE", 2)
+    monkeypatch.setattr(lifecycle, "PAGE", 2)
     sent = [f"{ids.new().hex}@example.net" for _ in range(5)]
     for each in sent:
         await submit(anyone, each, source=source)

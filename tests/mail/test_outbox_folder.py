@@ -71,5 +71,5 @@ async def test_a_failed_write_leaves_no_file(tmp_path: Path, monkeypatch: pytest
     assert list(transport.path.iterdir()) == []
 
 
-def test_a_missing_folder_is_empty(tmp_path: Path) -> None:
+def test_a_missing_folder_has_no_messages(tmp_path: Path) -> None:
     assert mail.list_outbox(tmp_path) == []

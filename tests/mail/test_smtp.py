@@ -88,7 +88,7 @@ async def test_a_refused_message_keeps_the_connection(smtp: MailServer) -> None:
     assert smtp.connections == 1
 
 
-async def test_a_restart_of_the_server_between_messages_fails_nothing(smtp: MailServer) -> None:
+async def test_a_restart_of_the_server_between_messages_loses_no_message(smtp: MailServer) -> None:
     async with transport(smtp.url()) as each:
         await each.send(message())
         await smtp.stop()

@@ -136,14 +136,14 @@ def test_a_renewal_notice_lists_the_outcome_of_each_domain() -> None:
 
 
 @pytest.mark.parametrize("template", EMAILS, ids=lambda each: each.name)
-def test_hostile_text_adds_nothing(template: EmailTemplate) -> None:
+def test_hostile_text_adds_no_element_link_or_header(template: EmailTemplate) -> None:
     for text in HOSTILE:
         check_adds_nothing(template, text)
 
 
 @limits(deadline=None)  # other tests share the processor
 @given(st.text(min_size=1, max_size=300), st.sampled_from(EMAILS))
-def test_any_text_adds_nothing(text: str, template: EmailTemplate) -> None:
+def test_any_text_adds_no_element_link_or_header(text: str, template: EmailTemplate) -> None:
     check_adds_nothing(template, text)
 
 

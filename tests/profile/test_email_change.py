@@ -210,7 +210,7 @@ async def test_an_address_of_another_account_is_refused(
     assert (await me(bob))["version"] == 1 + len(steps(await me(bob)))
 
 
-async def test_concurrent_confirmations_of_one_address_by_two_accounts(
+async def test_one_of_two_accounts_that_confirm_an_address_concurrently_succeeds(
     alice: Person, bob: Person, anyone: Client, office: Office, address: str
 ) -> None:
     await asyncio.gather(patch(alice, email=address), patch(bob, email=address))

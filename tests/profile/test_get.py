@@ -34,7 +34,7 @@ async def test_a_test_key_reads_the_real_account(alice: Person) -> None:
     assert (await me(alice.test))["id"] == str(alice.account.id)
 
 
-async def test_bob_reads_his_own_profile(alice: Person, bob: Person) -> None:
+async def test_each_account_reads_its_own_profile(alice: Person, bob: Person) -> None:
     await patch(alice, company="Engines")
 
     assert (await me(bob))["company"] is None

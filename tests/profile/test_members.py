@@ -21,7 +21,7 @@ def test_countries_equal_iso_3166() -> None:
 
 
 @pytest.mark.parametrize(("sent", "kept"), [("de", "DE"), ("GB", "GB"), ("xK", None), ("D", None), ("DEU", None)])
-def test_country(sent: str, kept: str | None) -> None:
+def test_a_country_is_normalized_or_refused(sent: str, kept: str | None) -> None:
     check(schemas.country_code, sent, kept)
 
 
@@ -52,7 +52,7 @@ def test_time_zones_do_not_depend_on_the_machine() -> None:
         ("Asia/\u212aolkata", None),  # KELVIN SIGN, whose lower case is k
     ],
 )
-def test_time_zone(sent: str, kept: str | None) -> None:
+def test_a_time_zone_is_normalized_or_refused(sent: str, kept: str | None) -> None:
     check(texts.timezone, sent, kept)
 
 
@@ -82,7 +82,7 @@ def test_time_zone(sent: str, kept: str | None) -> None:
         ("sl\u212a", None),
     ],
 )
-def test_locale(sent: str, kept: str | None) -> None:
+def test_a_locale_is_normalized_or_refused(sent: str, kept: str | None) -> None:
     check(texts.locale, sent, kept)
 
 
@@ -106,7 +106,7 @@ def test_locale(sent: str, kept: str | None) -> None:
         ("https://engines.example/" + "ü" * 500, None),  # too long after percent-encoding
     ],
 )
-def test_website(sent: str, kept: str | None) -> None:
+def test_a_website_is_normalized_or_refused(sent: str, kept: str | None) -> None:
     check(texts.web_address, sent, kept)
 
 

@@ -68,7 +68,7 @@ async def test_head_records_nothing(anyone: Client, sent: SentMessage, find_even
     assert await find_events(sent) == []
 
 
-async def test_a_link_outlives_its_message(anyone: Client, sent: SentMessage) -> None:
+async def test_a_link_redirects_after_its_message_is_deleted(anyone: Client, sent: SentMessage) -> None:
     minted = mail.mint_links(sent.keyring, base_url=BASE, message_id=ids.new()).click(TARGET)
     answer = await anyone.get(minted, headers=BROWSER)
     assert answer.status_code == 302

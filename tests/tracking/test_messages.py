@@ -95,7 +95,7 @@ async def sweep(database: Database, settings: Settings) -> None:
     await queue.run_pending(database, settings)
 
 
-async def test_three_links_at_once_are_a_burst(
+async def test_clicks_on_three_links_at_once_are_of_a_machine(
     alice: Person, anyone: Client, sent: SentMessage, database: Database, settings: Settings
 ) -> None:
     for n in range(4):
@@ -105,7 +105,7 @@ async def test_three_links_at_once_are_a_burst(
     assert (item["clicks"]["people"], item["clicks"]["machines"]) == (0, 4)
 
 
-async def test_one_link_often_or_several_slowly_is_a_person(
+async def test_repeated_clicks_on_one_link_and_slow_clicks_are_of_a_person(
     alice: Person, anyone: Client, send_message: SendMessage, database: Database, settings: Settings
 ) -> None:
     again, slowly = await send_message(), await send_message()
@@ -119,7 +119,7 @@ async def test_one_link_often_or_several_slowly_is_a_person(
     assert [each["clicks"]["people"] for each in await listed(alice)] == [5, 3]
 
 
-async def test_over_a_hundred_clicks_are_a_machine(
+async def test_more_than_a_hundred_clicks_are_of_a_machine(
     alice: Person, anyone: Client, send_message: SendMessage, database: Database, settings: Settings
 ) -> None:
     often, swarmed = await send_message(), await send_message()
@@ -129,7 +129,7 @@ async def test_over_a_hundred_clicks_are_a_machine(
     assert [each["clicks"]["people"] for each in await listed(alice)] == [0, 100]
 
 
-async def test_a_burst_is_of_one_message(
+async def test_clicks_on_links_of_several_messages_are_no_burst(
     alice: Person, anyone: Client, send_message: SendMessage, database: Database, settings: Settings
 ) -> None:
     several = [await send_message() for _ in range(3)]

@@ -162,7 +162,9 @@ async def test_only_the_network_of_an_address_is_stored(
     assert event["network"] == network
 
 
-async def test_apples_network_is_a_machine(service: Service, sent: SentMessage, find_events: FindEvents) -> None:
+async def test_an_open_from_the_network_of_apple_is_of_a_machine(
+    service: Service, sent: SentMessage, find_events: FindEvents
+) -> None:
     transport = httpx.ASGITransport(app=service, client=("17.58.1.2", 4000))
     async with httpx.AsyncClient(transport=transport, base_url=BASE) as apple:
         await apple.get(sent.pixel, headers=BROWSER)

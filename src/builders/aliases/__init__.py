@@ -1,1 +1,1 @@
-"""Names on domains: the rules of local parts, who holds a name, and where it forwards."""
+"""Aliases: the rules of local parts, the registry of names, and their forwarding destinations."""

@@ -32,7 +32,7 @@ ASK_OPERATOR = "Ask the operator why it is suspended."
 async def list_owned(
     conn: Conn, *, realm: UUID = LIVE, account_id: UUID, filters: AliasFilters, page: PageRequest
 ) -> Page[OwnedAlias]:
-    """Return the account's aliases, newest first; released ones only if the filter says so."""
+    """Return the account's aliases, newest first; released ones only with that status in the filter."""
     rows = await store.list_page(
         conn,
         realm=realm,
@@ -130,14 +130,14 @@ def _check_changeable(owned: OwnedAlias) -> None:
     if owned.alias.status is AliasStatus.SUSPENDED:
         raise AliasSuspended(
             "A suspended alias cannot be changed.",
-            next_action=ASK_OPERATOR if owned.alias.is_blocked else "Pay its invoice, and it is restored.",
+            next_action=ASK_OPERATOR if owned.alias.is_blocked else "Pay its invoice to restore it.",
         )
     if owned.alias.status is AliasStatus.DELETED:
         raise AliasReleased("The alias was released.", next_action="Claim the name again with a manifest.")
 
 
 def _current_fields(owned: OwnedAlias) -> AliasChange:
-    """Return a change that changes nothing."""
+    """Return the present fields of the alias as a change."""
     alias = owned.alias
     settings = {**alias.settings(), "enabled": owned.enabled}
     return AliasChange(
@@ -180,5 +180,5 @@ async def _check_loops(conn: Conn, realm: UUID, account_id: UUID, before: Alias,
     forwarded = await loops.lock_forwarded(conn, realm=realm, account_id=account_id, names=names)
     found = [alias, *(each for each in forwarded if each.id != alias.id)]
     if alias.name in loops.find_looping_names(loops.map_routes(found)):
-        message = "Mail to it would go round in a circle of aliases."
+        message = "Mail to it would loop through aliases."
         raise Invalid(("body", "destinations"), message, "destination_loop")

@@ -53,7 +53,7 @@ TAGGED: dict[int | str, dict[str, Any]] = {200: READ_RESPONSES[200]}
 CONFIRM_PAGE = "/v1/aliases/destinations/confirm/page"
 # Besides the limits of each address, which the database counts.
 RESEND = declare(
-    Policy(name="destinations", quota=30, window_s=600, by="account", counts="Confirmations that are sent again.")
+    Policy(name="destinations", quota=30, window_s=600, by="account", counts="Requests for another confirmation.")
 )
 PAGE: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
 
@@ -68,16 +68,18 @@ async def list_aliases(
     caller: Reader,
     conn: Reads,
     page: PageQuery,
-    domain: Annotated[str | None, Query(max_length=253, description="In either form.")] = None,
+    domain: Annotated[str | None, Query(max_length=253, description="Domain in Unicode or as an A-label.")] = None,
     status: Annotated[
         Literal["active", "disabled", "suspended", "deleted"] | None,
         Query(description="All but `deleted` when absent."),
     ] = None,
     project_id: Annotated[UUID | None, Query(description="Only names of this project.")] = None,
-    manifest: Annotated[str | None, Query(max_length=63, description="That manages them.")] = None,
-    q: Annotated[str | None, Query(max_length=320, description="How the address begins.")] = None,
+    manifest: Annotated[
+        str | None, Query(max_length=63, description="Only names that this manifest manages.")
+    ] = None,
+    q: Annotated[str | None, Query(max_length=320, description="Beginning of the address.")] = None,
 ) -> Page[schemas.AliasReply]:
-    """List the account's names, newest first. With a test key those of its sandbox."""
+    """List the account's names, newest first. With a test key, list the names of its sandbox."""
     filters = AliasFilters(
         domain=domain and (find_a_label(domain) or domain),
         status=AliasStatus(status) if status else None,
@@ -93,7 +95,7 @@ async def list_aliases(
 
 @router.get("/{alias_id}", response_model=schemas.AliasReply, responses={**TAGGED, **problems(AliasNotFound)})
 async def get(alias_id: AliasId, caller: Reader, conn: Reads) -> ReplyWithHeaders:
-    """Read one name, also a released one."""
+    """Read a name, active or released."""
     found = await aliases.get_alias(conn, realm=realm_of(caller), account_id=caller.account_id, alias_id=alias_id)
     reply = schemas.alias_reply(found, livemode=caller.mode == "live")
     return with_etag(reply, of=found.alias.id, version=found.alias.version)
@@ -110,7 +112,7 @@ async def get(alias_id: AliasId, caller: Reader, conn: Reads) -> ReplyWithHeader
 async def change(
     alias_id: AliasId, body: schemas.AliasUpdate, caller: Writer, conn: Tx, if_match: IfMatch
 ) -> ReplyWithHeaders:
-    """Change the destinations or other members of a name: a merge patch. The rules are those of a manifest."""
+    """Change the destinations or other members of a name: a merge patch. The rules of manifests apply."""
     changed = await aliases.update_alias(
         conn,
         realm=realm_of(caller),
@@ -157,7 +159,7 @@ async def release(
 async def list_destinations(
     caller: Reader, conn: Reads, page: PageQuery, settings: SettingsDep
 ) -> Page[Destination]:
-    """List the addresses that the account's names forward to, or did, and whether their recipients confirmed."""
+    """List the present and former destinations of the account's names, and whether their recipients confirmed."""
     most = settings.confirmations_per_day
     return await aliases.list_destinations(conn, account_id=caller.account_id, page=page, most=most)
 
@@ -227,7 +229,7 @@ async def _confirm(database: Database, keyring: Keyring, token: str) -> Confirma
 
 
 def _is_program(request: Request) -> bool:
-    """Return whether a program asks for JSON; mail scanners accept anything, as browsers do."""
+    """Return whether the client prefers JSON; mail scanners accept every type, as browsers do."""
     return "application/json" in request.headers.get("accept", "").lower() and not html.wants_html(request)
 
 
@@ -241,11 +243,11 @@ async def _question_page(database: Database, keyring: Keyring, token: str) -> Re
     if address is None:
         return None
     paragraphs = [
-        f"Somebody, hopefully you, wants mail to be forwarded to {address}.",
-        "If that was not you, close this page: nothing is forwarded to you.",
+        f"Someone requested to forward mail to {address}.",
+        "If you do not want this, close this page: nothing is forwarded to you.",
     ]
-    button = html.Form(action=CONFIRM_PAGE, label="Yes, forward it", fields={"token": token})
-    return html.page("May mail be forwarded to you?", paragraphs, button=button)
+    button = html.Form(action=CONFIRM_PAGE, label="Allow forwarding", fields={"token": token})
+    return html.page("Allow mail to be forwarded to you", paragraphs, button=button)
 
 
 def _thanks(confirmation: Confirmation) -> Response:
@@ -259,4 +261,6 @@ def _refused(request: Request, refusal: Problem) -> Response:
     if not html.wants_html(request):
         return refusal.response()
     paragraphs = [refusal.detail, "The owner of the name can send you a new link."]
-    return html.page("This did not work", paragraphs, status=refusal.status, headers=refusal.headers)
+    return html.page(
+        "The address could not be confirmed", paragraphs, status=refusal.status, headers=refusal.headers
+    )

@@ -1,4 +1,4 @@
-"""What a name costs: renewals, the terms of a release, and free reclaims of released names.
+"""Prices of names: renewals, the terms of a release, and free reclaims of released names.
 
 Renewal: the invoice and the next renewal are written in one transaction, under the lock of the names, so that no
 period is billed twice. Free names renew without an invoice, and so do those of a sandbox. A suspended name is
@@ -55,7 +55,7 @@ class ReleaseTerms:
 
     @property
     def affects_charges(self) -> bool:
-        """Return whether something is owed, paid or undone."""
+        """Return whether the release affects a charge or undoes the claim."""
         return bool(self.charges) or self.period is not None or self.undoable_until is not None
 
 
@@ -75,7 +75,7 @@ def add_months(at: datetime, months: int) -> datetime:
 
 
 def next_renewal(*, claimed_at: datetime, renews_at: datetime, interval: PriceInterval) -> datetime:
-    """Return the renewal after this one, counted from the claim: 31 January, 28 February, 31 March."""
+    """Return the next renewal, counted from the claim: 31 January, 28 February, 31 March."""
     step = MONTHS[interval]
     passed = (renews_at.year - claimed_at.year) * 12 + renews_at.month - claimed_at.month
     periods = max(passed // step, 0)
@@ -175,7 +175,7 @@ def _period(charges: Sequence[Charge], name: Alias | ReleasedName, now: datetime
 
 
 async def check_prices(conn: Conn, *, account_id: UUID, specs: Sequence[AliasSpec]) -> None:
-    """Raise PricesChanged unless exactly the specs with a current paid period continue it; lock these periods."""
+    """Lock the paid periods of the specs. Raise PricesChanged unless exactly the specs with one continue it."""
     priced = [each for each in specs if each.continues or each.price.amount]
     reclaims = await list_reclaims(conn, account_id=account_id, names={each.name for each in priced}, lock=True)
     wrong = {each.name for each in priced if _continued(each) != _continuable(reclaims.get(each.name))}
@@ -215,7 +215,7 @@ async def list_release_terms(
 
 
 async def get_released_terms(conn: Conn, *, account_id: UUID, alias: Alias) -> ReleasedTerms:
-    """Return the terms of a past release: what became of the charges."""
+    """Return the terms of a past release, with the outcome of each charge."""
     found = await invoices.list_charges(conn, account_id=account_id, alias_ids=[alias.id])
     charges = found.get(alias.id, ())
     is_undone = await store.is_undone(conn, account_id=account_id, alias_id=alias.id)

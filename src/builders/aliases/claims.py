@@ -95,8 +95,8 @@ async def create_aliases(conn: Conn, *, realm: UUID = LIVE, account_id: UUID, sp
     """Claim names, all or none; publish alias.created for each.
 
     Unique keys decide: if two accounts claim a name concurrently, one succeeds and the other gets NamesRefused.
-    Raises KeysTaken if a manifest key belongs to another alias, and PricesChanged unless exactly those specs
-    continue a paid period that can. The caller has locked the account's routes, and checks for loops (`loops`).
+    Raises KeysTaken if a manifest key belongs to another alias, and PricesChanged unless exactly the specs with a
+    current paid period continue it. The caller has locked the account's routes, and checks for loops (`loops`).
     """
     now = clock.now()
     await billing.check_prices(conn, account_id=account_id, specs=specs)
@@ -185,7 +185,7 @@ async def clear_aliases(conn: Conn, *, account_id: UUID) -> int:
 async def settle_invoice(conn: Conn, *, account_id: UUID, invoice_id: UUID, quarantine: timedelta) -> None:
     """Suspend, restore or release the names of an invoice, by its current status. Idempotent.
 
-    The status decides and not the event, which can come twice, late or after a later one. Publishes
+    The current status decides, because events can arrive twice, late or in another order. Publishes
     alias.suspended, alias.restored or alias.deleted for each name. Raises InvoiceNotFound.
     """
     await billing_store.lock_invoice(conn, account_id=account_id, invoice_id=invoice_id)

@@ -114,7 +114,7 @@ async def _send_batch(conn: Conn, keyring: Keyring, settings: Settings, account_
 async def _send(
     conn: Conn, keyring: Keyring, settings: Settings, *, due: Sequence[DueConfirmation], now: datetime
 ) -> None:
-    """Mail a new link to each; it replaces the previous link and the message of it that was not sent yet."""
+    """Mail a new link to each destination. It replaces the previous link and its unsent message."""
     tokens, expires_at = [secrets.token_urlsafe(TOKEN_BYTES) for _ in due], now + LINK_LIFETIME
     digests = [keyring.hash_token(LINK_PURPOSE, token) for token in tokens]
     await store.replace_links(conn, due=due, digests=digests, expires_at=expires_at)

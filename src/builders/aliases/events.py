@@ -79,7 +79,7 @@ ALIAS_SUSPENDED = declare(
     Event(
         name="alias.suspended",
         version=1,
-        description="A name forwards no mail until its invoice is paid; nobody else can claim it.",
+        description="A name forwards no mail until its invoice is paid; no other account can claim it.",
         example=AliasStopped.of(
             _EXAMPLE.model_copy(update={"enabled": False}),
             invoice_id=UUID("0193a1b2-0000-7000-8000-000000000009"),

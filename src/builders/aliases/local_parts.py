@@ -118,8 +118,8 @@ def skeleton(key: str) -> str:
 def unmask(text: str) -> str:
     """Return a coarser skeleton for reserved words: digits become similar characters, `i` is `l`, `d` is `cl`.
 
-    It is too coarse to distinguish the names of customers (`ian`, `lan`), but nobody needs `4dm1n` or `admln`.
-    Texts with equal skeletons are equal here too.
+    It is too coarse for the names of customers (`ian`, `lan`), but no customer needs `4dm1n` or `admln`. Texts
+    with equal skeletons are equal here too.
     """
     return (
         skeleton(text)

@@ -1,6 +1,6 @@
 """Forwarding loops: aliases that forward to each other, so that mail never arrives.
 
-Two changes, each without a loop, can close one together. A transaction that changes destinations therefore locks
+Two changes, each without a loop, can together form one. A transaction that changes destinations therefore locks
 the account's routes first, changes them, checks for loops, and keeps the lock until the commit. All other locks of
 the package (skeletons, manifests, aliases, destinations) come later, which excludes deadlocks. Reading takes no
 lock.
@@ -25,7 +25,7 @@ Routes = Mapping[Name, Sequence[Name]]  # from a name to the names that it forwa
 async def list_forwarded(
     conn: Conn, *, realm: UUID = LIVE, account_id: UUID, names: Sequence[Name] = (), alias_ids: Sequence[UUID] = ()
 ) -> list[Alias]:
-    """Return the aliases with these names or ids, and all that they forward to, directly or not.
+    """Return the aliases with these names or ids, and all aliases that they forward to, even indirectly.
 
     The result contains aliases of other accounts: it may only be used to find loops, and must not be shown.
     """

@@ -17,7 +17,7 @@ MAX_LOCAL_PART = 64  # octets, RFC 5321 section 4.5.3.1.1
 
 
 class Reason(StrEnum):
-    """Whether a name can be claimed, or why not; of several reasons the first in this order counts."""
+    """The availability of a name. If several reasons prevent a claim, the first in this order is given."""
 
     INVALID = "invalid"
     DOMAIN_UNKNOWN = "domain_unknown"
@@ -33,7 +33,7 @@ class Reason(StrEnum):
 
 
 class Detail(StrEnum):
-    """What is wrong with an invalid name."""
+    """The fault of an invalid name."""
 
     EMPTY = "empty"
     TOO_SHORT = "too_short"
@@ -47,15 +47,15 @@ class Detail(StrEnum):
 
 
 class ReservedClass(StrEnum):
-    """Who can claim a reserved name, the strictest class first."""
+    """The class of a reserved name, the strictest first."""
 
-    HARD = "hard"  # nobody
-    VENDOR = "vendor"  # accounts to which the operator of the domain grants it
-    PREMIUM = "premium"  # everyone, at another price
+    HARD = "hard"  # no account can claim it
+    VENDOR = "vendor"  # accounts with a grant of the domain's operator can claim it
+    PREMIUM = "premium"  # every account can claim it, at another price
 
 
 class SeparatorPolicy(StrEnum):
-    """Which separators a domain ignores when it compares names."""
+    """The separators that a domain ignores when it compares names."""
 
     IGNORE_DOTS = "ignore_dots"  # jane.doe is janedoe, jane-doe is another
     IGNORE_ALL = "ignore_all"  # jane.doe, jane-doe and jane_doe are janedoe
@@ -81,7 +81,7 @@ class Validation:
 
     reason: Reason
     detail: Detail | None = None  # with `invalid`
-    message: str = ""  # what is wrong, where, and what to do; empty when ok
+    message: str = ""  # the fault, its position and the remedy; empty when ok
     suggestion: str | None = None  # the nearest valid name: `jane` for `jane+shop`
     normalized: str = ""  # lower case, with separators; empty when invalid, as the next two
     key: str = ""  # unique on the domain
@@ -95,7 +95,7 @@ class Validation:
 
 
 class AliasStatus(StrEnum):
-    """Whether an alias forwards mail, and why not."""
+    """The status of an alias; only an active one forwards mail."""
 
     ACTIVE = "active"
     DISABLED = "disabled"  # by its account
@@ -149,7 +149,7 @@ class AliasName(WantedName):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Availability:
-    """Why a name is not available."""
+    """The reason why a name is not available."""
 
     reason: Reason  # taken, quarantined, held or confusable
     until: datetime | None = None  # the end of a reservation or a quarantine
@@ -238,7 +238,7 @@ class OwnedAlias:
     alias: Alias
     resumes_as: AliasStatus | None  # of a suspended one, after the suspension: active or disabled
     verified: Collection[str]  # the destinations whose recipients have confirmed
-    quarantined_until: datetime | None  # of a released one: nobody else can claim the name before
+    quarantined_until: datetime | None  # of a released one: no other account can claim the name before
 
     @property
     def enabled(self) -> bool:
@@ -248,13 +248,13 @@ class OwnedAlias:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AliasFilters:
-    """The conditions of a list; None is no condition. Released aliases are listed only by their status."""
+    """The conditions of a list; None means no condition. Released aliases are listed only by their status."""
 
     domain: str | None = None  # A-label
     status: AliasStatus | None = None
     project_id: UUID | None = None
     manifest: str | None = None
-    q: str | None = None  # how the address begins
+    q: str | None = None  # beginning of the address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,7 +269,7 @@ class AliasPatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Destination:
-    """An address that aliases of the account forward to, or did."""
+    """A present or former destination of the account's aliases."""
 
     email: str
     verified_at: datetime | None

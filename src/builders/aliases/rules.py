@@ -207,7 +207,7 @@ def _too_short(name: str, name_key: str, rules: Rules) -> str:
 
 
 def _reserved(name: str, entry: ReservedWord) -> str:
-    """Return why a name is reserved, and who can grant it."""
+    """Return the message for a reserved name: the reason and the remedy."""
     what = f"`{name}` is reserved"
     if "*" in entry.text:
         what = f"`{name}` fits `{entry.text}`, which is reserved"

@@ -1,1 +1,1 @@
-"""The catalog: curated domains, whether a name on them is free, and names that would fit."""
+"""The catalog: curated domains, availability of names on them, and suggestions of names."""

@@ -97,7 +97,7 @@ def _json(form: TypeAdapter[Any], value: object) -> bytes:  # of any reply above
     return form.dump_json(form.validate_python(value, from_attributes=True), by_alias=True)
 
 
-@lru_cache(maxsize=256)  # by identity: a query has the same record while the same names are free
+@lru_cache(maxsize=256)  # by identity: a query returns the same record while the same names are free
 def _suggested(found: Suggestions) -> bytes:
     return _json(_SUGGESTIONS, found)
 

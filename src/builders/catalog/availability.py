@@ -1,4 +1,4 @@
-"""Whether a name of the catalog is available: the rules and the catalog decide first, then the registry of names.
+"""The availability of names: the rules and the catalog decide first, then the registry of names.
 
 `decide_name` is pure and shared: a check, a plan and a promotion give the same reasons.
 """

@@ -2,7 +2,7 @@
 
 At most once a second, one request reads the version from the database, and concurrent requests share its result. A
 small change is applied before the response. A large one is built off the event loop, while requests get the old
-snapshot. Without the database nobody knows whether the snapshot is current, so every request fails.
+snapshot. Without the database the process cannot know whether the snapshot is current, so requests fail.
 """
 
 import asyncio

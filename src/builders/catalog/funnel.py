@@ -1,6 +1,6 @@
 """The funnel: validate the events of the vendor's pages, write them in batches, sum them up, rank the domains.
 
-Repeats have the same key, so an event counts once however often a page sends it.
+Repeats have the same key, so an event counts once even if a page sends it several times.
 """
 
 import hashlib
@@ -93,7 +93,7 @@ def validate_event(catalog: Snapshot, event: FunnelEvent) -> FunnelEvent | Event
             field="result", code="result_mismatch", message=f"A {event.kind} does not have this result."
         )
     domain = event.domain
-    if domain is not None and domain not in catalog.by_domain:  # seldom: most pages send the normal form
+    if domain is not None and domain not in catalog.by_domain:  # rare: most pages send the normal form
         domain = find_a_label(domain)
         if domain not in catalog.by_domain:
             return EventError(field="domain", code="domain_unknown", message="The catalog has no such domain.")

@@ -1,4 +1,4 @@
-"""The records of funnel events: as a page sends one, as it is stored, and its receipt."""
+"""The records of funnel events: the sent event, the stored event, and its receipt."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class FunnelEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventError:
-    """Why an event is invalid."""
+    """The error of an invalid event."""
 
     field: str
     code: str

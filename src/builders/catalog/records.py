@@ -19,7 +19,7 @@ class DomainStatus(StrEnum):
 
 
 class MailMode(StrEnum):
-    """What a name on the domain can be."""
+    """The kinds of names on the domain."""
 
     MAILBOX = "mailbox"
     ALIAS = "alias"
@@ -130,7 +130,7 @@ class CatalogDomain:
     tags: tuple[str, ...]
     status: DomainStatus
     mail_mode: MailMode
-    catch_all: bool  # all mail goes to one owner, and no name is claimable
+    catch_all: bool  # all mail goes to one owner, and no name can be claimed
     price: Price
     short_name_prices: tuple[ShortNamePrice, ...]  # by max_len, the shortest first
     rules: Rules  # of its local parts

@@ -1,6 +1,6 @@
 """Local parts made of the words of a query, scored on domains, and the choice of the best names.
 
-Repeats of a domain and of a generator cost points, so that neither crowds out the others.
+Repeats of a domain and of a generator cost points, so that no domain or generator dominates the list.
 """
 
 import heapq

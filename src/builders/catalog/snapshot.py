@@ -2,7 +2,8 @@
 
 Domains are kept in the order of the list, with their text, so that a list and a search need no SQL. The text is
 one string with a block for each domain in that order: a search is `str.find`, which scans 100,000 domains (7 MB)
-in a few milliseconds and finds matches in order. A page starts where the previous one ended: each costs the same.
+in a few milliseconds and finds matches in order. A page starts at the end of the previous one, so all cost the
+same.
 
 A build visits every domain (about a second for 100,000), so it runs off the event loop.
 """
@@ -32,7 +33,7 @@ class Place:
 
     @classmethod
     def of(cls, key: SortKey) -> Self:
-        """Return the place that a cursor holds."""
+        """Return the place of a cursor."""
         band, below, domain = key
         return cls(int(band or 0), int(below or 0), str(domain))
 

@@ -1,1 +1,1 @@
-"""The operator's way in."""
+"""The operator's command line."""

@@ -79,7 +79,7 @@ def _blocked(signals: Collection[signal.Signals]) -> Iterator[None]:
 
 
 def _describe(fake: FakeRegistrar, *, base_url: str) -> Mapping[str, Any]:
-    """Return what a program needs to connect a registrar, in the form of the request's body."""
+    """Return the data with which a program connects a registrar, in the form of the request's body."""
     return {
         "provider": fake.provider,
         "domains": len(fake.account.domains),

@@ -93,7 +93,7 @@ def reseal(*, as_json: bool) -> None:
     """Seal stored secrets again with the first secret key.
 
     These are the signing secrets of webhook destinations, the credentials of registrars and the email opt-outs.
-    Can be repeated, and run while the service runs.
+    Idempotent; can run while the service runs.
     """
 
     async def work(database: Database, settings: Settings) -> dict[str, Resealed]:

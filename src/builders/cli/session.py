@@ -44,7 +44,7 @@ class CommandFailed(click.ClickException):
 
 
 def fail(message: str) -> NoReturn:
-    """End the command with a message and status 1."""
+    """End the command with a message and exit status 1."""
     raise CommandFailed(message)
 
 

@@ -22,7 +22,7 @@ class Palette:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """What a motif draws on: the canvas in pixels, its focus, a palette, and the dials of the domain."""
+    """The scene of a motif: the canvas in pixels, its focus, a palette, and the dials of the domain."""
 
     draw: ImageDraw.ImageDraw  # in RGBA mode, so that fills with an alpha blend
     width: int

@@ -1,1 +1,1 @@
-"""Account domains: an account's own, proved by DNS or assigned by the operator, and where names can be claimed."""
+"""Account domains, proved by DNS or assigned by the operator, and the domains on which names can be claimed."""

@@ -107,7 +107,7 @@ def parse_domain(text: str) -> str:
     if label is None:
         raise Invalid(("body", "domain"), "Not a domain; send one such as harbour.example.", "domain_name")
     if is_special_use(label):
-        raise Invalid(("body", "domain"), "Nobody can have this domain in public.", "domain_name")
+        raise Invalid(("body", "domain"), "This domain is reserved for special use.", "domain_name")
     if len(label) > _MAX_LENGTH:
         message = f"A domain to be proved has up to {_MAX_LENGTH} characters."
         raise Invalid(("body", "domain"), message, "domain_name")
@@ -121,20 +121,20 @@ def challenge_token(keyring: Keyring, *, account_id: UUID, domain: str) -> str:
 
 
 def validate_settings(domain: str, settings: DomainSettings) -> None:
-    """Raise Invalid at the members of the body when all mail would go nowhere, or in a loop."""
+    """Raise Invalid at the members of the body when mail would have no destination, or loop."""
     destination = settings.default_destination
     if settings.catch_all and destination is None:
         message = "A catch-all needs a default_destination to send all mail to."
         raise Invalid(("body", "default_destination"), message, "destination_missing")
     if destination is not None and destination.rpartition("@")[2] == domain:
-        message = "Mail to the domain cannot go to the domain itself."
+        message = "Mail to the domain cannot be forwarded to the same domain."
         raise Invalid(("body", "default_destination"), message, "destination_loop")
 
 
 def _refuse_support(actor: Actor) -> None:
     if actor.type == "support":  # the recipient of a domain's mail gets access to more than the domain
         raise ImpersonationForbidden(
-            "A support session does not change where mail goes.", next_action="The account's holder can."
+            "A support session cannot change the settings of domains.", next_action="The account's holder can."
         )
 
 
@@ -215,7 +215,7 @@ async def release(
     expected.check(of=before.id, version=before.version)
     if actor.type == "support":
         raise ImpersonationForbidden(
-            "A support session does not release domains.", next_action="The account's holder can."
+            "A support session cannot release domains.", next_action="The account's holder can."
         )
     return await with_details(conn, await release_unused(conn, before, reason="released"))
 
@@ -233,7 +233,7 @@ async def release_unused(conn: Conn, domain: AccountDomain, *, reason: str) -> A
 
 
 async def release_locked(conn: Conn, domain: AccountDomain, *, reason: str) -> AccountDomain:
-    """Release a locked domain, whatever names are on it; publish domain.released."""
+    """Release a locked domain, with or without names on it; publish domain.released."""
     owner = domain.account_id
     await store.delete_holder(conn, realm=domain.realm, domain=domain.domain, account_id=owner)
     if domain.source is not DomainSource.CATALOG:  # the next holder of the domain can have all names on it

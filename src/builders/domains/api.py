@@ -34,7 +34,7 @@ from builders.kit.limits.policies import Policy, declare, rate_limit
 router = Router(prefix="/v1/domains", tags=["domains"])
 Reader = Annotated[Caller, needs("domains:read")]
 Writer = Annotated[Caller, needs("domains:write", support=("domain",))]
-Holder = Annotated[Caller, needs("domains:write")]  # without support sessions: it changes where mail goes
+Holder = Annotated[Caller, needs("domains:write")]  # without support sessions: it changes the destination of mail
 Id = Annotated[UUID, Path(alias="id", description="Identifier of the account domain."), ResourceId(DomainNotFound)]
 # No 304: the DNS health of a domain changes without its version.
 TAGGED: dict[int | str, dict[str, Any]] = {200: READ_RESPONSES[200]}
@@ -107,7 +107,7 @@ async def add(
     openapi_extra=BEYOND_SPEC,
 )
 async def get_domain(domain_id: Id, caller: Reader, conn: Reads) -> ReplyWithHeaders:
-    """Read one domain of the account, which can be released."""
+    """Read a domain of the account, active or released."""
     found = await domains.get_domain(conn, account_id=caller.account_id, domain_id=domain_id)
     return with_etag(schemas.domain_reply(found), of=found.domain.id, version=found.domain.version)
 
@@ -121,7 +121,7 @@ async def get_domain(domain_id: Id, caller: Reader, conn: Reads) -> ReplyWithHea
 async def change(
     domain_id: Id, body: schemas.DomainUpdate, caller: Holder, conn: Tx, if_match: IfMatch
 ) -> ReplyWithHeaders:
-    """Change the settings of a domain: its default destination, and whether all its mail goes there."""
+    """Change the settings of a domain: its default destination, and whether all mail is forwarded to it."""
     changed = await domains.change(
         conn,
         account_id=caller.account_id,

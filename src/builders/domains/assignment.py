@@ -48,7 +48,7 @@ async def assign(
         raise DomainNotInCatalog(f"The catalog has no domain {label}.")
     if source is not DomainSource.CATALOG and shared is not None and shared.status is not DomainStatus.RETIRED:
         raise DomainInCatalog(
-            f"{label} is a domain of the catalog, which sells names on it to everybody.",
+            f"{label} is a domain of the catalog, which sells names on it to all accounts.",
             next_action="Assign it with --source catalog, or retire it from the catalog before.",
         )
     count = await store.lock_account(conn, account_id=account_id)

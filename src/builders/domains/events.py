@@ -29,7 +29,7 @@ class DomainGone(DomainData):
 
 
 class DomainHealthData(BaseModel):
-    """The health of the records that mail needs, now and before."""
+    """The present and previous health of the records that mail needs."""
 
     id: Annotated[UUID, Field(description="Identifier of the account domain.")]
     domain: Annotated[str, Field(description="Name of the domain, as a lower-case A-label.")]

@@ -20,7 +20,7 @@ DEFAULT_RULES = Rules()
 
 
 class DomainSource(StrEnum):
-    """How an account got a domain; the operator assigns all but the first."""
+    """The source of an account's domain; the operator assigns all but the first."""
 
     OWNED = "owned"
     LEASED = "leased"
@@ -109,8 +109,8 @@ class ProofFinding:
 class DomainSettings:
     """The fields of a domain that its account sets."""
 
-    catch_all: bool = False  # all mail goes to the default destination, and no name is claimable
     default_destination: str | None = None  # of mail without a destination of its own
+    catch_all: bool = False  # all mail goes to the default destination, and no name is claimable
 
     def settings(self) -> dict[str, Any]:
         """Return these fields by name, to copy them into another record."""
@@ -126,8 +126,8 @@ SENSITIVE_SETTINGS = frozenset({"catch_all", "default_destination"})
 class DomainPatch:
     """A merge patch of the settings of a domain."""
 
-    catch_all: Patch[bool] = UNSET
     default_destination: Patch[str | None] = UNSET
+    catch_all: Patch[bool] = UNSET
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,7 +245,7 @@ class Claimable:
 
     @property
     def separator_policy(self) -> SeparatorPolicy:
-        """Return which separators its names ignore."""
+        """Return the separators that its names ignore."""
         return self.rules.separator_policy
 
 

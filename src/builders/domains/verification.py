@@ -1,4 +1,4 @@
-"""Verification of domains: read DNS without a transaction, then record the result in one; when to check again."""
+"""Verification of domains: read DNS without a transaction, record the result in one, schedule the next check."""
 
 import asyncio
 from dataclasses import dataclass

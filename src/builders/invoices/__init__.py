@@ -1,1 +1,1 @@
-"""Invoices: numbers, totals, credit, payments, and what happens when nobody pays."""
+"""Invoices: numbers, totals, credit, payments, and the steps for unpaid invoices."""

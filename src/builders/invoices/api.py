@@ -210,7 +210,7 @@ def _page(invoice: Invoice, caller: Caller, settings: Settings) -> Response:
 
 
 def _checkout_page(found: Checkout) -> Response:
-    """Redirect a browser to Stripe by a `Refresh` header: the form-action policy forbids to redirect a form."""
+    """Redirect a browser to Stripe by a `Refresh` header: the form-action policy forbids redirects of forms."""
     link = html.Link(href=found.url, label=f"Pay {found.amount} at Stripe")
     text = ["The payment page of Stripe opens. If nothing happens, follow the link."]
     headers = {"Refresh": f"0; url={quote(found.url, safe=_SAFE)}"}

@@ -1,4 +1,4 @@
-"""The credit ledger of an account: grants by the operator, credit used by invoices, and what they return."""
+"""The credit ledger of an account: grants by the operator, and the credit that invoices use and return."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""Book payments, each once and whatever the status of its invoice. An overpaid amount becomes credit."""
+"""Book payments, each once, for an invoice of any status. An overpaid amount becomes credit."""
 
 from dataclasses import replace
 from typing import Any
@@ -26,10 +26,10 @@ async def pay(
     reference: str,
     amount: Money | None = None,
 ) -> PaymentResult:
-    """Book a payment; without `amount`, of all that is due. Idempotent by method and reference.
+    """Book a payment; without `amount`, of the whole amount due. Idempotent by method and reference.
 
-    What exceeds the amount due becomes credit: the whole payment if the invoice is paid or void. The credit of a
-    void invoice pays the invoice that replaces it. Publishes invoice.paid when no amount is due. Raises
+    The excess over the amount due becomes credit: the whole payment if the invoice is paid or void. The credit of
+    a void invoice pays the invoice that replaces it. Publishes invoice.paid when no amount is due. Raises
     InvoiceNotFound; InvalidTransition for a draft, and for a void invoice without an amount; NothingDue; and
     ValueError for an amount that is not positive or in another currency, for a reference that was booked with
     another amount, and for a method or reference that is empty, too long, or has several lines.
@@ -71,7 +71,7 @@ async def book_payment(
     """Book a payment for a locked invoice of any status. Raises ValueError as `pay`."""
     zero = Money.zero(invoice.currency)
     if amount <= zero or amount != amount.quantized():
-        raise ValueError("A payment is positive, in whole units of the smallest coin.")
+        raise ValueError("A payment is a positive amount with the decimals of its currency.")
     # Lock all rows of invoices before the credit balance, in the same sequence as a withdrawal of charges.
     replacement = await invoices.find_replacement(conn, invoice, lock=True)
     used = min(amount, invoice.amount_due) if invoice.status in PAYABLE else zero

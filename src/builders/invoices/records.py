@@ -37,7 +37,7 @@ class Stage(IntEnum):
 
 
 class CreditKind(StrEnum):
-    """Why a credit entry was booked."""
+    """The reason of a credit entry."""
 
     GRANTED = "granted"  # by the operator
     APPLIED = "applied"  # used for an invoice
@@ -163,7 +163,7 @@ class Payment:
 
 
 class VoidReason(StrEnum):
-    """Why an invoice is void."""
+    """The reason why an invoice is void."""
 
     RELEASED = "released"  # names on it were released, and their periods are not owed
     CANCELLED = "cancelled"  # by the operator

@@ -114,7 +114,7 @@ class LineReply(Reply):
     """A line. Its tax is rounded half-even; the tax of the invoice is the sum."""
 
     id: Annotated[UUID, Field(description="Identifier of the line.")]
-    description: Annotated[str, Field(description="What is charged, such as `ada@harbour.example, 1 year`.")]
+    description: Annotated[str, Field(description="Name and period, such as `ada@harbour.example, 1 year`.")]
     alias_id: LineAliasId
     quantity: Annotated[int, Field(description="Number of units, usually 1.")]
     unit_amount: Annotated[Money, Field(description="Price of one unit, before tax.")]
@@ -129,7 +129,7 @@ class LineReply(Reply):
 class PaymentReply(Reply):
     """The newest payment."""
 
-    method: Annotated[str, Field(description="How it was paid, such as `stripe` or `bank_transfer`.")]
+    method: Annotated[str, Field(description="Method, such as `stripe` or `bank_transfer`.")]
     reference: Annotated[str, Field(description="Reference of the payment at the bank or payment service.")]
 
 
@@ -169,7 +169,7 @@ class InvoiceDetail(InvoiceItem):
 
     seller: Annotated[SellerReply, Field(description="Who sells.")]
     buyer: Annotated[BuyerReply, Field(description="Who buys.")]
-    lines: Annotated[list[LineReply], Field(description="What the invoice charges.")]
+    lines: Annotated[list[LineReply], Field(description="Lines of the invoice, in their sequence.")]
 
 
 class BillingDetailsUpdate(Body):
@@ -264,7 +264,7 @@ class StripeReceived(Reply):
     model_config = ConfigDict(json_schema_extra=by_example({"id": "evt_1QxYzAbCdEfGhIjK", "outcome": "applied"}))
 
     id: Annotated[str, Field(description="Identifier of the event at Stripe.")]
-    outcome: Annotated[Outcome, Field(description="What the service did with the event.")]
+    outcome: Annotated[Outcome, Field(description="Outcome of the event.")]
 
 
 def page(found: Page[Invoice]) -> PageReply[InvoiceItem]:

@@ -1,6 +1,6 @@
 """Stripe events: verify the signature, and apply each event once, in the transaction that stores it.
 
-A payment is booked whatever the status of its invoice. An event that does not match the stored data is a
+A payment is booked for an invoice of any status. An event that does not match the stored data is a
 discrepancy, which is stored for the operator.
 """
 

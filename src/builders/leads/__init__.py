@@ -1,1 +1,1 @@
-"""Leads: who left an address on the vendor's pages, and whether they have confirmed that it was them."""
+"""Leads: addresses submitted on the vendor's pages, and their confirmation by email."""

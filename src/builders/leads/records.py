@@ -23,7 +23,7 @@ class Status(StrEnum):
 
 
 class Interest(StrEnum):
-    """What a lead is interested in."""
+    """The interest of a lead."""
 
     MAILBOX = "mailbox"
     ALIAS = "alias"
@@ -34,7 +34,7 @@ class Interest(StrEnum):
 
 
 class Volume(StrEnum):
-    """How many names a builder expects to need."""
+    """The number of names that a builder expects to need."""
 
     BELOW_100 = "lt100"
     BELOW_1K = "100_1k"

@@ -158,7 +158,7 @@ class CreateLeadRequest(_Visitor):
         Field(description="Your name for the page: small letters, digits, and hyphens between them."),
     ] = None
     interest: Annotated[
-        Interest | None, BLANK, _choice(Interest), Field(description="What the visitor is interested in.")
+        Interest | None, BLANK, _choice(Interest), Field(description="Interest of the visitor.")
     ] = None
     domain: Annotated[
         Annotated[str, _text(1024), checked(_domain, "domain_name")] | None,
@@ -211,7 +211,7 @@ class BuildersWaitlistRequest(_Visitor):
         Annotated[str, _text(120), Line] | None, BLANK, Field(description="Company of the visitor.")
     ] = None
     role: Annotated[
-        Annotated[str, _text(80), Line] | None, BLANK, Field(description="What the visitor does there.")
+        Annotated[str, _text(80), Line] | None, BLANK, Field(description="Role of the visitor in the company.")
     ] = None
     use_case: Annotated[Message, Field(description="Use of the names, 2,000 characters at most.")] = None
     url: Annotated[

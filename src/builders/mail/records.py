@@ -9,7 +9,7 @@ VENDOR = UUID(int=0)  # the account of the vendor's own mail, as to leads
 
 
 class Category(StrEnum):
-    """Why an email is sent. Recipients can unsubscribe from the last two, whose links are tracked."""
+    """The category of an email. Recipients can unsubscribe from the last two, whose links are tracked."""
 
     TRANSACTIONAL = "transactional"
     NOTICE = "notice"
@@ -17,7 +17,7 @@ class Category(StrEnum):
 
 
 class Topic(StrEnum):
-    """What a recipient can unsubscribe from."""
+    """A topic that a recipient can unsubscribe from."""
 
     RENEWALS = "renewals"
     WEBHOOKS = "webhooks"
@@ -62,7 +62,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """What tracking needs to know about a message."""
+    """The data of a message that tracking needs."""
 
     account_id: UUID
     sent_at: datetime | None  # None before it is sent

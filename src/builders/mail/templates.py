@@ -98,7 +98,7 @@ class VerifyDestination(EmailTemplate):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TeamInvite(EmailTemplate):
-    """Invites somebody into a portfolio team."""
+    """Invites a person to a portfolio team."""
 
     name: ClassVar[str] = "team_invite"
     team: str

@@ -39,7 +39,7 @@ PAGE: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schema
 
 @router.get("/me", response_model=schemas.ProfileReply, responses=dict(etags.READ_RESPONSES))
 async def get(caller: Reader, conn: Reads, known: IfNoneMatch) -> ReplyWithHeaders | Response:
-    """Read the own profile. A test key reads that of the real account."""
+    """Read the profile of the account. A test key reads the profile of the real account."""
     profile = await profiles.get(conn, account_id=caller.live_account_id)
     return known.answer(profile, of=profile.id, version=profile.version)
 
@@ -57,7 +57,7 @@ async def update(
     keys: KeyringDep,
     settings: SettingsDep,
 ) -> ReplyWithHeaders:
-    """Update the own profile with a merge patch. A new address needs a live key and a confirmation."""
+    """Update the profile of the account by a merge patch. A new address needs a live key and a confirmation."""
     profile = await profiles.update(
         conn,
         keyring=keys,
@@ -175,4 +175,4 @@ def _error_page(request: Request, error: Problem) -> Response:
     if not html.wants_html(request):
         return error.response()
     paragraphs = [error.detail, "Sign in, or use your API key, to request a new link."]
-    return html.page("This did not work", paragraphs, status=error.status, headers=error.headers)
+    return html.page("The address could not be confirmed", paragraphs, status=error.status, headers=error.headers)

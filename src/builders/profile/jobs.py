@@ -16,7 +16,7 @@ from builders.profile import onboarding, service as profiles
 from builders.profile.records import Proof, Role, StepKey
 
 CATCH_UP_PERIOD = timedelta(days=1)  # longer than workers of two versions run concurrently
-# The packages that publish these events do not know of onboarding.
+# The packages that publish these events do not depend on onboarding.
 PROOFS: Mapping[str, Proof] = {
     "email.verified": Proof(StepKey.VERIFY_EMAIL),
     "project.created": Proof(StepKey.CREATE_PROJECT, Role.BUILDER),

@@ -1,4 +1,4 @@
-"""Onboarding: its steps, when it is complete, and what to do next."""
+"""Onboarding: its steps, its completion, and the next action."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

@@ -14,7 +14,7 @@ LINK_LIFETIME = timedelta(hours=24)
 
 
 class Role(StrEnum):
-    """What an account does with the service; an account can have both roles."""
+    """The role of an account; an account can have both roles."""
 
     BUILDER = "builder"
     DOMAINER = "domainer"
@@ -68,7 +68,7 @@ class VerificationStatus(StrEnum):
 
 
 class Purpose(StrEnum):
-    """What a link confirms."""
+    """The purpose of a link."""
 
     VERIFY = "verify"  # the address of the account
     CHANGE = "change"  # a change to the pending address
@@ -123,7 +123,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What an event proves about its account: a step, and maybe a role."""
+    """A step of onboarding that an event proves, and the role that it implies."""
 
     step: StepKey
     role: Role | None = None
@@ -188,7 +188,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnusedLink:
-    """What a valid link confirms."""
+    """The address that a valid link confirms."""
 
     email: str  # masked
     is_change: bool  # a change of the address

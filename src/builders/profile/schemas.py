@@ -166,7 +166,7 @@ class OnboardingReply(Reply):
     ]
     completed_at: Annotated[datetime | None, Field(description="When it was completed; null before.")]
     steps: Annotated[list[OnboardingStepReply], Field(description="All steps, in display order.")]
-    next_action: Annotated[str | None, Field(description="What to do next, in a sentence; null when completed.")]
+    next_action: Annotated[str | None, Field(description="The next action, as a sentence; null when completed.")]
 
 
 class ProfileReply(Reply):
@@ -210,7 +210,7 @@ class SentMessageReply(Reply):
         Literal["queued", "deferred", "sent", "bounced", "expired", "suppressed"],
         Field(description="`deferred`: tried again later; `suppressed`: the recipient opted out."),
     ]
-    error: Annotated[str | None, Field(description="Why it was not delivered; null otherwise.")]
+    error: Annotated[str | None, Field(description="Reason why it was not delivered; null otherwise.")]
 
 
 class VerificationReply(Reply):

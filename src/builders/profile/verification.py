@@ -46,7 +46,7 @@ PURPOSE = "profile.token"  # of the keyring
 UNDELIVERABLE = frozenset({MailStatus.BOUNCED, MailStatus.SUPPRESSED})
 RETENTION = timedelta(days=30)  # of sends and tokens
 PRUNE_BATCH = 10_000
-RECIPIENT = Actor(type="user")  # whoever follows a link
+RECIPIENT = Actor(type="user")  # the person who follows a link
 
 
 class ResendTooSoon(Problem):
@@ -57,7 +57,7 @@ class ResendTooSoon(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sender:
-    """What sending a link needs."""
+    """The dependencies of sending a link."""
 
     keyring: Keyring
     settings: Settings
@@ -152,7 +152,7 @@ async def _notify(conn: Conn, keyring: Keyring, account: Account, template: Emai
 
 
 async def find_unused_link(conn: Conn, *, keyring: Keyring, token: str) -> UnusedLink | None:
-    """Return what a link would confirm, or None for an unknown, used or expired link. Changes nothing."""
+    """Return the address that a link would confirm; None for an unknown, used or expired link. Changes nothing."""
     found = await store.find_token(conn, digests=keyring.hashes(PURPOSE, token), now=clock.now())
     if found is None or found.used_at is not None:
         return None
@@ -239,7 +239,7 @@ async def begin_verification(conn: Conn, *, keyring: Keyring, settings: Settings
     """Send the first link to a new account, unless a link was sent before. Idempotent."""
     before = await get_verification(conn, account_id=account_id)
     if before.last_sent_at is None:
-        with suppress(ResendTooSoon):  # the owner requested it in the meantime
+        with suppress(ResendTooSoon):  # the owner requested one in the meantime
             await resend(conn, keyring=keyring, settings=settings, account_id=account_id)
 
 

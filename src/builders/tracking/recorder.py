@@ -1,7 +1,7 @@
 """Recorder of tracking events: check the link, find the message, and write events in groups.
 
 A recipient never waits for the database or sees an error page. An event that cannot be written is lost, and the
-image or redirect is sent all the same. An event that was written is committed before the response.
+image or redirect is sent anyway. An event that was written is committed before the response.
 """
 
 import re

@@ -11,7 +11,7 @@ from builders.mail.records import Status
 
 
 class TrackingEventKind(StrEnum):
-    """What a recipient did with an email."""
+    """The kind of a tracking event."""
 
     OPEN = "open"
     CLICK = "click"

@@ -73,7 +73,7 @@ _OUTCOMES = {
 
 
 def _no_default(schema: dict[str, Any]) -> None:
-    """Remove the default: an absent member does not change."""
+    """Remove the default from the schema: an absent member does not change."""
     schema.pop("default", None)
 
 
@@ -98,7 +98,7 @@ class AliasUpdate(PatchBody):
             min_length=1,
             max_length=MAX_DESTINATIONS,
             json_schema_extra=_no_default,
-            description="All of them. The recipient of one that is new to the account has to confirm first.",
+            description="All destinations. The recipient of one that is new to the account must confirm first.",
         ),
     ] = ABSENT
     enabled: Annotated[StrictBool, OPTIONAL, Field(description="Whether mail is forwarded; null enables.")] = (
@@ -110,7 +110,10 @@ class AliasUpdate(PatchBody):
     ] = None
     labels: Annotated[
         dict[Label, Annotated[str, Field(max_length=500), texts.OneLine] | None] | None,
-        Field(max_length=MAX_LABELS, description="Merged with those there; null removes a label, or all."),
+        Field(
+            max_length=MAX_LABELS,
+            description="Merged with the present labels. Null removes a label, or all labels.",
+        ),
     ] = None
 
     def patch(self) -> AliasPatch:
@@ -170,7 +173,7 @@ class AliasReply(Reply):
     ]
     destinations: Annotated[
         list[AliasDestination],
-        Field(description="Recipients that mail is forwarded to; one gets mail after confirming."),
+        Field(description="Recipients of forwarded mail; each gets mail after confirming."),
     ]
     enabled: Annotated[bool, Field(description="Whether you want mail forwarded; a suspended name forwards none.")]
     status: Annotated[
@@ -200,7 +203,7 @@ class ReleasedCharge(Reply):
     period_end: Annotated[datetime | None, Field(description="End of the period; null for `once`.")]
     outcome: Annotated[
         Literal["owed", "paid", "voided", "credited"],
-        Field(description="`voided`: it is not owed. `credited`: what was paid for it is credit of the account."),
+        Field(description="`voided`: it is not owed. `credited`: the paid amount became credit."),
     ]
 
 
@@ -222,8 +225,8 @@ class AliasRelease(AliasReply):
     free_reclaim: Annotated[
         FreeReclaim | None,
         Field(
-            description="While claiming the name again is free, as long as nobody else has it and its invoice is "
-            "paid in time; null when it costs its price."
+            description="While claiming the name again is free, if no other account has it and its invoice is paid in "
+            "time; null when it costs its price."
         ),
     ]
 

@@ -44,7 +44,7 @@ class DestinationResend(Body):
 
 
 class DestinationReply(Reply):
-    """An address that names forward to, or did."""
+    """A present or former destination of names."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_DESTINATION))
 
@@ -63,7 +63,7 @@ class DestinationReply(Reply):
 
 
 class DestinationResent(DestinationReply, WriteReply):
-    """A destination, and whether it gets another confirmation; not if the recipient has confirmed."""
+    """A destination, and whether another confirmation is sent to it."""
 
     model_config = ConfigDict(json_schema_extra=by_example({**_DESTINATION, "sent": True, "warnings": []}))
 

@@ -84,7 +84,7 @@ LIST_TAKEN_KEYS = """
            AND alias.manifest_key = wanted.key AND alias.id <> ALL(%(alias_ids)s::uuid[])
     )
 """
-# The price, the time of the claim and the renewals stay as they were.
+# The price, the time of the claim and the renewals do not change.
 REVIVE = f"""
     UPDATE aliases AS alias
     SET {_SET}, local_part = new.local_part, renews_at = new.paid_until,
@@ -215,7 +215,7 @@ async def list_taken_keys(
         "alias_ids": [each.id for each in wanted],
     }
     await conn.execute(LOCK_MANIFESTS, row)
-    # A second statement: it sees what was committed while the first one waited for the lock.
+    # A second statement: it sees rows that were committed while the first one waited for the lock.
     cursor = await conn.execute(LIST_TAKEN_KEYS, row)
     return frozenset((found[0], found[1]) for found in await cursor.fetchall())
 

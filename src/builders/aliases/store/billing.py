@@ -146,7 +146,7 @@ SUSPEND = f"""
       AND alias.status IN ('active', 'disabled')
     RETURNING {_CHANGED_ALIAS}
 """  # noqa: S608 - of constants
-# If two invoices of an alias are paid concurrently, the second transaction waits, and sees what the first deleted.
+# If two invoices of an alias are paid concurrently, the second transaction waits, and sees the deletion of the first.
 LOCK_SUSPENDED = """
     SELECT alias.id FROM aliases_arrears AS arrears
     JOIN aliases AS alias ON alias.account_id = arrears.account_id AND alias.id = arrears.alias_id
@@ -248,7 +248,8 @@ async def lock_claims(conn: Conn, *, account_id: UUID, alias_ids: Collection[UUI
     row = {"account_id": account_id, "alias_ids": list(alias_ids)}
     await conn.execute(LOCK_CLAIMS, row)
     async with conn.cursor(row_factory=class_row(Claim)) as cursor:
-        await cursor.execute(LIST_CLAIMS, row)  # sees what was committed while the lock was awaited
+        # A second statement sees rows that were committed while the first one waited.
+        await cursor.execute(LIST_CLAIMS, row)
         return await cursor.fetchall()
 
 

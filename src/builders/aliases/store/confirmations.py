@@ -40,8 +40,8 @@ class SentConfirmation:
     message_id: UUID
 
 
-# Most mail servers take what follows a `+` as a tag, and some ignore dots. Two recipients with the same mailbox by
-# this rule share its limit, and nothing else.
+# Most mail servers treat the text after a `+` as a tag, and some ignore dots. Two recipients with the same mailbox
+# by this rule share only its limit.
 MAILBOX = """
     replace(split_part(split_part(lower(destination.email), '@', 1), '+', 1), '.', '')
     || '@' || split_part(lower(destination.email), '@', 2)

@@ -1,4 +1,4 @@
-"""The registry of names: who has a name, and who has confusable ones. Sets cost as many statements as one name."""
+"""The registry of names: the account of each name and skeleton. A set costs as many statements as one name."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ LIST_CONFLICTS = f"""
 """  # noqa: S608 - of constants
 
 # A name changes only under the lock of its skeleton; skeletons are locked in one order, which excludes deadlocks.
-# A skeleton without names belongs to nobody: TAKE gives it to the account that takes the first one.
+# A skeleton without names has no owner: TAKE assigns it to the account that takes the first one.
 LOCK_SKELETONS = """
     INSERT INTO aliases_skeletons AS skeleton (realm, domain, skeleton, account_id, names)
     SELECT DISTINCT %(realm)s::uuid, domain, skeleton, %(account_id)s::uuid, 0
@@ -97,11 +97,11 @@ DELETE_UNUSED_SKELETONS = """
         SELECT * FROM unnest(%(realms)s::uuid[], %(domains)s::text[], %(skeletons)s::text[])
     )
 """
-# LATERAL with LIMIT, and ON CONFLICT, find each row by its key, whatever PostgreSQL estimates of tables that were
-# never analysed.
+# LATERAL with LIMIT, and ON CONFLICT, find each row by its key, even if PostgreSQL has no statistics of the
+# tables.
 TAKE = """
-    -- 1. Insert the names that nobody has, and update those that the account has reserved or in quarantine. Names
-    --    of other accounts are not tried: a conflict would wait for their transactions.
+    -- 1. Insert the names that no account has, and update those that the account has reserved or in quarantine.
+    --    Names of other accounts are not tried: a conflict would wait for their transactions.
     WITH taken AS (
         INSERT INTO aliases_names AS name (realm, domain, key, skeleton, account_id, alias_id, state, until)
         SELECT %(realm)s, domain, key, skeleton, %(account_id)s, alias_id,
@@ -121,7 +121,7 @@ TAKE = """
             until = CASE WHEN name.until > excluded.until THEN name.until ELSE excluded.until END
         WHERE name.account_id = excluded.account_id AND name.state <> 'claimed'
         RETURNING domain, key, skeleton, xmax = 0 AS added
-    -- 2. Count the added names with their skeletons, if these are the account's or nobody's.
+    -- 2. Count the added names with their skeletons, if these are the account's or have no owner.
     ), counted AS (
         INSERT INTO aliases_skeletons AS known (realm, domain, skeleton, account_id, names)
         SELECT %(realm)s, domain, skeleton, %(account_id)s, count(*) FILTER (WHERE added) FROM taken GROUP BY 2, 3

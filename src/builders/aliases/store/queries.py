@@ -70,7 +70,7 @@ LOCK_ROUTES = "SELECT pg_advisory_xact_lock(hashtextextended(%(account_id)s::tex
 LOCK_ROUTES_BETWEEN = "SELECT pg_advisory_xact_lock(hashtextextended('routes between accounts', 0))"
 # Follows the destinations of aliases to aliases, until there are no more. It does not know which separators a
 # domain ignores, and tries all three forms of a key: so it can find aliases that a destination does not mean.
-# LATERAL with LIMIT or OFFSET makes PostgreSQL find each row by its key, whatever it estimates.
+# LATERAL with LIMIT or OFFSET makes PostgreSQL find each row by its key, even if its estimates are bad.
 LIST_FORWARDED = f"""
     WITH RECURSIVE ahead (account_id, id) AS (
         -- The aliases to start from: by name, or the account's own by id.
@@ -118,7 +118,7 @@ LIST_ACTIVE = f"""
     WHERE alias.status = 'active' AND (alias.account_id, alias.id) > (%(after_account)s, %(after_id)s)
     ORDER BY alias.account_id, alias.id LIMIT %(limit)s
 """  # noqa: S608 - of constants
-# If another alias has claimed the name since, only that one is listed: the map must not lose it again.
+# If another alias has the name, only that one is listed: an entry of this one would remove it from the map.
 LIST_CHANGED = f"""
     SELECT alias.account_id, alias.id, alias.domain, alias.key, alias.local_part, {_CONFIRMED},
            alias.changed_in::text, alias.serial
@@ -182,7 +182,7 @@ async def find(
 ) -> OwnedAlias | None:
     """Return an alias of the account, active or released."""
     row = {"realm": realm, "account_id": account_id, "id": alias_id, "now": now}
-    if lock:  # a statement of its own: the next one sees what was committed while this one waited
+    if lock:  # a separate statement: the next one sees rows that were committed while this one waited
         await conn.execute(LOCK, row)
     async with conn.cursor(row_factory=kwargs_row(_owned_from_row)) as cursor:
         await cursor.execute(FIND, row)

@@ -1,4 +1,4 @@
-"""The cells of a catalog file: the values that each column accepts, and the meaning of a blank one."""
+"""The cells of a catalog file: the values of each column, and the meaning of a blank cell."""
 
 import re
 import unicodedata

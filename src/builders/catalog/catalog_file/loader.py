@@ -35,7 +35,7 @@ _PRICE_MISSING = ReportLine(
     1, "price_amount", "price_missing", "Without this column names on new domains cost nothing."
 )
 _OPEN_QUOTE = "A quote is left open, or there is a line break where only `description` may have one."
-_NOT_UTF8 = re.compile("[\udc80-\udcff]")  # what errors="surrogateescape" makes of bytes that are not UTF-8
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")  # the result of errors="surrogateescape" for bytes that are not UTF-8
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ async def _write(database: Database, file: "_ValidatedFile", *, partial: bool, d
 
 
 class _ValidatedFile:
-    """A file with its errors, and which of its rows are valid."""
+    """A file with its errors and the numbers of its valid rows."""
 
     def __init__(self, path: Path, folder: Path, categories: Collection[str]) -> None:
         self.rows = 0

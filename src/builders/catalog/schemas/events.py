@@ -124,7 +124,7 @@ class FunnelEventBody(Body):
 def _event_or_error(
     value: Any, handler: ValidatorFunctionWrapHandler
 ) -> FunnelEventBody | EventError:  # of any JSON
-    """An event of a batch; a bad one is said of by itself, and does not stop the others."""
+    """An event of a batch; an invalid one is reported alone and does not stop the others."""
     try:
         event: FunnelEventBody = handler(value)
     except ValidationError as error:
@@ -159,7 +159,7 @@ class CatalogFunnelEventRequest(FunnelEventBody):
 
 
 class FlawReply(Reply):
-    """Why an event is invalid."""
+    """The error of an event."""
 
     field: Annotated[str, Field(description="Path of the invalid member.")]
     code: Annotated[str, Field(description="Stable name of the broken rule, as `type` in a 422.")]
@@ -172,7 +172,9 @@ class ReceiptReply(Reply):
     id: Annotated[UUID | None, Field(description="Identifier of the event; null when it was not accepted.")]
     accepted: Annotated[bool, Field(description="Whether the event is recorded.")]
     duplicate: Annotated[bool, Field(description="Whether it is a repeat of a recorded event; it counts once.")]
-    error: Annotated[FlawReply | None, Field(description="Why it was not accepted; null when it was.")]
+    error: Annotated[
+        FlawReply | None, Field(description="The error of an event that was not accepted; null otherwise.")
+    ]
 
 
 class FunnelReply(WriteReply):

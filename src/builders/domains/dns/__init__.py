@@ -1,1 +1,1 @@
-"""The DNS records of account domains: queries, validation of their text, and the health they amount to."""
+"""The DNS records of account domains: queries, validation of their text, and the resulting health."""

@@ -99,7 +99,7 @@ def parse_spf(text: str) -> Spf:
     if sum(each.name in _LOOKUP_TERMS for each in terms) > MAX_SPF_LOOKUPS:
         return Spf(spf.terms, f"more than {MAX_SPF_LOOKUPS} of its terms query DNS")
     if any(each.name == "all" and each.qualifier in {"", "+"} for each in spf.effective_terms):
-        return Spf(spf.terms, "it lets everybody send")
+        return Spf(spf.terms, "it allows every host to send")
     return spf
 
 
@@ -172,7 +172,7 @@ def is_dmarc(text: str) -> bool:
 
 
 def find_dmarc_error(text: str) -> str | None:
-    """Return why a DMARC record has no effect, or None."""
+    """Return the reason why a DMARC record has no effect, or None."""
     tags = parse_tags(text)
     if tags is None:
         return "it is no list of tag=value"

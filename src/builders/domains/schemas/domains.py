@@ -159,7 +159,7 @@ class DomainDnsReply(Reply):
     mx: Annotated[DnsFindingReply, Field(description="Hosts that receive mail for the domain.")]
     spf: Annotated[DnsFindingReply, Field(description="Which servers may send mail for the domain.")]
     dkim: Annotated[DnsFindingReply, Field(description="The key that signs mail of the domain.")]
-    dmarc: Annotated[DnsFindingReply, Field(description="What receivers do with mail that is not authenticated.")]
+    dmarc: Annotated[DnsFindingReply, Field(description="Policy for mail that is not authenticated.")]
 
 
 class DomainRulesReply(Reply):
@@ -204,9 +204,7 @@ class AccountDomainReply(Reply):
     managed_by: Annotated[
         DomainManagedByReply | None, Field(description="The manifest that manages its settings; null without one.")
     ]
-    next_action: Annotated[
-        str | None, Field(description="What to do next, as a sentence; null when nothing is to be done.")
-    ]
+    next_action: Annotated[str | None, Field(description="The next step, as a sentence; null when there is none.")]
     added_at: Annotated[datetime, Field(description="When it was added to the account.")]
     verified_at: Annotated[datetime | None, Field(description="When ownership was last proved; null before.")]
     suspended_at: Annotated[

@@ -1,4 +1,4 @@
-"""What an account has besides invoices: its credit ledger, its billing details and the emails it was sent."""
+"""The credit ledger and the billing details of an account, and the emails about its invoices."""
 
 from collections.abc import Sequence
 from datetime import datetime

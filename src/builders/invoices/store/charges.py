@@ -16,7 +16,7 @@ from builders.kit.values.money import Money
 # Serializes transactions that lock several invoices of an account. A separate statement, so that the next
 # statement sees invoices that the other transaction issued.
 LOCK_ACCOUNT = "SELECT pg_advisory_xact_lock(hashtextextended('invoices_charges ' || %(account_id)s::text, 0))"
-# Each change of an invoice locks its row, so what is read after this statement is valid until the commit.
+# Each change of an invoice locks its row, so rows that are read after this statement stay valid until the commit.
 LOCK = """
     SELECT FROM invoices_invoices
     WHERE account_id = %(account_id)s AND id IN (

@@ -16,7 +16,7 @@ from builders.kit.values.accounts import AccountSelection, selection_parameter
 from builders.kit.values.money import Money
 
 AMOUNTS = ("subtotal", "tax_total", "total", "credit_applied", "amount_paid")
-# What `invoice_of` reads; a statement adds `alias_ids` if it needs them.
+# The columns that `invoice_of` reads; a statement adds `alias_ids` if it needs them.
 COLUMNS = """
     account_id, id, number, is_test, status, currency, tax_rate, subtotal, tax_total, total, credit_applied,
     amount_paid, seller, buyer, promotion_id, stage, payment_method, payment_reference, created_at, issued_at,

@@ -1,4 +1,4 @@
-"""Changes of an invoice's status, and the numbers that issued invoices get.
+"""Changes of an invoice's status, and the numbers of issued invoices.
 
 Two workers never advance the same invoice: a statement for many invoices takes only those that are still in the
 previous stage, and skips rows that another transaction has locked.
