@@ -225,8 +225,8 @@ class AliasRelease(AliasReply):
     free_reclaim: Annotated[
         FreeReclaim | None,
         Field(
-            description="While claiming the name again is free, if no other account has it and its invoice is paid in "
-            "time; null when it costs its price."
+            description="While claiming the name again is free, if no other account has it and its invoice is "
+            "paid in time; null when it costs its price."
         ),
     ]
 

@@ -146,7 +146,8 @@ SUSPEND = f"""
       AND alias.status IN ('active', 'disabled')
     RETURNING {_CHANGED_ALIAS}
 """  # noqa: S608 - of constants
-# If two invoices of an alias are paid concurrently, the second transaction waits, and sees the deletion of the first.
+# If two invoices of an alias are paid concurrently, the second transaction waits, and sees the deletion by the
+# first.
 LOCK_SUSPENDED = """
     SELECT alias.id FROM aliases_arrears AS arrears
     JOIN aliases AS alias ON alias.account_id = arrears.account_id AND alias.id = arrears.alias_id
