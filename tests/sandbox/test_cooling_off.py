@@ -16,15 +16,27 @@ from builders.sandbox.resources.kinds import Batch
 from tests.cast import Person, replaced
 from tests.invoices.make import usd
 from tests.profile.make import Office, text
-from tests.sandbox.billed import COOLED_OFF, issued, pay
-from tests.sandbox.make import PROMOTE, alias, apply, begin, findings, order, parameters, plan, promote
+from tests.sandbox.make import (
+    AFTER_COOLING_OFF,
+    PROMOTE,
+    alias,
+    apply,
+    findings,
+    list_invoices,
+    parameters,
+    pay_invoice,
+    plan,
+    promote,
+    promotion_request,
+    start_promotion,
+)
 
 
-async def test_a_mistaken_claim_is_undone_and_the_rest_is_issued_again(
+async def test_a_release_undoes_the_claim_and_reissues_the_other_lines(
     alice: Person, database: Database, domain: str
 ) -> None:
     await apply(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}"))
-    (first,) = await issued(database, alice)
+    (first,) = await list_invoices(database, alice)
 
     planned = await plan(alice, alias(f"grace@{domain}"), prune=True)
     await promote(alice, planned)
@@ -34,7 +46,7 @@ async def test_a_mistaken_claim_is_undone_and_the_rest_is_issued_again(
     assert first.number is not None
     assert first.number in warning["message"]
     assert "12.00 USD" in warning["message"]
-    void, second = await issued(database, alice)
+    void, second = await list_invoices(database, alice)
     assert (void.id, void.status) == (first.id, InvoiceStatus.VOID)
     assert (second.status, str(second.total), second.due_at) == (InvoiceStatus.OPEN, "12.00 USD", first.due_at)
     assert [each.description for each in second.lines] == [f"grace@{domain}"]
@@ -43,16 +55,16 @@ async def test_a_mistaken_claim_is_undone_and_the_rest_is_issued_again(
     ]
 
 
-async def test_what_was_paid_for_it_becomes_credit(alice: Person, database: Database, domain: str) -> None:
+async def test_a_paid_charge_becomes_credit(alice: Person, database: Database, domain: str) -> None:
     await apply(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}"))
-    (first,) = await issued(database, alice)
-    await pay(database, alice, first)
+    (first,) = await list_invoices(database, alice)
+    await pay_invoice(database, alice, first)
 
     planned = await plan(alice, alias(f"grace@{domain}"), prune=True)
     await promote(alice, planned)
 
     assert findings(planned["warnings"]) == {("alias.ada", "claim_undone")}
-    (paid,) = await issued(database, alice)
+    (paid,) = await list_invoices(database, alice)
     assert paid.status is InvoiceStatus.PAID
     async with database.connection() as conn:
         credit = await invoices.get_credit(conn, account_id=alice.account.id)
@@ -77,35 +89,33 @@ async def test_a_claim_of_a_name_is_undone_once(alice: Person, database: Databas
     await promote(alice, planned)
     await apply(alice, ada)
 
-    statuses = [(each.status, str(each.total)) for each in await issued(database, alice)]
+    statuses = [(each.status, str(each.total)) for each in await list_invoices(database, alice)]
     assert statuses == [(InvoiceStatus.VOID, "12.00 USD"), (InvoiceStatus.OPEN, "12.00 USD")]
 
 
-async def test_a_release_by_hand_is_the_same(alice: Person, database: Database, domain: str) -> None:
+async def test_a_release_by_the_owner_undoes_the_claim(alice: Person, database: Database, domain: str) -> None:
     promotion = await apply(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}"))
     ids = {each["address"]: each["resource_id"] for each in promotion["steps"]}
     assert (await alice.delete(f"/v1/aliases/{ids['alias.ada']}")).status_code == 200
     assert (await alice.delete(f"/v1/aliases/{ids['alias.ada']}")).status_code == 200
-    assert [(each.status, str(each.total)) for each in await issued(database, alice)] == [
+    assert [(each.status, str(each.total)) for each in await list_invoices(database, alice)] == [
         (InvoiceStatus.VOID, "24.00 USD"),
         (InvoiceStatus.OPEN, "12.00 USD"),
     ]
-    clock.move(COOLED_OFF)
+    clock.move(AFTER_COOLING_OFF)
     assert (await alice.delete(f"/v1/aliases/{ids['alias.grace']}")).status_code == 200
     assert (await apply(alice, alias(f"grace@{domain}")))["invoices"] == []
 
 
-async def test_a_release_by_hand_says_what_became_of_the_charges(
-    alice: Person, database: Database, domain: str
-) -> None:
+async def test_a_release_by_the_owner_reports_the_charges(alice: Person, database: Database, domain: str) -> None:
     promotion = await apply(alice, *(alias(f"{each}@{domain}") for each in ("ada", "grace", "linus")))
     ada, grace, linus = [f"/v1/aliases/{each['resource_id']}" for each in promotion["steps"]]
 
     undone = (await alice.delete(ada)).json()
-    _, second = await issued(database, alice)
-    await pay(database, alice, second)
+    _, second = await list_invoices(database, alice)
+    await pay_invoice(database, alice, second)
     credited = (await alice.delete(grace)).json()
-    clock.move(COOLED_OFF)
+    clock.move(AFTER_COOLING_OFF)
     kept = (await alice.delete(linus)).json()
 
     outcomes = [(each["number"], each["outcome"]) for each in undone["charges"]]
@@ -119,36 +129,34 @@ async def test_a_release_by_hand_says_what_became_of_the_charges(
     assert (await alice.delete(linus)).json() == kept
 
 
-async def test_a_plan_outlives_its_cooling_off_period_stale(alice: Person, domain: str) -> None:
+async def test_a_plan_is_stale_after_the_cooling_off_period(alice: Person, domain: str) -> None:
     await apply(alice, alias(f"ada@{domain}"))
     clock.move(timedelta(hours=23))
     planned = await plan(alice, prune=True)
     clock.move(timedelta(hours=2))
 
-    answer = await alice.post(PROMOTE, json=order(planned))
+    answer = await alice.post(PROMOTE, json=promotion_request(planned))
 
     assert (answer.status_code, answer.json()["code"]) == (409, "plan_stale")
     assert findings(answer.json()["changed"]) == {("alias.ada", "cooling_off_ended")}
 
 
-async def test_what_was_paid_of_an_open_invoice_pays_the_one_issued_again(
-    alice: Person, database: Database, domain: str
-) -> None:
-    whose: dict[str, Any] = {"account_id": alice.account.id}
+async def test_a_partial_payment_pays_the_reissued_invoice(alice: Person, database: Database, domain: str) -> None:
+    owner: dict[str, Any] = {"account_id": alice.account.id}
     async with database.transaction() as conn:
-        await invoices.grant_credit(conn, **whose, amount=usd("5.00"), reason="a gift", reference="1")
+        await invoices.grant_credit(conn, **owner, amount=usd("5.00"), reason="a gift", reference="1")
     await apply(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}"))
-    (first,) = await issued(database, alice)
+    (first,) = await list_invoices(database, alice)
     async with database.transaction() as conn:
         await invoices.pay(
-            conn, **whose, invoice_id=first.id, method="transfer", reference="1", amount=usd("10.00")
+            conn, **owner, invoice_id=first.id, method="transfer", reference="1", amount=usd("10.00")
         )
 
     await apply(alice, alias(f"grace@{domain}"), prune=True)
 
-    _, second = await issued(database, alice)
+    _, second = await list_invoices(database, alice)
     async with database.connection() as conn:
-        credit = await invoices.get_credit(conn, **whose)
+        credit = await invoices.get_credit(conn, **owner)
     assert (second.status, second.credit_applied, second.amount_paid) == (
         InvoiceStatus.PAID,
         usd("12.00"),
@@ -157,25 +165,25 @@ async def test_what_was_paid_of_an_open_invoice_pays_the_one_issued_again(
     assert credit.balances == [usd("3.00")]
 
 
-async def test_money_that_comes_for_the_void_invoice_becomes_credit(
+async def test_a_payment_for_the_void_invoice_becomes_credit(
     alice: Person, database: Database, domain: str
 ) -> None:
     await apply(alice, alias(f"ada@{domain}"))
-    (first,) = await issued(database, alice)
+    (first,) = await list_invoices(database, alice)
     await apply(alice, prune=True)
-    whose: dict[str, Any] = {"account_id": alice.account.id, "invoice_id": first.id}
+    owner: dict[str, Any] = {"account_id": alice.account.id, "invoice_id": first.id}
     for _ in range(2):
         async with database.transaction() as conn:
-            paid = await invoices.pay(conn, **whose, method="transfer", reference="1", amount=usd("12.00"))
+            paid = await invoices.pay(conn, **owner, method="transfer", reference="1", amount=usd("12.00"))
     async with database.connection() as conn:
         credit = await invoices.get_credit(conn, account_id=alice.account.id)
     assert (paid.invoice.status, paid.repeated, credit.balances) == (InvoiceStatus.VOID, True, [usd("12.00")])
 
 
-async def test_two_releases_at_once_undo_it_once(alice: Person, database: Database, domain: str) -> None:
+async def test_concurrent_releases_undo_the_claim_once(alice: Person, database: Database, domain: str) -> None:
     promotion = await apply(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}"))
-    (first,) = await issued(database, alice)
-    await pay(database, alice, first)
+    (first,) = await list_invoices(database, alice)
+    await pay_invoice(database, alice, first)
     paths = [f"/v1/aliases/{each['resource_id']}" for each in promotion["steps"]]
 
     answers = await asyncio.gather(*(alice.delete(each) for each in paths * 3))
@@ -187,11 +195,11 @@ async def test_two_releases_at_once_undo_it_once(alice: Person, database: Databa
     assert sorted(str(each.amount) for each in credit.entries) == ["12.00 USD", "12.00 USD"]
 
 
-async def test_a_claim_that_is_undone_before_its_promotion_ends_is_not_billed(
+async def test_a_claim_undone_before_its_promotion_completes_is_not_billed(
     alice: Person, database: Database, domain: str
 ) -> None:
     planned = await plan(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}"))
-    promotion_id = await begin(database, alice, planned)
+    promotion_id = await start_promotion(database, alice, planned)
     async with database.transaction() as inside:
         found = await run.read_promotion(inside, account_id=alice.account.id, promotion_id=promotion_id)
         tasks = promotions.list_tasks(await _plan(inside, alice, found.plan_id), found.steps)
@@ -212,7 +220,7 @@ async def test_a_claim_that_is_undone_before_its_promotion_ends_is_not_billed(
     promotion = await promote(alice, planned)
 
     assert [each["total"]["amount"] for each in promotion["invoices"]] == ["12.00"]
-    assert [[line.description for line in each.lines] for each in await issued(database, alice)] == [
+    assert [[line.description for line in each.lines] for each in await list_invoices(database, alice)] == [
         [f"grace@{domain}"]
     ]
 
@@ -230,14 +238,14 @@ async def test_without_a_cooling_off_period_every_claim_is_owed(
         planned = await plan(alice, prune=True)
         assert findings(planned["warnings"]) == {("alias.ada", "period_not_refunded")}
         await promote(alice, planned)
-    assert [each.status for each in await issued(database, alice)] == [InvoiceStatus.OPEN]
+    assert [each.status for each in await list_invoices(database, alice)] == [InvoiceStatus.OPEN]
 
 
-async def test_nobody_is_mailed_an_invoice_that_is_void_by_then(
+async def test_a_void_invoice_is_not_mailed(
     alice: Person, database: Database, domain: str, office: Office
 ) -> None:
     await apply(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}"))
     await apply(alice, alias(f"grace@{domain}"), prune=True)
     said = "\n".join(map(text, await office.list_emails(alice.account.email)))
-    mailed = [each.number in said for each in await issued(database, alice) if each.number]
+    mailed = [each.number in said for each in await list_invoices(database, alice) if each.number]
     assert mailed == [False, True]

@@ -1,27 +1,43 @@
-"""A promotion survives the death of its process at every statement: called again it is whole, and done once."""
+"""A promotion survives a crash at every statement, and a killed process: the next call completes it once."""
 
+import asyncio
+import os
 import random
+import socket
+import sys
+from asyncio.subprocess import Process, create_subprocess_exec
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 
+import httpx
 import pytest
 
 from builders.aliases import service as aliases
 from builders.aliases.records import AliasSpec, PriceInterval
 from builders.kit.db.connections import Conn, Database
-from builders.kit.errors import DatabaseUnavailable
+from builders.kit.process.settings import Settings
 from builders.kit.values import ids
 from builders.kit.values.money import Money
 from tests.cast import Person
-from tests.sandbox.cutter import Cutter
-from tests.sandbox.make import Json, alias, events, order, plan, promote, run
+from tests.sandbox.failures import FaultyProxy, is_interrupted
+from tests.sandbox.make import (
+    PROMOTE,
+    Json,
+    alias,
+    list_events,
+    make_addresses,
+    plan,
+    promote,
+    promotion_request,
+)
 
 STATEMENTS, COMMITS = 200, 12  # more than a promotion has
-STRIDE = 3  # a run tries every third statement, from a random one on
+STRIDE = 3  # a run tries every third statement, from a random start
 
 
-class Mixed:
-    """Manifests that change, claim, replace and release a name each."""
+class Manifests:
+    """Manifests that each change, claim, replace and release a name."""
 
     def __init__(self, person: Person, conn: Conn, domain: str) -> None:
         self.person, self.conn, self.domain = person, conn, domain
@@ -30,7 +46,7 @@ class Mixed:
         return f"{local_part}{at}@{self.domain}"
 
     async def prepare(self, *tags: str) -> None:
-        """The names that are there before, of all manifests at once."""
+        """Create the existing names of all manifests at once."""
         specs = [
             AliasSpec(
                 id=ids.new(),
@@ -54,7 +70,7 @@ class Mixed:
             await aliases.create_aliases(self.conn, account_id=self.person.account.id, specs=specs)
 
     async def plan(self, tag: str) -> Json:
-        """What is wanted of one of them."""
+        """Plan one of the manifests."""
         return await plan(
             self.person,
             alias(f"changed{tag}@{self.domain}", "new@example.net", key="changed"),
@@ -65,18 +81,18 @@ class Mixed:
         )
 
     async def check(self, *tags: str) -> None:
-        """All is there once, and was told of once."""
+        """Assert that each change happened and was published once."""
         for tag in tags:
             assert (await self.plan(tag))["status"] == "empty"
-        told = Counter(
+        published = Counter(
             (data["manifest"], name, data.get("address", "").partition("@")[0])
-            for name, data in await events(self.conn, self.person)
+            for name, data in await list_events(self.conn, self.person)
             if data["manifest"].removeprefix("of-") in tags
         )
-        assert told == {each: 1 for tag in tags for each in self._news(tag)}
+        assert published == {each: 1 for tag in tags for each in self._expected_events(tag)}
 
     @staticmethod
-    def _news(tag: str) -> Iterator[tuple[str, str, str]]:
+    def _expected_events(tag: str) -> Iterator[tuple[str, str, str]]:
         for key in ("changed", "replaced", "dropped", "created", "other"):
             yield f"of-{tag}", "alias.created", f"{key}{tag}"
         yield f"of-{tag}", "alias.updated", f"changed{tag}"
@@ -86,47 +102,112 @@ class Mixed:
 
 
 @pytest.fixture
-def mixed(alice: Person, conn: Conn, domain: str) -> Mixed:
-    """Alice's."""
-    return Mixed(alice, conn, domain)
+def manifests(alice: Person, conn: Conn, domain: str) -> Manifests:
+    """Return the manifests of Alice."""
+    return Manifests(alice, conn, domain)
 
 
-async def test_it_dies_before_any_of_its_statements(mixed: Mixed, frail: Database, cut: Cutter) -> None:
+async def test_it_survives_a_crash_before_any_statement(
+    manifests: Manifests, proxied_database: Database, proxy: FaultyProxy
+) -> None:
     places = range(random.randint(1, STRIDE), STATEMENTS, STRIDE)  # noqa: S311 - a place to start
     tags = [f"s{at}" for at in places]
-    await mixed.prepare(*tags)
+    await manifests.prepare(*tags)
     for at, tag in zip(places, tags, strict=True):
-        planned = await mixed.plan(tag)
-        cut.set(before=at)
-        if not await dies(frail, mixed.person, planned):
+        planned = await manifests.plan(tag)
+        proxy.set(before=at)
+        if not await is_interrupted(proxied_database, manifests.person, planned):
             break
-        again = await promote(mixed.person, planned)
+        again = await promote(manifests.person, planned)
         assert (again["status"], again["summary"]) == ("succeeded", {"succeeded": 4})
-    assert not cut.was_cut
+    assert not proxy.is_broken
     assert at > 50
-    await mixed.check(*tags[: places.index(at) + 1])
+    await manifests.check(*tags[: places.index(at) + 1])
 
 
-async def test_it_dies_after_any_of_its_commits(mixed: Mixed, frail: Database, cut: Cutter) -> None:
-    """What was done then, nobody was told; it must not be done again."""
+async def test_it_survives_a_crash_after_any_commit(
+    manifests: Manifests, proxied_database: Database, proxy: FaultyProxy
+) -> None:
+    """The commit succeeded without a response; the next call must not repeat it."""
     tags = [f"c{at}" for at in range(1, COMMITS)]
-    await mixed.prepare(*tags)
+    await manifests.prepare(*tags)
     for at, tag in enumerate(tags, start=1):
-        planned = await mixed.plan(tag)
-        cut.set(after_commit=at)
-        if not await dies(frail, mixed.person, planned):
+        planned = await manifests.plan(tag)
+        proxy.set(after_commit=at)
+        if not await is_interrupted(proxied_database, manifests.person, planned):
             break
-        again = await promote(mixed.person, planned)
+        again = await promote(manifests.person, planned)
         assert [step["attempts"] for step in again["steps"]] == [1, 1, 1, 1]
-    assert not cut.was_cut
-    assert cut.commits == 6  # the beginning, four kinds of action, the end
-    await mixed.check(*tags[:at])
+    assert not proxy.is_broken
+    assert proxy.commits == 6  # start, four kinds of action, completion
+    await manifests.check(*tags[:at])
 
 
-async def dies(database: Database, person: Person, planned: Json) -> bool:
-    """Promotes over the wire that is to be cut; whether it was."""
-    try:
-        await run(database, person, order(planned))
-    except DatabaseUnavailable:
-        return True
-    return False
+PLANS, NAMES = 12, 60
+
+
+@pytest.fixture
+async def child(settings: Settings) -> AsyncIterator[tuple[Process, httpx.AsyncClient]]:
+    """Start a process that serves HTTP on the database of the tests, and a client."""
+    assert settings.database_url is not None
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        environment = {
+            **os.environ,
+            "BUILDERS_DATABASE_URL": settings.database_url.get_secret_value(),
+            "BUILDERS_DATA_DIR": str(settings.data_dir),
+            "BUILDERS_LOG_LEVEL": "error",
+        }
+        command = [sys.executable, "-m", "builders", "http", "--fd", str(listener.fileno())]
+        base_url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        process = await create_subprocess_exec(*command, env=environment, pass_fds=[listener.fileno()])
+        try:
+            async with httpx.AsyncClient(base_url=base_url, timeout=30) as client:
+                assert (await client.get("/livez")).status_code == httpx.codes.OK
+                yield process, client
+        finally:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+
+async def promote_all(alice: Person, plans: list[Json]) -> list[Json]:
+    """Promote all of the plans; an interrupted promotion must complete before others can start."""
+    promoted: dict[str, Json] = {}
+    for _ in plans:
+        for each in plans:
+            if each["id"] not in promoted:
+                answer = await alice.post(PROMOTE, json=promotion_request(each))
+                if answer.status_code == 200:
+                    promoted[each["id"]] = answer.json()
+                else:
+                    assert answer.json()["code"] == "promotion_running", answer.text
+    assert len(promoted) == len(plans)
+    return list(promoted.values())
+
+
+async def test_promotions_of_a_killed_process_complete_on_retry(
+    alice: Person, conn: Conn, domain: str, child: tuple[Process, httpx.AsyncClient]
+) -> None:
+    process, client = child
+    names = make_addresses(PLANS * NAMES, domain)
+    plans = [
+        await plan(alice, *map(alias, names[at * NAMES : (at + 1) * NAMES]), name=f"plan-{at}")
+        for at in range(PLANS)
+    ]
+
+    async def ask(planned: Json) -> httpx.Response:
+        return await client.post(PROMOTE, json=promotion_request(planned), headers={"X-API-Key": alice.key})
+
+    asked = [asyncio.ensure_future(ask(each)) for each in plans]
+    await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
+    process.kill()
+    answers = await asyncio.gather(*asked, return_exceptions=True)
+    assert any(
+        isinstance(answer, httpx.TransportError) for answer in answers
+    )  # otherwise the process stopped too late
+
+    promoted = await promote_all(alice, plans)
+    assert {each["status"] for each in promoted} == {"succeeded"}
+    assert {step["attempts"] for each in promoted for step in each["steps"]} == {1}
+    published = Counter(data.get("address", name) for name, data in await list_events(conn, alice))
+    assert published == dict.fromkeys(names, 1) | {"promotion.completed": PLANS}

@@ -1,5 +1,6 @@
-"""The digest of a plan: the same for the same, another for anything else, whichever key asked."""
+"""The digest of a plan depends on account, manifest and live state; plans of earlier versions are read."""
 
+import json
 import re
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from builders.kit.db.connections import Conn
 from builders.kit.values import emails, ids
 from tests.cast import Person
-from tests.sandbox.make import PROMOTE, Domains, Json, alias, apply, order, plan, promote
+from tests.sandbox.make import PROMOTE, Domains, Json, alias, apply, plan, promote, promotion_request
 
 
 async def test_the_same_state_and_manifest_have_the_same_digest(alice: Person, domain: str) -> None:
@@ -30,7 +31,7 @@ async def test_the_same_state_and_manifest_have_the_same_digest(alice: Person, d
         {"labels": {"a": "b"}},
     ],
 )
-async def test_anything_else_wanted_of_an_alias_is_another_digest(
+async def test_each_member_of_an_alias_changes_the_digest(
     alice: Person, domain: str, change: dict[str, Any]
 ) -> None:
     wanted: Json = {"key": "ada", "local_part": "ada", "domain": domain, "destinations": ["ada@example.net"]}
@@ -46,26 +47,26 @@ async def test_anything_else_wanted_of_an_alias_is_another_digest(
         {"metadata": {"name": "acme-mail", "labels": {"a": "b"}}},
     ],
 )
-async def test_anything_else_of_a_manifest_is_another_digest(
+async def test_each_member_of_a_manifest_changes_the_digest(
     alice: Person, domain: str, change: dict[str, Any]
 ) -> None:
     wanted = alias(f"ada@{domain}")
     assert (await plan(alice, wanted))["digest"] != (await plan(alice, wanted, **change))["digest"]
 
 
-async def test_another_account_has_another_digest(alice: Person, bob: Person, domain: str) -> None:
+async def test_the_account_changes_the_digest(alice: Person, bob: Person, domain: str) -> None:
     wanted = alias(f"ada@{domain}")
     assert (await plan(alice, wanted))["digest"] != (await plan(bob, wanted))["digest"]
 
 
-async def test_another_price_is_another_digest(alice: Person, domains: Domains) -> None:
+async def test_the_price_changes_the_digest(alice: Person, domains: Domains) -> None:
     domain = await domains()
     before = await plan(alice, alias(f"ada@{domain}"))
     await domains(domain, price_amount="12.01")
     assert before["digest"] != (await plan(alice, alias(f"ada@{domain}")))["digest"]
 
 
-async def test_an_alias_that_changed_and_changed_back_is_another_digest(alice: Person, domain: str) -> None:
+async def test_the_version_of_an_alias_changes_the_digest(alice: Person, domain: str) -> None:
     await apply(alice, alias(f"ada@{domain}"))
     before = await plan(alice, alias(f"ada@{domain}"))
     await apply(alice, alias(f"ada@{domain}", note="x"))
@@ -97,13 +98,13 @@ async def test_a_test_key_reads_a_live_keys_plan_masked(alice: Person, domain: s
     ("written", "forged"),
     [("ada@example.net", "eve@example.net"), ('"12.00"', '"1.00"'), ('"ada"', '"eve"'), ("low", "high")],
 )
-async def test_a_plan_that_is_not_stored_as_it_was_shown_is_not_promoted(
+async def test_a_tampered_plan_is_not_promoted(
     alice: Person, conn: Conn, domain: str, written: str, forged: str
 ) -> None:
     planned = await plan(alice, alias(f"ada@{domain}"))
     forge = "UPDATE sandbox_plans SET actions = replace(actions::text, %s, %s)::jsonb WHERE id = %s"
     await conn.execute(forge, [written, forged, planned["id"]])
-    answer = await alice.post(PROMOTE, json=order(planned))
+    answer = await alice.post(PROMOTE, json=promotion_request(planned))
     assert (answer.status_code, answer.json()["code"]) == (409, "plan_digest_mismatch")
     assert (await plan(alice, alias(f"ada@{domain}")))["actions"] == planned["actions"]
     await conn.execute(forge, [forged, written, planned["id"]])
@@ -111,7 +112,7 @@ async def test_a_plan_that_is_not_stored_as_it_was_shown_is_not_promoted(
 
 
 async def masked(person: Person, domain: str, *destinations: str) -> list[str]:
-    """The destinations of a new alias as a plan shows them to a test key."""
+    """Return the destinations of a new alias in a plan for a test key."""
     planned = await plan(person.test, alias(f"{ids.new().hex[-8:]}@{domain}", *destinations))
     found: list[str] = planned["actions"][0]["after"]["destinations"]
     return found
@@ -126,8 +127,44 @@ async def test_a_masked_plan_shows_that_an_address_differs(alice: Person, bob: P
 
     assert before != after
     assert again == [*after, *before]
-    assert strangers != before  # under a key of each account's own
+    assert strangers != before  # each account has its own key
     for shown in (*before, *after, *strangers):
         assert emails.canonical(shown) == shown
         assert shown.startswith("o***#")
         assert shown.endswith("@example.net")
+
+
+ADDED = ("kind", "after_unknown", "requires", "secret")
+
+
+def as_before(action: Json) -> Json:
+    """Return an action in the format of the first release."""
+    old = {name: value for name, value in action.items() if name not in ADDED}
+    old["alias_id"] = old.pop("resource_id")
+    if old["place"] is not None:
+        del old["place"]["is_own"]
+    for view in (old["before"], old["after"]):
+        if view is not None:
+            del view["project_id"]
+    return old
+
+
+async def test_a_plan_of_an_earlier_version_is_read_and_promoted(alice: Person, conn: Conn, domain: str) -> None:
+    await apply(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}"), alias(f"linus@{domain}", key="boss"))
+    planned = await plan(
+        alice,
+        alias(f"ada@{domain}", note="x"),
+        alias(f"alan@{domain}", key="boss"),
+        alias(f"norman@{domain}"),
+        prune=True,
+    )
+    cursor = await conn.execute("SELECT actions FROM sandbox_plans WHERE id = %s", [planned["id"]])
+    row = await cursor.fetchone()
+    assert row is not None
+    old = [as_before(action) for action in row[0]]
+    assert {*ADDED, "resource_id"}.isdisjoint(old[0])
+    as_old = "UPDATE sandbox_plans SET actions = %s, manifest_digest = NULL WHERE id = %s"
+    await conn.execute(as_old, [json.dumps(old), planned["id"]])
+    read = (await alice.get(f"/v1/sandbox/plans/{planned['id']}")).json()
+    assert read["actions"] == planned["actions"]
+    assert (await promote(alice, planned))["summary"] == {"succeeded": 4}

@@ -1,4 +1,4 @@
-"""Large plans and simulations run beside the event loop, one of an account at a time."""
+"""Large plans and simulations run in another thread, one of an account at a time."""
 
 import asyncio
 import threading
@@ -10,19 +10,19 @@ from builders.app import Service
 from builders.kit.http.heavy_requests import HeavyLoop
 from builders.sandbox import planning
 from tests.cast import Person
-from tests.sandbox.make import PLAN, PROMOTE, alias, crew, manifest
+from tests.sandbox.make import PLAN, PROMOTE, alias, make_addresses, manifest
 
 SIMULATE = "/v1/sandbox/simulate"
 LARGE = 1_000  # names
 
 
 def large(domain: str, name: str = "large", *, count: int = LARGE) -> dict[str, Any]:
-    return manifest([alias(each) for each in crew(count, domain)], name=name)
+    return manifest([alias(each) for each in make_addresses(count, domain)], name=name)
 
 
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> set[int]:
-    """The threads in which plans were drafted."""
+    """Return the threads in which plans are made."""
     found: set[int] = set()
     draft = planning.build_plan
 
@@ -35,7 +35,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> set[int]:
 
 
 @pytest.mark.parametrize("is_simulation", [False, True])
-async def test_a_large_manifest_is_planned_in_another_thread_and_a_small_one_here(
+async def test_only_a_large_manifest_is_planned_in_another_thread(
     is_simulation: bool, alice: Person, domain: str, threads: set[int]
 ) -> None:
     path = SIMULATE if is_simulation else PLAN
@@ -49,7 +49,7 @@ async def test_a_large_manifest_is_planned_in_another_thread_and_a_small_one_her
         assert (threads == {here}) is is_here
 
 
-async def test_a_second_large_request_of_an_account_at_the_same_time_is_refused(
+async def test_a_concurrent_large_request_of_an_account_is_refused(
     alice: Person, bob: Person, domain: str
 ) -> None:
     body = large(domain)
@@ -67,7 +67,7 @@ async def test_a_second_large_request_of_an_account_at_the_same_time_is_refused(
     assert (await alice.test.post(PLAN, json=body)).status_code == 200
 
 
-async def test_a_large_plan_is_promoted_and_read_again(alice: Person, domain: str) -> None:
+async def test_a_large_plan_can_be_promoted_and_read(alice: Person, domain: str) -> None:
     plan = (await alice.test.post(PLAN, json=large(domain, count=300))).json()
     body = {"plan_id": plan["id"], "digest": plan["digest"]}
     promoted = await alice.post(PROMOTE, json=body)
@@ -76,5 +76,5 @@ async def test_a_large_plan_is_promoted_and_read_again(alice: Person, domain: st
     assert (await alice.get(f"/v1/sandbox/promotions/{promoted.json()['id']}")).status_code == 200
 
 
-async def test_the_second_loop_closes_when_it_never_started(service: Service) -> None:
+async def test_the_second_loop_closes_if_it_never_started(service: Service) -> None:
     await HeavyLoop(service.api.state.settings).close()

@@ -1,4 +1,4 @@
-"""Whole histories through HTTP: two accounts plan and promote at random, and all stays in order."""
+"""Random histories through HTTP: two accounts plan and promote, and the registry stays consistent."""
 
 from collections import Counter
 
@@ -7,11 +7,11 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from builders.kit.db.connections import Conn
 from builders.sandbox.manifest import Manifest
 from tests.conftest import MakePerson
-from tests.sandbox.make import Domains, Json, alias, events, manifest, order, plan, promote
-from tests.sandbox.worlds import DOMAINS, manifests
+from tests.sandbox.make import Domains, Json, alias, list_events, manifest, plan, promote, promotion_request
+from tests.sandbox.strategies import DOMAINS, manifests
 
 histories = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["one", "two"]), manifests()), max_size=6)
-LOOKS = """
+SKELETONS = """
     SELECT domain, skeleton, names FROM aliases_skeletons WHERE domain = ANY(%s) AND names > 0
 """
 NAMES = "SELECT domain, skeleton, key, account_id, state FROM aliases_names WHERE domain = ANY(%s)"
@@ -20,7 +20,7 @@ LIVE = "SELECT domain, key, account_id FROM aliases WHERE domain = ANY(%s) AND s
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(histories)
-async def test_every_history_leaves_the_registry_in_order(
+async def test_every_history_leaves_a_consistent_registry(
     people: MakePerson, domains: Domains, conn: Conn, history: list[tuple[str, str, Manifest]]
 ) -> None:
     here = {domain: await domains() for domain in DOMAINS}
@@ -31,45 +31,45 @@ async def test_every_history_leaves_the_registry_in_order(
         if planned["status"] == "blocked":
             continue
         promotion = await promote(person, planned)
-        assert promotion["status"] == "succeeded", (promotion, order(planned))
+        assert promotion["status"] == "succeeded", (promotion, promotion_request(planned))
         again = await plan(person, *body["resources"]["aliases"], **members(body))
         assert again["status"] == "empty", again
 
     ours = [[*here.values()]]
     names = await (await conn.execute(NAMES, ours)).fetchall()
     live = await (await conn.execute(LIVE, ours)).fetchall()
-    looks = await (await conn.execute(LOOKS, ours)).fetchall()
+    names_alike = await (await conn.execute(SKELETONS, ours)).fetchall()
     assert {(row[0], row[2], row[3]) for row in names if row[4] == "claimed"} == {*live}
     assert {row[4] for row in names} <= {"claimed", "quarantined"}
-    assert {(row[0], row[1]): row[2] for row in looks} == Counter((row[0], row[1]) for row in names)
+    assert {(row[0], row[1]): row[2] for row in names_alike} == Counter((row[0], row[1]) for row in names)
     for person in persons.values():
-        told = Counter(name for name, _ in await events(conn, person))
+        published = Counter(name for name, _ in await list_events(conn, person))
         held = sum(row[2] == person.account.id for row in live)
-        assert told["alias.created"] - told["alias.deleted"] == held
+        assert published["alias.created"] - published["alias.deleted"] == held
 
 
 def written(wanted: Manifest, name: str, here: dict[str, str]) -> Json:
-    """The manifest as it is sent, on the domains of this test."""
+    """Return the request body of a manifest on the domains of this test."""
 
     def moved(text: str) -> str:
         for domain, other in here.items():
             text = text.replace(domain, other)
         return text
 
-    wishes = [
+    desired = [
         alias(
-            moved(f"{wish.local_part}@{wish.domain}"),
-            *map(moved, wish.destinations),
-            key=wish.key,
-            enabled=wish.enabled,
-            note=wish.note,
-            labels=dict(wish.labels),
+            moved(f"{desired.local_part}@{desired.domain}"),
+            *map(moved, desired.destinations),
+            key=desired.key,
+            enabled=desired.enabled,
+            note=desired.note,
+            labels=dict(desired.labels),
         )
-        for wish in wanted.aliases
+        for desired in wanted.aliases
     ]
-    return manifest(wishes, name=name, prune=wanted.prune, on_conflict=wanted.on_conflict.value)
+    return manifest(desired, name=name, prune=wanted.prune, on_conflict=wanted.on_conflict.value)
 
 
 def members(body: Json) -> Json:
-    """What the manifest says beside its aliases."""
+    """Return the members of a manifest without its aliases."""
     return {"name": body["metadata"]["name"], "prune": body["prune"], "on_conflict": body["on_conflict"]}

@@ -1,4 +1,4 @@
-"""What the sandbox does by itself: promotions whose process died are finished, old plans forgotten."""
+"""Jobs of the sandbox: abandoned promotions are continued, old plans deleted."""
 
 from datetime import timedelta
 from typing import Any
@@ -12,13 +12,13 @@ from builders.kit.values import clock
 from builders.sandbox import jobs as sandbox_jobs
 from tests.cast import Person
 from tests.conftest import MakePerson
-from tests.sandbox.make import Json, alias, apply, begin, events, plan, promote
+from tests.sandbox.make import Json, alias, apply, list_events, plan, promote, start_promotion
 
 ABANDONED = timedelta(minutes=2, seconds=1)
 
 
 async def work(database: Database, settings: Settings, task: Task[Any, Any, Any]) -> None:
-    """Runs a periodic task and whatever it enqueues, as a worker would."""
+    """Run a periodic task and the jobs that it enqueues."""
     async with database.transaction() as conn:
         await queue.defer(conn, task, timestamp=0)
     await queue.run_pending(database, settings)
@@ -33,40 +33,38 @@ async def test_an_abandoned_promotion_is_finished(
     alice: Person, database: Database, settings: Settings, conn: Conn, domain: str
 ) -> None:
     planned = await plan(alice, alias(f"ada@{domain}"))
-    await begin(database, alice, planned)
+    await start_promotion(database, alice, planned)
     clock.move(ABANDONED)
     await work(database, settings, sandbox_jobs.resume)
     assert await read(alice, planned) == "promoted"
-    assert [name for name, _ in await events(conn, alice)] == ["alias.created", "promotion.completed"]
+    assert [name for name, _ in await list_events(conn, alice)] == ["alias.created", "promotion.completed"]
     assert (await promote(alice, planned))["status"] == "succeeded"
 
 
-async def test_a_promotion_that_was_just_begun_is_left_to_its_process(
+async def test_a_job_does_not_resume_a_recent_promotion(
     alice: Person, database: Database, settings: Settings, domain: str
 ) -> None:
     planned = await plan(alice, alias(f"ada@{domain}"))
-    await begin(database, alice, planned)
+    await start_promotion(database, alice, planned)
     await work(database, settings, sandbox_jobs.resume)
     assert await read(alice, planned) == "promoting"
 
 
-async def test_one_that_cannot_be_finished_holds_up_no_other(
+async def test_a_failing_promotion_delays_no_other(
     alice: Person, bob: Person, database: Database, settings: Settings, conn: Conn, domain: str
 ) -> None:
-    broken, sound = await plan(alice, alias(f"ada@{domain}")), await plan(bob, alias(f"grace@{domain}"))
-    await begin(database, alice, broken)
-    await begin(database, bob, sound)
-    await conn.execute("UPDATE sandbox_plans SET actions = '[]' WHERE id = %s", [broken["id"]])
+    failing, sound = await plan(alice, alias(f"ada@{domain}")), await plan(bob, alias(f"grace@{domain}"))
+    await start_promotion(database, alice, failing)
+    await start_promotion(database, bob, sound)
+    await conn.execute("UPDATE sandbox_plans SET actions = '[]' WHERE id = %s", [failing["id"]])
     clock.move(ABANDONED)
     await work(database, settings, sandbox_jobs.resume)
-    assert [await read(alice, broken), await read(bob, sound)] == ["promoting", "promoted"]
-    await conn.execute(
-        "DELETE FROM procrastinate_jobs WHERE task_name = 'sandbox.finish'"
-    )  # the one to be retried
-    await conn.execute("UPDATE sandbox_promotions SET status = 'failed' WHERE plan_id = %s", [broken["id"]])
+    assert [await read(alice, failing), await read(bob, sound)] == ["promoting", "promoted"]
+    await conn.execute("DELETE FROM procrastinate_jobs WHERE task_name = 'sandbox.finish'")  # the job to retry
+    await conn.execute("UPDATE sandbox_promotions SET status = 'failed' WHERE plan_id = %s", [failing["id"]])
 
 
-async def test_plans_that_were_never_promoted_are_forgotten_after_a_month(
+async def test_unpromoted_plans_are_deleted_after_a_month(
     people: MakePerson, database: Database, settings: Settings, domain: str
 ) -> None:
     carol = await people("carol")

@@ -25,7 +25,7 @@ async def test_plans_are_listed_newest_first_in_pages(alice: Person, domain: str
 
 
 @pytest.mark.parametrize("status", ["ready", "blocked", "empty", "promoted", "expired"])
-async def test_they_are_filtered_by_status(alice: Person, domain: str, status: str) -> None:
+async def test_plans_are_filtered_by_status(alice: Person, domain: str, status: str) -> None:
     old = await plan(alice, alias(f"old@{domain}"))
     clock.move(timedelta(hours=25))
     done = await plan(alice, alias(f"done@{domain}"))
@@ -42,5 +42,5 @@ async def test_bob_sees_none_of_them(alice: Person, bob: Person, domain: str) ->
     assert (await bob.get(PLANS)).json()["items"] == []
 
 
-async def test_nobody_lists_plans_without_credentials(anyone: Client) -> None:
+async def test_listing_plans_requires_credentials(anyone: Client) -> None:
     assert (await anyone.get(PLANS)).status_code == 401

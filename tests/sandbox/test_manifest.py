@@ -1,4 +1,4 @@
-"""What a manifest may hold: what is wrong with it is 422, at its place and with a hint."""
+"""An invalid manifest is 422, with the location of each error and a suggestion."""
 
 import json
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.cast import Person
-from tests.sandbox.make import PLAN, PROMOTE, Json, alias, fresh, manifest, plan
+from tests.sandbox.make import PLAN, PROMOTE, Json, alias, manifest, plan, unique_domain
 
 ADA = alias("ada@harbour.example")
 HERE = ["body", "resources", "aliases", 0]
@@ -30,27 +30,25 @@ async def refused(person: Person, body: Any) -> list[Json]:
         (manifest([ADA], metadata={"name": "a", "label": {}}), ["body", "metadata", "label"], "labels"),
     ],
 )
-async def test_an_unknown_member_is_named_with_what_was_meant(
-    alice: Person, body: Json, loc: list[str], meant: str
-) -> None:
+async def test_an_unknown_member_has_a_suggestion(alice: Person, body: Json, loc: list[str], meant: str) -> None:
     (error,) = await refused(alice, body)
     assert (error["loc"], error["type"]) == (loc, "unknown_field")
     assert f"'{meant}'" in error["msg"]
 
 
-async def test_an_unknown_member_like_none_has_no_hint(alice: Person) -> None:
+async def test_an_unknown_member_unlike_others_has_no_suggestion(alice: Person) -> None:
     (error,) = await refused(alice, {**manifest([ADA]), "xyzzy": {"{": "}"}})
     assert (error["loc"], error["msg"]) == (["body", "xyzzy"], "Unknown field.")
 
 
-async def test_an_unknown_member_of_a_promotion_is_named_too(alice: Person) -> None:
+async def test_an_unknown_member_of_a_promotion_has_a_suggestion(alice: Person) -> None:
     answer = await alice.post(PROMOTE, json={"plan_id": "1", "digest": "2", "confirm_delete": 3})
     assert answer.status_code == 422
     assert answer.json()["detail"][0]["loc"] == ["body", "confirm_delete"]
     assert "'confirm_deletes'" in answer.json()["detail"][0]["msg"]
 
 
-async def test_all_that_is_wrong_is_said_at_once(alice: Person) -> None:
+async def test_all_errors_are_reported_together(alice: Person) -> None:
     body = manifest([{"key": "Ada", "adress": "ada@x.example", "destinations": []}], name="Not a name", prune="?")
     locs = {tuple(error["loc"][1:]) for error in await refused(alice, body)}
     assert {("metadata", "name"), ("prune",)} <= locs
@@ -73,8 +71,8 @@ async def test_all_that_is_wrong_is_said_at_once(alice: Person) -> None:
         ({"labels": {"l": "v" * 501}}, "labels"),
     ],
 )
-async def test_a_bad_value_is_refused_at_its_place(alice: Person, broken: Json, member: str) -> None:
-    (error,) = await refused(alice, manifest([{**ADA, **broken}]))
+async def test_an_invalid_value_is_reported_at_its_location(alice: Person, failing: Json, member: str) -> None:
+    (error,) = await refused(alice, manifest([{**ADA, **failing}]))
     assert error["loc"][:5] == [*HERE, member]
 
 
@@ -97,7 +95,7 @@ async def test_a_bad_value_is_refused_at_its_place(alice: Person, broken: Json, 
         7,
     ],
 )
-async def test_a_destination_is_an_address_that_mail_can_be_sent_to(alice: Person, destination: object) -> None:
+async def test_a_destination_is_a_valid_mailbox(alice: Person, destination: object) -> None:
     (error,) = await refused(alice, manifest([{**ADA, "destinations": ["ada@example.net", destination]}]))
     assert error["loc"] == [*HERE, "destinations", 1]
 
@@ -112,13 +110,13 @@ async def test_a_destination_is_an_address_that_mail_can_be_sent_to(alice: Perso
         ({"address": "ada@harbour.example", "domain": "harbour.example"}, "address_form"),
     ],
 )
-async def test_an_alias_says_its_address_in_one_way(alice: Person, members: Json, kind: str) -> None:
+async def test_an_alias_has_its_address_in_one_form(alice: Person, members: Json, kind: str) -> None:
     wanted = {"key": "ada", "destinations": ["ada@example.net"], **members}
     (error,) = await refused(alice, manifest([wanted]))
     assert (error["loc"], error["type"]) == (HERE, kind)
 
 
-async def test_each_repeated_key_is_named_at_its_place(alice: Person) -> None:
+async def test_each_repeated_key_is_reported_at_its_location(alice: Person) -> None:
     keys = ["one", "two", "one", "two", "one"]
     body = manifest([alias(f"n{at}@harbour.example", key=key) for at, key in enumerate(keys)])
     errors = await refused(alice, body)
@@ -126,8 +124,8 @@ async def test_each_repeated_key_is_named_at_its_place(alice: Person) -> None:
     assert {error["type"] for error in errors} == {"duplicate_key"}
 
 
-async def test_two_thousand_aliases_are_taken_and_one_more_is_not(alice: Person) -> None:
-    unknown = fresh()
+async def test_two_thousand_aliases_are_the_maximum(alice: Person) -> None:
+    unknown = unique_domain()
     most = [alias(f"n{n}@{unknown}") for n in range(2000)]
     planned = await plan(alice, *most)
     assert len(planned["errors"]) == 2000
@@ -144,12 +142,12 @@ async def test_a_manifest_of_another_kind_is_refused(alice: Person, member: str,
 
 
 @pytest.mark.parametrize("raw", ["", "[]", "null", '"x"', "{", '{"kind": NaN}', '{"kind": "\\ud800"}'])
-async def test_what_is_no_manifest_at_all_is_refused(alice: Person, raw: str) -> None:
+async def test_a_body_that_is_no_manifest_is_refused(alice: Person, raw: str) -> None:
     answer = await alice.post(PLAN, content=raw, headers={"Content-Type": "application/json"})
     assert answer.status_code == 422
 
 
-async def test_text_is_kept_as_it_is(alice: Person, domain: str) -> None:
+async def test_text_is_stored_unchanged(alice: Person, domain: str) -> None:
     labels = {"héllo": "100 %s {} \U0001f600", "": "'; DROP TABLE aliases; --"}
     planned = await plan(alice, alias(f"ada@{domain}", note="<b>%(x)s</b> \\t", labels=labels))
     after = planned["actions"][0]["after"]

@@ -1,4 +1,4 @@
-"""What a promotion says is to be done next, and whether a failed step can be tried again."""
+"""The next actions of a promotion, and whether a failed step is retryable."""
 
 import ast
 from pathlib import Path
@@ -13,25 +13,25 @@ from builders.invoices import service as invoices
 from builders.kit.db.connections import Database
 from builders.sandbox.step_errors import RETRYABLE, StepError
 from tests.cast import Person
-from tests.sandbox.make import Domains, Json, alias, apply, crew
+from tests.sandbox.make import Domains, Json, alias, apply, make_addresses
 
 READER = "ops@example.net"
 
 
 async def read(person: Person, promotion: Json, *, test: bool = False) -> Json:
-    """The promotion as it is read later."""
+    """Read the promotion."""
     client = person.test if test else person
     found: Json = (await client.get(f"/v1/sandbox/promotions/{promotion['id']}")).json()
     return found
 
 
 def details(promotion: Json) -> dict[str, Json]:
-    """What is to be done, by the action."""
+    """Return the details of the next actions by action."""
     assert [each["action"] for each in promotion["next_action_details"]] == promotion["next_actions"]
     return {each["action"]: each for each in promotion["next_action_details"]}
 
 
-async def test_who_has_to_confirm_is_named_until_he_did(
+async def test_unconfirmed_recipients_are_listed_until_they_confirm(
     alice: Person, database: Database, domains: Domains
 ) -> None:
     free = await domains(price_amount="0")
@@ -48,14 +48,16 @@ async def test_who_has_to_confirm_is_named_until_he_did(
     assert (await read(alice, promotion))["next_actions"] == []
 
 
-async def test_a_name_that_is_gone_waits_for_nobody(alice: Person, domains: Domains) -> None:
+async def test_a_released_name_needs_no_confirmation(alice: Person, domains: Domains) -> None:
     free = await domains(price_amount="0")
     promotion = await apply(alice, alias(f"ada@{free}", READER))
     await apply(alice, prune=True)
     assert (await read(alice, promotion))["next_actions"] == []
 
 
-async def test_open_invoices_are_to_be_paid(alice: Person, database: Database, domain: str) -> None:
+async def test_open_invoices_are_listed_until_they_are_paid(
+    alice: Person, database: Database, domain: str
+) -> None:
     promotion = await apply(alice, alias(f"ada@{domain}", alice.account.email))
     (billed,) = promotion["invoices"]
     assert details(promotion)["pay_invoices"]["invoice_ids"] == [billed["id"]]
@@ -70,9 +72,9 @@ async def test_open_invoices_are_to_be_paid(alice: Person, database: Database, d
     assert (await read(alice, promotion))["next_actions"] == []
 
 
-async def test_a_large_one_names_the_first(alice: Person, domains: Domains) -> None:
+async def test_a_large_promotion_lists_the_first_recipients(alice: Person, domains: Domains) -> None:
     free = await domains(price_amount="0")
-    wanted = [alias(name, f"reader{at:03}@example.net") for at, name in enumerate(crew(120, free))]
+    wanted = [alias(name, f"reader{at:03}@example.net") for at, name in enumerate(make_addresses(120, free))]
     promotion = await apply(alice, *wanted)
     assert len(details(promotion)["confirm_destinations"]["emails"]) == 100
 
@@ -80,7 +82,7 @@ async def test_a_large_one_names_the_first(alice: Person, domains: Domains) -> N
 @pytest.mark.parametrize(
     ("code", "retryable"), [("taken", False), ("held", True), ("price_changed", False), ("invented", False)]
 )
-def test_the_code_says_whether_trying_again_helps(code: str, retryable: bool) -> None:
+def test_the_code_decides_whether_a_step_is_retryable(code: str, retryable: bool) -> None:
     assert StepError(code=code, message="x").retryable is retryable
 
 

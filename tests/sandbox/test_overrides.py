@@ -1,4 +1,4 @@
-"""Overrides of a simulated event that are meant to be a burden."""
+"""Expensive overrides of a simulated event."""
 
 import pytest
 
@@ -7,11 +7,11 @@ from builders.kit.events import outbox
 from builders.webhooks import catalog
 
 
-def test_of_many_unknown_overrides_the_first_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    looks: list[str] = []
+def test_suggestions_are_computed_only_for_the_first_unknown_overrides(monkeypatch: pytest.MonkeyPatch) -> None:
+    names_alike: list[str] = []
 
     def look(name: str, *_: object, **__: object) -> list[str]:
-        looks.append(name)
+        names_alike.append(name)
         return []
 
     monkeypatch.setattr(catalog, "get_close_matches", look)
@@ -19,4 +19,4 @@ def test_of_many_unknown_overrides_the_first_are_looked_at(monkeypatch: pytest.M
     with pytest.raises(Invalid) as refusal:
         catalog.apply_overrides(alias_created, {f"a{at}": 1 for at in range(2000)}, loc=("body",))
 
-    assert len(looks) == len(refusal.value.errors) == MAX_ERRORS
+    assert len(names_alike) == len(refusal.value.errors) == MAX_ERRORS

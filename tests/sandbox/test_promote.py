@@ -1,19 +1,34 @@
-"""`POST /v1/sandbox/promote`: a reviewed plan is executed once, whoever asks how often."""
+"""`POST /v1/sandbox/promote` executes a reviewed plan once, and records it in the audit list."""
 
 from datetime import datetime, timedelta
 
 from builders.app import Service
-from builders.kit.db.connections import Conn
+from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
 from tests.cast import Client, Person
 from tests.catalog.make import catch_up
-from tests.sandbox.make import PROMOTE, alias, apply, crew, events, findings, order, plan, promote, steps
+from tests.sandbox.make import (
+    PROMOTE,
+    Json,
+    alias,
+    apply,
+    findings,
+    list_events,
+    make_addresses,
+    plan,
+    promote,
+    promotion_request,
+    start_promotion,
+    step_statuses,
+)
 
 KEYS = "/v1/api-keys"
 
 
-async def test_the_way_of_the_readme(alice: Person, bob: Person, service: Service, domain: str) -> None:
-    """A test key plans, a live key promotes; the name is taken then, and promoting again changes nothing."""
+async def test_a_live_key_promotes_the_plan_of_a_test_key(
+    alice: Person, bob: Person, service: Service, domain: str
+) -> None:
+    """A test key plans, a live key promotes; the name is taken, and promoting again changes nothing."""
     planned = await plan(alice.test, alias(f"ada@{domain}"))
     promotion = await promote(alice, planned)
     assert (promotion["status"], promotion["summary"]) == ("succeeded", {"succeeded": 1})
@@ -27,7 +42,7 @@ async def test_the_way_of_the_readme(alice: Person, bob: Person, service: Servic
     assert (await plan(alice, alias(f"ada@{domain}")))["status"] == "empty"
 
 
-async def test_a_promotion_can_be_read_again(alice: Person, domain: str) -> None:
+async def test_a_promotion_can_be_read(alice: Person, domain: str) -> None:
     promotion = await apply(alice, alias(f"ada@{domain}", alice.account.email))
     for client in (alice, alice.test):
         assert (await client.get(f"/v1/sandbox/promotions/{promotion['id']}")).json() == promotion
@@ -39,20 +54,20 @@ async def test_a_promotion_can_be_read_again(alice: Person, domain: str) -> None
     assert (read.json()["status"], read.json()["promotable"]) == ("promoted", False)
 
 
-async def test_a_promotion_says_by_which_key(alice: Person, domain: str) -> None:
+async def test_a_promotion_records_its_key(alice: Person, domain: str) -> None:
     planned = await plan(alice.test, alias(f"ada@{domain}"))
     promotion = await promote(alice, planned)
     keys = {each["id"]: each["key_kind"] for each in (await alice.get(KEYS)).json()["items"]}
     assert (keys[planned["created_by"]], keys[promotion["created_by"]]) == ("test", "live")
 
 
-async def test_each_name_is_told_of_once(alice: Person, conn: Conn, domain: str) -> None:
+async def test_each_change_is_published_once(alice: Person, conn: Conn, domain: str) -> None:
     await apply(alice, alias(f"ada@{domain}", "ada@example.net", note="n"), alias(f"grace@{domain}"))
     planned = await plan(alice, alias(f"ada@{domain}", "new@example.net"), prune=True)
     for _ in range(3):
         await promote(alice, planned)
-    told = await events(conn, alice)
-    assert [name for name, _ in told] == [
+    published = await list_events(conn, alice)
+    assert [name for name, _ in published] == [
         "alias.created",
         "alias.created",
         "promotion.completed",
@@ -60,15 +75,15 @@ async def test_each_name_is_told_of_once(alice: Person, conn: Conn, domain: str)
         "alias.deleted",
         "promotion.completed",
     ]
-    created, updated, deleted = told[0][1], told[3][1], told[4][1]
+    created, updated, deleted = published[0][1], published[3][1], published[4][1]
     assert created["address"] == f"ada@{domain}"
     assert (created["manifest"], created["manifest_key"]) == ("acme-mail", "ada")
     assert (updated["id"], updated["destinations"]) == (created["id"], ["n***@example.net"])
     assert (deleted["address"], deleted["manifest_key"], deleted["enabled"]) == (f"grace@{domain}", "grace", False)
-    assert {"succeeded": 2, "failed": 0, "skipped": 0}.items() <= told[5][1].items()
+    assert {"succeeded": 2, "failed": 0, "skipped": 0}.items() <= published[5][1].items()
 
 
-async def test_everything_that_a_manifest_says_is_done(alice: Person, domain: str) -> None:
+async def test_a_promotion_reaches_the_desired_state(alice: Person, domain: str) -> None:
     await apply(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}"), alias(f"linus@{domain}", key="l"))
     wanted = [
         alias(f"ada@{domain}", "b@example.net", "a@example.net", enabled=False, note="n", labels={"x": "y"}),
@@ -77,7 +92,7 @@ async def test_everything_that_a_manifest_says_is_done(alice: Person, domain: st
     ]
     planned = await plan(alice, *wanted, prune=True)
     assert planned["summary"] == {"update": 1, "create": 1, "replace": 1, "delete": 1}
-    assert steps(await promote(alice, planned)) == dict.fromkeys(
+    assert step_statuses(await promote(alice, planned)) == dict.fromkeys(
         ("alias.ada", "alias.alan", "alias.l", "alias.grace"), "succeeded"
     )
     after = await plan(alice, *wanted, prune=True)
@@ -85,14 +100,14 @@ async def test_everything_that_a_manifest_says_is_done(alice: Person, domain: st
     assert after["actions"][0]["after"]["destinations"] == ["b@example.net", "a@example.net"]
 
 
-async def test_an_empty_plan_is_promoted_without_a_word_said_twice(alice: Person, domain: str) -> None:
+async def test_an_empty_plan_is_promoted_without_attempts(alice: Person, domain: str) -> None:
     await apply(alice, alias(f"ada@{domain}"))
     promotion = await promote(alice, await plan(alice, alias(f"ada@{domain}")))
     assert (promotion["status"], promotion["summary"]) == ("succeeded", {"succeeded": 1})
     assert promotion["steps"][0]["attempts"] == 0
 
 
-async def test_a_promotion_outlives_its_plan_and_needs_no_second_consent(alice: Person, domain: str) -> None:
+async def test_an_expired_promoted_plan_still_returns_its_promotion(alice: Person, domain: str) -> None:
     await apply(alice, alias(f"ada@{domain}"))
     planned = await plan(alice, prune=True)
     promotion = await promote(alice, planned)
@@ -102,11 +117,11 @@ async def test_a_promotion_outlives_its_plan_and_needs_no_second_consent(alice: 
 
 
 async def test_two_thousand_names_are_promoted(alice: Person, conn: Conn, domain: str) -> None:
-    planned = await plan(alice, *map(alias, crew(2000, domain)))
+    planned = await plan(alice, *map(alias, make_addresses(2000, domain)))
     promotion = await promote(alice, planned)
     assert promotion["summary"] == {"succeeded": 2000}
-    told = [name for name, _ in await events(conn, alice)]
-    assert (told.count("alias.created"), told.count("promotion.completed")) == (2000, 1)
+    published = [name for name, _ in await list_events(conn, alice)]
+    assert (published.count("alias.created"), published.count("promotion.completed")) == (2000, 1)
 
 
 async def test_times_follow_the_clock(alice: Person, domain: str) -> None:
@@ -117,29 +132,71 @@ async def test_times_follow_the_clock(alice: Person, domain: str) -> None:
     assert datetime.fromisoformat(promotion["started_at"]) - created > timedelta(hours=3)
 
 
-async def test_a_repeated_request_with_its_idempotency_key_is_answered_alike(alice: Person, domain: str) -> None:
+async def test_an_idempotency_key_replays_the_response(alice: Person, domain: str) -> None:
     planned = await plan(alice, alias(f"ada@{domain}"))
     headers = {"Idempotency-Key": str(ids.new())}
-    first, second = [await alice.post(PROMOTE, json=order(planned), headers=headers) for _ in range(2)]
+    first, second = [await alice.post(PROMOTE, json=promotion_request(planned), headers=headers) for _ in range(2)]
     assert first.json() == second.json()
     assert second.headers["Idempotent-Replayed"] == "true"
 
 
 async def test_bob_learns_nothing_of_alices_promotion(alice: Person, bob: Person, domain: str) -> None:
     promotion = await apply(alice, alias(f"ada@{domain}"))
-    hers, nobodys = [await bob.get(f"/v1/sandbox/promotions/{each}") for each in (promotion["id"], ids.new())]
-    assert hers.status_code == nobodys.status_code == 404
-    assert hers.json() | {"request_id": ""} == nobodys.json() | {"request_id": ""}
+    alices, nobodys = [await bob.get(f"/v1/sandbox/promotions/{each}") for each in (promotion["id"], ids.new())]
+    assert alices.status_code == nobodys.status_code == 404
+    assert alices.json() | {"request_id": ""} == nobodys.json() | {"request_id": ""}
     assert (await bob.get("/v1/sandbox/promotions/x")).json()["code"] == "promotion_not_found"
 
 
-async def test_dana_reads_promotions_but_makes_none(dana: Person) -> None:
+async def test_dana_can_read_promotions_but_not_promote(dana: Person) -> None:
     answer = await dana.post(PROMOTE, json={"plan_id": str(ids.new()), "digest": "sha256:0"})
     assert (answer.status_code, answer.json()["code"]) == (403, "insufficient_scope")
     assert answer.json()["scope"] == "sandbox:promote"
     assert (await dana.get(f"/v1/sandbox/promotions/{ids.new()}")).status_code == 404
 
 
-async def test_nobody_promotes_without_credentials(anyone: Client) -> None:
+async def test_promoting_requires_credentials(anyone: Client) -> None:
     assert (await anyone.post(PROMOTE, json={"plan_id": "x", "digest": "x"})).status_code == 401
     assert (await anyone.get(f"/v1/sandbox/promotions/{ids.new()}")).status_code == 401
+
+
+PATH = "/v1/account/audit"
+
+
+async def promotions(person: Person) -> list[Json]:
+    found: list[Json] = (await person.get(PATH, params={"action": "plan.promoted"})).json()["items"]
+    return found
+
+
+async def test_a_promotion_is_audited_once_with_its_key(alice: Person, bob: Person, domain: str) -> None:
+    planned = await plan(alice, alias(f"ada@{domain}"))
+    first, second = [await alice.post("/v1/sandbox/promote", json=promotion_request(planned)) for _ in range(2)]
+
+    [entry] = await promotions(alice)
+
+    assert first.json()["id"] == second.json()["id"] == entry["about"]["promotion_id"]
+    assert entry["about"]["plan_id"] == planned["id"]
+    assert entry["about"]["resumed"] is False
+    assert entry["actor"] == {"type": "key", "id": first.json()["created_by"], "label": None}
+    assert entry["request_id"] == first.headers["X-Request-ID"]
+    assert await promotions(bob) == []
+
+
+async def test_a_refused_promotion_is_not_audited(alice: Person, domain: str) -> None:
+    planned = await plan(alice, alias(f"ada@{domain}"))
+
+    answer = await alice.post(
+        "/v1/sandbox/promote", json={**promotion_request(planned), "digest": "sha256:" + "0" * 64}
+    )
+
+    assert answer.status_code == 409
+    assert await promotions(alice) == []
+
+
+async def test_an_interrupted_promotion_is_audited(alice: Person, database: Database, domain: str) -> None:
+    promotion_id = await start_promotion(database, alice, await plan(alice, alias(f"ada@{domain}")))
+
+    [entry] = await promotions(alice)
+
+    assert entry["about"]["promotion_id"] == str(promotion_id)
+    assert entry["actor"]["type"] == "operator"

@@ -1,4 +1,4 @@
-"""Planning, whatever is there and whatever is wanted: the plan leads to the wish, and from there nowhere else."""
+"""Properties of planning: a promoted plan reaches the desired state, and replanning is empty."""
 
 import json
 
@@ -8,116 +8,118 @@ from builders.kit.values import ids
 from builders.sandbox.manifest import Manifest
 from builders.sandbox.planning import digest_plan
 from builders.sandbox.records import ACTIONS, ActionKind
-from tests.sandbox.worlds import OURS, World, manifests, name_of, thoroughly, worlds
+from tests.sandbox.strategies import OURS, AccountState, account_states, manifests, many_examples, name_of
 
 ALICE, BOB = ids.new(), ids.new()
 
 
-@thoroughly
-@given(worlds(), manifests())
-def test_a_promoted_plan_is_the_wish(world: World, manifest: Manifest) -> None:
-    draft = world.draft(manifest)
+@many_examples
+@given(account_states(), manifests())
+def test_a_promoted_plan_reaches_the_desired_state(state: AccountState, manifest: Manifest) -> None:
+    draft = state.draft(manifest)
     event("blocked" if draft.errors else "ready")
     if draft.errors:
         return
-    after = {alias.name: alias for alias in world.after(manifest, draft.actions).aliases}
-    suspended = {alias.name for alias in world.aliases if alias.status == "suspended"}
-    for wish in manifest.aliases:
-        alias = after[name_of(wish)]
-        assert (alias.manifest, alias.manifest_key) == (OURS, wish.key)
+    after = {alias.name: alias for alias in state.after(manifest, draft.actions).aliases}
+    suspended = {alias.name for alias in state.aliases if alias.status == "suspended"}
+    for desired in manifest.aliases:
+        alias = after[name_of(desired)]
+        assert (alias.manifest, alias.manifest_key) == (OURS, desired.key)
         if alias.name in suspended:
-            assert alias in world.aliases
+            assert alias in state.aliases
             continue
-        assert {*alias.destinations} == {*wish.destinations}
-        assert (alias.enabled, alias.note, alias.labels) == (wish.enabled, wish.note, wish.labels)
+        assert {*alias.destinations} == {*desired.destinations}
+        assert (alias.enabled, alias.note, alias.labels) == (desired.enabled, desired.note, desired.labels)
 
 
-@thoroughly
-@given(worlds(), manifests())
-def test_planning_again_after_a_promotion_changes_nothing(world: World, manifest: Manifest) -> None:
-    draft = world.draft(manifest)
+@many_examples
+@given(account_states(), manifests())
+def test_replanning_after_a_promotion_changes_nothing(state: AccountState, manifest: Manifest) -> None:
+    draft = state.draft(manifest)
     if draft.errors:
         return
-    again = world.after(manifest, draft.actions).draft(manifest)
+    again = state.after(manifest, draft.actions).draft(manifest)
     assert again.errors == ()
     assert {action.action for action in again.actions} <= {ActionKind.NO_OP}
 
 
-@thoroughly
-@given(worlds(), manifests())
-def test_every_alias_of_a_manifest_has_one_action_or_an_error(world: World, manifest: Manifest) -> None:
-    draft = world.draft(manifest)
-    wished = {f"alias.{wish.key}" for wish in manifest.aliases}
+@many_examples
+@given(account_states(), manifests())
+def test_every_alias_of_a_manifest_has_one_action_or_an_error(state: AccountState, manifest: Manifest) -> None:
+    draft = state.draft(manifest)
+    desired_addresses = {f"alias.{desired.key}" for desired in manifest.aliases}
     addresses = [action.address for action in draft.actions]
     wrong = {error.address for error in draft.errors}
     assert len(addresses) == len({*addresses})
-    assert wrong <= wished
-    assert wished <= {*addresses} | wrong
+    assert wrong <= desired_addresses
+    assert desired_addresses <= {*addresses} | wrong
     deleted = {action.address for action in draft.actions if action.action is ActionKind.DELETE}
-    assert {*addresses} - deleted <= wished
-    assert not deleted & wished
+    assert {*addresses} - deleted <= desired_addresses
+    assert not deleted & desired_addresses
 
 
-@thoroughly
-@given(worlds(), manifests())
-def test_only_what_the_manifest_managed_is_given_up(world: World, manifest: Manifest) -> None:
-    draft = world.draft(manifest)
+@many_examples
+@given(account_states(), manifests())
+def test_only_managed_resources_are_deleted(state: AccountState, manifest: Manifest) -> None:
+    draft = state.draft(manifest)
     gone = {
         action.resource_id for action in draft.actions if action.action in {ActionKind.DELETE, ActionKind.REPLACE}
     }
-    ours = {alias.id: alias for alias in world.aliases if alias.manifest == OURS}
+    ours = {alias.id: alias for alias in state.aliases if alias.manifest == OURS}
     assert gone <= ours.keys()
-    wished = {name_of(wish) for wish in manifest.aliases}
-    assert not {ours[each].name for each in gone if each is not None} & wished
+    desired_addresses = {name_of(desired) for desired in manifest.aliases}
+    assert not {ours[each].name for each in gone if each is not None} & desired_addresses
     if not manifest.prune:
         assert all(action.action is not ActionKind.DELETE for action in draft.actions)
     elif not draft.errors:
-        left = {alias.name for alias in world.after(manifest, draft.actions).aliases if alias.manifest == OURS}
-        assert left == wished
+        left = {alias.name for alias in state.after(manifest, draft.actions).aliases if alias.manifest == OURS}
+        assert left == desired_addresses
 
 
-@thoroughly
-@given(worlds(), manifests())
-def test_whatever_is_left_out_and_stays_is_warned_of(world: World, manifest: Manifest) -> None:
-    draft = world.draft(manifest)
+@many_examples
+@given(account_states(), manifests())
+def test_every_resource_left_alone_has_a_warning(state: AccountState, manifest: Manifest) -> None:
+    draft = state.draft(manifest)
     if draft.errors or manifest.prune:
         return
-    after = world.after(manifest, draft.actions)
-    wished = {name_of(wish) for wish in manifest.aliases}
+    after = state.after(manifest, draft.actions)
+    desired_addresses = {name_of(desired) for desired in manifest.aliases}
     left = {
-        f"alias.{each.manifest_key}" for each in after.aliases if each.manifest == OURS and each.name not in wished
+        f"alias.{each.manifest_key}"
+        for each in after.aliases
+        if each.manifest == OURS and each.name not in desired_addresses
     }
     assert {warning.address for warning in draft.warnings if warning.code == "left_alone"} == left
 
 
-@thoroughly
-@given(worlds(), manifests())
-def test_the_same_world_and_manifest_have_the_same_plan(world: World, manifest: Manifest) -> None:
-    first, second = world.draft(manifest), world.draft(manifest)
+@many_examples
+@given(account_states(), manifests())
+def test_the_same_state_and_manifest_have_the_same_plan(state: AccountState, manifest: Manifest) -> None:
+    first, second = state.draft(manifest), state.draft(manifest)
     assert first == second
     assert digest_plan(ALICE, manifest, first.actions) == digest_plan(ALICE, manifest, second.actions)
     assert digest_plan(ALICE, manifest, first.actions) != digest_plan(BOB, manifest, first.actions)
 
 
-@thoroughly
-@given(worlds(), manifests(), st.one_of(st.none(), worlds()), manifests())
-def test_another_world_or_manifest_is_another_digest(
-    world: World, manifest: Manifest, other_world: World | None, other: Manifest
+@many_examples
+@given(account_states(), manifests(), st.one_of(st.none(), account_states()), manifests())
+def test_another_state_or_manifest_has_another_digest(
+    state: AccountState, manifest: Manifest, other_state: AccountState | None, other: Manifest
 ) -> None:
-    one, two = world.draft(manifest), (other_world or world).draft(other)
+    one, two = state.draft(manifest), (other_state or state).draft(other)
     same = bound(manifest, one.actions) == bound(other, two.actions)
     assert (digest_plan(ALICE, manifest, one.actions) == digest_plan(ALICE, other, two.actions)) == same
 
 
 def bound(manifest: Manifest, actions: tuple[object, ...]) -> str:
-    """What a digest stands for, written down in another way."""
+    """Return the content of a digest in another form."""
     return json.dumps([repr(manifest), [repr(action) for action in actions]])
 
 
-@thoroughly
-@given(worlds(), manifests())
-def test_a_plan_reads_the_same_when_it_was_stored(world: World, manifest: Manifest) -> None:
-    """The journal compares with what was digested: nothing may be lost on the way through JSON."""
-    actions = world.draft(manifest).actions
+@many_examples
+@given(account_states(), manifests())
+def test_stored_actions_equal_the_planned_ones(state: AccountState, manifest: Manifest) -> None:
+    """The digest covers the actions: JSON must keep them unchanged."""
+    actions = state.draft(manifest).actions
     stored = json.loads(ACTIONS.dump_json(actions))
     assert ACTIONS.validate_python(stored) == actions

@@ -1,4 +1,4 @@
-"""As test_properties, for projects, webhooks and domains: the plan leads to the wish, and nowhere else."""
+"""As test_properties, for projects, webhooks and domains."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,7 +24,7 @@ from builders.sandbox.promotion.batches import STAGES
 from builders.sandbox.records import Action, ActionKind, Draft, Kind
 from builders.sandbox.resources.live_state import LiveState
 from builders.webhooks.service import ManagedDestination
-from tests.sandbox.worlds import thoroughly
+from tests.sandbox.strategies import many_examples
 
 OURS, ALICE = "ours", ids.new()
 KEYS, SLUGS = ("one", "two", "three"), ("aaa", "bbb", "ccc", "ddd")
@@ -103,7 +103,7 @@ EMPTY = LiveState(aliases=(), availability={}, domains={})
 
 @st.composite
 def lives(draw: st.DrawFn) -> LiveState:
-    """Some of each, by our manifest, by another, or by none; keys are unique in a manifest."""
+    """Generate resources of each kind, managed by our manifest, by another or by none; keys are unique."""
 
     def owned(names: Sequence[str]) -> list[tuple[str, str | None, str | None]]:
         some = draw(st.lists(st.sampled_from(names), unique=True))
@@ -123,8 +123,8 @@ texts = st.sampled_from(["Acme", "Other"])
 
 
 @st.composite
-def project_wishes(draw: st.DrawFn, key: str, slug: str) -> ProjectView:
-    """A project under a key."""
+def desired_projects(draw: st.DrawFn, key: str, slug: str) -> ProjectView:
+    """Generate a desired project."""
     return ProjectView(
         key=key,
         name=draw(texts),
@@ -140,8 +140,8 @@ def project_wishes(draw: st.DrawFn, key: str, slug: str) -> ProjectView:
 
 
 @st.composite
-def webhook_wishes(draw: st.DrawFn, key: str, url: str) -> DesiredWebhook:
-    """A destination under a key."""
+def desired_webhooks(draw: st.DrawFn, key: str, url: str) -> DesiredWebhook:
+    """Generate a desired webhook destination."""
     return DesiredWebhook(
         key=key,
         label=draw(texts),
@@ -154,7 +154,7 @@ def webhook_wishes(draw: st.DrawFn, key: str, url: str) -> DesiredWebhook:
 
 @st.composite
 def manifests(draw: st.DrawFn) -> Manifest:
-    """Some of each under some keys."""
+    """Generate a manifest with resources of each kind."""
 
     def keyed(names: Sequence[str]) -> list[tuple[str, str]]:
         keys = draw(st.lists(st.sampled_from(KEYS), unique=True))
@@ -170,8 +170,8 @@ def manifests(draw: st.DrawFn) -> Manifest:
         labels={},
         prune=draw(st.booleans()),
         on_conflict=draw(st.sampled_from(OnConflict)),
-        projects=tuple(draw(project_wishes(*each)) for each in keyed(SLUGS)),
-        webhooks=tuple(draw(webhook_wishes(*each)) for each in keyed(URLS)),
+        projects=tuple(draw(desired_projects(*each)) for each in keyed(SLUGS)),
+        webhooks=tuple(draw(desired_webhooks(*each)) for each in keyed(URLS)),
         domains=tuple(domains),
     )
 
@@ -181,7 +181,7 @@ def draft(live: LiveState, manifest: Manifest) -> Draft:
 
 
 def after(live: LiveState, actions: Sequence[Action]) -> LiveState:
-    """The state when all of it is done, stage by stage as a promotion does it; slugs and keys stay unique."""
+    """Return the state after the stages of a promotion; slugs and keys stay unique."""
     projects = {each.id: each for each in live.projects}
     webhooks = {each.id: each for each in live.webhooks}
     own = {each.id: each for each in live.own.values()}
@@ -226,9 +226,11 @@ def _do(
             del (projects if action.kind is Kind.PROJECT else webhooks)[at]
 
 
-@thoroughly
+@many_examples
 @given(lives(), manifests())
-def test_a_promoted_plan_is_the_wish_and_planning_again_is_empty(live: LiveState, manifest: Manifest) -> None:
+def test_a_promoted_plan_reaches_the_desired_state_and_replanning_is_empty(
+    live: LiveState, manifest: Manifest
+) -> None:
     drafted = draft(live, manifest)
     event("blocked" if drafted.errors else "ready")
     if drafted.errors:
@@ -239,20 +241,22 @@ def test_a_promoted_plan_is_the_wish_and_planning_again_is_empty(live: LiveState
     names = {
         each.manifest_key: (each.domain, each.catch_all) for each in done.own.values() if each.manifest == OURS
     }
-    assert {wish.key: (wish.slug, wish.name) for wish in manifest.projects}.items() <= slugs.items()
-    assert {wish.key: (wish.url, wish.enabled) for wish in manifest.webhooks}.items() <= urls.items()
-    assert {wish.key: (wish.domain, wish.catch_all) for wish in manifest.domains}.items() <= names.items()
+    assert {desired.key: (desired.slug, desired.name) for desired in manifest.projects}.items() <= slugs.items()
+    assert {desired.key: (desired.url, desired.enabled) for desired in manifest.webhooks}.items() <= urls.items()
+    assert {
+        desired.key: (desired.domain, desired.catch_all) for desired in manifest.domains
+    }.items() <= names.items()
     if manifest.prune:
-        wishes = len(manifest.projects), len(manifest.webhooks), len(manifest.domains)
-        assert wishes == (len(slugs), len(urls), len(names))
+        desired = len(manifest.projects), len(manifest.webhooks), len(manifest.domains)
+        assert desired == (len(slugs), len(urls), len(names))
     again = draft(done, manifest)
     assert again.errors == ()
     assert {action.action for action in again.actions} <= {ActionKind.NO_OP}
 
 
-@thoroughly
+@many_examples
 @given(lives(), manifests())
-def test_only_what_the_manifest_managed_is_given_up(live: LiveState, manifest: Manifest) -> None:
+def test_only_managed_resources_are_deleted(live: LiveState, manifest: Manifest) -> None:
     drafted = draft(live, manifest)
     owners = {each.id: each.manifest for each in live.projects} | {
         each.id: each.manifest for each in live.webhooks
@@ -267,16 +271,16 @@ def test_only_what_the_manifest_managed_is_given_up(live: LiveState, manifest: M
         assert not others & {each.resource_id for each in drafted.actions}
 
 
-@thoroughly
+@many_examples
 @given(lives(), manifests())
 def test_every_resource_has_one_action_or_an_error(live: LiveState, manifest: Manifest) -> None:
     drafted = draft(live, manifest)
-    wished = (
-        {f"project.{wish.key}" for wish in manifest.projects}
-        | {f"webhook.{wish.key}" for wish in manifest.webhooks}
-        | {f"domain.{wish.key}" for wish in manifest.domains}
+    desired_addresses = (
+        {f"project.{desired.key}" for desired in manifest.projects}
+        | {f"webhook.{desired.key}" for desired in manifest.webhooks}
+        | {f"domain.{desired.key}" for desired in manifest.domains}
     )
     addresses = [action.address for action in drafted.actions]
     wrong = {error.address for error in drafted.errors}
     assert len(addresses) == len({*addresses})
-    assert wrong <= wished <= {*addresses} | wrong
+    assert wrong <= desired_addresses <= {*addresses} | wrong

@@ -1,14 +1,14 @@
-"""The check of the catalog and a plan say the same of a name: one reason, in the same words, and no more."""
+"""The check of the catalog and a plan give the same reason for a name."""
 
 import pytest
 
 from builders.app import Service
 from tests.cast import Client, Person
 from tests.catalog.make import catch_up
-from tests.sandbox.make import Domains, Json, alias, apply, findings, fresh, plan, promote
+from tests.sandbox.make import Domains, Json, alias, apply, findings, plan, promote, unique_domain
 
 CHECK = "/v1/catalog/check"
-# Of a kind each: free, three that the rules refuse, taken, in quarantine, like another's.
+# One of each: free, three invalid ones, taken, quarantined, confusable.
 NAMES = ("ada", "ad+shop", "a", "postmaster", "linus", "grace", "n0rman")
 STATES = (
     {"status": "live"},
@@ -21,7 +21,7 @@ STATES = (
 
 
 async def checked(anyone: Client, address: str) -> set[tuple[str, str]]:
-    """Code and message of what stands against the name, as the check has it."""
+    """Return code and message of the check for a name."""
     local_part, _, domain = address.partition("@")
     answer = await anyone.get(CHECK, params={"local_part": local_part, "domain": domain})
     found: Json = answer.json()
@@ -29,7 +29,7 @@ async def checked(anyone: Client, address: str) -> set[tuple[str, str]]:
 
 
 async def planned(person: Person, *addresses: str) -> list[set[tuple[str, str]]]:
-    """The same as a plan has it, for each of the names."""
+    """Return code and message of a plan for each name."""
     errors = (await plan(person, *(alias(each, key=f"k{at}") for at, each in enumerate(addresses))))["errors"]
     return [
         {(error["code"], error["message"]) for error in errors if error["address"] == f"alias.k{at}"}
@@ -51,20 +51,20 @@ async def test_a_check_and_a_plan_give_the_same_reason(
 
 
 @pytest.mark.parametrize("status", ["paused", "retired"])
-async def test_a_hidden_domain_is_planned_on_like_one_that_does_not_exist(
+async def test_a_hidden_domain_is_unknown_to_a_plan(
     alice: Person, bob: Person, domains: Domains, status: str
 ) -> None:
-    hidden, nowhere = await domains(min_local_length="2"), fresh()
+    hidden, nowhere = await domains(min_local_length="2"), unique_domain()
     await apply(bob, alias(f"linus@{hidden}"))
     await domains(hidden, status=status)
-    names = [*NAMES, "li.nus", "grace", "gra.ce"]  # also ones that would be one name by the domain's rules
+    names = [*NAMES, "li.nus", "grace", "gra.ce"]  # also names that are equal by the rules of the domain
     ours, theirs = [await planned(alice, *(f"{each}@{domain}" for each in names)) for domain in (hidden, nowhere)]
     assert ours == theirs
     assert {code for each in ours for code, _ in each} == {"domain_unknown", "plus_tag"}
 
 
-async def test_mail_may_go_round_on_a_hidden_domain_unseen(alice: Person, domains: Domains) -> None:
-    hidden, nowhere = await domains(status="paused"), fresh()
+async def test_a_loop_on_a_hidden_domain_is_not_reported(alice: Person, domains: Domains) -> None:
+    hidden, nowhere = await domains(status="paused"), unique_domain()
     for domain in (hidden, nowhere):
         found = await plan(
             alice, alias(f"ada@{domain}", f"grace@{domain}"), alias(f"grace@{domain}", f"ada@{domain}")
@@ -73,7 +73,7 @@ async def test_mail_may_go_round_on_a_hidden_domain_unseen(alice: Person, domain
 
 
 @pytest.mark.parametrize("status", ["coming_soon", "paused", "retired"])
-async def test_who_has_a_name_on_a_hidden_domain_still_plans_with_it(
+async def test_an_owner_can_plan_with_a_name_on_a_hidden_domain(
     alice: Person, bob: Person, domains: Domains, status: str
 ) -> None:
     domain = await domains()

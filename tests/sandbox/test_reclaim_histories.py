@@ -1,4 +1,4 @@
-"""Whatever an account claims, releases, pays and waits for, no period of a name is billed twice."""
+"""No history of claims, releases and payments bills a period of a name twice."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -19,8 +19,7 @@ from tests.cast import Person
 from tests.conftest import MakePerson
 from tests.invoices.make import usd
 from tests.profile.make import Office
-from tests.sandbox.billed import issued
-from tests.sandbox.make import Domains, Json, alias, plan, promote
+from tests.sandbox.make import Domains, Json, alias, list_invoices, plan, promote
 
 NAMES = ("ada", "grace")
 STEPS = ("claim", "claim_both", "release", "release_by_hand", "pay", "void", "wait")
@@ -29,14 +28,14 @@ HISTORY = st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, len(TIMES) -
 
 
 @pytest.fixture(autouse=True)
-async def _nobody_elses(conn: Conn) -> None:
-    """What other tests left open is not due here."""
+async def _without_other_invoices(conn: Conn) -> None:
+    """Make the open invoices of other tests uncollectible."""
     await conn.execute("UPDATE invoices_invoices SET status = 'uncollectible' WHERE status = 'open'")
 
 
 @dataclass
 class History:
-    """An account with two names, and what it pays."""
+    """An account with two names, and its payments."""
 
     person: Person
     database: Database
@@ -45,7 +44,7 @@ class History:
     paid: Money = field(default_factory=lambda: usd("0.00"))
 
     async def take(self, step: str, choice: int) -> None:
-        """Take one step; one that cannot be taken now is left out."""
+        """Execute one step; skip it if it is impossible now."""
         name = NAMES[choice % len(NAMES)]
         match step:
             case "claim":
@@ -69,7 +68,7 @@ class History:
             self._compare(planned, await promote(self.person, planned))
 
     def _compare(self, planned: Json, promotion: Json) -> None:
-        """The plan's price is what is billed."""
+        """Assert that the invoices have the price of the plan."""
         assert promotion["status"] == "succeeded"
         asked = [each["year"] for each in planned["totals"]]
         assert asked == [each["total"] for each in promotion["invoices"]]
@@ -91,24 +90,24 @@ class History:
     async def _settle(self, step: str, choice: int) -> None:
         unpaid = [
             each
-            for each in await issued(self.database, self.person)
+            for each in await list_invoices(self.database, self.person)
             if each.status in {InvoiceStatus.OPEN, InvoiceStatus.UNCOLLECTIBLE}
         ]
         if not unpaid:
             return
         invoice = unpaid[choice % len(unpaid)]
-        whose: dict[str, Any] = {"account_id": invoice.account_id, "invoice_id": invoice.id}
+        owner: dict[str, Any] = {"account_id": invoice.account_id, "invoice_id": invoice.id}
         async with self.database.transaction() as conn:
             if step == "pay":
-                await invoices.pay(conn, **whose, method="transfer", reference=uuid4().hex)
+                await invoices.pay(conn, **owner, method="transfer", reference=uuid4().hex)
                 self.paid += invoice.amount_due
             else:
-                await invoices.void(conn, **whose)
+                await invoices.void(conn, **owner)
         await self.office.work()
 
     async def check(self) -> None:
-        """No period of a name is charged twice, invoices add up, and all money is somewhere."""
-        found = await issued(self.database, self.person)
+        """Assert that no period is charged twice, that invoices add up, and that no money is lost."""
+        found = await list_invoices(self.database, self.person)
         charged = [line for each in found if each.status is not InvoiceStatus.VOID for line in each.lines]
         for name in NAMES:
             own = [each for each in charged if each.description.startswith(f"{name}@") and not each.credited_at]
@@ -134,7 +133,7 @@ class History:
         returned = sum((each.amount + each.tax_amount for each in charged if each.credited_at), zero)
         assert sum(credit.balances, zero) + held - returned == self.paid
         of = [each.reason for each in credit.entries if each.kind is CreditKind.RETURNED]
-        assert len(of) == len(set(of))  # each once
+        assert len(of) == len(set(of))  # no period twice
 
 
 @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -145,7 +144,7 @@ class History:
 async def test_no_period_is_billed_twice(
     people: MakePerson, database: Database, office: Office, domains: Domains, history: list[tuple[str, int]]
 ) -> None:
-    told = History(person=await people("carol"), database=database, office=office, domain=await domains())
+    published = History(person=await people("carol"), database=database, office=office, domain=await domains())
     for step, choice in history:
-        await told.take(step, choice)
-    await told.check()
+        await published.take(step, choice)
+    await published.check()

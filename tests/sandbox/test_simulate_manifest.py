@@ -1,4 +1,4 @@
-"""Rehearsals: a manifest planned and promoted in the sandbox account, with failures where they are wanted."""
+"""Rehearsals: a manifest planned and promoted in the sandbox account, with injected failures."""
 
 import json
 from pathlib import Path
@@ -14,31 +14,41 @@ from builders.sandbox.service import RunParameters
 from tests.cast import Client, Person
 from tests.kit.outbound.receivers import Receiver
 from tests.profile.make import Office
-from tests.sandbox.make import Json, actions, alias, apply, crew, findings, manifest, plan, steps
-from tests.sandbox.simulating import SIMULATE, ask, refused, rows_of, simulate
-from tests.sandbox.test_statements import Wire, single
+from tests.sandbox.make import (
+    Json,
+    alias,
+    apply,
+    findings,
+    list_actions,
+    make_addresses,
+    manifest,
+    plan,
+    step_statuses,
+)
+from tests.sandbox.simulations import SIMULATE, count_rows, list_errors, request_simulation, simulate
+from tests.sandbox.test_scaling import StatementTrace, single_connection
 from tests.webhooks.make import create, deliveries, send_due
 
-__all__ = ["single"]  # a fixture
+__all__ = ["single_connection"]  # a fixture
 
 
 async def rehearse(client: Client, *aliases: Json, of: Json | None = None, **members: Any) -> Json:
-    """A rehearsal of a manifest of these aliases; `of` has further members of the manifest."""
+    """Rehearse a manifest of these aliases; `of` has further members of the manifest."""
     return await simulate(client, type="manifest", manifest=manifest(aliases, **(of or {})), **members)
 
 
 async def status_of(client: Client) -> Json:
-    """What the sandbox account has."""
+    """Return the contents of the sandbox account."""
     contents: Json = (await client.get("/v1/sandbox/status")).json()["sandbox"]
     return contents
 
 
-async def test_a_rehearsal_shows_the_plan_how_it_went_and_what_it_costs(alice: Person, domain: str) -> None:
+async def test_a_rehearsal_shows_plan_steps_and_invoices(alice: Person, domain: str) -> None:
     found = await rehearse(alice, alias(f"ada@{domain}"), alias(f"eve@{domain}"))
 
-    assert actions(found["plan"]) == [("alias.ada", "create"), ("alias.eve", "create")]
+    assert list_actions(found["plan"]) == [("alias.ada", "create"), ("alias.eve", "create")]
     assert (found["plan"]["status"], found["promotion"]["status"]) == ("ready", "succeeded")
-    assert steps(found["promotion"]) == {"alias.ada": "succeeded", "alias.eve": "succeeded"}
+    assert step_statuses(found["promotion"]) == {"alias.ada": "succeeded", "alias.eve": "succeeded"}
     assert found["promotion"]["summary"] == {"succeeded": 2}
     (invoice,) = found["invoices"]
     assert (invoice["id"], invoice["number"]) == (None, None)
@@ -46,76 +56,84 @@ async def test_a_rehearsal_shows_the_plan_how_it_went_and_what_it_costs(alice: P
     assert [line["description"] for line in invoice["lines"]] == [f"ada@{domain}", f"eve@{domain}"]
 
 
-async def test_nothing_is_kept_unless_it_is_asked_for(alice: Person, conn: Conn, domain: str) -> None:
+async def test_nothing_is_stored_without_persist(alice: Person, conn: Conn, domain: str) -> None:
     await apply(alice, alias(f"grace@{domain}"))
-    before = await rows_of(conn, alice.account.id), await rows_of(conn, alice.account.sandbox_id)
+    before = await count_rows(conn, alice.account.id), await count_rows(conn, alice.account.sandbox_id)
     found = await rehearse(alice, alias(f"ada@{domain}"))
 
     assert found["persisted"] is False
-    assert (await rows_of(conn, alice.account.id), await rows_of(conn, alice.account.sandbox_id)) == before
+    assert (await count_rows(conn, alice.account.id), await count_rows(conn, alice.account.sandbox_id)) == before
 
 
-async def test_what_persists_is_the_sandboxs_and_nothing_live_changes(
+async def test_a_persisted_rehearsal_changes_only_the_sandbox_account(
     alice: Person, bob: Person, conn: Conn, domain: str
 ) -> None:
-    before = await rows_of(conn, alice.account.id)
+    before = await count_rows(conn, alice.account.id)
     found = await rehearse(alice, alias(f"ada@{domain}"), persist=True)
     again = await rehearse(alice.test, alias(f"ada@{domain}"), persist=True)
 
     assert (found["persisted"], await status_of(alice)) == (True, {"aliases": 1, "projects": 0, "webhooks": 0})
     assert found["invoices"][0]["number"].startswith("TEST-")
-    assert actions(again["plan"]) == [("alias.ada", "no_op")]
+    assert list_actions(again["plan"]) == [("alias.ada", "no_op")]
     assert again["invoices"] == []
-    assert await rows_of(conn, alice.account.id) == before
-    # The live name is as free as before, for everybody, and a live plan does not see the sandbox's.
-    assert actions(await plan(alice.test, alias(f"ada@{domain}"))) == [("alias.ada", "create")]
+    assert await count_rows(conn, alice.account.id) == before
+    # The live name stays free for everybody, and a live plan ignores the sandbox account.
+    assert list_actions(await plan(alice.test, alias(f"ada@{domain}"))) == [("alias.ada", "create")]
     await apply(bob, alias(f"ada@{domain}"))
     assert (await rehearse(bob, alias(f"ada@{domain}")))["promotion"]["status"] == "succeeded"
 
 
-async def test_what_fails_where_it_was_asked_to_stops_the_rest(alice: Person, domain: str) -> None:
+async def test_an_injected_failure_stops_the_rest(alice: Person, domain: str) -> None:
     wanted = [alias(f"{name}@{domain}") for name in ("ada", "eve", "grace")]
     found = await rehearse(alice, *wanted, fail_at={"alias.eve": "taken"}, persist=True)
 
     assert found["promotion"]["status"] == "failed"
-    assert steps(found["promotion"]) == {"alias.ada": "skipped", "alias.eve": "failed", "alias.grace": "skipped"}
+    assert step_statuses(found["promotion"]) == {
+        "alias.ada": "skipped",
+        "alias.eve": "failed",
+        "alias.grace": "skipped",
+    }
     (failed,) = [each for each in found["promotion"]["steps"] if each["status"] == "failed"]
     assert (failed["error"]["code"], failed["error"]["retryable"]) == ("taken", False)
     assert (await status_of(alice))["aliases"] == 0
     assert found["invoices"] == []
 
 
-async def test_or_the_rest_goes_on_without_it_and_is_resumed_by_another(alice: Person, domain: str) -> None:
+async def test_an_injected_failure_with_continue_executes_the_rest(alice: Person, domain: str) -> None:
     wanted = [alias(f"{name}@{domain}") for name in ("ada", "eve", "grace")]
     half = await rehearse(alice, *wanted, fail_at={"alias.eve": "held"}, on_error="continue", persist=True)
     rest = await rehearse(alice, *wanted, persist=True)
 
     assert half["promotion"]["status"] == "partial"
-    assert steps(half["promotion"]) == {
+    assert step_statuses(half["promotion"]) == {
         "alias.ada": "succeeded",
         "alias.eve": "failed",
         "alias.grace": "succeeded",
     }
     assert len(half["invoices"][0]["lines"]) == 2
-    assert actions(rest["plan"]) == [("alias.ada", "no_op"), ("alias.eve", "create"), ("alias.grace", "no_op")]
+    assert list_actions(rest["plan"]) == [
+        ("alias.ada", "no_op"),
+        ("alias.eve", "create"),
+        ("alias.grace", "no_op"),
+    ]
     assert rest["promotion"]["status"] == "succeeded"
 
 
-async def test_an_unknown_address_is_named_and_so_is_what_has_nothing_to_do(alice: Person, domain: str) -> None:
+async def test_fail_at_refuses_unknown_addresses_and_no_ops(alice: Person, domain: str) -> None:
     await rehearse(alice, alias(f"ada@{domain}"), persist=True)
     wanted = manifest([alias(f"ada@{domain}"), alias(f"eve@{domain}")])
-    answer = await ask(
+    answer = await request_simulation(
         alice, type="manifest", manifest=wanted, fail_at={"alias.evee": "taken", "alias.ada": "taken"}
     )
 
-    assert refused(answer) == {
+    assert list_errors(answer) == {
         ("body.fail_at.alias.evee", "fail_at_unknown"),
         ("body.fail_at.alias.ada", "fail_at_unknown"),
     }
     assert "'alias.eve'" in answer.json()["detail"][0]["msg"]
 
 
-async def test_a_plan_with_errors_is_shown_and_not_carried_out(alice: Person, domain: str) -> None:
+async def test_a_plan_with_errors_is_shown_and_not_executed(alice: Person, domain: str) -> None:
     found = await rehearse(
         alice, alias(f"postmaster@{domain}"), alias(f"ada@{domain}"), persist=True, fail_at={"alias.ada": "taken"}
     )
@@ -124,22 +142,22 @@ async def test_a_plan_with_errors_is_shown_and_not_carried_out(alice: Person, do
     assert (found["promotion"], found["persisted"], found["invoices"]) == (None, False, [])
 
 
-async def test_pruning_is_rehearsed_too(alice: Person, domain: str) -> None:
+async def test_pruning_is_rehearsed(alice: Person, domain: str) -> None:
     await rehearse(alice, alias(f"ada@{domain}"), persist=True)
     found = await rehearse(alice, of={"prune": True}, persist=True)
 
-    assert actions(found["plan"]) == [("alias.ada", "delete")]
+    assert list_actions(found["plan"]) == [("alias.ada", "delete")]
     assert (found["plan"]["confirm_deletes"], found["promotion"]["status"]) == (1, "succeeded")
     assert (await status_of(alice))["aliases"] == 0
 
 
-async def test_the_events_of_what_persists_reach_the_sandboxs_webhooks(
+async def test_events_of_a_persisted_rehearsal_reach_sandbox_webhooks(
     alice: Person, service: Service, conn: Conn, office: Office, domain: str, receiver: Receiver
 ) -> None:
     await create(alice.test, url=receiver.url, events=["*"])
     await create(alice, url=receiver.url, events=["*"])
     await office.work()
-    before = await rows_of(conn, alice.account.id)
+    before = await count_rows(conn, alice.account.id)
     await rehearse(alice, alias(f"ada@{domain}"), persist=True)
     await office.work()
     await send_due(service, account_id=alice.account.sandbox_id)
@@ -147,10 +165,10 @@ async def test_the_events_of_what_persists_reach_the_sandboxs_webhooks(
     sent = {each["event"]: each for each in await deliveries(alice.test)}
     assert {"alias.created", "promotion.completed", "invoice.created"} <= sent.keys()
     assert not any(each["livemode"] for each in sent.values())
-    assert await rows_of(conn, alice.account.id) == before
+    assert await count_rows(conn, alice.account.id) == before
 
 
-async def test_projects_and_webhooks_are_rehearsed_with_what_needs_them(alice: Person, domain: str) -> None:
+async def test_projects_and_webhooks_are_rehearsed_with_their_aliases(alice: Person, domain: str) -> None:
     wanted = manifest([alias(f"ada@{domain}")], project="shop")
     wanted["resources"]["projects"] = [{"key": "shop", "name": "Shop"}]
     wanted["resources"]["webhooks"] = [
@@ -181,18 +199,18 @@ async def test_projects_and_webhooks_are_rehearsed_with_what_needs_them(alice: P
     assert await status_of(alice) == {"aliases": 1, "projects": 1, "webhooks": 1}
 
 
-async def test_a_thousand_names_are_as_many_statements_as_ten(
-    alice: Person, service: Service, single: Database, domain: str, tmp_path: Path
+async def test_the_number_of_statements_does_not_depend_on_the_number_of_names(
+    alice: Person, service: Service, single_connection: Database, domain: str, tmp_path: Path
 ) -> None:
-    wire, counted = Wire(tmp_path / "trace"), []
+    trace, counted = StatementTrace(tmp_path / "trace"), []
     state = service.api.state
     for count in (1, 10, 1000):
-        wanted = SandboxManifest.model_validate(manifest([alias(each) for each in crew(count, domain)]))
-        async with single.connection() as conn:
-            watched = wire.watched(conn)
+        wanted = SandboxManifest.model_validate(manifest([alias(each) for each in make_addresses(count, domain)]))
+        async with single_connection.connection() as conn:
+            watched = trace.recorded(conn)
         with watched:
             found = await sandbox.rehearse(
-                single,
+                single_connection,
                 outbound=state.outbound,
                 account_id=alice.account.id,
                 request=sandbox.RehearsalRequest(
@@ -201,26 +219,28 @@ async def test_a_thousand_names_are_as_many_statements_as_ten(
                 parameters=RunParameters.of(state.settings, state.keyring),
             )
         assert len(found.steps) == count
-        counted.append(wire.statements())
+        counted.append(trace.statements())
 
-    # Of the first one alone it was asked whose twin the account is.
+    # Only the first request reads the sandbox account of the account.
     assert counted[1] == counted[2] < 50
 
 
 async def test_two_thousand_names_are_rehearsed_in_one_request(alice: Person, domain: str) -> None:
-    found = await rehearse(alice, *[alias(each) for each in crew(2000, domain)])
+    found = await rehearse(alice, *[alias(each) for each in make_addresses(2000, domain)])
 
     assert found["promotion"]["summary"] == {"succeeded": 2000}
     assert found["invoices"][0]["total"] == {"amount": "24000.00", "currency": "USD"}
 
 
-async def test_a_wrong_manifest_is_named_where_it_is_wrong(alice: Person, domain: str) -> None:
+async def test_an_invalid_manifest_is_reported_at_its_location(alice: Person, domain: str) -> None:
     wrong = manifest([alias(f"ada@{domain}", enabld=True)])
-    answer = await ask(alice, type="manifest", manifest=wrong)
+    answer = await request_simulation(alice, type="manifest", manifest=wrong)
 
-    assert refused(answer) == {("body.manifest.resources.aliases.0.enabld", "unknown_field")}
-    bad_code = await ask(alice, type="manifest", manifest=manifest([]), fail_at={"alias.ada": "No code"})
-    assert refused(bad_code) == {("body.fail_at.alias.ada", "string_pattern_mismatch")}
+    assert list_errors(answer) == {("body.manifest.resources.aliases.0.enabld", "unknown_field")}
+    bad_code = await request_simulation(
+        alice, type="manifest", manifest=manifest([]), fail_at={"alias.ada": "No code"}
+    )
+    assert list_errors(bad_code) == {("body.fail_at.alias.ada", "string_pattern_mismatch")}
 
 
 async def test_a_manifest_of_more_than_a_megabyte_is_too_large(alice: Person) -> None:
@@ -230,8 +250,8 @@ async def test_a_manifest_of_more_than_a_megabyte_is_too_large(alice: Person) ->
     assert (answer.status_code, answer.json()["code"]) == (413, "manifest_too_large")
 
 
-async def test_bob_rehearses_in_his_own(alice: Person, bob: Person, domain: str) -> None:
+async def test_bob_rehearses_in_his_own_sandbox_account(alice: Person, bob: Person, domain: str) -> None:
     await rehearse(alice, alias(f"ada@{domain}"), persist=True)
 
     assert (await status_of(bob))["aliases"] == 0
-    assert actions((await rehearse(bob, alias(f"ada@{domain}")))["plan"]) == [("alias.ada", "create")]
+    assert list_actions((await rehearse(bob, alias(f"ada@{domain}")))["plan"]) == [("alias.ada", "create")]

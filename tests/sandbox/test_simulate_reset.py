@@ -1,4 +1,4 @@
-"""The sandbox account made empty, and nothing else."""
+"""A reset deletes the contents of the sandbox account and nothing else."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -20,11 +20,11 @@ from tests.cast import Person
 from tests.kit.db.locks import waiting
 from tests.kit.outbound.receivers import Receiver
 from tests.profile.make import Office
-from tests.sandbox.make import alias, apply, fresh, manifest, whole
-from tests.sandbox.simulating import event, rows_of, simulate
+from tests.sandbox.make import alias, apply, full_manifest, manifest, unique_domain
+from tests.sandbox.simulations import count_rows, simulate, simulate_event
 from tests.webhooks.make import create, deliveries, send_due
 
-# What the sandbox account keeps: the history of events, its turns at credit, and the steps of its onboarding.
+# The sandbox account keeps the history of events, its lock of the credit, and its onboarding.
 KEPT = {
     "kit_outbox",
     "invoices_purses",
@@ -38,21 +38,21 @@ NOTHING = {"aliases": 0, "projects": 0, "domains": 0, "invoices": 0, "webhooks":
 
 @pytest.fixture
 async def busy(alice: Person, service: Service, office: Office, domain: str, receiver: Receiver) -> Person:
-    """Alice, whose sandbox has some of everything, and whose live account has too."""
-    own = fresh("own")
+    """Return Alice with resources of every kind in both accounts."""
+    own = unique_domain("own")
     for client in (alice, alice.test):
         await create(client, url=receiver.url, events=["*"])
         await client.post("/v1/builders/projects", json={"name": "Shop"})
         await client.post("/v1/domains", json={"domain": own})
     await apply(alice, alias(f"ada@{domain}"))
     await simulate(alice, type="manifest", manifest=manifest([alias(f"ada@{domain}")]), persist=True)
-    await event(alice, deliver=True)
+    await simulate_event(alice, deliver=True)
     await office.work()
     await send_due(service, account_id=alice.account.sandbox_id)
     return alice
 
 
-async def test_all_of_the_sandbox_goes_and_is_counted(busy: Person, conn: Conn) -> None:
+async def test_a_reset_deletes_and_counts_everything(busy: Person, conn: Conn) -> None:
     sent = len(await deliveries(busy.test, limit=100))
     found = await simulate(busy, type="reset")
 
@@ -64,7 +64,7 @@ async def test_all_of_the_sandbox_goes_and_is_counted(busy: Person, conn: Conn) 
         "webhooks": 1,
         "deliveries": sent,
     }
-    assert (await rows_of(conn, busy.account.sandbox_id)).keys() <= KEPT
+    assert (await count_rows(conn, busy.account.sandbox_id)).keys() <= KEPT
     assert (await busy.get("/v1/sandbox/status")).json()["sandbox"] == {
         "aliases": 0,
         "projects": 0,
@@ -72,18 +72,18 @@ async def test_all_of_the_sandbox_goes_and_is_counted(busy: Person, conn: Conn) 
     }
 
 
-async def test_nothing_live_and_nothing_of_bobs_is_touched(
+async def test_a_reset_changes_nothing_live_and_nothing_of_bob(
     busy: Person, bob: Person, conn: Conn, domain: str
 ) -> None:
     await simulate(bob, type="manifest", manifest=manifest([alias(f"ada@{domain}")]), persist=True)
     ids = [busy.account.id, bob.account.id, bob.account.sandbox_id]
-    before = [await rows_of(conn, each) for each in ids], await registry(conn, busy)
+    before = [await count_rows(conn, each) for each in ids], await registry(conn, busy)
     await simulate(busy.test, type="reset")
 
-    assert ([await rows_of(conn, each) for each in ids], await registry(conn, busy)) == before
+    assert ([await count_rows(conn, each) for each in ids], await registry(conn, busy)) == before
 
 
-async def test_a_second_reset_clears_nothing_and_names_can_be_had_again(busy: Person, domain: str) -> None:
+async def test_a_second_reset_deletes_nothing_and_names_can_be_claimed_again(busy: Person, domain: str) -> None:
     await simulate(busy, type="reset")
     again = await simulate(busy, type="reset")
     found = await simulate(busy, type="manifest", manifest=manifest([alias(f"ada@{domain}")]), persist=True)
@@ -92,11 +92,13 @@ async def test_a_second_reset_clears_nothing_and_names_can_be_had_again(busy: Pe
     assert found["promotion"]["summary"] == {"succeeded": 1}
 
 
-async def test_a_rehearsal_of_another_process_is_waited_for_and_goes_too(
+async def test_a_reset_waits_for_a_rehearsal_of_another_process(
     alice: Person, conn: Conn, database: Database, domain: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wanted = whole(projects=[{"key": "shop", "name": "Shop"}], aliases=[alias(f"ada@{domain}", project="shop")])
-    tell, resets = rehearsal._publish, []
+    wanted = full_manifest(
+        projects=[{"key": "shop", "name": "Shop"}], aliases=[alias(f"ada@{domain}", project="shop")]
+    )
+    publish, resets = rehearsal._publish, []
 
     async def reset() -> ResetCounts:
         async with database.transaction() as other:
@@ -106,17 +108,17 @@ async def test_a_rehearsal_of_another_process_is_waited_for_and_goes_too(
         resets.append(asyncio.create_task(reset()))
         while not resets[0].done() and not await waiting(conn):
             pass
-        await tell(*args)
+        await publish(*args)
 
     monkeypatch.setattr(rehearsal, "_publish", meanwhile)
     await simulate(alice, type="manifest", manifest=wanted, persist=True)
 
     cleared = await resets[0]
     assert (cleared.aliases, cleared.projects) == (1, 1)
-    assert (await rows_of(conn, alice.account.sandbox_id)).keys() <= KEPT
+    assert (await count_rows(conn, alice.account.sandbox_id)).keys() <= KEPT
 
 
-async def test_a_test_number_is_never_given_again(busy: Person, domain: str) -> None:
+async def test_a_test_invoice_number_is_never_reused(busy: Person, domain: str) -> None:
     numbers = []
     for _ in range(2):
         await simulate(busy, type="reset")
@@ -127,7 +129,7 @@ async def test_a_test_number_is_never_given_again(busy: Person, domain: str) -> 
     assert len({*numbers}) == 2
 
 
-async def test_what_was_still_to_be_done_for_it_is_left_alone(
+async def test_pending_jobs_of_deleted_rows_do_nothing(
     alice: Person, conn: Conn, office: Office, domain: str
 ) -> None:
     await create(alice.test, events=["*"])
@@ -152,7 +154,7 @@ async def test_no_package_clears_a_live_account(
 
 
 async def registry(conn: Conn, person: Person) -> list[object]:
-    """What stands in the registries for the account outside its sandbox."""
+    """Return the rows of the registries for the live account."""
     found: list[object] = []
     for table in ("aliases_names", "aliases_skeletons", "domains_holders"):
         query = sql.SQL("SELECT * FROM {} WHERE realm <> %s ORDER BY 1, 2, 3").format(sql.Identifier(table))

@@ -1,4 +1,4 @@
-"""A plan is promoted only onto the state it was made on; else 409 says what changed, and nothing is written."""
+"""A plan is promoted only if its live state is unchanged; otherwise 409 lists the changes."""
 
 from builders.kit.db.connections import Conn
 from tests.cast import Person
@@ -8,20 +8,20 @@ from tests.sandbox.make import (
     Json,
     alias,
     apply,
-    apply_of,
-    events,
+    apply_manifest,
     findings,
-    order,
+    full_manifest,
+    list_events,
     plan,
-    plan_of,
+    plan_manifest,
     promote,
-    suspend,
-    whole,
+    promotion_request,
+    suspend_aliases,
 )
 
 
 async def changed(person: Person, planned: Json) -> set[tuple[str, str]]:
-    answer = await person.post(PROMOTE, json=order(planned))
+    answer = await person.post(PROMOTE, json=promotion_request(planned))
     assert (answer.status_code, answer.json()["code"]) == (409, "plan_stale"), answer.text
     assert answer.json()["next_action"]
     return findings(answer.json()["changed"])
@@ -31,30 +31,30 @@ async def test_a_name_was_taken(alice: Person, bob: Person, conn: Conn, domain: 
     planned = await plan(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}"))
     await apply(bob, alias(f"a.da@{domain}", key="mine"))
     assert await changed(alice, planned) == {("alias.ada", "taken")}
-    assert await events(conn, alice) == []
+    assert await list_events(conn, alice) == []
     assert (await plan(bob, alias(f"grace@{domain}")))["status"] == "ready"
 
 
-async def test_a_look_alike_was_taken(alice: Person, bob: Person, domain: str) -> None:
+async def test_a_confusable_name_was_taken(alice: Person, bob: Person, domain: str) -> None:
     planned = await plan(alice, alias(f"norman@{domain}"))
     await apply(bob, alias(f"norrnan@{domain}"))
     assert await changed(alice, planned) == {("alias.norman", "confusable")}
 
 
-async def test_a_name_was_released_by_another(alice: Person, bob: Person, domain: str) -> None:
+async def test_a_name_was_released_by_another_account(alice: Person, bob: Person, domain: str) -> None:
     planned = await plan(alice, alias(f"ada@{domain}"))
     await apply(bob, alias(f"ada@{domain}"))
     await apply(bob, prune=True)
     assert await changed(alice, planned) == {("alias.ada", "quarantined")}
 
 
-async def test_the_account_took_the_name_by_another_manifest(alice: Person, domain: str) -> None:
+async def test_the_account_claimed_the_name_with_another_manifest(alice: Person, domain: str) -> None:
     planned = await plan(alice, alias(f"ada@{domain}"))
     await apply(alice, alias(f"ada@{domain}"), name="other")
     assert await changed(alice, planned) == {("alias.ada", "alias_exists")}
 
 
-async def test_two_plans_from_the_same_state_are_promoted_once(alice: Person, domain: str) -> None:
+async def test_one_of_two_plans_from_the_same_state_is_promoted(alice: Person, domain: str) -> None:
     first, second = [await plan(alice, alias(f"ada@{domain}")) for _ in range(2)]
     await promote(alice, first)
     assert await changed(alice, second) == {("alias.ada", "alias_exists")}
@@ -71,7 +71,7 @@ async def test_an_alias_was_changed(alice: Person, domain: str) -> None:
         assert await changed(alice, each) == {("alias.ada", "alias_changed")}
 
 
-async def test_an_alias_was_given_up(alice: Person, domain: str) -> None:
+async def test_an_alias_was_released(alice: Person, domain: str) -> None:
     await apply(alice, alias(f"ada@{domain}"))
     planned = await plan(alice, alias(f"ada@{domain}", note="x"))
     await apply(alice, prune=True)
@@ -88,7 +88,7 @@ async def test_an_alias_was_adopted_by_another_manifest(alice: Person, domain: s
 async def test_an_alias_was_suspended(alice: Person, conn: Conn, domain: str) -> None:
     await apply(alice, alias(f"ada@{domain}"))
     planned = await plan(alice, alias(f"ada@{domain}", enabled=False))
-    await suspend(conn, alice, f"ada@{domain}")
+    await suspend_aliases(conn, alice, f"ada@{domain}")
     assert await changed(alice, planned) == {("alias.ada", "alias_changed")}
 
 
@@ -102,7 +102,7 @@ async def test_the_price_changed(alice: Person, domains: Domains) -> None:
     assert (await promote(alice, planned))["status"] == "succeeded"
 
 
-async def test_the_domain_is_not_live_any_more(alice: Person, domains: Domains) -> None:
+async def test_the_domain_is_no_longer_live(alice: Person, domains: Domains) -> None:
     domain = await domains()
     planned = await plan(alice, alias(f"ada@{domain}"))
     for columns, code in (
@@ -125,7 +125,7 @@ async def test_the_rules_of_the_domain_changed(alice: Person, domains: Domains) 
     assert await changed(alice, planned) == {("alias.ada", "rules_changed")}
 
 
-async def test_a_key_stands_for_another_name_by_now(alice: Person, domain: str) -> None:
+async def test_a_key_now_belongs_to_another_name(alice: Person, domain: str) -> None:
     await apply(alice, alias(f"linus@{domain}"), name="other")
     created = await plan(alice, alias(f"ada@{domain}", key="boss"))
     adopted = await plan(alice, alias(f"linus@{domain}", key="boss"), on_conflict="adopt")
@@ -134,7 +134,7 @@ async def test_a_key_stands_for_another_name_by_now(alice: Person, domain: str) 
         assert await changed(alice, each) == {("alias.boss", "key_in_use")}
 
 
-async def test_all_that_changed_is_named(alice: Person, bob: Person, domains: Domains) -> None:
+async def test_all_drift_is_reported(alice: Person, bob: Person, domains: Domains) -> None:
     here, there = await domains(), await domains()
     await apply(alice, alias(f"grace@{here}"))
     planned = await plan(alice, alias(f"ada@{here}"), alias(f"grace@{here}", note="x"), alias(f"linus@{there}"))
@@ -148,7 +148,7 @@ async def test_all_that_changed_is_named(alice: Person, bob: Person, domains: Do
     }
 
 
-async def test_what_the_plan_says_nothing_of_may_change(alice: Person, domains: Domains) -> None:
+async def test_unrelated_changes_do_not_make_a_plan_stale(alice: Person, domains: Domains) -> None:
     domain = await domains()
     await apply(alice, alias(f"grace@{domain}"), alias(f"linus@{domain}"))
     planned = await plan(alice, alias(f"grace@{domain}"), alias(f"ada@{domain}"))
@@ -158,13 +158,14 @@ async def test_what_the_plan_says_nothing_of_may_change(alice: Person, domains: 
     assert (await promote(alice, planned))["status"] == "succeeded"
 
 
-async def test_a_project_of_the_manifest_is_full_meanwhile(alice: Person, conn: Conn, domain: str) -> None:
+async def test_a_project_of_the_manifest_is_now_full(alice: Person, conn: Conn, domain: str) -> None:
     acme = {"key": "acme", "name": "Acme", "slug": "acme", "alias_limit": 1}
-    await apply_of(alice, whole(projects=[acme]))
-    planned = await plan_of(
-        alice, whole(projects=[acme], aliases=[alias(f"ada@{domain}", project="acme"), alias(f"grace@{domain}")])
+    await apply_manifest(alice, full_manifest(projects=[acme]))
+    planned = await plan_manifest(
+        alice,
+        full_manifest(projects=[acme], aliases=[alias(f"ada@{domain}", project="acme"), alias(f"grace@{domain}")]),
     )
     await apply(alice, alias(f"linus@{domain}", project="acme"), name="faster")
-    told = await events(conn, alice)
+    published = await list_events(conn, alice)
     assert await changed(alice, planned) == {("alias.ada", "alias_limit")}
-    assert await events(conn, alice) == told
+    assert await list_events(conn, alice) == published

@@ -1,4 +1,4 @@
-"""`GET /v1/sandbox/status`: what this caller may do, and why not."""
+"""`GET /v1/sandbox/status`: the operations of this caller, and the obstacles."""
 
 from datetime import timedelta
 
@@ -7,7 +7,7 @@ from builders.kit.db.connections import Database
 from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
-from tests.sandbox.make import STATUS, Json, alias, apply, begin, plan
+from tests.sandbox.make import STATUS, Json, alias, apply, plan, start_promotion
 from tests.webhooks.make import create
 
 
@@ -18,21 +18,21 @@ async def status(client: Client) -> Json:
     return found
 
 
-async def test_a_live_key_plans_and_promotes(alice: Person) -> None:
+async def test_a_live_key_can_plan_and_promote(alice: Person) -> None:
     found = await status(alice)
     assert (found["mode"], found["livemode"]) == ("live", True)
     assert (found["can"], found["reasons"]) == ({"simulate": True, "plan": True, "promote": True}, [])
     assert found["why_not"] == {"simulate": [], "plan": [], "promote": []}
 
 
-async def test_a_test_key_plans(alice: Person) -> None:
+async def test_a_test_key_can_plan(alice: Person) -> None:
     found = await status(alice.test)
     assert (found["mode"], found["livemode"]) == ("test", False)
     assert found["can"] == {"simulate": True, "plan": True, "promote": False}
     assert found["reasons"] == found["why_not"]["promote"] == ["live_key_required"]
 
 
-async def test_who_signed_in_simulates_and_plans(alice: Person, service: Service) -> None:
+async def test_a_session_can_simulate_and_plan(alice: Person, service: Service) -> None:
     async with Client(service, token=(await alice.sign_in()).token) as signed_in:
         found = await status(signed_in)
     assert (found["mode"], found["livemode"]) == ("session", True)
@@ -42,7 +42,7 @@ async def test_who_signed_in_simulates_and_plans(alice: Person, service: Service
     )
 
 
-async def test_support_simulates_plans_and_promotes_nothing(alice: Person, service: Service) -> None:
+async def test_an_operator_session_cannot_simulate_plan_or_promote(alice: Person, service: Service) -> None:
     async with Client(service, token=(await alice.admit_support(may_write=True)).token) as support:
         found = await status(support)
     assert found["can"] == {"simulate": False, "plan": False, "promote": False}
@@ -50,14 +50,14 @@ async def test_support_simulates_plans_and_promotes_nothing(alice: Person, servi
     assert found["why_not"]["promote"] == ["live_key_required", "insufficient_scope", "impersonation"]
 
 
-async def test_a_domainer_only_looks(dana: Person) -> None:
+async def test_a_key_without_write_scope_can_do_nothing(dana: Person) -> None:
     found = await status(dana)
     assert found["can"] == {"simulate": False, "plan": False, "promote": False}
     assert found["why_not"] == {name: ["insufficient_scope"] for name in ("simulate", "plan", "promote")}
     assert (await status(dana.test))["reasons"] == ["live_key_required", "insufficient_scope"]
 
 
-async def test_an_account_without_a_verified_address_plans(people: MakePerson) -> None:
+async def test_an_account_with_an_unverified_email_can_plan(people: MakePerson) -> None:
     una = await people("una", verified=False)
     found = await status(una)
     assert found["can"] == {"simulate": True, "plan": True, "promote": False}
@@ -65,7 +65,7 @@ async def test_an_account_without_a_verified_address_plans(people: MakePerson) -
     assert (await status(una.test))["reasons"] == ["live_key_required", "email_unverified"]
 
 
-async def test_nobody_is_told_without_credentials(anyone: Client) -> None:
+async def test_the_status_requires_credentials(anyone: Client) -> None:
     assert (await anyone.get(STATUS)).status_code == 401
 
 
@@ -75,9 +75,9 @@ async def test_open_plans_and_running_promotions_are_counted_for_both_keys(
     await plan(alice, alias(f"ada@{domain}"))
     await plan(alice, alias(f"postmaster@{domain}"))
     await plan(alice)
-    begun = await plan(alice.test, alias(f"grace@{domain}"))
+    started = await plan(alice.test, alias(f"grace@{domain}"))
     assert (await status(alice))["counts"] == {"plans_open": 2, "promotions_running": 0}
-    await begin(database, alice, begun)
+    await start_promotion(database, alice, started)
     counts = {"plans_open": 1, "promotions_running": 1}
     assert (await status(alice))["counts"] == (await status(alice.test))["counts"] == counts
     assert (await status(bob))["counts"] == {"plans_open": 0, "promotions_running": 0}
@@ -90,8 +90,8 @@ async def test_a_promoted_plan_is_not_open(alice: Person, domain: str) -> None:
     assert (await status(alice))["counts"] == {"plans_open": 0, "promotions_running": 0}
 
 
-async def test_open_plans_are_named_the_newest_first(alice: Person, bob: Person, domain: str) -> None:
-    planned = [await plan(alice, alias(f"crew{at}@{domain}"), name=f"manifest-{at}") for at in range(6)]
+async def test_open_plans_are_listed_newest_first(alice: Person, bob: Person, domain: str) -> None:
+    planned = [await plan(alice, alias(f"name{at}@{domain}"), name=f"manifest-{at}") for at in range(6)]
     found = (await status(alice.test))["open_plans"]
     assert [each["id"] for each in found] == [each["id"] for each in reversed(planned[1:])]
     assert found[0] == {
@@ -100,7 +100,7 @@ async def test_open_plans_are_named_the_newest_first(alice: Person, bob: Person,
     assert (await status(bob))["open_plans"] == []
 
 
-async def test_what_the_sandbox_has_is_counted_whichever_key_asks(alice: Person, domain: str) -> None:
+async def test_the_contents_of_the_sandbox_account_are_counted_for_every_key(alice: Person, domain: str) -> None:
     await create(alice.test)
     await create(alice)
     await apply(alice, alias(f"ada@{domain}"))
@@ -108,7 +108,7 @@ async def test_what_the_sandbox_has_is_counted_whichever_key_asks(alice: Person,
         assert (await status(client))["sandbox"] == {"aliases": 0, "projects": 0, "webhooks": 1}
 
 
-async def test_limits_and_what_is_supported_are_told(alice: Person) -> None:
+async def test_limits_and_supported_features_are_listed(alice: Person) -> None:
     found = await status(alice)
     assert found["limits"]["max_resources"] == 2000
     assert found["limits"]["plan_ttl_s"] == 86400

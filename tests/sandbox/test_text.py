@@ -1,4 +1,4 @@
-"""A plan as people read it: `Accept: text/plain`."""
+"""A plan as text: `Accept: text/plain`."""
 
 import re
 
@@ -12,7 +12,7 @@ from tests.sandbox.make import PLAN, alias, apply, manifest, plan
 TEXT = {"Accept": "text/plain"}
 
 
-async def test_it_reads_like_a_diff(alice: Person, domain: str) -> None:
+async def test_the_text_reads_like_a_diff(alice: Person, domain: str) -> None:
     await apply(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}"), alias(f"linus@{domain}", key="boss"))
     wanted = [
         alias(f"ada@{domain}", "new@example.net", note="moved"),
@@ -34,7 +34,7 @@ async def test_it_reads_like_a_diff(alice: Person, domain: str) -> None:
     assert '"confirm_deletes": 2' in lines[-1]
 
 
-async def test_errors_and_what_to_do_are_said(alice: Person, domain: str) -> None:
+async def test_the_text_contains_errors_and_remedies(alice: Person, domain: str) -> None:
     answer = await alice.post(PLAN, json=manifest([alias(f"postmaster@{domain}")]), headers=TEXT)
     assert "  ! alias.postmaster: reserved: " in answer.text
     assert answer.text.endswith("It cannot be promoted: correct the manifest and plan again.\n")
@@ -47,7 +47,7 @@ async def test_with_a_test_key_mailboxes_are_masked(alice: Person, domain: str) 
     assert "private" not in answer.text
 
 
-async def test_no_stored_text_steers_a_terminal(alice: Person, domain: str, conn: Conn) -> None:
+async def test_control_characters_are_escaped(alice: Person, domain: str, conn: Conn) -> None:
     await apply(alice, alias(f"ada@{domain}", note="plain"))
     note = "\u202e\u001b[2Jgone\u009b\r\n+ create alias.fake"
     await conn.execute("UPDATE aliases SET note = %s WHERE account_id = %s", [note, alice.account.id])
@@ -72,5 +72,5 @@ async def test_no_stored_text_steers_a_terminal(alice: Person, domain: str, conn
         ("TEXT/PLAIN; charset=utf-8", True),
     ],
 )
-def test_what_the_client_prefers_decides(accept: str, *, is_text: bool) -> None:
+def test_the_accept_header_selects_the_format(accept: str, *, is_text: bool) -> None:
     assert wants_text(accept) is is_text

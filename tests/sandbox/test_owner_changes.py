@@ -1,4 +1,4 @@
-"""What an owner changes or releases by hand while a promotion of the same names is under way: in turn."""
+"""Changes and releases by the owner during a promotion of the same names."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,39 +11,51 @@ import pytest
 from builders.kit.db.connections import Conn, Database
 from tests.cast import Person
 from tests.kit.db.locks import waiting
-from tests.sandbox.cutter import Cutter
-from tests.sandbox.make import PROMOTE, Json, alias, apply, begin, events, order, plan, promote, steps
-from tests.sandbox.test_circles_raced import ALIASES, codes, finish, id_of
-from tests.sandbox.test_crash import dies
+from tests.sandbox.failures import FaultyProxy, is_interrupted
+from tests.sandbox.make import (
+    PROMOTE,
+    Json,
+    alias,
+    apply,
+    list_events,
+    plan,
+    promote,
+    promotion_request,
+    start_promotion,
+    step_statuses,
+)
+from tests.sandbox.test_loop_races import ALIASES, find_alias_id, finish_promotion, step_codes
 from tests.sandbox.test_simulate_manifest import rehearse
 
 
 async def shown(person: Person, address: str) -> httpx.Response:
-    """One of the person's names."""
-    return await person.get(f"{ALIASES}/{await id_of(person, address)}")
+    """Read an alias of the person."""
+    return await person.get(f"{ALIASES}/{await find_alias_id(person, address)}")
 
 
 @asynccontextmanager
-async def in_the_way(database: Database, conn: Conn, alice: Person, of: UUID) -> AsyncIterator[asyncio.Task[Json]]:
-    """While a promotion, which is given, has done a batch and cannot write it into its journal."""
+async def waiting_promotion(
+    database: Database, conn: Conn, alice: Person, of: UUID
+) -> AsyncIterator[asyncio.Task[Json]]:
+    """Run a promotion that has executed a batch and waits to write its journal."""
     async with database.transaction() as own:
         await own.execute("SELECT FROM sandbox_steps WHERE promotion_id = %s FOR UPDATE", [of])
-        promoting = asyncio.create_task(finish(database, alice, of))
+        promoting = asyncio.create_task(finish_promotion(database, alice, of))
         while await waiting(conn) < 1:
             pass
         yield promoting
 
 
 @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
-async def test_a_version_that_a_promotion_changes_is_seen_no_more(
+async def test_if_match_fails_after_a_concurrent_promotion(
     alice: Person, database: Database, conn: Conn, domain: str, method: str
 ) -> None:
-    """With If-Match the owner changes what they have seen, or nothing."""
+    """With If-Match, the owner changes the version that they have read, or nothing."""
     ada = f"ada@{domain}"
     await apply(alice, alias(ada))
     before = await shown(alice, ada)
-    begun = await begin(database, alice, await plan(alice, alias(ada, note="planned")))
-    async with in_the_way(database, conn, alice, begun) as promoting:
+    started = await start_promotion(database, alice, await plan(alice, alias(ada, note="planned")))
+    async with waiting_promotion(database, conn, alice, started) as promoting:
         body = {"note": "mine"} if method == "PATCH" else None
         path, tag = f"{ALIASES}/{before.json()['id']}", {"If-Match": before.headers["ETag"]}
         asked = asyncio.ensure_future(alice.request(method, path, headers=tag, json=body))
@@ -55,22 +67,22 @@ async def test_a_version_that_a_promotion_changes_is_seen_no_more(
     assert (after["note"], after["version"], after["status"]) == ("planned", 2, "active")
 
 
-async def test_a_name_released_while_a_promotion_changes_it_is_changed_and_then_released(
+async def test_a_concurrent_release_waits_for_the_update_of_a_promotion(
     alice: Person, database: Database, conn: Conn, domain: str
 ) -> None:
     ada = f"ada@{domain}"
     await apply(alice, alias(ada))
-    name = await id_of(alice, ada)
-    begun = await begin(database, alice, await plan(alice, alias(ada, note="planned")))
-    async with in_the_way(database, conn, alice, begun) as promoting:
+    name = await find_alias_id(alice, ada)
+    started = await start_promotion(database, alice, await plan(alice, alias(ada, note="planned")))
+    async with waiting_promotion(database, conn, alice, started) as promoting:
         asked = asyncio.ensure_future(alice.delete(f"{ALIASES}/{name}"))
         while await waiting(conn) < 2 and not asked.done():
             pass
     assert ((await promoting)["status"], (await asked).status_code) == ("succeeded", 200)
     gone = (await alice.get(f"{ALIASES}/{name}")).json()
     assert (gone["status"], gone["note"], gone["version"]) == ("deleted", "planned", 3)
-    told = [event for event, _ in await events(conn, alice)]
-    assert sorted(told[2:]) == ["alias.deleted", "alias.updated", "promotion.completed"]
+    published = [event for event, _ in await list_events(conn, alice)]
+    assert sorted(published[2:]) == ["alias.deleted", "alias.updated", "promotion.completed"]
 
 
 async def test_a_name_released_before_its_batch_stays_released(
@@ -78,66 +90,66 @@ async def test_a_name_released_before_its_batch_stays_released(
 ) -> None:
     ada, grace = f"ada@{domain}", f"grace@{domain}"
     await apply(alice, alias(ada), alias(grace))
-    name = await id_of(alice, ada)
+    name = await find_alias_id(alice, ada)
     planned = await plan(alice, alias(ada, note="planned"), alias(grace, note="planned"))
-    begun = await begin(database, alice, planned, on_error="continue")
+    started = await start_promotion(database, alice, planned, on_error="continue")
     assert (await alice.delete(f"{ALIASES}/{name}")).status_code == 200
-    promotion = await finish(database, alice, begun)
-    assert codes(promotion) == {"alias.ada": "alias_changed", "alias.grace": None}
+    promotion = await finish_promotion(database, alice, started)
+    assert step_codes(promotion) == {"alias.ada": "alias_changed", "alias.grace": None}
     assert (await alice.get(f"{ALIASES}/{name}")).json()["status"] == "deleted"
-    answer = await alice.post(PROMOTE, json=order(planned, resume=True))
+    answer = await alice.post(PROMOTE, json=promotion_request(planned, resume=True))
     assert (answer.status_code, answer.json()["code"]) == (409, "plan_stale")
-    told = [event for event, _ in await events(conn, alice)]
-    assert told[3:] == ["alias.deleted", "alias.updated", "promotion.failed"]
+    published = [event for event, _ in await list_events(conn, alice)]
+    assert published[3:] == ["alias.deleted", "alias.updated", "promotion.failed"]
 
 
-async def test_of_two_manifests_that_take_over_one_name_one_does(alice: Person, conn: Conn, domain: str) -> None:
+async def test_one_of_two_manifests_adopts_a_name(alice: Person, conn: Conn, domain: str) -> None:
     ada = f"ada@{domain}"
     await apply(alice, alias(ada), name="first")
     plans = [await plan(alice, alias(ada), name=name, on_conflict="adopt") for name in ("second", "third")]
-    answers = await asyncio.gather(*(alice.post(PROMOTE, json=order(each)) for each in plans))
+    answers = await asyncio.gather(*(alice.post(PROMOTE, json=promotion_request(each)) for each in plans))
     assert sorted(each.status_code for each in answers) == [200, 409]
     won = [each.status_code for each in answers].index(200)
     refused = answers[1 - won]
     assert refused.json()["code"] in {"plan_stale", "promotion_running"}
     after = (await shown(alice, ada)).json()
     assert (after["managed_by"]["manifest"], after["version"]) == (["second", "third"][won], 2)
-    answer = await alice.post(PROMOTE, json=order(plans[1 - won]))
+    answer = await alice.post(PROMOTE, json=promotion_request(plans[1 - won]))
     assert (answer.status_code, answer.json()["code"]) == (409, "plan_stale")
-    told = [event for event, _ in await events(conn, alice)]
-    assert told.count("alias.updated") == 1
+    published = [event for event, _ in await list_events(conn, alice)]
+    assert published.count("alias.updated") == 1
 
 
-async def test_a_promotion_that_turns_a_way_round_dies_after_any_of_its_commits(
-    alice: Person, frail: Database, cut: Cutter, domain: str
+async def test_a_promotion_that_reverses_forwarding_survives_a_crash_after_any_commit(
+    alice: Person, proxied_database: Database, proxy: FaultyProxy, domain: str
 ) -> None:
-    """All of it is one batch, or mail would go round for as long as nobody goes on with it."""
+    """All steps are one batch; otherwise an interrupted promotion would leave a loop."""
     for at in (1, 2, 3, 4):
         name = f"of-{at}"
         old, new = f"ada{at}@{domain}", f"grace{at}@{domain}"
         await apply(alice, alias(old, new), name=name)
         turned = await plan(alice, alias(new, old), name=name, prune=True)
-        cut.set(after_commit=at)
-        died = await dies(frail, alice, turned)
+        proxy.set(after_commit=at)
+        died = await is_interrupted(proxied_database, alice, turned)
         alone = {each["address"]: each["destinations"] for each in (await alice.get(ALIASES)).json()["items"]}
-        assert len([each for each in alone if each in {old, new}]) == 1, "the one or the other, and never both"
+        assert len([each for each in alone if each in {old, new}]) == 1, "either name, never both"
         if not died:
             break
         again = await promote(alice, turned)
-        assert steps(again) == {
+        assert step_statuses(again) == {
             f"alias.{old.partition('@')[0]}": "succeeded",
             f"alias.{new.partition('@')[0]}": "succeeded",
         }
-    assert (at, cut.commits) == (4, 3)  # the beginning, all of it, the end
+    assert (at, proxy.commits) == (4, 3)  # start, one batch, completion
 
 
-async def test_a_rehearsal_and_a_change_by_hand_do_not_lock_crosswise(
+async def test_a_rehearsal_and_an_owners_change_do_not_deadlock(
     alice: Person, database: Database, conn: Conn, domain: str
 ) -> None:
-    """The one has the manifest and wants the name, the other the name and the manifest."""
+    """One locks the manifest, then the name; the other locks the name, then the manifest."""
     ada, grace = f"ada@{domain}", f"grace@{domain}"
     await rehearse(alice, alias(ada), alias(grace), persist=True)
-    name = await id_of(alice.test, grace)
+    name = await find_alias_id(alice.test, grace)
     async with database.transaction() as own:
         await own.execute("SELECT FROM aliases WHERE id = %s FOR UPDATE", [name])
         changing = asyncio.create_task(alice.test.patch(f"{ALIASES}/{name}", json={"note": "mine"}))
@@ -147,11 +159,11 @@ async def test_a_rehearsal_and_a_change_by_hand_do_not_lock_crosswise(
         while await waiting(conn) < 2 and not rehearsing.done():
             pass
     assert (await changing).status_code == 200
-    assert codes((await rehearsing)["promotion"]) == {"alias.ada": None, "alias.grace": "alias_changed"}
+    assert step_codes((await rehearsing)["promotion"]) == {"alias.ada": None, "alias.grace": "alias_changed"}
 
 
-async def test_a_rehearsal_turns_a_way_round_as_a_promotion_does(alice: Person, domain: str) -> None:
+async def test_a_rehearsal_reverses_forwarding_as_a_promotion_does(alice: Person, domain: str) -> None:
     ada, grace = f"ada@{domain}", f"grace@{domain}"
     await rehearse(alice, alias(ada, grace), persist=True)
     found = await rehearse(alice, alias(grace, ada), of={"prune": True}, persist=True)
-    assert steps(found["promotion"]) == {"alias.ada": "succeeded", "alias.grace": "succeeded"}
+    assert step_statuses(found["promotion"]) == {"alias.ada": "succeeded", "alias.grace": "succeeded"}

@@ -1,12 +1,44 @@
-"""Rehearsals with failures wherever they may be: what persists is what succeeded, and two at once take turns."""
+"""Concurrent rehearsals of one account run one at a time, and only succeeded steps persist."""
 
 import asyncio
+import contextlib
+from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from builders.app import Service
+from builders.sandbox.store import promotions
 from tests.cast import Person
-from tests.sandbox.make import Json, alias, crew, manifest
-from tests.sandbox.simulating import SIMULATE, simulate
+from tests.sandbox.make import Domains, Json, alias, make_addresses, manifest
+from tests.sandbox.simulations import SIMULATE, request_simulation, simulate
+
+
+async def test_requests_that_wait_for_a_rehearsal_hold_no_connection(
+    alice: Person, service: Service, domains: Domains, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = manifest([alias(f"ada@{await domains()}")])
+    started, end = asyncio.Event(), asyncio.Event()
+    lock_account = promotions.lock_account
+
+    async def take(*args: Any, **options: Any) -> None:
+        await lock_account(*args, **options)
+        started.set()
+        await end.wait()
+
+    monkeypatch.setattr(promotions, "lock_account", take)
+    asked = [asyncio.create_task(request_simulation(alice, type="manifest", manifest=wanted)) for _ in range(6)]
+    asked += [asyncio.create_task(request_simulation(alice, type="reset")) for _ in range(6)]
+    await started.wait()
+    with contextlib.suppress(TimeoutError):  # time for the other requests to proceed
+        await asyncio.wait_for(end.wait(), 0.5)
+    pool = service.api.state.database.pool
+    used = pool.get_stats()["pool_size"] - pool.get_stats()["pool_available"]
+    end.set()
+
+    assert {each.status_code for each in await asyncio.gather(*asked)} == {200}
+    assert used == 1
+
 
 NAMES = 6
 CODES = st.sampled_from(["taken", "held", "x"])
@@ -18,8 +50,12 @@ QUIET = settings(
 
 
 def rehearsal(domain: str, **members: object) -> Json:
-    """The body that rehearses a crew."""
-    return {"type": "manifest", "manifest": manifest([alias(each) for each in crew(NAMES, domain)]), **members}
+    """Return the body of a rehearsal."""
+    return {
+        "type": "manifest",
+        "manifest": manifest([alias(each) for each in make_addresses(NAMES, domain)]),
+        **members,
+    }
 
 
 @given(
@@ -27,11 +63,11 @@ def rehearsal(domain: str, **members: object) -> Json:
     on_error=st.sampled_from(["stop", "continue"]),
 )
 @QUIET
-async def test_what_persists_is_what_succeeded(
+async def test_only_succeeded_steps_persist(
     alice: Person, domain: str, fails: dict[int, str], on_error: str
 ) -> None:
     await simulate(alice, type="reset")
-    fail_at = {f"alias.crew{at:04}": code for at, code in fails.items()}
+    fail_at = {f"alias.name{at:04}": code for at, code in fails.items()}
     body = rehearsal(domain, fail_at=fail_at, on_error=on_error, persist=True)
     promotion = (await simulate(alice, **body))["promotion"]
     ended = {each["address"]: each["status"] for each in promotion["steps"]}
@@ -45,7 +81,7 @@ async def test_what_persists_is_what_succeeded(
     assert {each["address"] for each in again["actions"] if each["action"] == "create"} == ended.keys() - done
 
 
-async def test_two_at_once_take_turns(alice: Person, domain: str) -> None:
+async def test_concurrent_rehearsals_run_one_at_a_time(alice: Person, domain: str) -> None:
     body = rehearsal(domain, persist=True)
     answers = await asyncio.gather(*(alice.post(SIMULATE, json=body) for _ in range(3)))
 

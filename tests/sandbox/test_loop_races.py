@@ -1,4 +1,4 @@
-"""Circles of mail that nobody closes alone: a promotion, and what its owner changes while it is under way."""
+"""Forwarding loops that a promotion and a concurrent change of the owner would close together."""
 
 import asyncio
 from uuid import UUID
@@ -19,33 +19,33 @@ from tests.sandbox.make import (
     Json,
     alias,
     apply,
-    begin,
     findings,
-    order,
     parameters,
     plan,
     promote,
+    promotion_request,
+    start_promotion,
 )
 
 ALIASES = "/v1/aliases"
 LOOP = "destination_loop"
 
 
-async def id_of(person: Client, address: str) -> str:
-    """The id of one of the person's names."""
+async def find_alias_id(person: Client, address: str) -> str:
+    """Return the id of an alias of the person."""
     [found] = (await person.get(ALIASES, params={"q": address})).json()["items"]
     name: str = found["id"]
     return name
 
 
-async def redirect(person: Person, address: str, to: str) -> int:
-    """Has a name forward elsewhere, by hand; the status of the answer."""
-    path = f"{ALIASES}/{await id_of(person, address)}"
+async def redirect_alias(person: Person, address: str, to: str) -> int:
+    """Change the destination of an alias; return the status of the response."""
+    path = f"{ALIASES}/{await find_alias_id(person, address)}"
     return (await person.patch(path, json={"destinations": [to]})).status_code
 
 
-async def going_round(database: Database, person: Person) -> set[str]:
-    """The names whose mail never arrives."""
+async def list_looping(database: Database, person: Person) -> set[str]:
+    """Return the names whose mail loops."""
     items = (await person.get(ALIASES)).json()["items"]
     async with database.connection() as conn:
         ids = [UUID(each["id"]) for each in items]
@@ -53,8 +53,8 @@ async def going_round(database: Database, person: Person) -> set[str]:
     return {name.key for name in loops.find_looping_names(loops.map_routes(found))}
 
 
-async def finish(database: Database, person: Person, promotion_id: UUID) -> Json:
-    """Goes on with a promotion whose process died; as its owner reads it."""
+async def finish_promotion(database: Database, person: Person, promotion_id: UUID) -> Json:
+    """Continue a promotion whose process stopped; return it as its owner reads it."""
     await sandbox.run_promotion(
         database, account_id=person.account.id, promotion_id=promotion_id, parameters=parameters(person)
     )
@@ -62,54 +62,58 @@ async def finish(database: Database, person: Person, promotion_id: UUID) -> Json
     return read
 
 
-def codes(promotion: Json) -> dict[str, str | None]:
-    """Why steps failed, by address."""
+def step_codes(promotion: Json) -> dict[str, str | None]:
+    """Return the error codes of steps by address."""
     return {each["address"]: (each["error"] or {}).get("code") for each in promotion["steps"]}
 
 
-async def test_an_update_closes_no_circle_with_a_change_made_since_it_began(
+async def test_an_update_closes_no_loop_with_a_later_change(
     alice: Person, database: Database, domain: str
 ) -> None:
     ada, grace = f"ada@{domain}", f"grace@{domain}"
     await apply(alice, alias(ada), alias(grace), alias(f"linus@{domain}"))
     wanted = alias(ada), alias(grace, ada), alias(f"linus@{domain}", note="new")
-    begun = await begin(database, alice, await plan(alice, *wanted), on_error="continue")
-    assert await redirect(alice, ada, grace) == 200
-    promotion = await finish(database, alice, begun)
-    assert codes(promotion) == {"alias.ada": None, "alias.grace": LOOP, "alias.linus": None}
+    started = await start_promotion(database, alice, await plan(alice, *wanted), on_error="continue")
+    assert await redirect_alias(alice, ada, grace) == 200
+    promotion = await finish_promotion(database, alice, started)
+    assert step_codes(promotion) == {"alias.ada": None, "alias.grace": LOOP, "alias.linus": None}
     assert promotion["status"] == "partial"
-    assert await going_round(database, alice) == set()
-    answer = await alice.post(PROMOTE, json=order(await plan(alice, alias(ada), *wanted[1:]), resume=True))
-    assert answer.json()["status"] == "succeeded", "planned again, it turns the change round"
+    assert await list_looping(database, alice) == set()
+    answer = await alice.post(
+        PROMOTE, json=promotion_request(await plan(alice, alias(ada), *wanted[1:]), resume=True)
+    )
+    assert answer.json()["status"] == "succeeded", "a new plan reverses the change"
 
 
 @pytest.mark.parametrize("key", ["grace", "linus"])
-async def test_a_claim_closes_no_circle_with_a_change_made_since_it_began(
+async def test_a_claim_closes_no_loop_with_a_later_change(
     alice: Person, database: Database, domain: str, key: str
 ) -> None:
-    """By a new name, and by one that takes another's place."""
+    """The claim is a new name or a replacement."""
     ada, grace, linus = (f"{each}@{domain}" for each in ("ada", "grace", "linus"))
     await apply(alice, alias(ada), alias(linus))
     rest = () if key == "linus" else (alias(linus),)
-    begun = await begin(database, alice, await plan(alice, alias(ada), alias(grace, ada, key=key), *rest))
-    assert await redirect(alice, ada, f"g.race+x@{domain}") == 200
-    assert codes(await finish(database, alice, begun))[f"alias.{key}"] == LOOP
-    assert await going_round(database, alice) == set()
-    assert await id_of(alice, linus), "nothing of it was done"
+    started = await start_promotion(
+        database, alice, await plan(alice, alias(ada), alias(grace, ada, key=key), *rest)
+    )
+    assert await redirect_alias(alice, ada, f"g.race+x@{domain}") == 200
+    assert step_codes(await finish_promotion(database, alice, started))[f"alias.{key}"] == LOOP
+    assert await list_looping(database, alice) == set()
+    assert await find_alias_id(alice, linus), "the batch changed nothing"
 
 
-async def test_to_take_over_a_name_closes_no_circle_with_a_change_made_since(
+async def test_an_adoption_closes_no_loop_with_a_later_change(
     alice: Person, database: Database, domain: str
 ) -> None:
     ada, grace = f"ada@{domain}", f"grace@{domain}"
     await apply(alice, alias(ada), alias(grace), name="other")
-    begun = await begin(database, alice, await plan(alice, alias(grace, ada), on_conflict="adopt"))
-    assert await redirect(alice, ada, grace) == 200
-    assert codes(await finish(database, alice, begun)) == {"alias.grace": LOOP}
-    assert await going_round(database, alice) == set()
+    started = await start_promotion(database, alice, await plan(alice, alias(grace, ada), on_conflict="adopt"))
+    assert await redirect_alias(alice, ada, grace) == 200
+    assert step_codes(await finish_promotion(database, alice, started)) == {"alias.grace": LOOP}
+    assert await list_looping(database, alice) == set()
 
 
-async def test_a_promotion_waits_for_a_change_under_way_and_sees_it(
+async def test_a_promotion_waits_for_a_concurrent_change_and_sees_it(
     alice: Person, database: Database, conn: Conn, domain: str
 ) -> None:
     ada, grace = f"ada@{domain}", f"grace@{domain}"
@@ -120,7 +124,7 @@ async def test_a_promotion_waits_for_a_change_under_way_and_sees_it(
         await aliases.update_alias(
             own,
             account_id=alice.account.id,
-            alias_id=UUID(await id_of(alice, ada)),
+            alias_id=UUID(await find_alias_id(alice, ada)),
             actor=Actor(type="user", id=alice.account.id),
             expected=WriteCondition(),
             patch=AliasPatch(destinations=[grace]),
@@ -128,33 +132,33 @@ async def test_a_promotion_waits_for_a_change_under_way_and_sees_it(
         promoting = asyncio.ensure_future(promote(alice, planned))
         while await waiting(conn) < 1 and not promoting.done():
             pass
-    assert codes(await promoting)["alias.grace"] == LOOP
-    assert await going_round(database, alice) == set()
+    assert step_codes(await promoting)["alias.grace"] == LOOP
+    assert await list_looping(database, alice) == set()
 
 
-async def test_a_change_waits_for_a_promotion_under_way_and_sees_it(
+async def test_a_change_waits_for_a_concurrent_promotion_and_sees_it(
     alice: Person, database: Database, conn: Conn, domain: str
 ) -> None:
     ada, grace = f"ada@{domain}", f"grace@{domain}"
     await apply(alice, alias(ada), alias(grace))
-    begun = await begin(database, alice, await plan(alice, alias(ada), alias(grace, ada)))
-    async with database.transaction() as own:  # in the way of the journal, the last of a batch
-        await own.execute("SELECT FROM sandbox_steps WHERE promotion_id = %s FOR UPDATE", [begun])
-        promoting = asyncio.ensure_future(finish(database, alice, begun))
+    started = await start_promotion(database, alice, await plan(alice, alias(ada), alias(grace, ada)))
+    async with database.transaction() as own:  # block the journal, the last write of a batch
+        await own.execute("SELECT FROM sandbox_steps WHERE promotion_id = %s FOR UPDATE", [started])
+        promoting = asyncio.ensure_future(finish_promotion(database, alice, started))
         while await waiting(conn) < 1:
             pass
-        changing = asyncio.ensure_future(redirect(alice, ada, grace))
+        changing = asyncio.ensure_future(redirect_alias(alice, ada, grace))
         while await waiting(conn) < 2 and not changing.done():
             pass
-    assert codes(await promoting) == {"alias.ada": None, "alias.grace": None}
+    assert step_codes(await promoting) == {"alias.ada": None, "alias.grace": None}
     assert await changing == 422
-    assert await going_round(database, alice) == set()
+    assert await list_looping(database, alice) == set()
 
 
-async def test_a_plan_whose_steps_would_close_a_circle_between_them_is_promoted(
+async def test_a_plan_with_a_temporary_loop_between_its_steps_is_promoted(
     alice: Person, database: Database, domain: str
 ) -> None:
-    """What gives the circle up is done later than what would close it: adopted, replaced and released names."""
+    """The step that opens the loop follows the step that closes it: adopted, replaced and released names."""
     ada, grace, linus = (f"{each}@{domain}" for each in ("ada", "grace", "linus"))
     await apply(alice, alias(ada, grace))
     await apply(alice, alias(grace), name="other")
@@ -165,28 +169,28 @@ async def test_a_plan_whose_steps_would_close_a_circle_between_them_is_promoted(
     assert (await promote(alice, turned))["status"] == "succeeded"
     replaced = await plan(alice, alias(f"alan@{domain}", key="grace"), alias(linus, grace))
     assert (await promote(alice, replaced))["status"] == "succeeded"
-    assert await going_round(database, alice) == set()
+    assert await list_looping(database, alice) == set()
 
 
 @pytest.mark.parametrize("on_error", ["stop", "continue"])
-async def test_what_would_give_a_circle_up_cannot_be_done_and_none_is_closed(
+async def test_no_loop_remains_if_the_step_that_opens_it_fails(
     alice: Person, database: Database, domain: str, on_error: str
 ) -> None:
     ada, grace = f"ada@{domain}", f"grace@{domain}"
     await apply(alice, alias(ada, grace), alias(grace))
-    begun = await begin(database, alice, await plan(alice, alias(grace, ada), prune=True), on_error=on_error)
-    answer = await alice.patch(f"{ALIASES}/{await id_of(alice, ada)}", json={"note": "mine"})
+    started = await start_promotion(
+        database, alice, await plan(alice, alias(grace, ada), prune=True), on_error=on_error
+    )
+    answer = await alice.patch(f"{ALIASES}/{await find_alias_id(alice, ada)}", json={"note": "mine"})
     assert answer.status_code == 200
-    promotion = await finish(database, alice, begun)
+    promotion = await finish_promotion(database, alice, started)
     why = {"alias.ada": "alias_changed", "alias.grace": LOOP if on_error == "continue" else None}
-    assert (promotion["status"], codes(promotion)) == ("failed", why)
-    assert await going_round(database, alice) == set()
+    assert (promotion["status"], step_codes(promotion)) == ("failed", why)
+    assert await list_looping(database, alice) == set()
 
 
-async def test_a_circle_over_names_that_no_manifest_speaks_of_is_seen_when_it_is_planned(
-    alice: Person, domains: Domains
-) -> None:
-    """However far: the manifest names but the first of them."""
+async def test_planning_finds_a_loop_through_names_outside_the_manifest(alice: Person, domains: Domains) -> None:
+    """The manifest contains only the first name of the loop."""
     here, there, beyond = [await domains() for _ in range(3)]
     await apply(alice, alias(f"ada@{here}"), alias(f"linus@{beyond}", f"ada@{here}"), name="one")
     await apply(alice, alias(f"grace@{there}", f"linus@{beyond}"), name="two")
@@ -195,6 +199,6 @@ async def test_a_circle_over_names_that_no_manifest_speaks_of_is_seen_when_it_is
     planned = await plan(alice, *wanted, name="one")
     assert {code for _, code in findings(planned["errors"])} == {LOOP}
     assert (await plan(alice, fresh, name="three"))["errors"] == []
-    assert await redirect(alice, f"linus@{beyond}", f"alan@{here}") == 200
+    assert await redirect_alias(alice, f"linus@{beyond}", f"alan@{here}") == 200
     planned = await plan(alice, fresh, name="three")
     assert findings(planned["errors"]) == {("alias.alan", LOOP)}

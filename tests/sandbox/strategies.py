@@ -1,4 +1,4 @@
-"""Small worlds for planning: what an account has, what others have, what a manifest wants. Nothing is stored."""
+"""Hypothesis strategies: account states and manifests for planning, without a database."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,14 +24,14 @@ LOCAL_PARTS = ("ada", "grace", "linus", "alan", "norman")
 KEYS = ("one", "two", "three", "four")
 ELSEWHERE = ("ada@example.net", "grace@example.org")
 OURS = "acme-mail"
-# As many examples of each property as of each operation in script/fuzz, and few enough for every day.
-thoroughly = settings(max_examples=int(os.environ.get("BUILDERS_FUZZ_EXAMPLES", "60")), deadline=None)
+# script/fuzz sets more examples.
+many_examples = settings(max_examples=int(os.environ.get("BUILDERS_FUZZ_EXAMPLES", "60")), deadline=None)
 
 STATUSES = [AliasStatus.ACTIVE, AliasStatus.ACTIVE, AliasStatus.DISABLED, AliasStatus.SUSPENDED]
 
 
 def catalog_domain(name: str) -> CatalogDomain:
-    """A live domain at 12 USD a year."""
+    """Return a live domain at 12 USD a year."""
     price = Price(money=Money(Decimal(12), "USD"), interval=PriceInterval.YEAR, tier=PriceTier.STANDARD)
     return CatalogDomain(
         id=ids.new(),
@@ -62,27 +62,27 @@ NAMES = tuple(Name(domain, key) for domain in DOMAINS for key in LOCAL_PARTS)
 
 
 @dataclass(frozen=True, kw_only=True)
-class World:
-    """What an account has, and what it cannot have."""
+class AccountState:
+    """The aliases of an account, and the names that it cannot claim."""
 
     aliases: tuple[Alias, ...]
     availability: Mapping[Name, Availability]
 
     def draft(self, manifest: Manifest) -> Draft:
-        """The plan for a manifest."""
+        """Return the plan for a manifest."""
         live = LiveState(aliases=self.aliases, availability=self.availability, domains=DOMAINS)
         references = planning.resolve_references(manifest, live)
         resolved = names.resolve(manifest, references.domains, references.projects)
         return planning.diff(manifest, resolved, live, references)
 
-    def after(self, manifest: Manifest, actions: Sequence[Action]) -> "World":
-        """The world when all of it is done, kind by kind as a promotion does it; keys and names stay unique."""
+    def after(self, manifest: Manifest, actions: Sequence[Action]) -> "AccountState":
+        """Return the state after the stages of a promotion; keys and names stay unique."""
         held = {alias.id: alias for alias in self.aliases}
         for stage in STAGES:
             batch = [action for action in actions if (action.kind, action.action) == stage]
             for action in batch:
                 if action.after is None or action.place is not None:
-                    held.pop(action.resource_id, None)  # type: ignore[arg-type] # a creation has none to give up
+                    held.pop(action.resource_id, None)  # type: ignore[arg-type] # a creation has none
             held |= {alias.id: alias for action in batch for alias in _made(manifest, action, held)}
             managed = [(alias.manifest, alias.manifest_key) for alias in held.values() if alias.manifest]
             assert len(managed) == len({*managed})
@@ -138,14 +138,14 @@ labels = st.sampled_from([{}, {"team": "one"}])
 
 @st.composite
 def spellings(draw: st.DrawFn, key: str) -> str:
-    """A local part that has the key where dots say nothing."""
+    """Generate a spelling of the key on a domain that ignores dots."""
     at = draw(st.integers(1, len(key) - 1))
     return draw(st.sampled_from([key, key.upper(), f"{key[:at]}.{key[at:]}"]))
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> World:
-    """An account with some names, by our manifest, by another, or by none; strangers have some of the rest."""
+def account_states(draw: st.DrawFn) -> AccountState:
+    """Generate an account with names of our manifest, of another or of none; others hold some of the rest."""
     names = draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=6))
     managed = st.tuples(st.sampled_from([OURS, OURS, "other"]), st.sampled_from(KEYS))
     owners = draw(st.lists(managed, unique=True, min_size=len(names), max_size=len(names)))
@@ -167,19 +167,21 @@ def worlds(draw: st.DrawFn) -> World:
     theirs = [name for name in NAMES if name not in names]
     reasons = st.sampled_from([Reason.TAKEN, Reason.HELD, Reason.QUARANTINED, Reason.CONFUSABLE])
     lost = draw(st.lists(st.sampled_from(theirs), unique=True, max_size=2)) if theirs else []
-    return World(aliases=tuple(held), availability={name: Availability(reason=draw(reasons)) for name in lost})
+    return AccountState(
+        aliases=tuple(held), availability={name: Availability(reason=draw(reasons)) for name in lost}
+    )
 
 
 @st.composite
 def manifests(draw: st.DrawFn) -> Manifest:
-    """Some names under some keys, now and then one that nobody can have or that is there twice."""
+    """Generate a manifest, sometimes with a reserved or repeated name."""
     unique = draw(st.sampled_from([True, True, True, False]))
     names = draw(st.lists(st.sampled_from(NAMES), unique=unique, max_size=len(KEYS)))
     keys = draw(st.permutations(KEYS).map(lambda each: each[: len(names)]))
-    wishes = []
+    desired = []
     for key, name in zip(keys, names, strict=True):
         local_part = draw(st.one_of(*[spellings(name.key)] * 19, st.just("postmaster")))
-        wishes.append(
+        desired.append(
             DesiredAlias(
                 key=key,
                 domain=name.domain,
@@ -195,10 +197,10 @@ def manifests(draw: st.DrawFn) -> Manifest:
         labels={},
         prune=draw(st.booleans()),
         on_conflict=draw(st.sampled_from(OnConflict)),
-        aliases=tuple(wishes),
+        aliases=tuple(desired),
     )
 
 
-def name_of(wish: DesiredAlias) -> Name:
-    """Where a wish is unique."""
-    return Name(wish.domain, aliases.validate_local_part(wish.local_part, domain=wish.domain).key)
+def name_of(desired: DesiredAlias) -> Name:
+    """Return the unique name of a desired alias."""
+    return Name(desired.domain, aliases.validate_local_part(desired.local_part, domain=desired.domain).key)

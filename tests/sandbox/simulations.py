@@ -1,4 +1,4 @@
-"""Simulations for tests, and a count of every row that an account has."""
+"""Simulations for tests, and a count of all rows of an account."""
 
 from typing import Any
 from uuid import UUID
@@ -11,7 +11,7 @@ from tests.cast import Client
 from tests.sandbox.make import Json
 
 SIMULATE = "/v1/sandbox/simulate"
-# Not what asking itself leaves behind: idempotency keys, and below when an API key was last used.
+# Without the effects of the request itself: idempotency keys, and below the last use of an API key.
 TABLES = """
     SELECT relname FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
     WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
@@ -19,33 +19,33 @@ TABLES = """
 """
 
 
-async def ask(client: Client, **body: Any) -> httpx.Response:
-    """The answer to a simulation, whatever it is."""
+async def request_simulation(client: Client, **body: Any) -> httpx.Response:
+    """Request a simulation; return the response with any status."""
     return await client.post(SIMULATE, json=body)
 
 
 async def simulate(client: Client, **body: Any) -> Json:
-    """A simulation that is done."""
-    answer = await ask(client, **body)
+    """Request a simulation, which succeeds."""
+    answer = await request_simulation(client, **body)
     assert answer.status_code == 200, answer.text
     found: Json = answer.json()
     assert (found["simulated"], found["livemode"]) == (True, False)
     return found
 
 
-async def event(client: Client, name: str = "alias.created", **members: Any) -> Json:
-    """A simulated event."""
+async def simulate_event(client: Client, name: str = "alias.created", **members: Any) -> Json:
+    """Simulate an event."""
     return await simulate(client, type="event", event=name, **members)
 
 
-def refused(answer: httpx.Response) -> set[tuple[str, str]]:
-    """Where a body was wrong, and how."""
+def list_errors(answer: httpx.Response) -> set[tuple[str, str]]:
+    """Return location and type of the errors of a body."""
     assert answer.status_code == 422, answer.text
     return {(".".join(map(str, each["loc"])), each["type"]) for each in answer.json()["detail"]}
 
 
-async def rows_of(conn: Conn, account_id: UUID) -> dict[str, tuple[int, str]]:
-    """How many rows the account has in each table that has any, and a digest of them."""
+async def count_rows(conn: Conn, account_id: UUID) -> dict[str, tuple[int, str]]:
+    """Return the number and a digest of the account's rows in each table."""
     tables = [name for (name,) in await (await conn.execute(TABLES)).fetchall()]
     found = {}
     for table in tables:

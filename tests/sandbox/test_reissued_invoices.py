@@ -1,4 +1,4 @@
-"""An invoice that is issued again is as overdue as the one it stands for."""
+"""A reissued invoice keeps the due dates of the void one."""
 
 import asyncio
 from datetime import timedelta
@@ -15,26 +15,25 @@ from builders.kit.values import clock
 from tests.cast import Person, replaced
 from tests.invoices.make import pass_by, published, usd
 from tests.profile.make import Office
-from tests.sandbox.billed import issued, pay
-from tests.sandbox.make import Domains, alias, apply, findings, plan
+from tests.sandbox.make import Domains, alias, apply, findings, list_invoices, pay_invoice, plan
 
 SELLER = Seller(name="Harbour Names Ltd")
 
 
 @pytest.fixture(autouse=True)
-async def _nobody_elses(conn: Conn) -> None:
-    """What other tests left open is not due here."""
+async def _without_other_invoices(conn: Conn) -> None:
+    """Make the open invoices of other tests uncollectible."""
     await conn.execute("UPDATE invoices_invoices SET status = 'uncollectible' WHERE status = 'open'")
 
 
 async def _renewed_together(database: Database, person: Person, domain: str) -> dict[str, str]:
-    """Two names, claimed 20 days apart, on one unpaid invoice for their next years; ids by local part."""
+    """Renew two names, claimed 20 days apart, on one unpaid invoice; return their ids by local part."""
     made = await apply(person, alias(f"ada@{domain}"), name="one")
     clock.move(timedelta(days=20))
     later = await apply(person, alias(f"grace@{domain}"), name="two")
-    for each in await issued(database, person):
-        await pay(database, person, each)
-    clock.move(timedelta(days=336))  # 9 days before the one renews, 29 before the other
+    for each in await list_invoices(database, person):
+        await pay_invoice(database, person, each)
+    clock.move(timedelta(days=336))  # 9 days before one renewal, 29 before the other
     async with database.transaction() as conn:
         assert await aliases.renew_aliases(conn, account_id=person.account.id, seller=SELLER) == 2
     steps = [*made["steps"], *later["steps"]]
@@ -45,10 +44,10 @@ async def _status(person: Person, alias_id: str) -> str:
     return str((await person.get(f"/v1/aliases/{alias_id}")).json()["status"])
 
 
-async def test_a_release_does_not_restore_what_is_not_paid(
+async def test_a_release_does_not_restore_unpaid_names(
     alice: Person, database: Database, domain: str, office: Office, conn: Conn
 ) -> None:
-    """Else releasing one name would buy the others of its invoice a second grace period."""
+    """Otherwise a release would give the other names of the invoice a second grace period."""
     ids = await _renewed_together(database, alice, domain)
     await pass_by(database, timedelta(days=24))
     await office.work()
@@ -60,22 +59,22 @@ async def test_a_release_does_not_restore_what_is_not_paid(
     assert await _status(alice, ids["ada"]) == "suspended"
     planned = await plan(alice, alias(f"linus@{domain}"))
     assert findings(planned["errors"]) == {("alias.linus", "payment_overdue")}
-    await pay(database, alice, (await issued(database, alice))[-1])
+    await pay_invoice(database, alice, (await list_invoices(database, alice))[-1])
     await office.work()
     assert await _status(alice, ids["ada"]) == "active"
     assert len(await published(conn, alice.account.id, "invoice.grace_ended")) == 2
 
 
 @pytest.mark.parametrize("days", [1, 13])
-async def test_an_invoice_that_is_issued_again_keeps_its_days(
+async def test_a_reissued_invoice_keeps_its_due_dates(
     alice: Person, database: Database, domain: str, days: int
 ) -> None:
-    """The grace period ends when it would have ended, and nobody is reminded twice."""
+    """The grace period ends at the same time, and no reminder is repeated."""
     ids = await _renewed_together(database, alice, domain)
     await pass_by(database, timedelta(days=9 + days))
-    before = (await issued(database, alice))[-1]
+    before = (await list_invoices(database, alice))[-1]
     assert (await alice.delete(f"/v1/aliases/{ids['grace']}")).status_code == 200
-    after = (await issued(database, alice))[-1]
+    after = (await list_invoices(database, alice))[-1]
     kept = [(each.stage, each.due_at, each.suspends_at) for each in (before, after)]
     assert kept[0] == kept[1]
     assert after.status is InvoiceStatus.OPEN
@@ -86,30 +85,30 @@ async def test_an_invoice_that_is_issued_again_keeps_its_days(
         assert await invoices.find_arrears(conn, account_id=alice.account.id) == after.number
 
 
-async def test_an_invoice_that_is_issued_again_rounds_as_before(
-    alice: Person, database: Database, domains: Domains
-) -> None:
-    """The tax of each line is rounded by itself, at the rate that was in force."""
+async def test_a_reissued_invoice_keeps_its_rounding(alice: Person, database: Database, domains: Domains) -> None:
+    """The tax of each line is rounded separately, at the former rate."""
     settings = alice.service.api.state.settings.model_copy(update={"tax_rate": Decimal("7.7")})
     with replaced(alice.service, settings=settings):
         name = await domains(price_amount="0.45")
         three = await apply(alice, *(alias(f"{each}@{name}") for each in ("ada", "grace", "linus")))
-    (first,) = await issued(database, alice)
+    (first,) = await list_invoices(database, alice)
     for step in three["steps"][:2]:
         assert (await alice.delete(f"/v1/aliases/{step['resource_id']}")).status_code == 200
-    again = [each for each in await issued(database, alice) if each.status is InvoiceStatus.OPEN]
+    again = [each for each in await list_invoices(database, alice) if each.status is InvoiceStatus.OPEN]
     assert [(each.tax_rate, str(each.total)) for each in again] == [(first.tax_rate, "0.48 USD")]
     assert str(first.total) == "1.44 USD"
 
 
-async def test_releases_and_payments_at_once_lose_no_money(alice: Person, database: Database, domain: str) -> None:
+async def test_concurrent_releases_and_payments_lose_no_money(
+    alice: Person, database: Database, domain: str
+) -> None:
     made = await apply(alice, *(alias(f"{each}@{domain}") for each in ("ada", "grace", "linus", "alan")))
-    (first,) = await issued(database, alice)
-    whose: dict[str, Any] = {"account_id": alice.account.id, "invoice_id": first.id, "method": "transfer"}
+    (first,) = await list_invoices(database, alice)
+    owner: dict[str, Any] = {"account_id": alice.account.id, "invoice_id": first.id, "method": "transfer"}
 
     async def pay_part(reference: str) -> None:
         async with database.transaction() as conn:
-            await invoices.pay(conn, **whose, reference=reference, amount=usd("16.00"))
+            await invoices.pay(conn, **owner, reference=reference, amount=usd("16.00"))
 
     async def release(alias_id: str) -> None:
         assert (await alice.delete(f"/v1/aliases/{alias_id}")).status_code == 200
@@ -117,7 +116,7 @@ async def test_releases_and_payments_at_once_lose_no_money(alice: Person, databa
     releases = [release(each["resource_id"]) for each in made["steps"][:3]]
     await asyncio.gather(*releases, *(pay_part(str(at)) for at in range(4)))
 
-    found = [each for each in await issued(database, alice) if each.status is not InvoiceStatus.VOID]
+    found = [each for each in await list_invoices(database, alice) if each.status is not InvoiceStatus.VOID]
     kept = sum((each.credit_applied + each.amount_paid for each in found), usd("0.00"))
     returned = [line for each in found for line in each.lines if line.credited_at]
     async with database.connection() as conn:
