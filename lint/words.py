@@ -84,15 +84,14 @@ def read_rules(path: Path = RULES) -> list[Rule]:
     return rules
 
 
-def check(path: Path, rules: Sequence[Rule], *, name: str | None = None) -> Iterator[str]:
-    """Say where the file has a retired word, and what to write."""
-    shown = name or path.relative_to(ROOT).as_posix()
-    text = path.read_text(encoding="utf-8")
-    yield from check_text(shown, text, rules)
+def check(path: Path, rules: Sequence[Rule]) -> Iterator[str]:
+    """Yield an error for each retired word in the file, with the term to write."""
+    name = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+    yield from check_text(name.as_posix(), path.read_text(encoding="utf-8"), rules)
 
 
 def check_text(name: str, text: str, rules: Sequence[Rule]) -> Iterator[str]:
-    """Say where the text of a file of this name has a retired word."""
+    """Yield an error for each retired word in the text of a file of this name."""
     if name.startswith(NEVER):
         return
     pieces = python_pieces(name, text) if name.endswith(".py") else markdown_pieces(text)

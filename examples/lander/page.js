@@ -59,13 +59,13 @@ async function send(form) {
   const sent = await lander.lead(chosen, form);
   chosen = undefined;
   at("lead").hidden = true;
-  return `Thank you. We wrote to ${sent.email_masked}: follow the link in that letter.`;
+  return `Thank you. We sent an email to ${sent.email_masked}: follow the link in it.`;
 }
 
 async function join(form) {
   const sent = await lander.join(form);
   at("waitlist").hidden = true;
-  return `Thank you. We wrote to ${sent.email_masked}: follow the link in that letter.`;
+  return `Thank you. We sent an email to ${sent.email_masked}: follow the link in it.`;
 }
 
 /** What came of it, in words, in the given place. */

@@ -1,4 +1,4 @@
-"""Habits that hide things: late imports, swallowed errors, a second source of time, chance or HTTP."""
+"""Rules against late imports, swallowed errors, and a second source of time, randomness or HTTP."""
 
 import ast
 from collections.abc import Collection, Iterator, Mapping
@@ -8,29 +8,29 @@ from tests.architecture.source import Source, functions
 
 IMPORTERS = {"import_module", "__import__"}
 BROAD = {"Exception", "BaseException"}
-# Where every error is met on purpose: file and function, and why.
+# Functions that may catch every error, with the reason.
 MAY_CATCH_ALL: Mapping[str, str] = {
-    "builders/kit/http/middleware.py:__call__": "the edge of HTTP: the client gets a 500, the log the trace",
-    "builders/kit/db/group_commit.py:_write_some": "one bad row must fail alone, whatever is bad about it",
+    "builders/kit/http/middleware.py:__call__": "the outermost code: the client gets a 500, the log the trace",
+    "builders/kit/db/group_commit.py:_write_some": "a bad row must not fail the rows of others",
     "builders/sandbox/promotion/run.py:_advance": "a batch that always fails would block its account forever",
-    "builders/sandbox/jobs.py:finish": "a completion that always fails would do so too, and is abandoned",
+    "builders/sandbox/jobs.py:finish": "a completion that always fails is abandoned",
     "builders/sandbox/promotion/complete.py:abandon": "a failed part must not keep the promotion open",
     "builders/kit/events/dispatcher.py:_run_batch_subscriber": "jobs repeat a failed batch one event at a time",
     "builders/portfolio/billing/jobs.py:sync_registrar_charges": "a sync that always fails must end",
     "builders/portfolio/imports/jobs.py:run_import": "an import that always fails must end, to be undone",
     "builders/portfolio/registrars/jobs.py:sync_registrar": "a sync that always fails must end, for the next one",
     "builders/webhooks/sender.py:_send": "a delivery that cannot be sent must not stop the loop",
-    "builders/kit/process/log.py:_readable": "any object may be logged, and logging never raises",
-    "builders/kit/process/log.py:emit": "as above, for records of the standard library",
-    "builders/portfolio/domains/registries.py:_ask_server": "whatever is wrong with one domain, others are due",
-    "builders/mail/delivery.py:_send": "what goes wrong with a message is noted, else it is tried for ever",
+    "builders/kit/process/log.py:_readable": "any object can be logged, and logging never raises",
+    "builders/kit/process/log.py:emit": "logging never raises",
+    "builders/portfolio/domains/registries.py:_ask_server": "an error of one domain must not stop the others",
+    "builders/mail/delivery.py:_send": "an unrecorded failure would be retried forever",
 }
 OUTBOUND, CLOCK, IDS = (
     {"builders/kit/outbound/connections.py"},
     {"builders/kit/values/clock.py"},
     {"builders/kit/values/ids.py"},
 )
-# The only modules that may make such a call, or import such a name.
+# The only modules that may call or import these names.
 SOLE_CALLS = {
     **dict.fromkeys(("datetime.now", "datetime.utcnow", "datetime.today", "date.today", "time.time"), CLOCK),
     **dict.fromkeys(("uuid.uuid1", "uuid.uuid4", "uuid.uuid7"), IDS),
@@ -43,7 +43,7 @@ SOLE_IMPORTS = {
 
 
 def late_import(file: Source) -> Iterator[str]:
-    """An import inside a function escapes the check for cycles."""
+    """Yield imports inside functions, which escape the check for cycles."""
     indented = [node for node in file.nodes if isinstance(node, ast.Import | ast.ImportFrom) and node.col_offset]
     for function in functions(file) if indented else ():
         for node in ast.walk(function):
@@ -52,9 +52,9 @@ def late_import(file: Source) -> Iterator[str]:
 
 
 def import_by_name(file: Source) -> Iterator[str]:
-    """An import that is made of text at run time is seen by no checker.
+    """Yield imports by name at run time, which no checker sees.
 
-    Only the command line has some: each command loads what it needs, and tests/cli/test_main.py loads all.
+    The command line may have them: each command imports its own modules, and tests/cli/test_main.py imports all.
     """
     if str(file.path) == "builders/cli/main.py":
         return
@@ -64,7 +64,7 @@ def import_by_name(file: Source) -> Iterator[str]:
 
 
 def typing_import(file: Source) -> Iterator[str]:
-    """An import for type checkers alone hides a cycle."""
+    """Yield imports for type checkers only, which hide cycles."""
     for node in file.nodes:
         match node:
             case ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING"):
@@ -72,7 +72,7 @@ def typing_import(file: Source) -> Iterator[str]:
 
 
 def caught(node: ast.AST) -> set[str]:
-    """Return the names of the errors that a handler, or `suppress`, swallows; none for one that raises again."""
+    """Return the names of the errors that a handler or `suppress` swallows; none if it raises again."""
     match node:
         case ast.ExceptHandler(body=[*_, ast.Raise(exc=None)]):
             return set()
@@ -89,7 +89,7 @@ def caught(node: ast.AST) -> set[str]:
 
 
 def catch_all(file: Source, allowed: Mapping[str, str] = MAY_CATCH_ALL) -> Iterator[str]:
-    """Only the edges of the service swallow errors of every kind; to tidy up and raise again is no swallowing."""
+    """Yield handlers that swallow every error, except in the allowed functions."""
     broad = [
         node for node in file.nodes if isinstance(node, ast.ExceptHandler | ast.Call) and caught(node) & BROAD
     ]
@@ -101,7 +101,7 @@ def catch_all(file: Source, allowed: Mapping[str, str] = MAY_CATCH_ALL) -> Itera
 
 
 def second_source(file: Source) -> Iterator[str]:
-    """Time, identifiers and HTTP have one source each, so that tests and guards need to know only that."""
+    """Yield a second source of time, identifiers or HTTP; tests and guards control the only one."""
     for node in file.nodes:
         if isinstance(node, ast.Call):
             call = ".".join(ast.unparse(node.func).split(".")[-2:])
@@ -119,7 +119,7 @@ def _elsewhere(
 
 
 def enum_literal(file: Source) -> Iterator[str]:
-    """A Literal of strings: one of enum members makes pydantic say `<Status.OPEN: 'open'>` to the client."""
+    """Yield enum members in a Literal: pydantic shows them to the client as `<Status.OPEN: 'open'>`."""
     for node in file.nodes:
         if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "Literal":
             members = [each for each in ast.walk(node.slice) if isinstance(each, ast.Attribute)]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from tests.architecture.source import Source
 
-# In the top layers or the bottom one: the import contracts alone say who imports what of them.
+# In the top layers or the bottom one: only the import contracts restrict them.
 UNRESTRICTED = {"app", "worker", "cli", "demo", "kit"}
 NESTED = "portfolio"  # its subpackages have public interfaces of their own
 PUBLIC = {"service", "records"}
@@ -15,7 +15,7 @@ FIRST = {"conn", "pool", "database"}  # one connection, or a source of several
 
 
 def package_of(module: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Return the package of a module, such as `("builders", "portfolio", "team")`; None where there is none."""
+    """Return the package of a module, such as `("builders", "portfolio", "team")`; None without one."""
     if len(module) == 1 or module[0] != "builders" or module[1] in UNRESTRICTED:
         return None
     return module[:3] if module[1] == NESTED else module[:2]
@@ -33,7 +33,7 @@ def imported(file: Source) -> Iterator[tuple[ast.stmt, tuple[str, ...]]]:
 
 
 def private_import(file: Source) -> Iterator[str]:
-    """Other packages import only a package's service and records, by name."""
+    """Yield imports of other packages beyond their service and records."""
     here = package_of(file.module)
     for node, name in imported(file):
         package = package_of(name)
@@ -45,7 +45,7 @@ def private_import(file: Source) -> Iterator[str]:
 
 
 def service_signature(file: Source) -> Iterator[str]:
-    """An async function of a service takes the connection, or a source of one, first and all else by keyword."""
+    """Yield async functions of a service that do not take a connection first and all else by keyword."""
     if file.path.name != "service.py":
         return
     for function in file.tree.body:

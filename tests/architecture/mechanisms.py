@@ -11,7 +11,7 @@ _ABSENT = {"model_fields_set", "exclude_unset"}
 
 
 def merge_patch(file: Source) -> Iterator[str]:
-    """A merge patch is a record of Patch[T]: only `PatchBody` distinguishes an absent member from null."""
+    """Yield a second mechanism for merge patches: only `PatchBody` distinguishes an absent member from null."""
     if (
         file.path.parts[:2] == ("builders", "kit") or file.path.name == "session.py"
     ):  # settings of the command line
@@ -25,7 +25,7 @@ def merge_patch(file: Source) -> Iterator[str]:
 
 
 def stray_job(file: Source) -> Iterator[str]:
-    """The tasks and subscribers of a package are in its `jobs.py`, which only the worker imports."""
+    """Yield tasks and subscribers outside of `jobs.py`, which only the worker imports."""
     if file.path.parts[:2] == ("builders", "kit") or file.path.name == "jobs.py":
         return
     for node in file.nodes:

@@ -1,4 +1,4 @@
-"""Tests that replace a constant of a module, or bound the time that something takes."""
+"""Rules against tests that replace a constant of a module or assert a duration."""
 
 import ast
 import re
@@ -11,7 +11,7 @@ CLOCKS = {"monotonic", "perf_counter", "process_time", "thread_time"}
 
 
 def patched_constant(file: Source) -> Iterator[str]:
-    """A limit that a test changes is a setting, a parameter or an argument of a constructor, not a constant."""
+    """Yield patched constants: a limit that a test changes is a setting or a parameter."""
     for node in file.nodes:
         match node:
             case ast.Call(func=ast.Attribute(attr="setattr"), args=[_, ast.Constant(value=str(name)), _]):
@@ -27,7 +27,7 @@ def patched_constant(file: Source) -> Iterator[str]:
 
 
 def timed_assertion(file: Source) -> Iterator[str]:
-    """A duration depends on the machine: tests assert what happened, bench/ measures."""
+    """Yield assertions about durations, which depend on the machine; bench/ measures them."""
     for node in file.nodes:
         if not isinstance(node, ast.Assert):
             continue

@@ -1,4 +1,4 @@
-"""How long things may be, and what modules may not be called. A docstring costs nothing."""
+"""Maximum sizes of files, functions and handlers without docstrings, and names of modules."""
 
 import ast
 from collections.abc import Iterator
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from tests.architecture.source import Function, Source, after_docstring, functions, span
 
 FILE_LINES, FUNCTION_LINES, HANDLER_LINES = 300, 40, 8
-# Names that say nothing about what a module holds.
-SHAPELESS = {
+# Names that do not describe the content of a module.
+VAGUE = {
     "utils",
     "helpers",
     "common",
@@ -22,14 +22,14 @@ SHAPELESS = {
 
 
 def long_file(file: Source) -> Iterator[str]:
-    """A file is read in one sitting."""
+    """Yield files above the maximum number of lines."""
     lines = len(file.text.splitlines())
     if lines > FILE_LINES:
         yield f"{file.path}: {lines} lines, not {FILE_LINES}"
 
 
 def long_function(file: Source) -> Iterator[str]:
-    """A function fits on a screen; decorators do not count."""
+    """Yield functions above the maximum number of lines, without decorators."""
     for function in functions(file):
         doing = after_docstring(function.body)
         lines = span([function]) - (span(function.body) - span(doing))
@@ -38,23 +38,20 @@ def long_function(file: Source) -> Iterator[str]:
 
 
 def is_handler(function: Function) -> bool:
-    """Whether a router's decorator makes the function answer requests."""
+    """Return whether a decorator of a router makes the function a handler."""
     called = (each.func for each in function.decorator_list if isinstance(each, ast.Call))
     return any(isinstance(each, ast.Attribute) and "router" in ast.unparse(each.value).lower() for each in called)
 
 
 def arguments(doing: list[ast.stmt]) -> int:
-    """Return the lines that hold nothing but arguments by keyword."""
+    """Return the number of lines with keyword arguments only."""
     nodes = [node for statement in doing for node in ast.walk(statement)]
     lines = {each.lineno for node in nodes if isinstance(node, ast.Call) for each in node.keywords}
     return len(lines - {node.lineno for node in nodes if isinstance(node, ast.stmt)})
 
 
 def long_handler(file: Source) -> Iterator[str]:
-    """A handler calls a service and returns the reply; what needs more lines belongs in the service.
-
-    Arguments on lines of their own are not counted.
-    """
+    """Yield handlers above the maximum number of lines, without arguments: logic belongs in the service."""
     for function in filter(is_handler, functions(file)):
         doing = after_docstring(function.body)
         lines = span(doing) - arguments(doing)
@@ -62,13 +59,13 @@ def long_handler(file: Source) -> Iterator[str]:
             yield f"{file.at(function)}: handler {function.name} has {lines} lines, not {HANDLER_LINES}"
 
 
-def shapeless_name(file: Source) -> Iterator[str]:
-    """A module is called what it is about; `kit.process` is about the operating system's process."""
+def vague_name(file: Source) -> Iterator[str]:
+    """Yield modules with a vague name; `kit.process` is about processes of the operating system."""
     parts = file.module[3:] if file.module[1:3] == ("kit", "process") else file.module
-    yield from (f"{file.path}: nothing is called {part}" for part in parts if part in SHAPELESS)
+    yield from (f"{file.path}: {part} is a vague name" for part in parts if part in VAGUE)
 
 
 def busy_package(file: Source) -> Iterator[str]:
-    """An `__init__.py` says what the package is; nothing hides in it."""
+    """Yield each `__init__.py` with more than a docstring."""
     if file.path.name == "__init__.py" and file.tree.body and after_docstring(file.tree.body):
         yield f"{file.path}: holds more than a docstring"

@@ -1,4 +1,4 @@
-"""Where SQL may stand, and whether PostgreSQL understands it."""
+"""Rules about the location of SQL, and whether PostgreSQL accepts it."""
 
 import ast
 import re
@@ -13,26 +13,26 @@ from psycopg.sql import Composable
 from tests.architecture.interfaces import FIRST
 from tests.architecture.source import Source
 
-_LEAD = r"(?:\s|\(|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*"  # what may stand before the first word
+_LEAD = r"(?:\s|\(|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*"  # space and comments before the first word
 SQL = re.compile(
     _LEAD + r"(SELECT\s|INSERT\s+INTO\s|UPDATE\s+\S+\s+(AS\s+)?(\S+\s+)?SET\b|DELETE\s+FROM\s|MERGE\s+INTO\s"
     r"|WITH\s+(RECURSIVE\s+)?\w+\s*(\([^)]*\)\s*)?AS\s|VALUES\s*\(|TRUNCATE\s|LOCK\s+TABLE\s|COPY\s"
     r"|CREATE\s+\w+\s|ALTER\s+\w+\s|DROP\s+\w+\s|NOTIFY\s|LISTEN\s)"
 )
-# What EXPLAIN takes; the grammar of the rest is checked by PREPARE of the protocol.
+# Statements that EXPLAIN accepts; PREPARE of the protocol checks the grammar of the others.
 EXPLAINED = re.compile(_LEAD + r"(SELECT|INSERT|UPDATE|DELETE|MERGE|WITH|VALUES)\b", re.IGNORECASE)
 EXECUTE = {"execute", "executemany", "stream", "copy"}
 NAMED, UNNAMED = re.compile(r"%\((\w+)\)[sbt]"), re.compile(r"%[sbt]")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-ACCOUNT = re.compile(r"%\(account_ids?\)s")  # as a parameter: a column of that name alone narrows nothing
+ACCOUNT = re.compile(r"%\(account_ids?\)s")  # as a parameter: a column of that name does not filter
 STORE = "store"  # a file, or a folder with a file for each family of tables
 GROUPED = re.compile(r"\b\d+_\d")
-# What holds when a filter is not given. NULL is folded away when the statement is planned for its values.
+# A condition that is true without a filter. The planner removes it if it knows that the parameter is NULL.
 ABSENT = re.compile(r"%\(\w+\)s(::\w+(\[\])?)?\s+IS\s+NULL\s+(OR\b|AND\b[^()]*\bOR\b)", re.IGNORECASE)
 OWN_CLOCK = re.compile(r"\b(now\(\)|current_timestamp|current_date|clock_timestamp\(\)|localtime)", re.IGNORECASE)
 
 
-# What is sent without a name of its own, and why.
+# Statements that are sent without a constant, with the reason.
 MAY_SEND = {
     "builders/kit/db/migrations.py migration.text.encode()": "a whole migration file",
     "builders/kit/db/migrations.py SchemaManager.get_schema()": "the queue's own schema, from its package",
@@ -41,14 +41,14 @@ MAY_SEND = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """A capital constant that holds SQL."""
+    """A constant with SQL."""
 
     place: str  # builders/projects/store.py:INSERT
     text: str
 
     @property
     def package(self) -> str:
-        """Return the package that holds it, as table names begin: `projects`, `portfolio_ledger`, `kit`."""
+        """Return its package in the form of a table's prefix: `projects`, `portfolio_ledger`, `kit`."""
         parts = [part for part in self.place.split("/")[1:-1] if part != STORE]
         return "kit" if parts[:1] == ["kit"] else "_".join(parts)
 
@@ -59,12 +59,12 @@ def in_kit(file: Source) -> bool:
 
 
 def holds_sql(file: Source) -> bool:
-    """Whether SQL may stand in the file."""
+    """Return whether the file may contain SQL."""
     return STORE in {file.path.stem, file.package[-1]} or in_kit(file)
 
 
 def constants(file: Source) -> dict[str, ast.expr]:
-    """The module's capital names and what they stand for."""
+    """Return the constants of the module by name."""
     found: dict[str, ast.expr] = {}
     for node in file.tree.body:
         if isinstance(node, ast.Assign):
@@ -75,7 +75,7 @@ def constants(file: Source) -> dict[str, ast.expr]:
 
 
 def texts(file: Source) -> Iterator[tuple[ast.expr, str]]:
-    """Every string literal, f-strings whole: what they fill in is shown as a word."""
+    """Yield every string literal; an f-string has a word for each placeholder."""
     parts: set[int] = set()
     for node in file.nodes:
         if isinstance(node, ast.JoinedStr):
@@ -94,17 +94,17 @@ def composed(file: Source) -> set[int]:
 
 
 def stray_sql(file: Source) -> Iterator[str]:
-    """SQL is a capital constant of a store or of the kit: there it is found, checked and reviewed."""
+    """Yield SQL that is not a constant of a store or of the kit."""
     named = {id(node) for value in constants(file).values() for node in ast.walk(value)} | composed(file)
     for node, text in texts(file):
         if SQL.match(text) and not holds_sql(file):
             yield f"{file.at(node)}: SQL outside of a store"
         elif SQL.match(text) and id(node) not in named:
-            yield f"{file.at(node)}: SQL without a capital name"
+            yield f"{file.at(node)}: SQL without a constant"
 
 
 def executed(file: Source) -> Iterator[tuple[ast.Call, ast.expr]]:
-    """Every call that sends SQL to the database, with what it sends."""
+    """Yield every call that sends SQL to the database, with its argument."""
     for node in file.nodes:
         match node:
             case ast.Call(func=ast.Attribute(attr=verb), args=[sent, *_]) if verb in EXECUTE:
@@ -114,7 +114,7 @@ def executed(file: Source) -> Iterator[tuple[ast.Call, ast.expr]]:
 
 
 def names_in(sent: ast.expr) -> list[str] | None:
-    """The constants that a query is, one or one of two; None when it is something else."""
+    """Return the constants that a query can be; None if it is no constant."""
     match sent:
         case ast.Name(id=name) | ast.Attribute(attr=name) if name.isupper():
             return [name]
@@ -125,19 +125,19 @@ def names_in(sent: ast.expr) -> list[str] | None:
             return None
 
 
-def nameless_sql(file: Source, allowed: Collection[str] = MAY_SEND) -> Iterator[str]:
-    """What is executed is a capital constant of a store or of the kit, so that `misunderstood` sees it."""
+def sql_without_constant(file: Source, allowed: Collection[str] = MAY_SEND) -> Iterator[str]:
+    """Yield calls that execute anything but a constant of a store or of the kit, which `rejected` checks."""
     for call, sent in executed(file):
         if not holds_sql(file):
             yield f"{file.at(call)}: executes SQL outside of a store"
         elif names_in(sent) is None and id(sent) not in composed(file):
             place = f"{file.path} {ast.unparse(sent)}"
             if place not in allowed:
-                yield f"{place}: executed, but no capital constant"
+                yield f"{place}: executed, but no constant"
 
 
 def statements(file: Source) -> Iterator[Statement]:
-    """The SQL of a store, with its values as they are when the module has run."""
+    """Yield the SQL of a store with the values of the imported module."""
     known = constants(file) if holds_sql(file) else {}
     sent = {name for _, each in executed(file) for name in names_in(each) or ()}
     module = import_module(".".join(file.module)) if known else None
@@ -148,9 +148,9 @@ def statements(file: Source) -> Iterator[Statement]:
 
 
 def planned_once(file: Source) -> Iterator[str]:
-    """A statement with filters that may be absent is planned for each call: `prepare=False`.
+    """Yield statements with optional filters that are sent without `prepare=False`.
 
-    Prepared, it would get one plan for whatever is asked for after ten calls of a connection, often a full scan.
+    A prepared statement gets one plan for all filters after ten calls of a connection, often a full scan.
     """
     calls = list(executed(file))
     anew = [each for each in calls if any(map(_is_not_prepared, each[0].keywords))]
@@ -159,7 +159,7 @@ def planned_once(file: Source) -> Iterator[str]:
     for statement in statements(file):
         name = statement.place.rpartition(":")[2]
         if ABSENT.search(statement.text) and (name in kept or name not in fresh):
-            yield f"{statement.place}: filters that may be absent; send it with prepare=False"
+            yield f"{statement.place}: optional filters; send it with prepare=False"
 
 
 def _is_not_prepared(keyword: ast.keyword) -> bool:
@@ -167,7 +167,7 @@ def _is_not_prepared(keyword: ast.keyword) -> bool:
 
 
 def strings(value: object) -> Iterator[str]:
-    """The texts of a constant: one, or those of a mapping or sequence."""
+    """Yield the texts of a constant, also of a mapping or a sequence."""
     match value:
         case str():
             yield value
@@ -180,13 +180,13 @@ def strings(value: object) -> Iterator[str]:
 
 
 def nulls(text: str) -> dict[str, datetime | None] | tuple[None, ...] | None:
-    """NULL for each parameter; `now` alone is always there, and a time."""
+    """Return NULL for each parameter but `now`, which is always a time."""
     names = NAMED.findall(text)
     return {**dict.fromkeys(names), "now": NOW} if names else (None,) * len(UNNAMED.findall(text)) or None
 
 
-def misunderstood(conn: psycopg.Connection, statement: Statement) -> Iterator[str]:
-    """What PostgreSQL says of a statement that it cannot plan; parameters are NULL of a type it must know."""
+def rejected(conn: psycopg.Connection, statement: Statement) -> Iterator[str]:
+    """Yield the error of PostgreSQL for a statement that it cannot plan with NULL for its parameters."""
     try:
         if EXPLAINED.match(statement.text):
             conn.execute(f"EXPLAIN {statement.text}".encode(), nulls(statement.text))
@@ -199,31 +199,31 @@ def misunderstood(conn: psycopg.Connection, statement: Statement) -> Iterator[st
 
 
 def own_clock(statement: Statement) -> Iterator[str]:
-    """`now` comes as a parameter, so that the clock has one source and tests can set it."""
+    """Yield statements that read the clock of the database: `now` is a parameter, which tests can set."""
     if OWN_CLOCK.search(statement.text):
         yield f"{statement.place}: asks the database for the time"
 
 
 def too_new(statement: Statement) -> Iterator[str]:
-    """PostgreSQL 15, the oldest that we promise, reads no `1_000`; the embedded one does."""
+    """Yield numbers such as `1_000`, which PostgreSQL 15, the oldest supported version, does not read."""
     if GROUPED.search(statement.text):
         yield f"{statement.place}: a number with underscores, which PostgreSQL 15 does not read"
 
 
 def named_tables(statement: Statement, tables: Collection[str]) -> list[str]:
-    """Those of the tables that the statement names."""
+    """Return the tables that the statement names."""
     return sorted(set(tables) & set(re.findall(r"\w+", statement.text)))
 
 
 def foreign_tables(statement: Statement, tables: Collection[str]) -> Iterator[str]:
-    """A package reads and writes its own tables, and calls another package's service for that one's."""
+    """Yield tables of other packages, which only their own service may use."""
     for table in named_tables(statement, tables):
         if table != statement.package and not table.startswith(f"{statement.package}_"):
             yield f"{statement.place} {table}: not a table of {statement.package}"
 
 
 def any_account(statement: Statement, tenants: Collection[str]) -> Iterator[str]:
-    """What touches rows of tenants says whose."""
+    """Yield statements on tenant tables without an account as parameter."""
     named = named_tables(statement, tenants)
     if named and not ACCOUNT.search(statement.text):
         yield f"{statement.place}: touches {', '.join(named)} without an account"

@@ -1,4 +1,4 @@
-"""Whether the schema can be spread over machines by account: the tenant is in every key."""
+"""The schema can be sharded by account: the tenant is in every key."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,32 +7,32 @@ import psycopg
 from psycopg.rows import class_row
 
 TENANT = "account_id"
-# Tables whose keys do without the tenant, and why; a star stands for the rest of a name.
+# Tables whose keys lack the tenant, with the reason; a star is the rest of a name.
 GLOBAL: Mapping[str, str] = {
-    "procrastinate_*": "the job queue's own; its arguments are ids only",
-    "kit_migrations": "book-keeping of the schema itself",
+    "procrastinate_*": "tables of the job queue; arguments are ids only",
+    "kit_migrations": "the applied migrations",
     "probes_writes": "always empty: readiness writes to it and rolls back",
     "kit_outbox_pending": "events of all accounts that wait to be published; rows live for milliseconds",
-    "identity_accounts": "the tenant itself: its id is everyone's account_id",
+    "identity_accounts": "the tenant itself: its id is the account_id of other tables",
     "identity_key_ids": "a key arrives without its account",
     "identity_grant_ids": "a grant arrives without its account",
-    "identity_sign_ins": "somebody asks with an address, which may be no account's",
+    "identity_sign_ins": "a sign-in has an address, which may belong to no account",
     "identity_identities": "a token of another issuer arrives without its account",
-    "mail_optouts": "an opt-out is of a reader's address, whichever account writes to it",
+    "mail_optouts": "an opt-out belongs to an address, for the mail of all accounts",
     "catalog_*": "reference data of the vendor, the same for all",
     "portfolio_ledger_rates": "exchange rates are reference data, the same for all",
     "portfolio_domains_rdap_*": "servers of the registries, the same for all",
     "portfolio_renewals_tokens": "a calendar is requested without its account",
     "portfolio_team_tokens": "a mailed link arrives without its account",
     "profile_tokens": "a mailed link arrives without its account",
-    "invoices_series": "numbers have no gaps across all accounts, as tax offices ask",
-    "invoices_numbers": "a bank transfer names a number, and nobody's account",
-    "invoices_stripe_events": "an event of Stripe arrives without its account, and may be of none of ours",
-    "aliases_names": "a name is unique in its realm, whoever claims it",
-    "aliases_skeletons": "as above, for names that look alike",
+    "invoices_series": "numbers have no gaps across all accounts, as tax law requires",
+    "invoices_numbers": "a bank transfer has a number and no account",
+    "invoices_stripe_events": "an event of Stripe arrives without its account",
+    "aliases_names": "a name is unique in its realm, across accounts",
+    "aliases_skeletons": "confusable names are unique in their realm, across accounts",
     "aliases_links": "a mailed link arrives without its account",
-    "aliases_readers": "who reads an address is not to be flooded, by however many accounts",
-    "domains_holders": "a domain has one holder in its realm, whoever proved it first",
+    "aliases_readers": "the mail to an address is limited across accounts",
+    "domains_holders": "a domain has one holder in its realm, across accounts",
 }
 
 READ = """
@@ -67,7 +67,7 @@ READ = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table as its tenant sees it; partitions are their parent's."""
+    """A table and its keys, without its partitions."""
 
     name: str
     has_tenant: bool  # and never null
@@ -76,25 +76,25 @@ class Table:
 
 
 def read(conn: psycopg.Connection, schema: str = "public") -> list[Table]:
-    """The tables of a schema."""
+    """Return the tables of a schema."""
     with conn.cursor(row_factory=class_row(Table)) as cursor:
         return cursor.execute(READ, {"tenant": TENANT, "schema": schema}).fetchall()
 
 
 def is_listed(table: str, listed: Mapping[str, str]) -> bool:
-    """Whether a table stands in the list, by its name or by the beginning of it."""
+    """Return whether the list has the table, by its name or its prefix."""
     return any(table == each or (each[-1] == "*" and table.startswith(each[:-1])) for each in listed)
 
 
 def columns(key: str) -> set[str]:
-    """The columns of a key as `read` gives it."""
+    """Return the columns of a key in the form of `read`."""
     return set(key[key.index("(") + 1 : -1].split(", "))
 
 
 def untenanted(tables: Sequence[Table], listed: Mapping[str, str] = GLOBAL) -> Iterator[str]:
-    """Every tenant table has its account, and so has each of its unique and foreign keys.
+    """Yield tenant tables without an account, and their unique and foreign keys without it.
 
-    A foreign key to a listed table needs none, for that table is not spread by account.
+    A foreign key to a listed table needs none, since that table is not sharded.
     """
     for table in tables:
         if is_listed(table.name, listed):
@@ -112,5 +112,5 @@ def untenanted(tables: Sequence[Table], listed: Mapping[str, str] = GLOBAL) -> I
 
 
 def unused(tables: Sequence[Table], listed: Mapping[str, str] = GLOBAL) -> list[str]:
-    """Listed names that no table bears."""
+    """Return listed names without a table."""
     return [each for each in listed if not any(is_listed(table.name, {each: ""}) for table in tables)]

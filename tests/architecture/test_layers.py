@@ -80,15 +80,15 @@ CYCLES = "No modules or packages import each other in a cycle"
 
 
 def test_the_code_keeps_its_layers() -> None:
-    code, said = lint_imports(ROOT / "src")
-    assert code == 0, said
-    assert "6 kept, 0 broken" in said
+    code, output = lint_imports(ROOT / "src")
+    assert code == 0, output
+    assert "6 kept, 0 broken" in output
 
 
 def test_a_small_package_that_keeps_them_passes(tmp_path: Path) -> None:
     build(tmp_path, SMALL)
-    code, said = lint_imports(tmp_path)
-    assert code == 0, said
+    code, output = lint_imports(tmp_path)
+    assert code == 0, output
 
 
 @pytest.mark.parametrize(
@@ -131,8 +131,8 @@ def test_a_small_package_that_keeps_them_passes(tmp_path: Path) -> None:
 )
 def test_a_broken_contract_is_reported(tmp_path: Path, contract: str, file: str, text: str) -> None:
     build(tmp_path, SMALL | {file: text})
-    code, said = lint_imports(tmp_path)
+    code, output = lint_imports(tmp_path)
     assert code == 1
-    broken = [line for line in said.splitlines() if line.endswith("BROKEN")]
-    assert len(broken) == 1, said
+    broken = [line for line in output.splitlines() if line.endswith("BROKEN")]
+    assert len(broken) == 1, output
     assert broken[0].startswith(contract)

@@ -1,4 +1,4 @@
-"""SQL is a literal: basedpyright, as script/lint runs it, refuses a text that was put together."""
+"""SQL is a literal: basedpyright, as script/lint runs it, refuses a composed string."""
 
 import json
 import subprocess
@@ -36,7 +36,7 @@ BAD = [
 
 @pytest.fixture(scope="module")
 def refused(tmp_path_factory: pytest.TempPathFactory) -> frozenset[str]:
-    """The lines of the sample that the project's own configuration refuses."""
+    """Return the lines of the sample that the configuration of the project refuses."""
     folder = tmp_path_factory.mktemp("literal")
     lines = [*GOOD, *BAD]
     (folder / "sample.py").write_text(SAMPLE + "".join(f"    {line}\n" for line in lines), encoding="utf-8")
@@ -58,10 +58,10 @@ def refused(tmp_path_factory: pytest.TempPathFactory) -> frozenset[str]:
 
 
 @pytest.mark.parametrize("line", BAD)
-def test_sql_that_is_put_together_is_refused(refused: frozenset[str], line: str) -> None:
+def test_composed_sql_is_refused(refused: frozenset[str], line: str) -> None:
     assert line in refused
 
 
 @pytest.mark.parametrize("line", GOOD)
-def test_sql_made_of_literals_is_not_refused(refused: frozenset[str], line: str) -> None:
+def test_sql_of_literals_is_accepted(refused: frozenset[str], line: str) -> None:
     assert line not in refused

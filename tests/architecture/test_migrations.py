@@ -1,4 +1,4 @@
-"""A released migration never changes: a database that applied it would refuse to start."""
+"""Released migrations never change: a database that applied one would refuse to start."""
 
 import tomllib
 from pathlib import Path
@@ -8,19 +8,19 @@ from builders.kit.db import migrations
 FILE = Path(__file__).with_name("migrations.toml")
 
 
-def test_released_migrations_are_as_released() -> None:
+def test_released_migrations_are_unchanged() -> None:
     released = tomllib.loads(FILE.read_text(encoding="utf-8"))["digests"]
     present = {each.name: each.digest for each in migrations.list_migrations()}
     changed = [name for name, digest in released.items() if present.get(name) != digest]
     assert not changed, f"{', '.join(changed)} changed after the release: undo it, and add a new migration"
 
 
-def test_no_released_migration_is_left_out() -> None:
+def test_every_released_migration_exists() -> None:
     released = tomllib.loads(FILE.read_text(encoding="utf-8"))["digests"]
     names = [each.name for each in migrations.list_migrations()]
     assert list(released) == names[: len(released)]
 
 
-def test_each_migration_has_a_number_of_its_own() -> None:
+def test_each_migration_has_its_own_number() -> None:
     numbers = [each.name.partition("_")[0] for each in migrations.list_migrations()]
     assert numbers == [f"{number:04d}" for number in range(1, len(numbers) + 1)]

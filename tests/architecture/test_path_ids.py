@@ -14,7 +14,7 @@ from builders.app import ROUTERS
 from builders.kit.http.parameters import ResourceId
 from builders.projects.errors import ProjectNotFound
 
-# What else an id in a path may be, with the reason.
+# Other types of ids in paths, with the reason.
 OTHERS: dict[str, tuple[type, str]] = {
     "member_account_id": (UUID, "the specification makes it a uuid: a malformed one is 422"),
     "domain_id": (str, "the domain of a portfolio is found by its name too"),
@@ -35,7 +35,7 @@ def parameters(dependant: Dependant) -> Iterator[tuple[str, object, bool]]:
 
 
 def unmarked(routes: Iterable[BaseRoute]) -> Iterator[str]:
-    """Say which ids in paths are not read as a ResourceId."""
+    """Yield ids in paths that are not a ResourceId."""
     for route in routes:
         if isinstance(route, APIRoute):
             for name, kind, marked in parameters(route.dependant):

@@ -1,34 +1,34 @@
-"""Lists with filters that may be absent are planned for the filters they get."""
+"""Statements with optional filters are planned for the filters of the call."""
 
 import pytest
 
 from tests.architecture.source import Source, breaches, source
 from tests.architecture.statements import ABSENT, planned_once
 
-STORE = "builders/webhooks/store/deliveries.py"  # its constants are taken from the module itself
+STORE = "builders/webhooks/store/deliveries.py"  # the constants are those of the imported module
 
-# What may be prepared all the same, and why.
+# Statements that may be prepared, with the reason.
 PLANNED_ONCE = {
-    "builders/mail/store.py:FINISH": "one message by its key, whatever else is asked",
-    "builders/webhooks/store/deliveries.py:REQUEUE_MANY": "walks along a destination's deliveries anyway",
-    "builders/webhooks/store/deliveries.py:LIST_OF_DESTINATION": "walks along a destination's deliveries anyway",
-    "builders/webhooks/store/deliveries.py:LIST_FAILED": "walks along the few that failed anyway",
+    "builders/mail/store.py:FINISH": "it finds one message by its key",
+    "builders/webhooks/store/deliveries.py:REQUEUE_MANY": "it scans the deliveries of a destination",
+    "builders/webhooks/store/deliveries.py:LIST_OF_DESTINATION": "it scans the deliveries of a destination",
+    "builders/webhooks/store/deliveries.py:LIST_FAILED": "it scans the few failed deliveries",
 }
 
 
 @pytest.fixture(scope="module")
-def said(codebase: list[Source]) -> list[str]:
-    """What is prepared and should not be, meant or not."""
+def errors(codebase: list[Source]) -> list[str]:
+    """Return the prepared statements with optional filters, including the allowed ones."""
     return breaches(planned_once, codebase)
 
 
-def test_a_list_is_planned_for_the_filters_it_gets(said: list[str]) -> None:
-    found = [each for each in said if each.partition(": ")[0] not in PLANNED_ONCE]
+def test_statements_with_optional_filters_are_not_prepared(errors: list[str]) -> None:
+    found = [each for each in errors if each.partition(": ")[0] not in PLANNED_ONCE]
     assert not found, "\n".join(found)
 
 
-def test_everything_that_may_be_planned_once_is(said: list[str]) -> None:
-    assert sorted(PLANNED_ONCE.keys() - {each.partition(": ")[0] for each in said}) == []
+def test_every_allowed_statement_is_prepared(errors: list[str]) -> None:
+    assert sorted(PLANNED_ONCE.keys() - {each.partition(": ")[0] for each in errors}) == []
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_everything_that_may_be_planned_once_is(said: list[str]) -> None:
         ("FIND = ''\ncursor.execute(FIND, row)", 0),
     ],
 )
-def test_a_list_that_is_planned_once_is_reported(text: str, count: int) -> None:
+def test_a_prepared_statement_with_optional_filters_is_reported(text: str, count: int) -> None:
     assert len(list(planned_once(source(STORE, text)))) == count
 
 
@@ -57,5 +57,5 @@ def test_a_list_that_is_planned_once_is_reported(text: str, count: int) -> None:
         ("SELECT CASE WHEN %(until)s::timestamptz IS NULL THEN 'claimed' ELSE 'held' END", False),
     ],
 )
-def test_filters_that_may_be_absent_are_known(text: str, *, may_be: bool) -> None:
+def test_optional_filters_are_recognized(text: str, *, may_be: bool) -> None:
     assert bool(ABSENT.search(text)) == may_be

@@ -1,4 +1,4 @@
-"""Every operation names a scope of the catalog, or is in the one list of public ones."""
+"""Every operation requires a known scope or is listed as public."""
 
 from collections.abc import Collection, Iterator
 
@@ -12,7 +12,7 @@ from tests.contract.operations import PUBLIC
 
 
 def unscoped(document: Json, *, known: Collection[str], public: Collection[str]) -> Iterator[str]:
-    """What is neither scoped nor public, or both, or scoped by a word that nobody holds."""
+    """Yield operations that are neither scoped nor public, are both, or require an unknown scope."""
     for name, operation in operations(document).items():
         scope = operation.get("x-scope")
         if scope is None and name not in public:
@@ -30,16 +30,16 @@ def test_every_operation_names_a_scope_or_is_public() -> None:
 
 
 @pytest.mark.parametrize(
-    ("operation", "said"),
+    ("operation", "errors"),
     [
         ({}, ["GET /v1/things: names no scope and is not public"]),
         ({"x-scope": "things:eat"}, ["GET /v1/things: asks for things:eat, which is not in the catalog"]),
         ({"x-scope": "things:read"}, []),
     ],
 )
-def test_an_operation_without_a_good_scope_is_reported(operation: Json, said: list[str]) -> None:
+def test_an_operation_without_a_good_scope_is_reported(operation: Json, errors: list[str]) -> None:
     document = {"paths": {"/v1/things": {"get": operation}, "/livez": {"get": {}}}}
-    assert list(unscoped(document, known={"things:read"}, public={"GET /livez"})) == said
+    assert list(unscoped(document, known={"things:read"}, public={"GET /livez"})) == errors
 
 
 def test_a_public_operation_with_a_scope_is_reported() -> None:

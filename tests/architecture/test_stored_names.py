@@ -1,4 +1,4 @@
-"""Names that rows, queued jobs and clients hold are constants, and none is ever lost."""
+"""Names in rows, queued jobs and clients are constants, and none is ever removed."""
 
 import ast
 import tomllib
@@ -27,7 +27,7 @@ JOBS = worker.JOBS  # importing them declares jobs and subscribers
 
 
 def ours(module: str) -> bool:
-    """Whether it is a module of the service, and not of a test."""
+    """Return whether it is a module of the service."""
     return module.startswith("builders.")
 
 
@@ -48,19 +48,19 @@ def declared() -> Mapping[str, object]:
 
 
 @pytest.mark.parametrize("kind", sorted(STORED))
-def test_no_stored_name_is_lost_and_each_new_one_is_written_down(kind: str) -> None:
+def test_every_stored_name_exists_and_each_new_one_is_listed(kind: str) -> None:
     stored, present = set(STORED[kind]), set(declared()[kind])  # type: ignore[call-overload]
     assert sorted(stored - present) == [], f"rows and jobs hold these {kind}: keep them, or keep them as aliases"
     assert sorted(present - stored) == [], f"add these {kind} to tests/architecture/{FILE.name}"
     assert STORED[kind] == declared()[kind]
 
 
-def test_the_file_holds_every_kind() -> None:
+def test_the_file_contains_every_kind() -> None:
     assert STORED.keys() == declared().keys()
 
 
 def derived(file: Source) -> Iterator[str]:
-    """Say where a stored name is not a constant."""
+    """Yield stored names that are not constants."""
     for node in file.nodes:
         if isinstance(node, ast.Call) and ast.unparse(node.func) in DECLARING:
             name = next((each.value for each in node.keywords if each.arg == "name"), None)

@@ -1,4 +1,4 @@
-"""Every table is its tenant's or is listed with a reason."""
+"""Every table belongs to its tenant or is listed with a reason."""
 
 from collections.abc import Iterator
 
@@ -31,23 +31,23 @@ SAMPLE = """
 
 @pytest.fixture
 def conn(conninfo: str) -> Iterator[psycopg.Connection]:
-    """A transaction on the migrated database that leaves nothing behind."""
+    """Return a transaction on the migrated database, which is rolled back."""
     with psycopg.connect(conninfo) as connection:
         yield connection
         connection.rollback()
 
 
-def test_every_key_holds_the_tenant(conn: psycopg.Connection) -> None:
+def test_every_key_contains_the_tenant(conn: psycopg.Connection) -> None:
     tables = tenancy.read(conn)
     assert {"identity_keys", "kit_outbox"} <= {table.name for table in tables}
     assert list(tenancy.untenanted(tables)) == []
 
 
-def test_every_listed_table_is_there(conn: psycopg.Connection) -> None:
+def test_every_listed_table_exists(conn: psycopg.Connection) -> None:
     assert tenancy.unused(tenancy.read(conn)) == []
 
 
-def test_a_schema_is_read_as_it_is(conn: psycopg.Connection) -> None:
+def test_the_keys_of_a_schema_are_read(conn: psycopg.Connection) -> None:
     conn.execute(SAMPLE)
     conn.execute("SET search_path TO sample")
     kept, loose, orphans, templates = tenancy.read(conn, "sample")
@@ -66,7 +66,7 @@ def test_a_schema_is_read_as_it_is(conn: psycopg.Connection) -> None:
     assert (orphans.name, templates.name) == ("mail_orphans", "mail_templates")
 
 
-def test_a_table_that_forgets_the_tenant_is_reported(conn: psycopg.Connection) -> None:
+def test_a_table_without_the_tenant_is_reported(conn: psycopg.Connection) -> None:
     conn.execute(SAMPLE)
     conn.execute("SET search_path TO sample")
     assert list(tenancy.untenanted(tenancy.read(conn, "sample"), {"mail_templates": "reference"})) == [
@@ -83,9 +83,9 @@ def test_a_table_without_any_key_is_reported() -> None:
     assert list(tenancy.untenanted([bare])) == ["mail_bare: has no key"]
 
 
-def test_a_listed_name_that_no_table_bears_is_reported() -> None:
-    there = [Table(name="mail_sent", has_tenant=True, unique_keys=[], foreign_keys=[])]
-    assert tenancy.unused(there, {"mail_*": "", "mail_sent": "", "mail_lost": "", "leads_*": ""}) == [
+def test_a_listed_name_without_a_table_is_reported() -> None:
+    tables = [Table(name="mail_sent", has_tenant=True, unique_keys=[], foreign_keys=[])]
+    assert tenancy.unused(tables, {"mail_*": "", "mail_sent": "", "mail_lost": "", "leads_*": ""}) == [
         "mail_lost",
         "leads_*",
     ]

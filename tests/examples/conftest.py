@@ -1,4 +1,4 @@
-"""The service as `script/server` starts it, for the examples too."""
+"""Fixtures: the service as `script/server` starts it."""
 
 from tests.docs.conftest import demo, registrars
 

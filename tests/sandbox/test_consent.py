@@ -124,7 +124,7 @@ async def test_the_total_is_the_amount_due_now_in_all_intervals(alice: Person, d
         {"resume": "yes"},
     ],
 )
-async def test_an_invalid_request_is_422(alice: Person, failing: Json) -> None:
-    answer = await alice.post(PROMOTE, json={"plan_id": "x", "digest": "x", **failing})
+async def test_an_invalid_request_is_422(alice: Person, broken: Json) -> None:
+    answer = await alice.post(PROMOTE, json={"plan_id": "x", "digest": "x", **broken})
     assert answer.status_code == 422
-    assert answer.json()["detail"][0]["loc"][1] == next(iter(failing))
+    assert answer.json()["detail"][0]["loc"][1] == next(iter(broken))

@@ -71,8 +71,8 @@ async def test_all_errors_are_reported_together(alice: Person) -> None:
         ({"labels": {"l": "v" * 501}}, "labels"),
     ],
 )
-async def test_an_invalid_value_is_reported_at_its_location(alice: Person, failing: Json, member: str) -> None:
-    (error,) = await refused(alice, manifest([{**ADA, **failing}]))
+async def test_an_invalid_value_is_reported_at_its_location(alice: Person, broken: Json, member: str) -> None:
+    (error,) = await refused(alice, manifest([{**ADA, **broken}]))
     assert error["loc"][:5] == [*HERE, member]
 
 

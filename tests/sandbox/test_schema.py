@@ -94,9 +94,9 @@ def resource(kind: str, each: Json) -> Callable[[Json], Json]:
     ],
 )
 async def test_a_manifest_that_the_schema_refuses_is_refused(
-    alice: Person, schema: Json, failing: Callable[[Json], Json]
+    alice: Person, schema: Json, broken: Callable[[Json], Json]
 ) -> None:
-    body = failing(FULL)
+    body = broken(FULL)
     assert not jsonschema_rs.validator_for(schema, validate_formats=True).is_valid(body)
     assert (await alice.post(PLAN, json=body)).status_code == 422
 

@@ -1,4 +1,4 @@
-"""What a service can do to the script of the manifest in git: be busy, be away, take long, answer nonsense."""
+"""The script of the manifest in git with a service that is busy, unreachable, slow or not ours."""
 
 import importlib.util
 import json
@@ -19,7 +19,7 @@ Json = dict[str, Any]
 
 
 class Canned(BaseHTTPRequestHandler):
-    """Gives one answer after the other, and keeps what was asked."""
+    """A service that sends prepared responses and records its requests."""
 
     answers: list[tuple[int, Json, Json]]
     asked: list[str]
@@ -34,15 +34,15 @@ class Canned(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(json.dumps(body).encode())
 
-    do_POST = do_GET  # noqa: N815 - the library's word
+    do_POST = do_GET  # noqa: N815 - a name of the library
 
     def log_message(self, *args: object) -> None:
-        """Says nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The script as a module, whose waits take no time and are kept in `waited`."""
+    """Return the script as a module that records its delays in `waited` instead of sleeping."""
     spec = importlib.util.spec_from_file_location("names", SCRIPT)
     assert spec is not None
     assert spec.loader is not None
@@ -57,7 +57,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 @pytest.fixture
 def service_of(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Canned]]:
-    """A service that says what it is told to."""
+    """Return the class of a service with prepared responses."""
     handler = type("Handler", (Canned,), {"answers": [], "asked": []})
     with HTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -80,7 +80,7 @@ DONE: Json = {"id": "p1", "status": "succeeded", "steps": [STEP], "next_actions"
 NAMED = ("promote", "--plan-id", "x", "--digest", "y")
 
 
-def test_a_busy_service_is_asked_again_when_it_says(
+def test_the_script_respects_retry_after(
     monkeypatch: pytest.MonkeyPatch,
     names: ModuleType,
     service_of: type[Canned],
@@ -100,19 +100,19 @@ def test_a_busy_service_is_asked_again_when_it_says(
     assert service_of.asked == ["POST /v1/sandbox/promote"] * 4
 
 
-def test_a_service_that_stays_away_is_given_up(
+def test_an_unreachable_service_is_an_error_after_all_attempts(
     monkeypatch: pytest.MonkeyPatch, names: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("BUILDERS_URL", "http://127.0.0.1:9")
     assert command(monkeypatch, names, *NAMED) == 1
-    said = capsys.readouterr().err.splitlines()
-    assert said[0].startswith("No answer from http://127.0.0.1:9 (")
-    assert said[0].endswith(": asked again in 2 s.")
-    assert said[-1].startswith("No answer from http://127.0.0.1:9: ")
-    assert len(said) - 1 == len(names.waited) == names.ATTEMPTS - 1
+    errors = capsys.readouterr().err.splitlines()
+    assert errors[0].startswith("No answer from http://127.0.0.1:9 (")
+    assert errors[0].endswith(": asked again in 2 s.")
+    assert errors[-1].startswith("No answer from http://127.0.0.1:9: ")
+    assert len(errors) - 1 == len(names.waited) == names.ATTEMPTS - 1
 
 
-def test_the_address_may_end_with_v1_as_on_other_pages(
+def test_the_url_may_end_with_v1(
     monkeypatch: pytest.MonkeyPatch, names: ModuleType, service_of: type[Canned]
 ) -> None:
     monkeypatch.setenv("BUILDERS_URL", f"{os.environ['BUILDERS_URL']}v1")
@@ -122,7 +122,7 @@ def test_the_address_may_end_with_v1_as_on_other_pages(
 
 
 @pytest.mark.parametrize("bound", ["100", "100.00", "100 dollars", "-1.00 USD", "USD 100"])
-def test_a_bound_that_is_no_money_is_said_before_anything_is_asked(
+def test_an_invalid_amount_is_refused_without_a_request(
     monkeypatch: pytest.MonkeyPatch,
     names: ModuleType,
     service_of: type[Canned],
@@ -136,7 +136,7 @@ def test_a_bound_that_is_no_money_is_said_before_anything_is_asked(
     assert service_of.asked == []
 
 
-def test_a_promotion_that_runs_as_a_job_is_waited_for(
+def test_the_script_waits_for_a_running_promotion(
     monkeypatch: pytest.MonkeyPatch, names: ModuleType, service_of: type[Canned]
 ) -> None:
     service_of.answers += [(200, {}, RUNNING), (200, {}, RUNNING), (200, {}, DONE)]
@@ -144,7 +144,7 @@ def test_a_promotion_that_runs_as_a_job_is_waited_for(
     assert service_of.asked[1:] == ["GET /v1/sandbox/promotions/p1"] * 2
 
 
-def test_a_step_that_failed_is_named(
+def test_a_failed_step_is_printed(
     monkeypatch: pytest.MonkeyPatch,
     names: ModuleType,
     service_of: type[Canned],
@@ -155,12 +155,12 @@ def test_a_step_that_failed_is_named(
     service_of.answers += [(200, {}, partial)]
 
     assert command(monkeypatch, names, *NAMED) == 1
-    said = capsys.readouterr()
-    assert "failed    create   alias.sales: The name is taken.\n" in said.out
-    assert said.err == "What to do now: resume or replan.\n"
+    errors = capsys.readouterr()
+    assert "failed    create   alias.sales: The name is taken.\n" in errors.out
+    assert errors.err == "What to do now: resume or replan.\n"
 
 
-def test_what_is_no_service_of_ours_is_said(
+def test_another_service_and_a_bad_url_are_errors(
     monkeypatch: pytest.MonkeyPatch,
     names: ModuleType,
     service_of: type[Canned],
