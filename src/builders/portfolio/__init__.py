@@ -1,1 +1,1 @@
-"""The portfolio: a wing with rooms and floors of its own."""
+"""The portfolio of a domainer: subpackages in layers of their own."""
