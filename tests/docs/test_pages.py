@@ -118,6 +118,13 @@ def test_each_decision_has_a_number_of_its_own_and_is_listed() -> None:
     assert [page for page in pages if page not in index] == []
 
 
+def test_every_file_that_the_architecture_names_exists() -> None:
+    files = [file.as_posix() for folder in ("src", "tests") for file in (ROOT / folder).rglob("*.*")]
+    named = set(re.findall(r"`([\w/]+\.(?:py|toml))`", ARCHITECTURE))
+    assert named
+    assert sorted(each for each in named if not any(file.endswith(f"/{each}") for file in files)) == []
+
+
 def test_every_path_has_its_package_in_the_architecture() -> None:
     document = create_app(Settings()).openapi()
     mapped = [path.removesuffix("…").rstrip("/") for path in re.findall(r"`(/[^`]*)`", ARCHITECTURE)]

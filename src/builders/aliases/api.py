@@ -71,7 +71,7 @@ async def list_aliases(
     domain: Annotated[str | None, Query(max_length=253, description="Domain in Unicode or as an A-label.")] = None,
     status: Annotated[
         Literal["active", "disabled", "suspended", "deleted"] | None,
-        Query(description="All but `deleted` when absent."),
+        Query(description="By default all except `deleted`."),
     ] = None,
     project_id: Annotated[UUID | None, Query(description="Only names of this project.")] = None,
     manifest: Annotated[

@@ -200,7 +200,7 @@ def mark_uncollectible(number: str, *, as_json: bool) -> None:
 @commands.command()
 @account_option
 @sandbox_option
-@click.option("--amount", help="Amount, as 10.00; negative to deduct. Shows the credit when absent.")
+@click.option("--amount", help="Amount, such as 10.00; negative to deduct. By default, show the credit.")
 @click.option("--currency", default="USD", show_default=True)
 @click.option("--reason", help="Reason, a line of at most 500 characters; required with --amount.")
 @click.option("--reference", help="Your reference, which makes the grant idempotent; required with --amount.")

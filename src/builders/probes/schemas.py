@@ -27,7 +27,7 @@ class ProbeReply(Reply):
     ]
     latency_ms: Annotated[
         int | None,
-        Field(description="Milliseconds until it answered; null when it was not asked or did not answer."),
+        Field(description="Milliseconds until it answered; null if it was not queried or did not answer."),
     ]
 
 
@@ -45,7 +45,7 @@ class ChecksReply(Reply):
 
 
 class ReadinessReply(Reply):
-    """Whether requests can be answered, and what is away if not."""
+    """Whether the service can answer requests, and which dependency is unavailable."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example(

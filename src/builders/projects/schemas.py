@@ -113,7 +113,7 @@ class ProjectCreate(Body):
     name: Annotated[Name, Field(description="Name of the project.")]
     slug: Annotated[
         Slug | None,
-        Field(description="Unique among the account's active projects; derived from the name when absent."),
+        Field(description="Unique among the account's active projects; by default derived from the name."),
     ] = None
     description: Annotated[Description | None, Field(description="Text about the project; null when not set.")] = (
         None

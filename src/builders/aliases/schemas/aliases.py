@@ -83,7 +83,7 @@ ABSENT: Any = None  # not a value of the member: null is refused
 
 
 class AliasUpdate(PatchBody):
-    """A merge patch of an alias (RFC 7396): an absent member stays as it is, null clears. At least one member."""
+    """A merge patch of an alias (RFC 7396): an absent member does not change, null clears. At least one member."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example(
@@ -203,7 +203,7 @@ class ReleasedCharge(Reply):
     period_end: Annotated[datetime | None, Field(description="End of the period; null for `once`.")]
     outcome: Annotated[
         Literal["owed", "paid", "voided", "credited"],
-        Field(description="`voided`: it is not owed. `credited`: the paid amount became credit."),
+        Field(description="`voided`: it is not owed. `credited`: the payment for it is credit of the account."),
     ]
 
 
@@ -220,13 +220,13 @@ class AliasRelease(AliasReply):
 
     claim_undone: Annotated[bool, Field(description="Whether the release undid the claim, which is not owed.")]
     charges: Annotated[
-        list[ReleasedCharge], Field(description="For periods that have not ended, oldest first, as they are now.")
+        list[ReleasedCharge], Field(description="Charges for periods that have not ended, oldest first.")
     ]
     free_reclaim: Annotated[
         FreeReclaim | None,
         Field(
-            description="While claiming the name again is free, if no other account has it and its invoice is "
-            "paid in time; null when it costs its price."
+            description="End of the time in which claiming the name again is free, if no other account claims it "
+            "and its invoice is paid in time; null if it has its price."
         ),
     ]
 

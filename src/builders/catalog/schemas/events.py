@@ -138,7 +138,7 @@ class CatalogFunnelEventRequest(FunnelEventBody):
 
     model_config = ConfigDict(json_schema_extra=by_example(_EVENT, _EVENTS))
 
-    kind: Annotated[EventKind | None, Field(description="Step of the funnel; left out when `events` is sent.")] = (
+    kind: Annotated[EventKind | None, Field(description="Step of the funnel; absent if `events` is present.")] = (
         None  # type: ignore[assignment] # absent with `events`
     )
     events: Annotated[

@@ -99,7 +99,7 @@ class DomainCreate(Body):
     ] = False
     default_destination: Annotated[
         Destination | None,
-        Field(description="Recipient of mail without a destination of its own; required with catch_all."),
+        Field(description="Default recipient of mail to names without destinations; required with catch_all."),
     ] = None
 
     def settings(self) -> DomainSettings:
@@ -117,7 +117,7 @@ class DomainUpdate(PatchBody):
     ] = None
     default_destination: Annotated[
         Destination | None,
-        Field(description="Recipient of mail without a destination of its own; null removes it."),
+        Field(description="Default recipient of mail to names without destinations; null removes it."),
     ] = None
 
     def patch(self) -> DomainPatch:
@@ -195,7 +195,7 @@ class AccountDomainReply(Reply):
     ]
     default_destination: Annotated[
         str | None,
-        Field(description="Recipient of mail without a destination of its own; null without one."),
+        Field(description="Default recipient of mail to names without destinations; null if there is none."),
     ]
     claimable: Annotated[bool, Field(description="Whether names can be claimed on it, free of charge.")]
     rules: Annotated[DomainRulesReply, Field(description="Rules for local parts on this domain.")]

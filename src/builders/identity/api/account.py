@@ -108,5 +108,5 @@ async def list_audit(
     page: PageQuery,
     action: Annotated[AuditAction | None, Query(description="Only entries of this kind.")] = None,
 ) -> JsonPage:
-    """List what was done with the account and by whom, newest first; with a test key, the real account's."""
+    """List the audit entries of the account, newest first; with a test key, those of the real account."""
     return await identity.list_audit(conn, account_id=caller.live_account_id, page=page, action=action)

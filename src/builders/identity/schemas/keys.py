@@ -101,7 +101,7 @@ class ApiKeyRotate(Body):
 
     overlap_hours: Annotated[
         int,
-        Field(ge=0, le=168, description="Hours for which the old key still works, 0 to 168; 24 when left out."),
+        Field(ge=0, le=168, description="Hours for which the old key still works, 0 to 168; 24 by default."),
     ] = 24
 
 

@@ -60,7 +60,7 @@ class BulkSummary(Reply):
     created: Annotated[int, Field(description="Rows that created something.")]
     updated: Annotated[int, Field(description="Rows that changed something.")]
     unchanged: Annotated[int, Field(description="Rows whose values were there already.")]
-    skipped: Annotated[int, Field(description="Rows that were left out on request.")]
+    skipped: Annotated[int, Field(description="Rows that were omitted on request.")]
     errors: Annotated[int, Field(description="Rows that were refused.")]
 
 

@@ -98,7 +98,7 @@ class PageRequest:
 
 
 _Limit = Annotated[
-    int | None, Query(ge=1, le=MAX_LIMIT, description=f"Items on a page; {DEFAULT_LIMIT} when absent.")
+    int | None, Query(ge=1, le=MAX_LIMIT, description=f"Items on a page; {DEFAULT_LIMIT} by default.")
 ]
 
 
@@ -118,7 +118,7 @@ def page_request(
 def long_page_request(
     request: Request,
     limit: Annotated[
-        int | None, Query(ge=1, le=MAX_LIMIT, description=f"Items on a page; {MAX_LIMIT} when absent.")
+        int | None, Query(ge=1, le=MAX_LIMIT, description=f"Items on a page; {MAX_LIMIT} by default.")
     ] = None,
     cursor: Annotated[str | None, Query(description="`next_cursor` of the page before.")] = None,
 ) -> PageRequest:
@@ -150,7 +150,7 @@ def feed_request(
     request: Request,
     limit: _Limit = None,
     cursor: Annotated[
-        str | None, Query(description="`resume_cursor` of the reply before; it holds for any filter.")
+        str | None, Query(description="`resume_cursor` of the previous reply; it is valid for every filter.")
     ] = None,
 ) -> PageRequest:
     """Return which part of a feed the query asks for: a cursor is a position, and holds whatever the filters.

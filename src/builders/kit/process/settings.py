@@ -31,13 +31,13 @@ class Settings(BaseSettings):
     database_url: SecretStr | None = Field(
         None,
         validation_alias=AliasChoices("BUILDERS_DATABASE_URL", "DATABASE_URL", "database_url"),
-        description="A PostgreSQL server (15 or newer) to use. Unset: the embedded one in the data folder. "
-        "`DATABASE_URL` is read too.",
+        description="URL of a PostgreSQL server (15 or newer). Unset: the embedded server in the data folder. "
+        "`DATABASE_URL` is an alternative name.",
     )
     redis_url: SecretStr | None = Field(
         None,
-        description="Redis, by which all processes share the counts of rate limits. Away: each counts for itself, "
-        "and /readyz says so.",
+        description="Redis server in which all processes share the counts of rate limits. If it is unavailable, "
+        "each process counts separately, and /readyz reports it.",
     )
     limits: float | None = Field(
         1.0,
@@ -59,7 +59,7 @@ class Settings(BaseSettings):
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     base_url: str | None = Field(
-        None, description="Public address of the service, as it is announced. Unset: `http://HOST:PORT`."
+        None, description="Public address of the service, used in links. Unset: `http://HOST:PORT`."
     )
     secret_keys: Annotated[tuple[SecretStr, ...], NoDecode] = Field(
         (),
@@ -70,7 +70,7 @@ class Settings(BaseSettings):
         5.0,
         ge=0,
         le=60,
-        description="Seconds that a verified API key or token is remembered; a revocation is felt within it.",
+        description="Seconds for which a process caches a verified API key or token, even after it is revoked.",
     )
     session_hours: int = Field(12, ge=1, le=24 * 30, description="Hours that a person's session lasts.")
     oidc_issuers: Annotated[tuple[issuers.OidcIssuer, ...], NoDecode] = Field(
@@ -94,7 +94,7 @@ class Settings(BaseSettings):
     )
     lock_timeout_s: float = Field(3.0, gt=0, le=600, description="Longest wait for a row or table lock.")
     worker_concurrency: int = Field(4, ge=1, le=100, description="Jobs that one worker runs at once.")
-    quarantine_days: int = Field(90, ge=0, le=3650, description="Days a released name is kept from strangers.")
+    quarantine_days: int = Field(90, ge=0, le=3650, description="Days of quarantine after a name is released.")
     cooling_off_hours: int = Field(
         24,
         ge=0,
@@ -111,13 +111,13 @@ class Settings(BaseSettings):
     )
     smtp_url: SecretStr | None = Field(
         None,
-        description="Where mail leaves: `smtp://USER:PASSWORD@HOST:PORT?starttls=required` (or `optional`, "
+        description="Mail server: `smtp://USER:PASSWORD@HOST:PORT?starttls=required` (or `optional`, "
         "`never`), or `smtps://…`. Unset: mail is written to the folder `outbox` in the data folder.",
     )
     mail_from: str | None = Field(
         None,
         validate_default=True,
-        description="Whom mail comes from: `Name <address>`. Required with BUILDERS_SMTP_URL.",
+        description="Sender of mail: `Name <address>`. Required with BUILDERS_SMTP_URL.",
     )
     mail_reply_to: str | None = Field(None, description="Address for answers to mail. Unset: the sender's.")
     mail_bounces_to: str | None = Field(
@@ -132,7 +132,7 @@ class Settings(BaseSettings):
         90,
         ge=3,  # days that are still summed up
         le=3650,
-        description="Days that single opens, clicks and funnel events are kept, to the month; daily sums stay.",
+        description="Days for which single opens, clicks and funnel events are kept, in whole months; sums stay.",
     )
     lander_origins: Annotated[tuple[_Origin, ...], NoDecode] = Field(
         (),
@@ -140,7 +140,7 @@ class Settings(BaseSettings):
         "`https://harbour.example`. Their browsers may read the answers (CORS).",
     )
     dkim_selector: str | None = Field(None, description="DKIM selector: the key is at SELECTOR._domainkey.DOMAIN.")
-    dkim_domain: str | None = Field(None, description="Domain that signs mail. Unset: that of the sender.")
+    dkim_domain: str | None = Field(None, description="Domain that signs mail. Unset: the sender's domain.")
     dkim_key: SecretStr | None = Field(
         None, description="RSA or Ed25519 key that signs mail (DKIM): PEM text, or the path of a PEM file."
     )
@@ -181,13 +181,13 @@ class Settings(BaseSettings):
         description="Port of the worker's `/metrics`, for Prometheus. Unset: none. Each worker of a machine needs "
         "its own.",
     )
-    seller_name: str = Field("Builders", min_length=1, max_length=120, description="Who sells, on invoices.")
+    seller_name: str = Field("Builders", min_length=1, max_length=120, description="The seller on invoices.")
     seller_address: Annotated[tuple[str, ...], NoDecode] = Field(
-        (), max_length=6, description="Address of the seller on invoices; its lines parted by `|`."
+        (), max_length=6, description="Address of the seller on invoices, with `|` between its lines."
     )
-    seller_tax_id: str | None = Field(None, max_length=40, description="Tax number of the seller, on invoices.")
+    seller_tax_id: str | None = Field(None, max_length=40, description="Tax number of the seller on invoices.")
     seller_bank: str | None = Field(
-        None, max_length=120, description="Where a bank transfer goes, as invoices say it: bank, account number."
+        None, max_length=120, description="Bank details for transfers, as shown on invoices: bank, account number."
     )
     tax_rate: Decimal = Field(
         Decimal(0),
@@ -204,13 +204,13 @@ class Settings(BaseSettings):
         "Helvetica, and characters that it lacks are transliterated to Latin ones.",
     )
     stripe_key: SecretStr | None = Field(
-        None, description="Secret key of Stripe, for links to pay invoices by. Unset: there are none."
+        None, description="Secret key of Stripe, for payment links of invoices. Unset: no payment links."
     )
     stripe_webhook_secret: SecretStr | None = Field(
         None, description="Signing secret (`whsec_…`) of Stripe's webhook to `/v1/invoices/stripe`."
     )
     stripe_api_base: str = Field(
-        "https://api.stripe.com", description="Where Stripe is, for tests; `http` only to BUILDERS_OUTBOUND_ALLOW."
+        "https://api.stripe.com", description="Stripe's API, for tests; `http` only with BUILDERS_OUTBOUND_ALLOW."
     )
     exchange_rates: str = Field(
         "https://www.ecb.europa.eu/stats/eurofxref/eurofxref-hist.zip",
@@ -219,7 +219,7 @@ class Settings(BaseSettings):
     )
     rdap: str = Field(
         "https://data.iana.org/rdap/dns.json",
-        description="URL of IANA's list of RDAP servers; `off`: none is asked.",
+        description="URL of IANA's list of RDAP servers; `off`: no registry is queried.",
     )
     log_level: str = Field("info", description="`debug`, `info`, `warning` or `error`.")
     log_format: Literal["auto", "json", "console"] = Field(

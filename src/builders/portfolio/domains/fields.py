@@ -37,7 +37,7 @@ ESTIMATED_VALUE = Field(description="Your estimate of what the domain is worth; 
 TAGS = Field(description="Your tags, in lower case. An array in a request replaces all of them.")
 FOLDER = Field(description="Your folder; null for none.")
 NOTES = Field(description="Your notes; null for none.")
-PINNED = Field(description="Whether you keep the domain whatever the figures say.")
+PINNED = Field(description="Whether you keep the domain regardless of its figures.")
 
 _FIRST, _LAST = date(1980, 1, 1), date(2199, 12, 31)
 

@@ -53,7 +53,7 @@ class PortfolioPurchase(Body):
 
     amount: Annotated[MoneyInput, Field(description="What was paid, without fees that have entries of their own.")]
     currency: Currency = None
-    on: Annotated[Day | None, Field(description="When; `acquired_on` or today when absent.")] = None
+    on: Annotated[Day | None, Field(description="Day; by default `acquired_on` or today.")] = None
     kind: Annotated[
         Literal["acquisition", "registration"], Field(description="`registration`: of a name that was free.")
     ] = "acquisition"
@@ -76,7 +76,7 @@ class PortfolioDomainCreate(Body):
             description="The registered name, in Unicode or as an A-label.",
         ),
     ]
-    status: Annotated[PortfolioDomainStatus | None, Field(description="That of `ownership` when absent.")] = None
+    status: Annotated[PortfolioDomainStatus | None, Field(description="By default that of `ownership`.")] = None
     ownership: Annotated[Ownership, fields.OWNERSHIP] = Ownership.OWNED
     counterparty: Annotated[Text | None, fields.COUNTERPARTY] = None
     revenue_share: Annotated[Percent | None, fields.REVENUE_SHARE] = None
@@ -149,7 +149,7 @@ class PortfolioDomainUpdate(PatchBody):
     ownership: Annotated[
         Ownership,
         Field(
-            description="By what right you hold the domain; `owned` clears the counterparty and the share.",
+            description="Legal basis on which you hold the domain; `owned` clears the counterparty and the share.",
             json_schema_extra=_no_default,
         ),
     ] = ABSENT

@@ -28,11 +28,11 @@ BaseCurrency = Annotated[
     str | None,
     Query(
         pattern="^[A-Z]{3}$",
-        description="Currency of the figures, at the rate of each entry's day; that of the portfolio when absent.",
+        description="Currency of the figures, at the rate of each entry's day; by default that of the portfolio.",
     ),
 ]
 AsOf = Annotated[
-    Day | None, Query(description="Day of the figures: later entries are in none. Today when absent.")
+    Day | None, Query(description="Day of the figures, which exclude later entries; today by default.")
 ]
 Commission = Annotated[
     Decimal,

@@ -62,6 +62,6 @@ Notes = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NOTES), ch
 Moment = Annotated[datetime, AfterValidator(_in_utc)]
 Memo = Annotated[str, _text(MAX_MEMO), texts.Plain]
 Rate = Annotated[Decimal, Field(ge=0, le=1, max_digits=7, decimal_places=6)]
-CURRENCY = Field(description="ISO 4217 code of the amounts that have none; the base currency when absent.")
+CURRENCY = Field(description="ISO 4217 code of amounts without a currency; by default the base currency.")
 NOT_NULL = Field(json_schema_extra=_without_default)
 ABSENT: Any = None  # the default of a member that cannot be null

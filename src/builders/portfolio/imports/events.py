@@ -22,7 +22,7 @@ class ImportData(BaseModel):
     created: Annotated[int, Field(description="Rows that added a domain.")]
     updated: Annotated[int, Field(description="Rows that changed a domain or recorded an amount.")]
     unchanged: Annotated[int, Field(description="Rows whose values were there already.")]
-    skipped: Annotated[int, Field(description="Rows of domains that were to stay as they are.")]
+    skipped: Annotated[int, Field(description="Rows of domains that do not change by request.")]
     errors: Annotated[int, Field(description="Rows that were refused.")]
 
 

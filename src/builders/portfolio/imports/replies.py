@@ -78,7 +78,7 @@ ImportId = Annotated[UUID, Field(description="Identifier of the import.")]
 
 
 class UnmappedColumnReply(Reply):
-    """A column that was not understood; `mapping` says what it is."""
+    """A column that was not recognized; name it with `mapping`."""
 
     column: Annotated[str, Field(description="Header of the column.")]
     did_you_mean: Annotated[
@@ -98,7 +98,7 @@ class PortfolioImportDetected(Reply):
     delimiter: Annotated[str | None, Field(description="Delimiter of the file; null for a single column.")]
     header_line: Annotated[int | None, Field(description="Line of the header; null without one.")]
     mapping: Annotated[dict[records.Field, str], Field(description="The column of each field.")]
-    unmapped_columns: Annotated[list[UnmappedColumnReply], Field(description="Columns that were left out.")]
+    unmapped_columns: Annotated[list[UnmappedColumnReply], Field(description="Columns that were omitted.")]
     dropped_columns: Annotated[
         list[str], Field(description="Columns with passwords, codes or personal data, which are never stored.")
     ]
@@ -132,7 +132,7 @@ class PortfolioImportItem(Reply):
         ImportState,
         Field(description="`queued` and `running`: a job imports it. `failed`: `failure` says why it stopped."),
     ]
-    dry_run: Annotated[bool, Field(description="Whether it only reports what it would do.")]
+    dry_run: Annotated[bool, Field(description="Whether it only reports its effect.")]
     detected: Annotated[
         PortfolioImportDetected | None,
         Field(description="What was found out about the source; null until a job has read it."),

@@ -75,7 +75,7 @@ class PortfolioImportDefaults(Body):
         list[TagText], Field(max_length=MAX_TAGS, description="Tags that are added to each domain.")
     ] = []  # noqa: RUF012 - pydantic copies it
     currency: Annotated[
-        CurrencyCode | None, Field(description="ISO 4217 code of amounts without a currency; USD when absent.")
+        CurrencyCode | None, Field(description="ISO 4217 code of amounts without a currency; USD by default.")
     ] = None
 
     def record(self) -> Defaults:

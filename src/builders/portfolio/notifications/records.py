@@ -79,7 +79,7 @@ class Frequency(StrEnum):
 
 
 class Suppression(StrEnum):
-    """Why an email would not be sent at once."""
+    """The reason why an email would not be sent at once."""
 
     DISABLED = "disabled"
     MUTED = "muted"

@@ -62,7 +62,7 @@ async def get_parking(
     page: PageQuery,
     portfolio: team.PortfolioAccount = None,
 ) -> replies.ParkingReport:
-    """Report what parking earned in the last days: by domain, day or provider, against the cost of renewals."""
+    """Report the parking revenue of the last days by domain, day or provider, with the cost of renewals."""
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
     report = await parking.get_report(
         conn,

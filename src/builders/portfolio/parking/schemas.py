@@ -158,11 +158,11 @@ class ParkingRevenueCreate(Body):
     date: Date = None
     period: PeriodMember = None
     provider: Annotated[
-        Provider | None, Field(description="Provider of rows without one; `manual` when absent.")
+        Provider | None, Field(description="Provider of rows without one; `manual` by default.")
     ] = None
     currency: Annotated[
         Currency | None,
-        Field(description="Currency of amounts without one; the portfolio's base currency when absent."),
+        Field(description="Currency of amounts without one; by default the portfolio's base currency."),
     ] = None
     dry_run: Annotated[StrictBool, Field(description="Report what would be done, and record nothing.")] = False
 

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class RegistrarFailure(StrEnum):
-    """Why a registrar did not do what was asked."""
+    """The reason of a registrar's refusal or failure."""
 
     AUTH_FAILED = "auth_failed"
     RESTRICTED = "restricted"

@@ -26,7 +26,7 @@ _DETECTED: JsonDict = {
 
 
 class InventoryUnmappedColumn(Reply):
-    """A column that was not understood; `mapping` says what it is."""
+    """A column that was not recognized; name it with `mapping`."""
 
     column: Annotated[str, Field(description="Header of the column.")]
     did_you_mean: Annotated[
@@ -44,7 +44,7 @@ class InventoryImportDetected(Reply):
     delimiter: Annotated[str | None, Field(description="Delimiter of the file; null for a single column.")]
     header_line: Annotated[int | None, Field(description="Line of the header; null without one.")]
     mapping: Annotated[dict[records.Field, str], Field(description="The column of each field.")]
-    unmapped_columns: Annotated[list[InventoryUnmappedColumn], Field(description="Columns that were left out.")]
+    unmapped_columns: Annotated[list[InventoryUnmappedColumn], Field(description="Columns that were omitted.")]
     dropped_columns: Annotated[list[str], Field(description="Columns with secrets or personal data.")]
     date_order: Annotated[DateFormat | None, Field(description="How dates were read; null when none needs it.")]
     dates_ambiguous: Annotated[
@@ -88,8 +88,8 @@ class InventoryImportReply(BulkReply):
     import_id: Annotated[UUID, Field(description="Identifier of the import.")]
     provider: Annotated[str, Field(description="The registrar.")]
     connection_id: Annotated[UUID, Field(description="Connection that the list is of.")]
-    mode: Annotated[ImportMode, Field(description="What the list said of domains that it does not have.")]
-    dry_run: Annotated[bool, Field(description="Whether it only reports what it would do.")]
+    mode: Annotated[ImportMode, Field(description="Effect on domains that the list did not contain.")]
+    dry_run: Annotated[bool, Field(description="Whether it only reports its effect.")]
     detected: Annotated[InventoryImportDetected, Field(description="How the list was read.")]
     complete: Annotated[bool, Field(description="Whether the list counts as complete.")]
     missing: Annotated[int, Field(description="Domains of the inventory that a complete list does not have.")]

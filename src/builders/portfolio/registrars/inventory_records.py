@@ -82,7 +82,7 @@ class InventoryFilters:
 
 
 class ImportMode(StrEnum):
-    """What a file says of the domains that it does not have."""
+    """Effect on domains that the file does not contain."""
 
     MERGE = "merge"  # nothing
     REPLACE_SNAPSHOT = "replace_snapshot"  # the registrar no longer holds them

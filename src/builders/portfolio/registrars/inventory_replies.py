@@ -52,7 +52,7 @@ ConnectionId = Annotated[UUID, Field(description="Identifier of the connection."
 
 
 class HeldDomainReply(Reply):
-    """A domain that a registrar holds. Null: the registrar does not say."""
+    """A domain that a registrar holds. Null means that the registrar does not report the value."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_HOLDING))
 
@@ -64,7 +64,7 @@ class HeldDomainReply(Reply):
     registered_at: Annotated[datetime | None, Field(description="When it was registered.")]
     auto_renew: Annotated[bool | None, Field(description="Whether the registrar renews it by itself.")]
     locked: Annotated[bool | None, Field(description="Whether the registrar refuses transfers.")]
-    privacy: Annotated[bool | None, Field(description="Whether the registrar hides who holds it.")]
+    privacy: Annotated[bool | None, Field(description="Whether the registrar hides the holder's data.")]
     status: Annotated[HeldStatus, Field(description="Its state at the registrar.")]
     status_raw: Annotated[str | None, Field(description="The same in the registrar's own words.")]
     nameservers: Annotated[list[str] | None, Field(description="Its name servers.")]
@@ -102,7 +102,7 @@ class SnapshotReply(Reply):
 
 
 class RegistrarInventory(Reply):
-    """A page of what registrars hold."""
+    """A page of domains that registrars hold."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example(
@@ -115,7 +115,7 @@ class RegistrarInventory(Reply):
         str | None, Field(description="Send it as `cursor` to get the next page; null on the last page.")
     ]
     snapshots: Annotated[list[SnapshotReply], Field(description="The latest listing of each connection.")]
-    redacted: Annotated[list[str], Field(description="`finance` when amounts are left out; else empty.")]
+    redacted: Annotated[list[str], Field(description="`finance` if amounts are omitted; else empty.")]
 
 
 def inventory_reply(

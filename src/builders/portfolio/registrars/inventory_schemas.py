@@ -44,7 +44,7 @@ MODE = (
 ADD = "Whether to add domains that the portfolio does not have."
 FORMAT = f"Format of the file: `{AUTO}` recognizes it by the header, else one of {_FORMATS}."
 DATE_ORDER = "How dates of digits are written. `auto`: a date that proves it decides, else `mdy`."
-DRY_RUN = "Whether to report what it would do, and do nothing."
+DRY_RUN = "Whether to report the effect without causing it."
 
 
 class InventoryImportCreate(Body):

@@ -68,7 +68,7 @@ _REPORT: JsonDict = {
 
 
 class ReconcileAction(Reply):
-    """A request that resolves a finding. Send it as it is, with credentials that may."""
+    """A request that resolves a finding. Send it unchanged, with sufficient rights."""
 
     method: Annotated[Literal["GET", "POST", "PATCH"], Field(description="HTTP method.")]
     path: Annotated[str, Field(description="Path of this API.")]
@@ -78,7 +78,7 @@ class ReconcileAction(Reply):
 class ReconcileFinding(Reply):
     """A difference between the portfolio and a registrar."""
 
-    id: Annotated[UUID, Field(description="Identifier, the same in each report for as long as it is found.")]
+    id: Annotated[UUID, Field(description="Identifier, stable while the difference exists.")]
     category: Annotated[FindingCategory, Field(description="What differs.")]
     severity: Annotated[FindingSeverity, Field(description="How urgent it is.")]
     domain: Annotated[str | None, Field(description="Lower-case A-label; null: it is about the connection.")]
@@ -88,11 +88,11 @@ class ReconcileFinding(Reply):
     connection_id: Annotated[UUID, Field(description="Identifier of the connection.")]
     portfolio_value: Annotated[
         bool | str | list[str] | dict[str, Any] | None,
-        Field(description="What the portfolio says: a time, flag, text or money; null when nothing."),
+        Field(description="Value in the portfolio: a time, flag, text or money; null if there is none."),
     ]
     registrar_value: Annotated[
         bool | str | list[str] | dict[str, Any] | None,
-        Field(description="What the registrar says; several registrars in a list."),
+        Field(description="Value at the registrar; a list for several registrars."),
     ]
     delta_days: Annotated[
         int | None, Field(description="Days from the portfolio's time to the registrar's; null for other values.")

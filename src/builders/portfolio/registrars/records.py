@@ -267,7 +267,7 @@ class ConnectionPatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """What the registrar said to the credentials."""
+    """The registrar's result for the credentials."""
 
     ok: bool
     code: str | None  # the kind of failure; None without one

@@ -103,10 +103,10 @@ class RegistrarCapabilities(Reply):
     """What the API of a registrar offers."""
 
     list: Annotated[bool, Field(description="Lists the domains of the account.")]
-    auto_renew: Annotated[bool, Field(description="The list says whether a domain renews itself.")]
-    lock: Annotated[bool, Field(description="The list says whether a domain is locked.")]
+    auto_renew: Annotated[bool, Field(description="The list reports whether auto-renew is on.")]
+    lock: Annotated[bool, Field(description="The list reports whether a domain is locked.")]
     set_auto_renew: Annotated[bool, Field(description="Automatic renewal can be switched.")]
-    billing: Annotated[bool, Field(description="Lists what was charged.")]
+    billing: Annotated[bool, Field(description="Lists charges.")]
     auth_code: Annotated[AuthCodeDelivery, Field(description="How the auth code of a domain is delivered.")]
     transfer_status: Annotated[bool, Field(description="Shows the state of a transfer.")]
     parking: Annotated[bool, Field(description="Shows parking revenue.")]
@@ -155,7 +155,7 @@ class RegistrarReply(Reply):
 
 
 class RegistrarVerification(Reply):
-    """What the registrar said to the credentials."""
+    """The registrar's result for the credentials."""
 
     ok: Annotated[bool, Field(description="Whether it accepts them.")]
     code: Annotated[RegistrarFailure | None, Field(description="The kind of failure; null when it accepts them.")]

@@ -160,14 +160,14 @@ class RegistrarRun(Reply):
         RunState,
         Field(description="`queued` and `running`: a job works on it. `failed`: no connection could be synced."),
     ]
-    dry_run: Annotated[bool, Field(description="Whether it only reports what it would change.")]
+    dry_run: Annotated[bool, Field(description="Whether it only reports the changes.")]
     providers: Annotated[list[RunProvider], Field(description="What was done with each connection.")]
     changes: Annotated[
         list[RunChange],
         Field(description=f"The first {MAX_CHANGES:,} changed fields; `updated` counts domains."),
     ]
     summary: Annotated[RunSummary, Field(description="The sums over all providers.")]
-    redacted: Annotated[list[str], Field(description="`finance` when amounts are left out; else empty.")]
+    redacted: Annotated[list[str], Field(description="`finance` if amounts are omitted; else empty.")]
     created_at: CreatedAt
     finished_at: Annotated[datetime | None, Field(description="When it ended; null before.")]
 

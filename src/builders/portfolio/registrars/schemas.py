@@ -42,7 +42,7 @@ Label = Annotated[
 
 
 class RegistrarConnect(PatchBody):
-    """A connection to a registrar; what is left out stays as it is."""
+    """A connection to a registrar; omitted members do not change."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example(
@@ -55,8 +55,8 @@ class RegistrarConnect(PatchBody):
         Field(
             default_factory=dict,
             max_length=MAX_CREDENTIALS,
-            description="By the names in `credential_fields`. A secret that is left out is kept; null clears an "
-            "optional one.",
+            description="By the names in `credential_fields`. An omitted secret stays; null clears an optional "
+            "one.",
         ),
     ]
     label: Annotated[Label | None, Field(description="Your own text for the connection; null clears it.")] = None

@@ -20,7 +20,7 @@ PortfolioAccount = Annotated[
     str | None,
     Header(
         alias=HEADER,
-        description="The account whose portfolio is meant, of which you are a member; your own when absent.",
+        description="The account whose portfolio to use, of which you are a member; your own by default.",
     ),
 ]
 _NO_PORTFOLIO = "There is no such portfolio, or you are not a member of its team."

@@ -136,8 +136,8 @@ class TeamInviteCreated(TeamInviteReply, WriteReply):
     accept_token: Annotated[
         str | None,
         Field(
-            description="What `POST /v1/portfolio/team/accept` takes. Shown once; the email holds it too. "
-            "Absent when an Idempotency-Key repeats the answer."
+            description="The token for `POST /v1/portfolio/team/accept`. Shown once; the email contains it too. "
+            "Absent if an Idempotency-Key repeats the answer."
         ),
     ] = None
 

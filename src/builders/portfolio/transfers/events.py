@@ -25,7 +25,7 @@ class AuthCodeData(BaseModel):
     domain: Name
     provider: Annotated[str, Field(description="The registrar.")]
     delivery: Annotated[CodeDelivery, Field(description="How the code is delivered; `pending` while unknown.")]
-    audit_id: Annotated[UUID, Field(description="The entry of the audit list that names who requested it.")]
+    audit_id: Annotated[UUID, Field(description="The entry of the audit list that names the requester.")]
 
 
 class TransferData(BaseModel):
@@ -37,14 +37,15 @@ class TransferData(BaseModel):
     previous: Annotated[MoveState, Field(description="The state before.")]
     direction: Annotated[TransferDirection | None, Field(description="Of the transfer; null before there is one.")]
     provider: Annotated[
-        str | None, Field(description="The registrar that reports it; null: the registry, or nobody.")
+        str | None,
+        Field(description="The registrar that reports it; null if only the registry reports it, or nothing does."),
     ]
     provider_status: Annotated[str | None, Field(description="The status in the reporter's own word.")]
     expected: Annotated[
         bool | None,
         Field(
             description="Whether you prepared the transfer: an incoming one, one of a sold domain, or one after a "
-            "request for the auth code here. False: find out at once who moves it. Null: nobody can say."
+            "request for the auth code here. False: contact the registrar at once. Null: unknown."
         ),
     ]
     severity: Annotated[str, Field(description="`critical` for a transfer that is not expected, else `info`.")]
@@ -136,7 +137,7 @@ TRANSFER_FAILED = declare(
     Event(
         name="portfolio.transfer.failed",
         version=1,
-        description="A transfer failed or was cancelled; `state` says which.",
+        description="A transfer failed or was cancelled, as `state` shows.",
         example=_PENDING.model_copy(
             update={"state": MoveState.CANCELLED, "previous": MoveState.PENDING_OUT, "completed_at": _AT}
         ),

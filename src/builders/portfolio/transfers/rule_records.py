@@ -64,7 +64,7 @@ class Rule:
 
 
 class RuleOutcome(StrEnum):
-    """What a rule says of a domain."""
+    """The result of a rule for a domain."""
 
     BLOCKS = "blocks"
     PASSES = "passes"
@@ -81,7 +81,7 @@ class AppliedRule:
 
 
 class FactSource(StrEnum):
-    """Who said something about a domain."""
+    """A source of data about a domain."""
 
     REGISTRAR = "registrar"
     RDAP = "rdap"

@@ -65,7 +65,8 @@ class DomainViewReply(Reply):
     key: Annotated[str, Field(description="`key` of the resource in the manifest.")]
     domain: Annotated[str, Field(description="Name of the domain, as a lower-case A-label.")]
     default_destination: Annotated[
-        str | None, Field(description="Recipient of mail without a destination of its own; null without one.")
+        str | None,
+        Field(description="Default recipient of mail to names without destinations; null if there is none."),
     ]
     catch_all: Annotated[bool, Field(description="Whether all mail goes to `default_destination`.")]
 

@@ -35,7 +35,7 @@ class SandboxPromoteRequest(StrictBody):
     model_config = ConfigDict(json_schema_extra=by_example(examples.CONSENT))
 
     plan_id: Annotated[IdText, Field(description="The plan to execute.")]
-    digest: Annotated[str, Field(description="The plan's digest, which binds what was reviewed.")]
+    digest: Annotated[str, Field(description="The digest of the reviewed plan.")]
     confirm_deletes: Annotated[
         Count | None, Field(description="Number of resources of all kinds that the plan deletes or replaces.")
     ] = None

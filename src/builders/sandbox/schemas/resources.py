@@ -256,7 +256,7 @@ class ManifestDomain(StrictBody):
     key: Key
     domain: Annotated[Domain, Field(description="Name of the domain, in Unicode or as an A-label.")]
     default_destination: Annotated[
-        Mailbox | None, Field(description="Recipient of mail without a destination of its own.")
+        Mailbox | None, Field(description="Default recipient of mail to names without destinations.")
     ] = None
     catch_all: Annotated[
         StrictBool, Field(description="Forward all mail to default_destination; no name can be claimed then.")

@@ -42,7 +42,7 @@ TAGGED: dict[int | str, dict[str, Any]] = {200: READ_RESPONSES[200]}
 async def create(
     body: schemas.WebhookCreate, caller: Writer, database: Pool, keyring: KeyringDep, outbound: OutboundDep
 ) -> schemas.WebhookSecretReply:
-    """Create a webhook destination. A secret that is made for it is in this answer and nowhere else."""
+    """Create a webhook destination. Only this answer contains the generated secret."""
     new = await webhooks.create_destination(
         database,
         outbound=outbound,
@@ -59,7 +59,7 @@ async def create(
 
 @router.get("", response_model=PageReply[schemas.WebhookReply], openapi_extra=BEYOND_SPEC)
 async def list_destinations(caller: Reader, conn: Reads, page: PageQuery) -> Page[schemas.WebhookReply]:
-    """List the account's webhook destinations and how they are, newest first."""
+    """List the account's webhook destinations with their health, newest first."""
     found = await webhooks.list_destinations(conn, account_id=caller.account_id, page=page)
     items = [schemas.webhook_reply(each, livemode=caller.mode == "live") for each in found.items]
     return Page(items=items, next_cursor=found.next_cursor)
@@ -72,7 +72,7 @@ async def list_destinations(caller: Reader, conn: Reads, page: PageQuery) -> Pag
     openapi_extra=BEYOND_SPEC,
 )
 async def get(webhook_id: WebhookId, caller: Reader, conn: Reads) -> ReplyWithHeaders:
-    """Read one webhook destination and how it is."""
+    """Read one webhook destination with its health."""
     found = await webhooks.get_destination(conn, account_id=caller.account_id, destination_id=webhook_id)
     return with_etag(
         schemas.webhook_reply(found, livemode=caller.mode == "live"), of=found.id, version=found.version
@@ -93,7 +93,7 @@ async def change(
     outbound: OutboundDep,
     if_match: IfMatch,
 ) -> ReplyWithHeaders:
-    """Change a webhook destination; what is left out stays. One that is enabled again begins anew."""
+    """Change a webhook destination; omitted members stay. Enabling it again resets its failures."""
     changed = await webhooks.update_destination(
         database,
         outbound=outbound,
@@ -113,7 +113,7 @@ async def change(
     openapi_extra=BEYOND_SPEC,
 )
 async def delete(webhook_id: WebhookId, caller: Writer, conn: Tx, if_match: IfMatch) -> schemas.WebhookReply:
-    """Delete a webhook destination, and what is pending for it; its deliveries can still be read."""
+    """Delete a webhook destination and its pending deliveries; other deliveries can still be read."""
     deleted = await webhooks.delete_destination(
         conn, account_id=caller.account_id, destination_id=webhook_id, expected=if_match
     )
@@ -129,7 +129,7 @@ async def delete(webhook_id: WebhookId, caller: Writer, conn: Tx, if_match: IfMa
 async def rotate_secret(
     webhook_id: WebhookId, caller: Writer, conn: Tx, keyring: KeyringDep, body: schemas.WebhookRotate | None = None
 ) -> schemas.WebhookSecretReply:
-    """Give a webhook destination a new secret; for the overlap the one before signs too."""
+    """Give a webhook destination a new secret; the previous one also signs during the overlap."""
     wanted = body or schemas.WebhookRotate()
     new = await webhooks.rotate_secret(
         conn,
@@ -157,7 +157,7 @@ async def send_sample(
     outbound: OutboundDep,
     event: Annotated[str | None, Query(description="Left out: the first that the destination wants.")] = None,
 ) -> delivery_schemas.DeliveryRetried:
-    """Send a signed sample, marked as a test, to a webhook destination; answers how it went."""
+    """Send a signed sample, marked as a test, to a webhook destination; return the receiver's answer."""
     sample = await webhooks.send_test(
         database,
         outbound=outbound,
@@ -178,7 +178,7 @@ async def send_sample(
 async def replay(
     webhook_id: WebhookId, body: delivery_schemas.WebhookReplay, caller: Writer, conn: Tx
 ) -> ReplayedDeliveries:
-    """Send deliveries of a destination again, those of events since a time."""
+    """Send the deliveries of a destination for events since a time again."""
     return await webhooks.replay_deliveries(
         conn,
         account_id=caller.account_id,

@@ -41,7 +41,7 @@ Reader = Annotated[Caller, needs("notifications:read")]
 
 @router.get("", response_model=Listing[schemas.EventReply], openapi_extra=BEYOND_SPEC)
 async def list_events(caller: Reader) -> Listing[CatalogEvent]:
-    """List every event that a destination can ask for, with its schema and a whole payload by example."""
+    """List every event that a destination can select, with its schema and an example of a payload."""
     del caller  # the scope is enough
     events: Sequence[CatalogEvent] = webhooks.list_catalog()
     return Listing(items=list(events))
@@ -57,7 +57,7 @@ Types = Annotated[
 Since = Annotated[events.Instant | None, Query(description="Only events that happened from then on.")]
 Wait = Annotated[
     int,
-    Query(ge=0, le=LONGEST_WAIT_S, description="Seconds to wait for an event when there is none; 0 when absent."),
+    Query(ge=0, le=LONGEST_WAIT_S, description="Seconds to wait for an event if there is none; 0 by default."),
 ]
 
 
@@ -76,7 +76,7 @@ async def read_events(
     since: Since = None,
     wait: Wait = 0,
 ) -> FeedPage:
-    """Read the account's events, oldest first, as webhook destinations get them; wait for the next ones."""
+    """Read the account's events, oldest first, as webhook destinations receive them; can wait for new ones."""
     reading = webhooks.read_feed(
         database,
         request.app.state.feed_waiters,
@@ -223,7 +223,7 @@ async def list_deliveries(
     openapi_extra=BEYOND_SPEC,
 )
 async def get_delivery(delivery_id: Id, caller: Reader, conn: Reads) -> schemas.DeliveryDetailReply:
-    """Read one delivery with its attempts and the very text that is sent."""
+    """Read one delivery with its attempts and the exact text that is sent."""
     found = await webhooks.get_delivery_detail(conn, account_id=caller.account_id, delivery_id=delivery_id)
     return schemas.delivery_detail_reply(found, livemode=caller.mode == "live")
 
@@ -238,7 +238,7 @@ async def get_delivery(delivery_id: Id, caller: Reader, conn: Reads) -> schemas.
 async def retry_delivery(
     delivery_id: Id, caller: Writer, database: Pool, keyring: KeyringDep, outbound: OutboundDep
 ) -> schemas.DeliveryRetried:
-    """Retry one delivery: an attempt right now, with the same id and bytes; answers how it went."""
+    """Retry one delivery immediately, with the same id and bytes; return the receiver's answer."""
     tried = await webhooks.retry_delivery(
         database,
         outbound=outbound,

@@ -93,7 +93,7 @@ class WebhookCreate(Body):
 
 
 class WebhookUpdate(PatchBody):
-    """Changes to a webhook destination: an absent member stays as it is. At least one member."""
+    """Changes to a webhook destination: absent members do not change. At least one member."""
 
     model_config = ConfigDict(json_schema_extra=by_example({"enabled": False}, {"events": ["*"]}))
 
@@ -128,7 +128,7 @@ class WebhookRotate(Body):
     model_config = ConfigDict(json_schema_extra=by_example({"overlap_hours": 48}))
 
     overlap_hours: Annotated[
-        int, Field(ge=0, le=168, description="Both secrets sign meanwhile."), BeforeValidator(whole_number)
+        int, Field(ge=0, le=168, description="Both secrets sign during this time."), BeforeValidator(whole_number)
     ] = 24
     signing_secret: Annotated[
         Secret | None,

@@ -91,7 +91,7 @@ class FeedEvent(Reply):
     timestamp: Annotated[datetime, Field(description="When it happened.")]
     account_id: Annotated[UUID, Field(description="The account, also for an event of its sandbox.")]
     livemode: Annotated[bool, Field(description="False for an event of the sandbox.")]
-    data: Annotated[dict[str, Any], Field(description="What happened, as the schema of the event says.")]
+    data: Annotated[dict[str, Any], Field(description="Data of the event, by its schema.")]
 
 
 class FeedReply(Reply):
@@ -165,7 +165,7 @@ class DeliveryReply(Reply):
     model_config = ConfigDict(json_schema_extra=by_example(_DELIVERY))
 
     id: Annotated[UUID, Field(description="Identifier of the delivery.")]
-    webhook_id: Annotated[UUID, Field(description="The destination, which can be deleted meanwhile.")]
+    webhook_id: Annotated[UUID, Field(description="The destination, which may have been deleted since.")]
     event_id: Annotated[UUID, Field(description="`webhook-id` in each attempt, and `id` in the payload.")]
     event: Annotated[str, Field(description="Name of the event.")]
     status: Annotated[DeliveryStatus, Field(description="`pending` ones are tried again at `next_attempt_at`.")]
@@ -182,7 +182,7 @@ class DeliveryReply(Reply):
 
 
 class DeliveryDetailReply(DeliveryReply):
-    """A delivery with its attempts and what is sent."""
+    """A delivery with its attempts and the sent text."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example({**_DELIVERY, "attempts": [_ATTEMPT], "payload": '{"id":"…"}'})
@@ -210,13 +210,13 @@ class WebhookReplay(Body):
     )
 
     since: Annotated[Instant, Field(description="Of events that happened from then on.")]
-    until: Annotated[Instant | None, Field(description="And before then; now when left out.")] = None
+    until: Annotated[Instant | None, Field(description="And before this time; now by default.")] = None
     events: Annotated[
         list[str] | None,
         Field(
             min_length=1,
             max_length=MAX_EVENTS,
-            description="Names of events, or `area.*`; left out: all that the destination gets.",
+            description="Names of events, or `area.*`; by default all that the destination receives.",
         ),
     ] = None
     status: Annotated[Replayable, Field(description="Send deliveries of this status again.")] = "failed"

@@ -62,7 +62,7 @@ async def list_billing_charges(
     filters: Annotated[ChargeFilters, Depends(charge_filters)],
     portfolio: team.PortfolioAccount = None,
 ) -> charges.BillingCharges:
-    """List what registrars charged, the newest first, with the domain of each charge and the sums of all."""
+    """List the charges of registrars, newest first, with the domain of each charge and the sums of all."""
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
     found, sums = await billing.list_charges(conn, account_id=access.portfolio_id, filters=filters, page=page)
     return charges.charges_reply(found, sums, shows_finance=team.shows_finance(access))
@@ -89,7 +89,7 @@ async def apply_billing_charges(
     ] = False,
     portfolio: team.PortfolioAccount = None,
 ) -> results.BillingApplied:
-    """Match the charges that are not booked with the portfolio as it is, and book those whose domain is certain.
+    """Match the charges that are not booked with the current portfolio, and book those whose domain is certain.
 
     Each charge is booked once; repeated, the request changes nothing. An entry that a member recorded for the same
     amount within 7 days is linked, not doubled. Up to 10,000 charges are examined: `has_more` says whether to send

@@ -39,7 +39,7 @@ async def sync_billing_charges(
     wait: Wait = 15,
     portfolio: team.PortfolioAccount = None,
 ) -> syncs.BillingRun:
-    """Fetch what registrars charged since the last sync, match it with the portfolio, and book it.
+    """Fetch the charges of registrars since the last sync, match them with the portfolio, and book them.
 
     Each connection is read by a job of its own: one that fails, hangs or is rate-limited affects no other. A
     charge is recorded once, however often it is fetched. A registrar whose API has no billing is `unsupported`:

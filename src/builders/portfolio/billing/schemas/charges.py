@@ -101,7 +101,7 @@ class BillingCharge(Reply):
     parent_order_id: Annotated[str | None, Field(description="Of a refund: the order that is refunded.")]
     charged_on: Annotated[date, Field(description="Day of the charge.")]
     description: Annotated[
-        str | None, Field(description="What the registrar says about it; null when the role does not see money.")
+        str | None, Field(description="The registrar's text; null if the role does not see money.")
     ]
     domain_raw: Annotated[
         str | None,
@@ -143,7 +143,7 @@ class ChargeSums(Reply):
     suggested: Annotated[Money | None, Field(description="Those with candidates.")]
     matched: Annotated[Money | None, Field(description="Those with a domain that are not booked.")]
     applied: Annotated[Money | None, Field(description="Those that are booked.")]
-    ignored: Annotated[Money | None, Field(description="Those that are left out.")]
+    ignored: Annotated[Money | None, Field(description="Those that are omitted.")]
 
 
 class ChargeTotals(Reply):

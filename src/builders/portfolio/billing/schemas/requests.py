@@ -56,10 +56,10 @@ class BillingImport(Body):
     ] = None
     provider: Annotated[
         Provider | None,
-        Field(description="The registrar that charged, or `manual:NAME`; that of the template when absent."),
+        Field(description="The registrar that charged, or `manual:NAME`; by default that of the template."),
     ] = None
     template: Annotated[
-        TemplateName | None, Field(description="How the file is written; found by its header when absent.")
+        TemplateName | None, Field(description="Format of the file; by default recognized by its header.")
     ] = None
     mapping: Annotated[
         dict[templates.ChargeField, str],
@@ -67,14 +67,16 @@ class BillingImport(Body):
     ] = {}  # noqa: RUF012 - pydantic copies it
     currency: Annotated[
         Currency | None,
-        Field(description="Currency of amounts without one; the portfolio's base currency when absent."),
+        Field(description="Currency of amounts without one; by default the portfolio's base currency."),
     ] = None
     date_order: Annotated[
         Literal["mdy", "dmy"] | None,
-        Field(description="Whether month or day is first in 01/02/2026; found in the file when absent."),
+        Field(
+            description="Whether the month or the day is first in 01/02/2026; by default derived from the file."
+        ),
     ] = None
     delimiter: Annotated[
-        Literal[",", ";", "\t", "|"] | None, Field(description="Found in the file when absent.")
+        Literal[",", ";", "\t", "|"] | None, Field(description="By default derived from the file.")
     ] = None
     dry_run: Annotated[StrictBool, Field(description="Report what would be done, and record nothing.")] = False
     apply: Annotated[
@@ -104,7 +106,7 @@ class BillingImport(Body):
 
 
 class ChargeUpdate(PatchBody):
-    """What a member decides about a charge; members that are absent stay as they are."""
+    """A member's decision about a charge; absent members do not change."""
 
     model_config = ConfigDict(json_schema_extra=by_example({"domain": "harbour.com"}, {"ignored": True}))
 
@@ -116,7 +118,7 @@ class ChargeUpdate(PatchBody):
         ),
     ] = None
     ignored: Annotated[
-        StrictBool, Field(description="Whether the charge is left out of the portfolio for good.")
+        StrictBool, Field(description="Whether the charge is permanently excluded from the portfolio.")
     ] = False
 
     @property
@@ -139,9 +141,9 @@ class BillingSync(Body):
         list[Provider] | None, Field(max_length=MAX_PROVIDERS, description="Only these registrars.")
     ] = None
     since: Annotated[
-        date | None, Field(description="First day of the charges; some days before the last sync when absent.")
+        date | None, Field(description="First day of the charges; by default some days before the last sync.")
     ] = None
-    until: Annotated[date | None, Field(description="Last day of the charges; today when absent.")] = None
+    until: Annotated[date | None, Field(description="Last day of the charges; today by default.")] = None
     apply: Annotated[
         StrictBool, Field(description="Book the charges whose domain is certain; else they are only matched.")
     ] = True

@@ -154,7 +154,7 @@ class UnmatchedCharge(Reply):
     line: Annotated[int | None, Field(description="Line of the file.")]
     index: Annotated[int | None, Field(description="Index of the row in the body.")]
     domain: Annotated[str | None, Field(description="The domain that is named, if any.")]
-    description: Annotated[str, Field(description="What the row says.")]
+    description: Annotated[str, Field(description="The row of the file.")]
     candidates: Annotated[list[ChargeCandidate], Field(description="The likeliest domain, if any.")]
 
 

@@ -55,7 +55,7 @@ class BillingTemplate(Reply):
     title: Annotated[str, Field(description="What the file is of.")]
     columns: Annotated[list[TemplateColumn], Field(description="The columns, in their order.")]
     header_row: Annotated[str, Field(description="The header as a line of CSV.")]
-    sample_csv: Annotated[str, Field(description="A file that can be imported as it is.")]
+    sample_csv: Annotated[str, Field(description="A file that can be imported without changes.")]
     notes: Annotated[str, Field(description="How to fill it in.")]
     verified: Annotated[bool, Field(description="False: the registrar's export can look different.")]
     import_path: Annotated[str, Field(description="The operation that reads the file.")]

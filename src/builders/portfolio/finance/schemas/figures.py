@@ -154,7 +154,8 @@ class NextRenewalReply(Reply):
     on: Annotated[date, Field(description="Day of the expiry.")]
     price: Annotated[Money | None, Field(description="Of one year; null when unknown.")]
     price_source: Annotated[
-        PriceSource | None, Field(description="`domain`: set on the domain. `last_renewal`: what was paid last.")
+        PriceSource | None,
+        Field(description="`domain`: set on the domain. `last_renewal`: the amount of the last renewal."),
     ]
     years: Annotated[int, Field(description="Years of the price.")]
 

@@ -23,14 +23,14 @@ class RenewalCreate(Body):
 
     amount: Annotated[MoneyInput, Field(description="What was paid for all years.")]
     currency: Annotated[Currency | None, CURRENCY] = None
-    renewed_on: Annotated[Day | None, Field(description="When it was paid; today when absent.")] = None
+    renewed_on: Annotated[Day | None, Field(description="Day of the payment; today by default.")] = None
     years: Annotated[StrictInt, Field(ge=1, le=10, description="Years that were added.")] = 1
     new_expires_at: Annotated[
         Moment | None,
-        Field(description="The new expiry; when absent, the years are added to the expiry of the domain."),
+        Field(description="The new expiry; by default the expiry of the domain plus the years."),
     ] = None
     registrar: Annotated[
-        Registrar | None, Field(description="Where; the registrar of the domain when absent.")
+        Registrar | None, Field(description="Registrar of the renewal; by default that of the domain.")
     ] = None
     order_ref: Annotated[Text | None, Field(description="Number of the order or invoice.")] = None
     kind: Annotated[

@@ -95,7 +95,7 @@ class SaleFeeCreate(Body):
     ] = "marketplace_fee"
     amount: Annotated[MoneyInput, Field(description="What is paid.")]
     currency: Annotated[Currency | None, CURRENCY] = None
-    on: Annotated[Day | None, Field(description="When; the day of the sale when absent.")] = None
+    on: Annotated[Day | None, Field(description="Day; by default the day of the sale.")] = None
 
 
 class InstallmentCreate(Body):
@@ -177,7 +177,7 @@ class EntryCreate(Body):
     ]
     amount: Annotated[MoneyInput, Field(description="Zero or more; the kind decides the sign.")]
     currency: Annotated[Currency | None, CURRENCY] = None
-    occurred_on: Annotated[Day | None, Field(description="When; today when absent.")] = None
+    occurred_on: Annotated[Day | None, Field(description="Day; today by default.")] = None
     years: Annotated[Years | None, Field(description="Years that the amount pays for.")] = None
     registrar: Annotated[Registrar | None, Field(description="Where it was paid.")] = None
     memo: Annotated[Memo | None, Field(description="Your own text.")] = None
@@ -232,11 +232,11 @@ class FinanceUpdate(PatchBody):
     ] = None
     base_currency: Annotated[
         Currency,
-        Field(description="Currency of the totals, of the whole portfolio: every entry is converted anew."),
+        Field(description="Base currency of the whole portfolio: every entry is converted again."),
         NOT_NULL,
     ] = ABSENT
     pinned: Annotated[
-        StrictBool, Field(description="Whether you keep the domain whatever the figures say."), NOT_NULL
+        StrictBool, Field(description="Whether you keep the domain regardless of its figures."), NOT_NULL
     ] = ABSENT
     notes: Annotated[
         Notes | None,

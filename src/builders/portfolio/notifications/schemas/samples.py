@@ -130,7 +130,7 @@ class InAppTestReply(Reply):
 
 
 class PreviewReply(Reply):
-    """The email of the sample as it is read."""
+    """The email of the sample, rendered."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_PREVIEW))
 

@@ -50,9 +50,9 @@ async def reconcile_registrars(
     filters: Annotated[Filters, Depends(finding_filters)],
     portfolio: team.PortfolioAccount = None,
 ) -> replies.ReconcileReport:
-    """Compare the portfolio with what its registrars hold, by the last listings. Nothing is changed.
+    """Compare the portfolio with the last listings of its registrars. It changes nothing.
 
-    Each finding has a request that resolves it, where one can. The counts are those of all pages.
+    A finding has a request that resolves it, if there is one. The counts cover all pages.
     """
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
     report = await registrars.get_reconcile_report(

@@ -85,8 +85,8 @@ class RenewalCalendarLink(Reply):
     url: Annotated[
         str | None,
         Field(
-            description="Subscribe to it in a calendar program; whoever has it can read the calendar. Absent when "
-            "an Idempotency-Key repeats the response."
+            description="Subscribe to it in a calendar program. It is the only credential. Absent if an "
+            "Idempotency-Key repeats the response."
         ),
     ] = None
     created_at: Annotated[datetime, Field(description="When the link was made.")]

@@ -30,8 +30,8 @@ _CODE: JsonDict = {
 }
 Reason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_REASON), texts.Plain]
 REASON = "Why the code is requested, for the audit list."
-UNLOCK = "Whether you want the domain unlocked: `instructions` say where to do it."
-REGENERATE = "Whether you want a new code: `instructions` say where to renew it."
+UNLOCK = "Whether you want to unlock the domain: `instructions` explain how."
+REGENERATE = "Whether you want a new code: `instructions` explain how to get one."
 _NOT_OFFERED = "No registrar's API is asked to do this; `instructions` say where you can."
 
 
@@ -54,11 +54,11 @@ class AuthCodeReply(WriteReply):
         ),
     ] = None
     expires_at: Annotated[
-        Time, Field(description="Until when the code is valid; null: the registrar does not say.")
+        Time, Field(description="End of the validity of the code; null if the registrar does not report it.")
     ]
     sent_to: Annotated[
         str | None,
-        Field(description="The masked address that the code is sent to; null: the registrar does not say."),
+        Field(description="The masked address that receives the code; null if the registrar does not report it."),
     ]
     dashboard_url: Annotated[
         str | None, Field(description="The registrar's website for the domain; null: not known.")

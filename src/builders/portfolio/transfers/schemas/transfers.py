@@ -79,9 +79,9 @@ class TransferBlock(Reply):
     """A reason why a domain cannot move now."""
 
     code: Annotated[RuleName, Field(description="The rule.")]
-    until: Annotated[Time, Field(description="When it ends by itself; null: when somebody changes it.")]
+    until: Annotated[Time, Field(description="The time at which it ends by itself; null if a change is required.")]
     source: Annotated[str, Field(description="Where the rule is written.")]
-    known_from: Annotated[FactSource, Field(description="Who says that it applies to the domain.")]
+    known_from: Annotated[FactSource, Field(description="The source of the fact on which it is based.")]
     message: Annotated[str, Field(description="The rule in a sentence.")]
 
 
@@ -105,7 +105,9 @@ class LastAuthCode(Reply):
         CodeDelivery | None,
         Field(description="How it was delivered; `pending` when the registrar did not answer."),
     ]
-    expires_at: Annotated[Time, Field(description="Until when it is valid; null: the registrar does not say.")]
+    expires_at: Annotated[
+        Time, Field(description="End of its validity; null if the registrar does not report it.")
+    ]
 
 
 class TransferStep(Reply):
@@ -136,11 +138,11 @@ class AppliedTransferRule(Reply):
     effective_to: Annotated[date | None, Field(description="The last day; null: not known.")]
     status: Annotated[RuleStatus, Field(description="Always `in_force` here.")]
     source: Annotated[str, Field(description="Where it is written.")]
-    outcome: Annotated[RuleOutcome, Field(description="What it says of the domain.")]
+    outcome: Annotated[RuleOutcome, Field(description="What the rule means for the domain.")]
 
 
 class TransferReply(Reply):
-    """The state of a domain on its way to another registrar, and who says so."""
+    """The state of the transfer of a domain, with its sources."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_TRANSFER))
 
@@ -156,10 +158,10 @@ class TransferReply(Reply):
     direction: Annotated[TransferDirection | None, Field(description="Of the transfer; null without one.")]
     provider: Annotated[str | None, Field(description="The connected registrar, or the one that reports.")]
     provider_status: Annotated[str | None, Field(description="The status in the registrar's own word.")]
-    message: Annotated[str | None, Field(description="What the registrar says about it.")]
+    message: Annotated[str | None, Field(description="The registrar's text.")]
     expected: Annotated[
         bool | None,
-        Field(description="Whether you prepared the transfer; null: nobody can say, or there is none."),
+        Field(description="Whether you prepared the transfer; null if unknown, or if there is none."),
     ]
     locked: Annotated[bool | None, Field(description="Whether the registrar locks the domain; null: not known.")]
     transferable: Annotated[bool | None, Field(description="Whether it may move now; null: not known.")]
@@ -176,7 +178,7 @@ class TransferReply(Reply):
     steps: Annotated[list[TransferStep], Field(description="The steps in their order.")]
     sources: Annotated[list[TransferSource], Field(description="Who was asked, and when.")]
     rules_applied: Annotated[
-        list[AppliedTransferRule], Field(description="The rules in force, with what each says.")
+        list[AppliedTransferRule], Field(description="The rules in force, each with its result.")
     ]
 
 
