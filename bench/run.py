@@ -117,9 +117,9 @@ def fetch(server: Server, request: bytes) -> Any:
     return {name: value if name not in VARYING else value is None for name, value in members.items()}
 
 
-def compare(servers: Sequence[Server], scenario: Scenario) -> None:
-    """Raise LoadFailed unless all contenders send the same responses."""
-    for request in scenario.requests[:COMPARED]:
+def compare(servers: Sequence[Server], scenario: Scenario, *, count: int = COMPARED) -> None:
+    """Raise LoadFailed unless all contenders send the same responses to the first requests."""
+    for request in scenario.requests[:count]:
         responses = {server.name: fetch(server, request) for server in servers}
         first = responses.popitem()
         for name, other in responses.items():
@@ -139,9 +139,11 @@ def measure_slice(server: Server, requests: Iterator[bytes], seconds: float) -> 
 Round = Mapping[str, Slice]  # of each contender, one right after the other
 
 
-def measure(servers: Sequence[Server], scenario: Scenario, seconds: float) -> list[Round]:
+def measure(
+    servers: Sequence[Server], scenario: Scenario, seconds: float, *, compared: int = COMPARED
+) -> list[Round]:
     """Measure all contenders in turn, each for `seconds`."""
-    compare(servers, scenario)
+    compare(servers, scenario, count=compared)
     # An iterator continues in the next slice, so that no slice repeats only the first requests.
     requests = {server.name: itertools.cycle(scenario.requests) for server in servers}
     slices: list[Round] = [

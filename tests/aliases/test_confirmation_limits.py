@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,9 +54,10 @@ def holder(database: Database, ada: Person) -> Owner:
     return Owner.of(database, ada)
 
 
-async def send(database: Database, settings: Settings) -> None:
+async def send(database: Database, settings: Settings, **options: int) -> None:
     """Send due confirmations as the job does each minute."""
-    await aliases.send_due_confirmations(database, keyring=secret_keys.keyring_of(settings), settings=settings)
+    keyring = secret_keys.keyring_of(settings)
+    await confirmations.send_due_confirmations(database, keyring=keyring, settings=settings, **options)
 
 
 async def mailed(conn: Conn, owner: Owner) -> set[str]:
@@ -152,23 +154,22 @@ async def asked(conn: Conn, owner: Owner) -> int:
 
 
 async def test_concurrent_jobs_respect_the_limit(
-    holder: Owner, database: Database, strict: Settings, conn: Conn, monkeypatch: pytest.MonkeyPatch
+    holder: Owner, database: Database, strict: Settings, conn: Conn
 ) -> None:
-    monkeypatch.setattr(confirmations, "BATCH", 2)
     await claim_many(holder, 8)
-    await asyncio.gather(*(send(database, strict) for _ in range(4)))
+    await asyncio.gather(*(send(database, strict, batch_size=2) for _ in range(4)))
     await send(database, strict)
     assert (len(await mailed(conn, holder)), await asked(conn, holder)) == (3, 3)
 
 
 async def test_a_transaction_that_waited_takes_the_remaining_quota(
-    holder: Owner, database: Database, conn: Conn, monkeypatch: pytest.MonkeyPatch
+    holder: Owner, database: Database, conn: Conn
 ) -> None:
-    monkeypatch.setattr(confirmations, "BATCH", 2)
     await claim_many(holder, 4)
+    quota: dict[str, Any] = {"most": 3, "account_id": holder.account_id, "batch_size": 2}
     async with database.transaction() as first:
-        await confirmations.admit_batch(first, most=3, account_id=holder.account_id, now=clock.now())
-        second = asyncio.create_task(confirmations.admit_waiting(database, most=3, account_id=holder.account_id))
+        await confirmations.admit_batch(first, now=clock.now(), **quota)
+        second = asyncio.create_task(confirmations.admit_waiting(database, **quota))
         while not await is_blocking(database, first):
             assert not second.done()
     await second

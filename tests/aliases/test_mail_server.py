@@ -18,9 +18,9 @@ from tests.cast import Client, Person
 Changes = list[tuple[str, tuple[str, ...]]]
 
 
-async def list_entries(database: Database, domain: str) -> dict[str, tuple[str, ...]]:
+async def list_entries(database: Database, domain: str, **options: int) -> dict[str, tuple[str, ...]]:
     """Return all entries of a domain."""
-    found = [each async for each in aliases.list_map_entries(database) if each.domain == domain]
+    found = [each async for each in aliases.list_map_entries(database, **options) if each.domain == domain]
     return {each.key: tuple(each.destinations) for each in found if each.destinations}
 
 
@@ -29,12 +29,14 @@ async def horizon(database: Database, since: int = 0) -> int:
         return await aliases.get_horizon(conn, since=since)
 
 
-async def changes(database: Database, domain: str, since: int, *, wait: bool = True) -> tuple[Changes, int]:
+async def changes(
+    database: Database, domain: str, since: int, *, wait: bool = True, **options: int
+) -> tuple[Changes, int]:
     """Return the changes on a domain in sequence, and the start of the next list."""
     if wait:
         await wait_for_horizon(database)
     until = await horizon(database, since)
-    found = [each async for each in aliases.list_map_changes(database, since=since, horizon=until)]
+    found = [each async for each in aliases.list_map_changes(database, since=since, horizon=until, **options)]
     return [(each.key, tuple(each.destinations)) for each in found if each.domain == domain], until
 
 
@@ -145,14 +147,13 @@ async def test_the_serial_of_another_database_is_refused(database: Database) -> 
 
 
 async def test_more_than_one_page_is_listed_completely(
-    owner: Owner, alice: Person, database: Database, monkeypatch: pytest.MonkeyPatch, domain: str
+    owner: Owner, alice: Person, database: Database, domain: str
 ) -> None:
-    monkeypatch.setattr(mail_server, "PAGE", 7)
     since = await horizon(database)
     await owner.claim(*(spec(f"crew{at:04}", domain, alice.account.email) for at in range(25)))
-    listed = await list_entries(database, domain)
+    listed = await list_entries(database, domain, page_size=7)
     assert sorted(listed) == [f"crew{at:04}" for at in range(25)]
-    assert sorted((await changes(database, domain, since))[0]) == sorted(listed.items())
+    assert sorted((await changes(database, domain, since, page_size=7))[0]) == sorted(listed.items())
 
 
 def entry(local_part: str, domain: str, policy: SeparatorPolicy) -> MapEntry:

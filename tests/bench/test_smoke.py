@@ -30,7 +30,7 @@ def measured(
     """Measure each scenario and public endpoint once; return the lines."""
     with run.serving(prepared, core=None) as servers:
         lines = [
-            run.summarize(scenario, run.measure(servers, scenario, seconds=0.05))
+            run.summarize(scenario, run.measure(servers, scenario, seconds=0.05, compared=16))
             for scenario in scenarios(prepared.keys).values()
         ]
         with pytest.raises(load.LoadFailed, match="404"):
@@ -38,10 +38,7 @@ def measured(
         return lines, [public_endpoints.measure(each, servers, known[each], 0.05) for each in known]
 
 
-async def test_all_contenders_send_the_same_responses_and_are_measured(
-    own: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(run, "COMPARED", 16)
+async def test_all_contenders_send_the_same_responses_and_are_measured(own: str, tmp_path: Path) -> None:
     prepared, known = await public_endpoints.prepare(tmp_path, own)
 
     lines, public = await asyncio.to_thread(measured, prepared, known)

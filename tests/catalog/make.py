@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from math import inf
 from pathlib import Path
+from typing import Any
 
 from builders.aliases.records import PriceInterval, Rules, SeparatorPolicy
 from builders.app import Service
@@ -66,15 +67,11 @@ class Loader:
         self.assets = service.api.state.settings.data_dir / "assets"
         self._database, self._cache = service.api.state.database, service.api.state.catalog
 
-    async def __call__(
-        self, *rows: Mapping[str, object], raw: bytes | None = None, partial: bool = False, dry_run: bool = False
-    ) -> LoadReport:
+    async def __call__(self, *rows: Mapping[str, object], raw: bytes | None = None, **options: Any) -> LoadReport:
         """Load the rows, or a file as it is, and update the cache of the service."""
         path = self.folder / "catalog.csv"
         path.write_bytes(csv_of(rows) if raw is None else raw)
-        report = await catalog.load(
-            self._database, path=path, assets=self.assets, partial=partial, dry_run=dry_run
-        )
+        report = await catalog.load(self._database, path=path, assets=self.assets, **options)
         await catch_up(self._cache)
         return report
 

@@ -101,9 +101,8 @@ async def test_without_the_database_no_stale_catalog_is_returned(counted: Counte
     assert (await cache.current()).version > 0
 
 
-async def test_the_first_request_waits_for_the_catalog(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("builders.catalog.cache._WAIT_S", 0)
-    cache = CatalogCache(counted, assets=Path())
+async def test_the_first_request_waits_for_the_catalog(counted: Counted) -> None:
+    cache = CatalogCache(counted, assets=Path(), wait_s=0)
     counted.is_away = True
     with pytest.raises(DatabaseUnavailable):
         await cache.current()
@@ -125,11 +124,8 @@ async def test_an_older_database_is_read_as_a_whole(counted: Counted, load: Load
     assert domain in (await cache.current()).by_domain
 
 
-async def test_requests_get_the_old_catalog_during_a_large_update(
-    counted: Counted, load: Loader, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("builders.catalog.cache._WAIT_S", 0.01)
-    cache = CatalogCache(counted, assets=Path())
+async def test_requests_get_the_old_catalog_during_a_large_update(counted: Counted, load: Loader) -> None:
+    cache = CatalogCache(counted, assets=Path(), wait_s=0.01)
     old = await cache.current()
     domain = fresh()
     await load({"domain": domain})

@@ -8,6 +8,7 @@ from psycopg import AsyncConnection
 from psycopg.rows import TupleRow
 
 from builders.catalog import service as catalog
+from builders.catalog.catalog_file import loader
 from builders.catalog.records import LoadReport
 from tests.cast import Client
 from tests.catalog.make import Loader, csv_of, fresh
@@ -138,18 +139,14 @@ async def test_a_file_without_the_column_domain_is_refused(load: Loader) -> None
     assert not report.is_written
 
 
-async def test_a_file_that_is_too_large_is_refused(load: Loader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("builders.catalog.catalog_file.loader.MAX_BYTES", 100)
-    report = await load(raw=csv_of([{"domain": fresh()} for _ in range(10)]))
+async def test_a_file_that_is_too_large_is_refused(load: Loader) -> None:
+    report = await load(raw=csv_of([{"domain": fresh()}]).ljust(loader.MAX_BYTES + 1, b"\n"))
     assert [line.code for line in report.errors] == ["file_too_large"]
 
 
-async def test_a_file_of_too_many_rows_is_refused_as_a_whole(
-    anyone: Client, load: Loader, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("builders.catalog.catalog_file.loader.MAX_ROWS", 2)
+async def test_a_file_of_too_many_rows_is_refused_as_a_whole(anyone: Client, load: Loader) -> None:
     domains = [fresh() for _ in range(3)]
-    report = await load(*({"domain": domain} for domain in domains), partial=True)
+    report = await load(*({"domain": domain} for domain in domains), partial=True, max_rows=2)
     assert [(line.line, line.code) for line in report.errors] == [(4, "too_many_rows")]
     assert (await anyone.get(f"{DOMAINS}/{domains[0]}")).status_code == 404
 

@@ -110,8 +110,7 @@ async def send_endlessly(writer: asyncio.StreamWriter) -> None:
         await writer.drain()
 
 
-async def test_discarded_bytes_after_the_last_response_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protocol, "LINGER_BYTES", 100_000)
+async def test_discarded_bytes_after_the_last_response_are_limited() -> None:
     async with serving(refusing) as server, server.connect() as (reader, writer):
         writer.write(POST)
         await ended(reader)

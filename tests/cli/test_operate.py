@@ -1,12 +1,14 @@
 import json
+import shutil
 import socket
+import sys
 import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import psycopg
 import pytest
 
-from builders.cli import serve
 from builders.kit.db import doctor, migrations
 from builders.kit.db.embedded import binaries
 from tests.cli.conftest import Cli
@@ -52,12 +54,12 @@ def test_a_changed_migration_is_refused(command: Cli, empty: str) -> None:
 
 def test_an_old_server_is_refused(command: Cli, empty: str, monkeypatch: pytest.MonkeyPatch) -> None:
     del empty
-    monkeypatch.setattr(migrations, "MIN_SERVER_VERSION", 990000)
+    monkeypatch.setattr(psycopg.ConnectionInfo, "server_version", 140020)
 
     result = command("migrate")
 
     assert result.exit_code == 1
-    assert "is too old; the service needs 15 or newer" in result.stderr
+    assert "PostgreSQL 14 is too old; the service needs 15 or newer" in result.stderr
 
 
 def test_a_missing_privilege_is_named(
@@ -124,7 +126,7 @@ def test_the_doctor_names_an_unreachable_database(command: Cli, monkeypatch: pyt
 
 
 def test_the_doctor_names_a_full_disk(builders: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "MIN_FREE_BYTES", 2**62)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=doctor.MIN_FREE_BYTES - 1))
 
     result = builders("doctor")
 
@@ -133,9 +135,13 @@ def test_the_doctor_names_a_full_disk(builders: Cli, monkeypatch: pytest.MonkeyP
     assert "Free at least" in result.stdout
 
 
+def _hang_up(listener: socket.socket) -> None:
+    listener.accept()[0].close()
+
+
 def test_the_doctor_names_a_taken_port(builders: Cli, plain_environment: pytest.MonkeyPatch) -> None:
-    plain_environment.setattr(serve, "ALIVE_RESPONSE_S", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as taken:
+        threading.Thread(target=_hang_up, args=[taken], daemon=True).start()
         plain_environment.setenv("BUILDERS_PORT", str(taken.getsockname()[1]))
         result = builders("doctor")
 
@@ -180,7 +186,7 @@ def test_the_doctor_names_a_folder_that_cannot_be_written(
 
 
 def test_the_doctor_names_a_missing_package(command: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(binaries, "PACKAGE", "no_such_package")
+    monkeypatch.setitem(sys.modules, binaries.PACKAGE, None)
 
     result = command("doctor")
 
@@ -189,8 +195,7 @@ def test_the_doctor_names_a_missing_package(command: Cli, monkeypatch: pytest.Mo
     assert "BUILDERS_DATABASE_URL" in result.stdout
 
 
-def test_a_taken_port_is_refused(builders: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serve, "PORT_TIMEOUT_S", 0.1)
+def test_a_taken_port_is_refused(builders: Cli) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         result = builders("serve", "--port", port)

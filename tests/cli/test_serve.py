@@ -82,9 +82,12 @@ def test_a_stopped_start_leaves_no_process(data: Path) -> None:
         assert "Traceback" not in serving.log()
 
 
-def test_a_killed_load_of_the_demo_is_reported(builders: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    killed = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
-    monkeypatch.setattr(serve, "BUILDERS", (sys.executable, "-c", killed))
+def test_a_killed_load_of_the_demo_is_reported(
+    builders: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed = tmp_path / "sitecustomize.py"  # every Python process that the command starts imports it
+    killed.write_text("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     result = builders("serve", "--demo")
     assert (result.exit_code, "The demo was not loaded: signal 9" in result.stderr) == (1, True)
 

@@ -90,9 +90,9 @@ def good_records(dns: Nameserver, domain: str) -> None:
     dns.txt(f"{SELECTOR}._domainkey.{SIGNER}", KEY)
 
 
-async def check_due(service: Service) -> None:
+async def check_due(service: Service, **options: int) -> None:
     """Check the domains that are due, as the worker does each minute."""
-    await domains.check_due(service.api.state.database, settings=settings_of(service))
+    await domains.check_due(service.api.state.database, settings=settings_of(service), **options)
 
 
 async def claim(conn: Conn, person: Person, address: str) -> None:

@@ -29,10 +29,9 @@ async def test_the_failure_of_one_domain_delays_no_other(
         return await check(dns, domain, **options)
 
     monkeypatch.setattr(health, "check", fail)
-    monkeypatch.setattr(verification, "BATCH", 1)
     clock.move(FIRST_CHECK)
     with pytest.raises(ValueError, match="of this one"):
-        await check_due(service)
+        await check_due(service, batch_size=1)
 
     assert await status(bob, good) == "live"
 
@@ -50,12 +49,11 @@ async def test_a_long_run_claims_no_more_domains(
         return await check(*args, **options)
 
     monkeypatch.setattr(health, "check", slow)
-    monkeypatch.setattr(verification, "BATCH", 1)
     clock.move(FIRST_CHECK)
-    await check_due(service)
+    await check_due(service, batch_size=1)
     assert [await status(alice, each) for each in added].count("live") == 1
 
-    await check_due(service)
+    await check_due(service, batch_size=1)
     assert [await status(alice, each) for each in added].count("live") == 2
 
 

@@ -9,7 +9,7 @@ from builders.kit.db.connections import Database
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.leads import lifecycle, service as leads
+from builders.leads import service as leads
 from builders.leads.records import Interest, Lead, LeadFilter, Status
 from tests.cast import Client
 from tests.leads.make import Runner, confirm, submit
@@ -47,16 +47,15 @@ async def test_filters_match_all_requests_of_a_lead(
 
 
 async def test_all_leads_are_read_page_by_page(
-    anyone: Client, runner: Runner, database: Database, source: str, monkeypatch: pytest.MonkeyPatch
+    anyone: Client, runner: Runner, database: Database, source: str
 ) -> None:
-    monkeypatch.setattr(lifecycle, "PAGE", 2)
     sent = [f"{ids.new().hex}@example.net" for _ in range(5)]
     for each in sent:
         await submit(anyone, each, source=source)
         await runner.run()
 
-    found = [each.email async for each in leads.list_all(database, filters=LeadFilter(source=source))]
-    assert found == sent[::-1]
+    pages = leads.list_all(database, filters=LeadFilter(source=source), page_size=2)
+    assert [each.email async for each in pages] == sent[::-1]
     assert [each async for each in leads.list_all(database, filters=LeadFilter(source="nowhere"))] == []
 
 

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 import pytest
@@ -16,7 +16,7 @@ from builders.identity.records import Preset
 from builders.kit.db.connections import Conn, Database
 from builders.portfolio.domains import service as domains
 from builders.portfolio.imports import running
-from builders.portfolio.ledger import currencies, service as ledger
+from builders.portfolio.ledger import service as ledger
 from tests.cast import Person
 from tests.conftest import MakePerson
 from tests.kit.db.locks import waiting
@@ -125,24 +125,21 @@ async def test_decisions_and_the_undo_of_the_import_of_their_domains(
     assert (await undone)["undo"]["removed"] == 2
 
 
-async def test_a_new_base_currency_and_a_change_of_finance(
-    alice: Person, database: Database, conn: Conn, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_new_base_currency_and_a_change_of_finance(alice: Person, database: Database, conn: Conn) -> None:
     await add_rates(database)
     [domain_id] = (await add_domains(alice, NAMES[0])).values()
     async with database.transaction() as posting:
         await ledger.post_entries(
             posting, account_id=alice.account.id, entries=[entry(domain_id) for _ in range(3)]
         )
-    monkeypatch.setattr(currencies, "BATCH", 1)  # the job converts the other two
-    async with database.transaction() as setting:
-        await ledger.set_base_currency(setting, account_id=alice.account.id, base_currency="EUR")
-    monkeypatch.setattr(currencies, "BATCH", 2)
+    target: dict[str, Any] = {"account_id": alice.account.id}
+    async with database.transaction() as setting:  # a job would convert the other two
+        await ledger.set_base_currency(setting, **target, base_currency="EUR", batch_size=1)
     _, second, third = await entry_ids(conn, alice, domain_id)
     async with database.transaction() as changing:
         await ledger.lock_base_currency(changing, account_id=alice.account.id)
         await void(changing, alice, third)
-        converted = await start(conn, ledger.convert_entries(database, account_id=alice.account.id))
+        converted = await start(conn, ledger.convert_entries(database, **target, batch_size=2))
         await void(changing, alice, second)
     await converted
     found = await ledger.list_entries(conn, account_id=alice.account.id, domain_id=domain_id)

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from builders.aliases.events import ALIAS_CREATED
-from builders.kit.db.connections import Database
+from builders.kit.db.connections import Conn, Database
 from builders.kit.events import dispatcher, outbox
 from builders.kit.values import clock, ids
 from tests.cast import Client
@@ -116,7 +116,10 @@ async def test_undispatched_events_are_named_without_failing_readiness(anyone: C
 async def test_an_unreadable_outbox_is_named_without_failing_readiness(
     anyone: Client, monkeypatch: pytest.MonkeyPatch, look: str
 ) -> None:
-    monkeypatch.setattr(dispatcher, "GET_OLDEST_PENDING", look)
+    async def fail(conn: Conn) -> None:
+        await conn.execute(look.encode())
+
+    monkeypatch.setattr(dispatcher, "get_pending_age", fail)
 
     answer = await anyone.get("/readyz")
 

@@ -45,31 +45,44 @@ LINK_PURPOSE = "aliases.link"  # of the keyring
 
 
 async def send_due_confirmations(
-    database: Database, *, keyring: Keyring, settings: Settings, account_id: AccountSelection = ALL_ACCOUNTS
+    database: Database,
+    *,
+    keyring: Keyring,
+    settings: Settings,
+    account_id: AccountSelection = ALL_ACCOUNTS,
+    batch_size: int = BATCH,
 ) -> None:
-    """Send the confirmations that are due, in transactions of BATCH; a later call continues an interrupted one."""
-    await admit_waiting(database, most=settings.confirmations_per_day, account_id=account_id)
-    sent = BATCH
-    while sent >= BATCH:
+    """Send the confirmations that are due, a batch per transaction; a later call continues an interrupted one."""
+    await admit_waiting(
+        database, most=settings.confirmations_per_day, account_id=account_id, batch_size=batch_size
+    )
+    sent = batch_size
+    while sent >= batch_size:
         async with database.transaction() as conn:
-            sent = await _send_batch(conn, keyring, settings, account_id)
+            sent = await _send_batch(conn, keyring, settings, account_id, batch_size)
 
 
-async def admit_waiting(database: Database, *, most: int, account_id: AccountSelection = ALL_ACCOUNTS) -> None:
-    """Admit waiting destinations, in transactions of BATCH; a later call continues an interrupted one."""
+async def admit_waiting(
+    database: Database, *, most: int, account_id: AccountSelection = ALL_ACCOUNTS, batch_size: int = BATCH
+) -> None:
+    """Admit waiting destinations, a batch per transaction; a later call continues an interrupted one."""
     may_be_more = True
     while may_be_more:
         async with database.transaction() as conn:
-            may_be_more = await admit_batch(conn, most=most, account_id=account_id, now=clock.now())
+            may_be_more = await admit_batch(
+                conn, most=most, account_id=account_id, now=clock.now(), batch_size=batch_size
+            )
 
 
-async def admit_batch(conn: Conn, *, most: int, account_id: AccountSelection, now: datetime) -> bool:
+async def admit_batch(
+    conn: Conn, *, most: int, account_id: AccountSelection, now: datetime, batch_size: int = BATCH
+) -> bool:
     """Admit waiting destinations, up to the daily limit of each account; return whether there may be more.
 
     A batch costs the same number of statements as one destination.
     """
     day_ago = now - DAY
-    found = await store.list_waiting(conn, account_id=account_id, most=most, day_ago=day_ago, limit=BATCH)
+    found = await store.list_waiting(conn, account_id=account_id, most=most, day_ago=day_ago, limit=batch_size)
     if not found:
         return False
     idle = [each for each in found if not each.is_used]
@@ -84,13 +97,15 @@ async def admit_batch(conn: Conn, *, most: int, account_id: AccountSelection, no
     await store.admit(conn, due=due, now=now)
     await store.cancel_waiting(conn, idle=idle)
     # If none was admitted, a concurrent transaction has taken the quota: the next call does the rest.
-    return len(found) == BATCH and bool(due or idle)
+    return len(found) == batch_size and bool(due or idle)
 
 
-async def _send_batch(conn: Conn, keyring: Keyring, settings: Settings, account_id: AccountSelection) -> int:
+async def _send_batch(
+    conn: Conn, keyring: Keyring, settings: Settings, account_id: AccountSelection, batch_size: int
+) -> int:
     now = clock.now()
     found = await store.list_due(
-        conn, account_id=account_id, now=now, bounced_since=now - BOUNCE_PAUSE, limit=BATCH
+        conn, account_id=account_id, now=now, bounced_since=now - BOUNCE_PAUSE, limit=batch_size
     )
     if not found:
         return 0

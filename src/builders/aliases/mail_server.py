@@ -37,13 +37,13 @@ async def get_horizon(conn: Conn, *, since: int) -> int:
     return horizon
 
 
-async def list_map_entries(database: Database) -> AsyncIterator[MapEntry]:
+async def list_map_entries(database: Database, *, page_size: int = PAGE) -> AsyncIterator[MapEntry]:
     """Yield every live active name; reads pages, so that memory does not grow with the names."""
     account_id = alias_id = UUID(int=0)
     page: Sequence[MapEntry] = ()
-    while not page or len(page) == PAGE:
+    while not page or len(page) == page_size:
         async with database.connection() as conn:
-            page = await store.list_active(conn, after=(account_id, alias_id), limit=PAGE)
+            page = await store.list_active(conn, after=(account_id, alias_id), limit=page_size)
             live = await _live(conn, page)
         for entry in live:
             yield entry
@@ -52,13 +52,15 @@ async def list_map_entries(database: Database) -> AsyncIterator[MapEntry]:
         account_id, alias_id = page[-1].account_id, page[-1].id
 
 
-async def list_map_changes(database: Database, *, since: int, horizon: int) -> AsyncIterator[MapEntry]:
+async def list_map_changes(
+    database: Database, *, since: int, horizon: int, page_size: int = PAGE
+) -> AsyncIterator[MapEntry]:
     """Yield the live names that changed from `since` until before the horizon, in the sequence of the changes."""
     after = (str(since), -1)
     page: Sequence[MapEntry] = ()
-    while not page or len(page) == PAGE:
+    while not page or len(page) == page_size:
         async with database.connection() as conn:
-            page = await store.list_changed(conn, after=after, horizon=horizon, limit=PAGE)
+            page = await store.list_changed(conn, after=after, horizon=horizon, limit=page_size)
             live = await _live(conn, page)
         for entry in live:
             yield entry

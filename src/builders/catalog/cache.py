@@ -18,17 +18,21 @@ from builders.kit.process import log
 from builders.kit.values import clock
 
 CHECKED_EVERY_S = 1.0
-_WAIT_S = 0.25  # how long a request waits for a new snapshot while there is an old one
+WAIT_S = 0.25
 _BATCH = 500  # domains read by one statement
 
 _log = log.get_logger()
 
 
 class CatalogCache:
-    """The cached catalog that the requests of one process read."""
+    """The cached catalog that the requests of one process read.
 
-    def __init__(self, database: Database, *, assets: Path) -> None:
+    While there is an old snapshot, a request waits for a new one up to `wait_s` seconds.
+    """
+
+    def __init__(self, database: Database, *, assets: Path, wait_s: float = WAIT_S) -> None:
         self.assets = assets
+        self._wait_s = wait_s
         self._database = database
         self._snapshot = snapshot.EMPTY
         self._checked = -inf  # on the monotonic clock
@@ -54,7 +58,7 @@ class CatalogCache:
 
     async def _check(self) -> None:
         old = self._snapshot
-        longest = None if old is snapshot.EMPTY else _WAIT_S
+        longest = None if old is snapshot.EMPTY else self._wait_s
         async with self._database.connection() as conn:
             version = await store.get_version(conn)
         if longest is None and self._updating is not None:

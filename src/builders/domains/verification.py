@@ -86,8 +86,8 @@ async def _check_dns(dns: Dns, domain: AccountDomain, *, settings: Settings) -> 
     return await health.check(dns, domain, expected=Expected.of(settings), now=clock.now())
 
 
-async def check_due(database: Database, *, settings: Settings) -> int:
-    """Check all domains that are due; return their number.
+async def check_due(database: Database, *, settings: Settings, batch_size: int = BATCH) -> int:
+    """Check all domains that are due, `batch_size` concurrently; return their number.
 
     The domains of a killed worker are due again when its lease ends.
     """
@@ -96,13 +96,13 @@ async def check_due(database: Database, *, settings: Settings) -> int:
     for _ in range(MAX_BATCHES):
         now = clock.now()
         async with database.transaction() as conn:
-            due = await store.claim_due(conn, now=now, leased_until=now + LEASE, limit=BATCH)
+            due = await store.claim_due(conn, now=now, leased_until=now + LEASE, limit=batch_size)
         done = await asyncio.gather(
             *(_check(database, dns, each, settings=settings) for each in due), return_exceptions=True
         )
         failed += [each for each in done if isinstance(each, BaseException)]
         count += len(due)
-        if len(due) < BATCH or clock.now() >= ends_at:
+        if len(due) < batch_size or clock.now() >= ends_at:
             break
     if failed:
         raise failed[0]  # after all others: the failure of one domain delays no other account

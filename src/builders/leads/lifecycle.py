@@ -201,13 +201,13 @@ async def list_newest(conn: Conn, *, filters: LeadFilter, limit: int, before: UU
     return await store.list_newest(conn, account_id=VENDOR, filters=filters, before=before, limit=limit)
 
 
-async def list_all(database: Database, *, filters: LeadFilter) -> AsyncIterator[Lead]:
+async def list_all(database: Database, *, filters: LeadFilter, page_size: int = PAGE) -> AsyncIterator[Lead]:
     """Yield all matching leads, newest first, page by page."""
     page: Sequence[Lead] = ()
-    while not page or len(page) == PAGE:
+    while not page or len(page) == page_size:
         async with database.connection() as conn:
             before = page[-1].id if page else ids.LAST
-            page = await list_newest(conn, filters=filters, limit=PAGE, before=before)
+            page = await list_newest(conn, filters=filters, limit=page_size, before=before)
         for lead in page:
             yield lead
         if not page:

@@ -2,6 +2,7 @@ import errno
 import os
 import shutil
 import socket
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -254,7 +255,7 @@ def test_a_failed_start_of_the_embedded_database_is_reported_with_its_error(
 ) -> None:
     (tmp_path / "postgres").symlink_to(tmp_path / "gone")
     [lost] = doctor.check_embedded_database(tmp_path)
-    monkeypatch.setattr(binaries, "PACKAGE", "no_such_package")
+    monkeypatch.setitem(sys.modules, binaries.PACKAGE, None)
     [bare] = doctor.check_embedded_database(tmp_path)
 
     assert not lost.ok

@@ -23,12 +23,11 @@ PARENT = """
 import json, os, sys, threading
 from builders.kit.process import log, supervisor
 log.configure(level="error")
-supervisor.STOP_TIMEOUT_S = 1.0
 programs = [
     supervisor.Program(name=name, command=[sys.executable, "-c", text], descriptors=[int(d) for d in sys.argv[2:]])
     for name, text in json.loads(sys.argv[1]).items()
 ]
-parent = supervisor.Supervisor(programs, environment=os.environ)
+parent = supervisor.Supervisor(programs, environment=os.environ, stop_timeout_s=1)
 waiting = threading.Thread(target=parent.stopping.wait)
 waiting.start()
 parent.run()

@@ -268,7 +268,6 @@ async def outcome(person: Person, conn: Conn, run: Json) -> Any:
 async def test_a_killed_worker_is_continued_with_the_same_result(
     alice: Person, people: Any, fakes: FakeServer, outbound: Outbound, conn: Conn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(syncing, "BATCH", 2)
     expected = None
     for point in (None, *POINTS):
         person = alice if point is None else await people("someone", Preset.DOMAINER_FULL)
@@ -280,7 +279,7 @@ async def test_a_killed_worker_is_continued_with_the_same_result(
             "run_id": UUID(run["run_id"]),
             "connection_id": connection.id,
         }
-        tools: dict[str, Any] = {"outbound": outbound, "keyring": keyring_of(person)}
+        tools: dict[str, Any] = {"outbound": outbound, "keyring": keyring_of(person), "batch_size": 2}
         if point is not None:
             module, name, number, is_before = point
             with monkeypatch.context() as patched:

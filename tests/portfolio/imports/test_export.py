@@ -126,15 +126,26 @@ async def test_any_text_survives(alice: Person, notes: str, folder: str) -> None
     assert counts(await load(alice, rows, on_conflict="overwrite")) == {"unchanged": 1}
 
 
-async def test_an_export_reads_few_entries_at_a_time(alice: Person, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that a year of parking revenue of each domain neither fills the memory nor blocks other requests."""
+async def test_an_export_reads_the_entries_of_a_few_domains_at_a_time(alice: Person) -> None:
     spent = [
         {"kind": "renewal", "amount": f"{at}.00", "currency": "USD", "on": "2025-01-01"} for at in range(1, 4)
     ]
-    rows = [{"domain": f"port-{at}.com", "entries": spent[: at % 3]} for at in range(7)]
-    assert counts(await load(alice, rows)) == {"created": 7}
-    whole = (await alice.get(EXPORT)).text
-    monkeypatch.setattr(exporting, "FEW_DOMAINS", 1)
-    monkeypatch.setattr(exporting, "MAX_ENTRIES", 2)
-    assert (await alice.get(EXPORT)).text == whole
-    assert whole.count("port-") == 14  # each name in both forms
+    rows = [{"domain": f"port-{at:02}.com", "entries": spent[: at % 3]} for at in range(exporting.FEW_DOMAINS + 3)]
+    assert counts(await load(alice, rows)) == {"created": len(rows)}
+    exported = ok(await alice.get(JSON_EXPORT))["rows"]
+    assert [(row["domain"], len(row["entries"])) for row in exported] == [
+        (row["domain"], len(row["entries"])) for row in rows
+    ]
+
+
+@pytest.mark.parametrize(
+    ("size", "entries", "following"),
+    [
+        pytest.param(10, 0, 20, id="few entries: twice as many domains"),
+        pytest.param(10, 4_000, 5, id="twice the limit: half as many domains"),
+        pytest.param(1, 1_000_000, 1, id="at least one domain"),
+    ],
+)
+def test_the_entries_read_decide_how_many_domains_follow(size: int, entries: int, following: int) -> None:
+    """A year of parking revenue of each domain neither fills the memory nor blocks other requests."""
+    assert exporting._next_size(size, entries=entries) == following

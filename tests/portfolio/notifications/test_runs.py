@@ -80,7 +80,6 @@ async def test_over_a_year_each_threshold_is_one_notice(
     await notify(database, owner, domains)
     expected: Made = Counter()
     due(expiries, clock.now(), expected)
-    monkeypatch.setattr(runs, "BATCH", 100)
     elapsed = 0
     while elapsed < 365:
         step = 1 if elapsed < 10 else 2 + elapsed % 9
@@ -89,7 +88,7 @@ async def test_over_a_year_each_threshold_is_one_notice(
         if elapsed % 7 == 0:
             await run_killed(database, owner, monkeypatch)
         await asyncio.gather(
-            *(notifications.run(database, account_id=owner) for _ in range(1 + (elapsed % 5 == 0)))
+            *(notifications.run(database, account_id=owner, batch_size=100) for _ in range(1 + (elapsed % 5 == 0)))
         )
         if elapsed % 3 == 0:
             await deliver(database, settings, owner)
@@ -118,7 +117,7 @@ async def run_killed(database: Database, owner: UUID, monkeypatch: pytest.Monkey
     with monkeypatch.context() as patch:
         patch.setattr(runs, "notify_of_expiry", write_and_end)
         with pytest.raises(WorkerKilledError):
-            await notifications.run(database, account_id=owner)
+            await notifications.run(database, account_id=owner, batch_size=100)
 
 
 async def test_a_worker_that_ends_while_it_sends_leaves_the_email_to_the_next(

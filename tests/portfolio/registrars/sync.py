@@ -63,7 +63,7 @@ def by_provider(run: Json) -> dict[str, Json]:
     return {each["provider"]: each for each in run["providers"]}
 
 
-async def run_parts(person: Person, run: Json, outbound: Outbound) -> None:
+async def run_parts(person: Person, run: Json, outbound: Outbound, **options: int) -> None:
     """Do what the jobs of a run do."""
     for each in run["providers"]:
         await registrars.sync_part(
@@ -73,4 +73,5 @@ async def run_parts(person: Person, run: Json, outbound: Outbound) -> None:
             connection_id=UUID(each["connection_id"]),
             outbound=outbound,
             keyring=keyring_of(person),
+            **options,
         )

@@ -159,15 +159,15 @@ async def synced(
     await connect(person, fake, fakes)
     for name in ("d0.com", "d1.com", "d3.com", "d5.com"):
         await add(person, name)
-    await run_parts(person, await start(person), outbound)
+    await run_parts(person, await start(person), outbound, batch_size=2)
     fake.account.domains = [held(f"d{n}.com", auto_renew=n > 1) for n in range(1, 6)]
     run = await start(person)
     if point is not None:
         with monkeypatch.context() as patch:
             kill_at(patch, *point)
             with pytest.raises(Killed):
-                await run_parts(person, run, outbound)
-    await run_parts(person, run, outbound)
+                await run_parts(person, run, outbound, batch_size=2)
+    await run_parts(person, run, outbound, batch_size=2)
     return await state_of(person), await read(person, run)
 
 
@@ -190,7 +190,6 @@ def kill_at(patch: pytest.MonkeyPatch, module: ModuleType, name: str, call: int,
 async def test_a_sync_that_is_killed_anywhere_and_continued_ends_the_same(
     people: MakePerson, fakes: FakeServer, outbound: Outbound, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(syncing, "BATCH", 2)
     undisturbed = await people("alice", Preset.DOMAINER_FULL)
     state, run = await synced(undisturbed, fakes, outbound, monkeypatch)
     assert (run["summary"]["seen"], run["summary"]["new"], run["summary"]["missing"]) == (5, 1, 1)

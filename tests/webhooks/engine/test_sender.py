@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from builders.kit.db.connections import Database
+from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseBusy
 from builders.kit.outbound.client import open_client
 from builders.kit.process.settings import Settings
@@ -29,11 +29,16 @@ BLOCKED = b"""
 """
 
 
+async def fail_to_cancel(conn: Conn, **_: object) -> None:
+    """Count the call, and fail."""
+    await conn.execute(TRY_AND_FAIL)
+
+
 async def test_claimed_deliveries_are_sent_when_a_cancellation_fails(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     harness.limits = SenderLimits(cancel_interval_s=0)
-    monkeypatch.setattr(claims, "CANCEL", TRY_AND_FAIL)
+    monkeypatch.setattr(claims, "cancel_unwanted", fail_to_cancel)
     async with harness.database.connection() as conn:
         await conn.execute(TRIES)
     account = await harness.account()
@@ -56,7 +61,7 @@ async def test_claimed_deliveries_are_sent_when_a_cancellation_fails(
 async def test_a_failed_cancellation_is_repeated_after_its_interval(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(claims, "CANCEL", TRY_AND_FAIL)
+    monkeypatch.setattr(claims, "cancel_unwanted", fail_to_cancel)
     async with harness.database.connection() as conn:
         await conn.execute(TRIES)
     async with calling() as harness.outbound:

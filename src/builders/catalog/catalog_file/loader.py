@@ -66,8 +66,9 @@ class CatalogSheet:
     when the sheet is created, and during the iteration for too many rows.
     """
 
-    def __init__(self, file: IO[str], *, categories: Collection[str]) -> None:
+    def __init__(self, file: IO[str], *, categories: Collection[str], max_rows: int = MAX_ROWS) -> None:
         self._file = file
+        self._max_rows = max_rows
         self._readers = {**READERS, "categories": cells.categories(categories)}
         self.warnings: list[ReportLine] = []
         _, header = next(records(file, may_break=partial(_breaks_only_in, None)), (1, []))
@@ -108,8 +109,9 @@ class CatalogSheet:
             if written is not None and not any(map(str.strip, written)):
                 continue
             count += 1
-            if count > MAX_ROWS:
-                raise FileRefused("too_many_rows", f"More than {MAX_ROWS} rows; load it in parts.", line=line)
+            if count > self._max_rows:
+                message = f"More than {self._max_rows} rows; load it in parts."
+                raise FileRefused("too_many_rows", message, line=line)
             malformed = [ReportLine(line, None, "csv_malformed", _OPEN_QUOTE)]
             yield malformed if written is None else self._read(line, written)
 
@@ -150,6 +152,7 @@ async def load(
     images: Path | None = None,
     partial: bool = False,
     dry_run: bool = False,
+    max_rows: int = MAX_ROWS,
 ) -> LoadReport:
     """Load a catalog file with its images; a second load changes nothing.
 
@@ -158,7 +161,7 @@ async def load(
     """
     async with database.connection() as conn:
         categories = [category.slug for category in await store.list_categories(conn)]
-    file = _ValidatedFile(path, images or path.parent, categories)
+    file = _ValidatedFile(path, images or path.parent, categories, max_rows)
     is_accepted = await asyncio.to_thread(file.validate) and (partial or not file.errors)
     if is_accepted and not dry_run:
         is_accepted = await asyncio.to_thread(file.store_images, assets)
@@ -197,12 +200,12 @@ async def _write(database: Database, file: "_ValidatedFile", *, partial: bool, d
 class _ValidatedFile:
     """A file with its errors and the numbers of its valid rows."""
 
-    def __init__(self, path: Path, folder: Path, categories: Collection[str]) -> None:
+    def __init__(self, path: Path, folder: Path, categories: Collection[str], max_rows: int) -> None:
         self.rows = 0
         self.valid: set[int] = set()  # lines
         self.errors: list[ReportLine] = []
         self.warnings: list[ReportLine] = []
-        self._path, self._folder, self._categories = path, folder, categories
+        self._path, self._folder, self._categories, self._max_rows = path, folder, categories, max_rows
         self._lines: dict[str, int] = {}  # the first line of each domain
         self._images: dict[str, ValidImage | None] = {}  # by path; None for a missing one
 
@@ -210,7 +213,7 @@ class _ValidatedFile:
         """Validate every row; return False when the file is refused as a whole."""
         try:
             with _open(self._path) as file:
-                sheet = CatalogSheet(file, categories=self._categories)
+                sheet = CatalogSheet(file, categories=self._categories, max_rows=self._max_rows)
                 self.warnings += sheet.warnings
                 if not sheet.is_priced:
                     self.warnings.append(_PRICE_MISSING)
@@ -262,7 +265,7 @@ class _ValidatedFile:
         A missing image keeps the present one; a blank cell removes it.
         """
         with _open(self._path) as file:
-            for row in CatalogSheet(file, categories=self._categories):
+            for row in CatalogSheet(file, categories=self._categories, max_rows=self._max_rows):
                 if isinstance(row, Row) and row.line in self.valid:
                     yield {**row.values, **{kind: self._image(row, kind) for kind in IMAGES}}
 

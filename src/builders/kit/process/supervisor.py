@@ -69,9 +69,19 @@ class _Child:
 
 
 class Supervisor:
-    """Run programs until SIGTERM or SIGINT, or SIGHUP when the terminal closes."""
+    """Run programs until SIGTERM or SIGINT, or SIGHUP when the terminal closes.
 
-    def __init__(self, programs: Sequence[Program], *, environment: Mapping[str, str]) -> None:
+    A program that does not stop within `stop_timeout_s` is killed.
+    """
+
+    def __init__(
+        self,
+        programs: Sequence[Program],
+        *,
+        environment: Mapping[str, str],
+        stop_timeout_s: float = STOP_TIMEOUT_S,
+    ) -> None:
+        self._stop_timeout_s = stop_timeout_s
         # The write end stays open: when this process exits, its children read the end of the pipe.
         self._read, self._write = os.pipe()
         self._children = [_Child(program, environment, self._read) for program in programs]
@@ -98,7 +108,7 @@ class Supervisor:
         running = [child.process for child in self._children if child.process and child.process.poll() is None]
         for process in running:
             process.terminate()
-        deadline = clock.monotonic() + STOP_TIMEOUT_S
+        deadline = clock.monotonic() + self._stop_timeout_s
         for process in running:
             try:
                 process.wait(timeout=max(0.1, deadline - clock.monotonic()))

@@ -119,15 +119,16 @@ async def sync_charges(
     connection_id: UUID,
     outbound: Outbound,
     keyring: Keyring,
+    batch_size: int = BATCH,
 ) -> None:
-    """Do the part of one connection of a sync of charges; nothing when it has ended."""
+    """Do the part of one connection of a sync of charges; nothing if it has ended. One transaction per batch."""
     work = await _begin(database, account_id=account_id, run_id=run_id, connection_id=connection_id)
     if work is None:
         return
     failure: RegistrarFailed | None = None
     try:
         try:
-            await _record(database, work=work, outbound=outbound, keyring=keyring)
+            await _record(database, work=work, outbound=outbound, keyring=keyring, batch_size=batch_size)
         except RegistrarFailed as failed:
             failure = failed
         async with database.transaction() as conn:
@@ -170,25 +171,29 @@ def read_options(stored: Any) -> SyncOptions:  # of a run, in JSON
     )
 
 
-async def _record(database: Database, *, work: _Progress, outbound: Outbound, keyring: Keyring) -> None:
+async def _record(
+    database: Database, *, work: _Progress, outbound: Outbound, keyring: Keyring, batch_size: int
+) -> None:
     adapter = await registrars.open_adapter(
         database, outbound=outbound, keyring=keyring, connection=work.connection
     )
     pages = registrars.bounded(adapter.list_charges(since=work.since, until=work.until))
-    async with aclosing(_batches(pages)) as batches:
+    async with aclosing(_batches(pages, batch_size)) as batches:
         async for batch in batches:
             async with database.transaction() as conn:
                 await _record_batch(conn, work=work, lines=batch)
 
 
-async def _batches(pages: AsyncIterator[Sequence[BilledLine]]) -> AsyncGenerator[Sequence[BilledLine], None]:
+async def _batches(
+    pages: AsyncIterator[Sequence[BilledLine]], size: int
+) -> AsyncGenerator[Sequence[BilledLine], None]:
     """Yield the lines of pages in batches: a page can be one order, or all of them."""
     waiting: list[BilledLine] = []
     async for page in pages:
         waiting += page
-        while len(waiting) >= BATCH:
-            yield waiting[:BATCH]
-            waiting = waiting[BATCH:]
+        while len(waiting) >= size:
+            yield waiting[:size]
+            waiting = waiting[size:]
     if waiting:
         yield waiting
 

@@ -17,24 +17,27 @@ async def get_base_currency(conn: Conn, *, account_id: UUID) -> str:
     return await store.find_base_currency(conn, account_id=account_id) or DEFAULT_BASE_CURRENCY
 
 
-async def set_base_currency(conn: Conn, *, account_id: UUID, base_currency: str) -> None:
+async def set_base_currency(conn: Conn, *, account_id: UUID, base_currency: str, batch_size: int = BATCH) -> None:
     """Set the base currency, and convert the entries to it, each at the rate of its date; needs a transaction.
 
-    A job converts the rest of a large portfolio; until then they count as not converted. Raises Invalid for a
+    A job converts those beyond `batch_size`; until then they count as not converted. Raises Invalid for a
     currency without exchange rates.
     """
     await require_quoted(conn, currency=base_currency)
     await store.set_base_currency(conn, account_id=account_id, base_currency=base_currency)
-    if await _convert_batch(conn, account_id=account_id, after=ids.NIL) is not None:
+    if await _convert_batch(conn, account_id=account_id, after=ids.NIL, batch_size=batch_size) is not None:
         await queue.defer(conn, "portfolio.convert_entries", account_id=str(account_id))
 
 
-async def convert_entries(database: Database, *, account_id: UUID) -> None:
-    """Convert the entries that are not in the base currency of the portfolio, or wait for rates."""
+async def convert_entries(database: Database, *, account_id: UUID, batch_size: int = BATCH) -> None:
+    """Convert the entries that are not in the base currency of the portfolio, or wait for rates.
+
+    A transaction converts `batch_size` of them.
+    """
     after: UUID | None = ids.NIL
     while after is not None:
         async with database.transaction() as conn:
-            after = await _convert_batch(conn, account_id=account_id, after=after)
+            after = await _convert_batch(conn, account_id=account_id, after=after, batch_size=batch_size)
 
 
 async def convert_awaiting(database: Database) -> None:
@@ -45,10 +48,10 @@ async def convert_awaiting(database: Database) -> None:
         await convert_entries(database, account_id=account_id)
 
 
-async def _convert_batch(conn: Conn, *, account_id: UUID, after: UUID) -> UUID | None:
+async def _convert_batch(conn: Conn, *, account_id: UUID, after: UUID, batch_size: int) -> UUID | None:
     base_currency = await lock_base_currency(conn, account_id=account_id, exclusive=True)
     return await store.convert_entries(
-        conn, account_id=account_id, base_currency=base_currency, after=after, limit=BATCH
+        conn, account_id=account_id, base_currency=base_currency, after=after, limit=batch_size
     )
 
 

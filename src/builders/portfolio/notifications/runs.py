@@ -39,8 +39,11 @@ async def list_portfolios(conn: Conn, *, after: UUID) -> tuple[Sequence[UUID], U
     return [each for each in found if each not in run], found[-1] if found else None
 
 
-async def run(database: Database, *, account_id: UUID) -> int:
-    """Make the notices that are due in a portfolio today; return their number."""
+async def run(database: Database, *, account_id: UUID, batch_size: int = BATCH) -> int:
+    """Make the notices that are due in a portfolio today, those of a batch of domains per transaction.
+
+    Return their number.
+    """
     now, made = clock.now(), 0
     async with database.connection() as conn:
         recipients = (await list_recipients(conn, account_ids=[account_id]))[account_id]
@@ -49,13 +52,13 @@ async def run(database: Database, *, account_id: UUID) -> int:
         decisions = await renewals.find_decisions(conn, account_id=account_id, expiries=expiries)
     awake = [each for each in domains if not _is_snoozed(decisions[each.id], today=now.date())]
     decided = {key for key, each in decisions.items() if each.decision is not RenewalDecision.UNDECIDED}
-    for at in range(0, len(awake), BATCH):
+    for at in range(0, len(awake), batch_size):
         async with database.transaction() as conn:
             made += await notify_of_expiry(
                 conn,
                 account_id=account_id,
                 recipients=recipients,
-                domains=awake[at : at + BATCH],
+                domains=awake[at : at + batch_size],
                 decided=decided,
                 now=now,
             )

@@ -80,15 +80,18 @@ async def sync_part(
     connection_id: UUID,
     outbound: Outbound,
     keyring: Keyring,
+    batch_size: int = BATCH,
 ) -> None:
-    """Do the part of one connection of a sync; nothing when it has ended."""
+    """Do the part of one connection of a sync, a batch of domains per transaction; nothing when it has ended."""
     progress = await _begin(database, account_id=account_id, run_id=run_id, connection_id=connection_id)
     if progress is None:
         return
     failure: RegistrarFailed | None = None
     try:
         try:
-            await _list_domains(database, progress=progress, outbound=outbound, keyring=keyring)
+            await _list_domains(
+                database, progress=progress, outbound=outbound, keyring=keyring, batch_size=batch_size
+            )
         except RegistrarFailed as failed:
             failure = failed
         async with database.transaction() as conn:
@@ -112,19 +115,21 @@ async def _begin(database: Database, *, account_id: UUID, run_id: UUID, connecti
     return _Progress(part=part, listing=listing, run=run)
 
 
-async def _list_domains(database: Database, *, progress: _Progress, outbound: Outbound, keyring: Keyring) -> None:
+async def _list_domains(
+    database: Database, *, progress: _Progress, outbound: Outbound, keyring: Keyring, batch_size: int
+) -> None:
     adapter = await open_adapter(
         database, outbound=outbound, keyring=keyring, connection=progress.listing.connection
     )
     async for page in bounded(adapter.list_domains()):
-        for batch in _batches(matching.clean(page)):
+        for batch in _batches(matching.clean(page), batch_size):
             async with database.transaction() as conn:
                 await _take(conn, progress=progress, held=batch)
 
 
-def _batches(held: Mapping[str, HeldDomain]) -> Iterator[Mapping[str, HeldDomain]]:
+def _batches(held: Mapping[str, HeldDomain], size: int) -> Iterator[Mapping[str, HeldDomain]]:
     rows = iter(held.items())
-    while batch := dict(islice(rows, BATCH)):
+    while batch := dict(islice(rows, size)):
         yield batch
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from builders.kit.db.embedded.server import EmbeddedServer
-from tests.kit.db.embedded.servers import kill, processes
+from tests.kit.db.embedded.servers import QUICK, kill, processes
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def data(made: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def embedded(data: Path) -> Iterator[EmbeddedServer]:
-    with EmbeddedServer(data, durable=False) as running:
+    with EmbeddedServer(data, durable=False, timing=QUICK) as running:
         yield running
 
 

@@ -13,10 +13,12 @@ import psycopg
 
 from builders.kit.db.embedded import binaries
 from builders.kit.db.embedded.cluster import ServerProcesses
+from builders.kit.db.embedded.server import Timing
 from builders.kit.db.embedded.system_user import SystemUser
 
 ROOT = os.geteuid() == 0
 NOBODY = 65534
+QUICK = Timing(grace_s=0.3, watch_interval_s=0.01, watch_interval_after_failure_s=0.01)
 
 # A user of the database in a process of its own: it says where, then holds on until its input ends. As
 # another user it first loads what it needs, since the interpreter may be out of that user's reach.

@@ -1,16 +1,19 @@
 import os
+import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from builders.kit.db.embedded import binaries, cluster, directory, system_user
+from builders.kit.db.embedded import binaries, directory, system_user
 from builders.kit.db.embedded.errors import EmbeddedServerError
 from builders.kit.db.embedded.server import EmbeddedServer
-from tests.kit.db.embedded.servers import NOBODY, ROOT, ask, kill, processes, read_answer, user_of
+from tests.kit.db.embedded.servers import NOBODY, QUICK, ROOT, ask, kill, processes, read_answer, user_of
 
 ME = system_user.SystemUser(uid=os.geteuid(), gid=os.getegid(), must_switch=False)
 
@@ -18,12 +21,10 @@ as_root = pytest.mark.skipif(not ROOT, reason="only root hands PostgreSQL to ano
 
 
 @pytest.fixture
-def shelter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def shelter(folder: Path) -> Path:
     """What stands for /var/lib."""
     place = folder / "shelter"
     place.mkdir(mode=0o755)
-    monkeypatch.setattr(directory, "SYSTEM_DIR", place)
-    monkeypatch.setattr(binaries, "SYSTEM_DIR", place)
     return place
 
 
@@ -63,7 +64,7 @@ def test_an_unreachable_data_directory_moves_and_no_permission_is_widened(
     before = _modes(private)
 
     for _ in range(2):
-        with EmbeddedServer(data, durable=False) as embedded:
+        with EmbeddedServer(data, durable=False, system_dir=shelter) as embedded:
             assert ask(embedded.conninfo, "SELECT 1") == 1
             assert str(shelter) in processes(data)[0].exe()
 
@@ -78,31 +79,31 @@ def test_an_unreachable_data_directory_moves_and_no_permission_is_widened(
 
 @as_root
 def test_a_data_directory_made_anew_does_not_get_the_old_database(private: Path, shelter: Path) -> None:
-    first = directory.resolve_folder(private / "data", system_user.choose_user())
-    assert directory.resolve_folder(private / "data", system_user.choose_user()) == first
+    first = directory.resolve_folder(private / "data", system_user.choose_user(), shelter)
+    assert directory.resolve_folder(private / "data", system_user.choose_user(), shelter) == first
     (private / "data" / "postgres").unlink()
 
-    assert directory.resolve_folder(private / "data", system_user.choose_user()) != first
+    assert directory.resolve_folder(private / "data", system_user.choose_user(), shelter) != first
     assert first.parent == shelter
 
 
 @as_root
 def test_a_missing_database_is_not_replaced_by_an_empty_one(private: Path, shelter: Path) -> None:
-    directory.resolve_folder(private / "data", system_user.choose_user()).rmdir()
+    directory.resolve_folder(private / "data", system_user.choose_user(), shelter).rmdir()
 
     with pytest.raises(EmbeddedServerError, match=r"is missing\. Restore it"):
-        EmbeddedServer(private / "data", durable=False).start()
+        EmbeddedServer(private / "data", durable=False, system_dir=shelter).start()
     assert list(shelter.iterdir()) == []
 
 
 @as_root
 def test_a_database_that_became_unreachable_is_not_moved(folder: Path, shelter: Path) -> None:
     (folder / "data").mkdir()
-    place = directory.resolve_folder(folder / "data", system_user.choose_user())
+    place = directory.resolve_folder(folder / "data", system_user.choose_user(), shelter)
     folder.chmod(0o700)
 
     with pytest.raises(EmbeddedServerError, match=f"cannot use {place}"):
-        EmbeddedServer(folder / "data", durable=False).start()
+        EmbeddedServer(folder / "data", durable=False, system_dir=shelter).start()
     assert list(shelter.iterdir()) == []
 
 
@@ -148,11 +149,9 @@ def test_a_normal_user_gets_an_error_about_foreign_files(data: Path) -> None:
 
 
 @as_root
-def test_root_without_an_unprivileged_user_gets_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(system_user, "UNPRIVILEGED", ("no-such-user",))
-
+def test_root_without_an_unprivileged_user_gets_an_error(folder: Path) -> None:
     with pytest.raises(EmbeddedServerError, match="no-such-user exists here"):
-        EmbeddedServer(folder / "data", durable=False).start()
+        system_user.choose_user(folder / "data", unprivileged=("no-such-user",))
 
 
 def test_a_path_too_long_for_a_socket_gets_a_short_one(
@@ -244,14 +243,13 @@ def test_a_wrong_password_file_is_reported(data: Path) -> None:
 
 
 def test_a_failed_start_reports_the_last_log_lines(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "GRACE_S", 0)
-    monkeypatch.setattr(cluster, "LOW_SPACE_BYTES", 2**80)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=5 * 2**20))
     settings = data / "postgres" / "cluster" / "postgresql.conf"
     good = settings.read_text()
     settings.write_text(f"{good}nonsense = on\n")
     try:
-        with pytest.raises(EmbeddedServerError, match=r"(?s)only \d+ MB are free.*parameter .nonsense"):
-            EmbeddedServer(data, durable=False).start()
+        with pytest.raises(EmbeddedServerError, match=r"(?s)only 5 MB are free.*parameter .nonsense"):
+            EmbeddedServer(data, durable=False, timing=QUICK).start()
     finally:
         settings.write_text(good)
 
@@ -273,7 +271,7 @@ def test_a_folder_that_cannot_be_written_is_reported(folder: Path) -> None:
 
 
 def test_missing_programs_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(binaries, "PACKAGE", "no_such_package")
+    monkeypatch.setitem(sys.modules, binaries.PACKAGE, None)
 
     with pytest.raises(EmbeddedServerError, match="is not installed"):
         binaries.find()

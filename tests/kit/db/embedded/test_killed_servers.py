@@ -11,11 +11,12 @@ import psycopg
 import pytest
 from psycopg.pq import PGconn
 
-from builders.kit.db.embedded import cluster, server
+from builders.kit.db.embedded import server
 from builders.kit.db.embedded.errors import EmbeddedServerError
 from builders.kit.db.embedded.server import EmbeddedServer
 from builders.kit.db.embedded.system_user import choose_user
 from tests.kit.db.embedded.servers import (
+    QUICK,
     ask,
     kill,
     lives,
@@ -44,14 +45,11 @@ def test_a_killed_server_starts_again(embedded: EmbeddedServer, data: Path) -> N
     ask(embedded.conninfo, "DROP TABLE IF EXISTS kept; CREATE TABLE kept AS SELECT 7 AS n")
     kill(postmaster(data))
 
-    with EmbeddedServer(data, durable=False) as again:
+    with EmbeddedServer(data, durable=False, timing=QUICK) as again:
         assert ask(again.conninfo, "SELECT n FROM kept") == 7
 
 
-def test_a_child_that_outlives_its_server_is_ended(
-    embedded: EmbeddedServer, data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cluster, "GRACE_S", 0.3)
+def test_a_child_that_outlives_its_server_is_ended(embedded: EmbeddedServer, data: Path) -> None:
     # It computes, and so would never look up to see that its parent is gone.
     busy = PGconn.connect(embedded.conninfo.encode())
     busy.send_query(b"DO $$ BEGIN LOOP PERFORM 1; END LOOP; END $$")
@@ -60,7 +58,7 @@ def test_a_child_that_outlives_its_server_is_ended(
     kill(postmaster(data))
     assert lives(child)
 
-    with EmbeddedServer(data, durable=False) as again:
+    with EmbeddedServer(data, durable=False, timing=QUICK) as again:
         assert ask(again.conninfo, "SELECT 1") == 1
 
     assert not lives(child)
@@ -74,7 +72,7 @@ def test_data_survives_a_kill_of_all_processes(data: Path) -> None:
         user.kill()
         kill(*processes(data))
 
-    with EmbeddedServer(data, durable=False) as again:
+    with EmbeddedServer(data, durable=False, timing=QUICK) as again:
         assert again.conninfo == conninfo
         assert ask(again.conninfo, "SELECT n FROM kept") == 7
 
@@ -85,7 +83,7 @@ def test_a_server_whose_users_were_killed_is_reused_and_stopped(data: Path) -> N
         pid = postmaster(data).pid
         user.kill()
 
-    with EmbeddedServer(data, durable=False):
+    with EmbeddedServer(data, durable=False, timing=QUICK):
         assert postmaster(data).pid == pid
 
     assert processes(data) == []
@@ -103,7 +101,7 @@ def test_another_program_with_the_old_process_id_is_not_killed(embedded: Embedde
             rest = file.read_text().split("\n", 1)[1]
             file.write_text(f"{other.pid}\n{rest}")
 
-        with EmbeddedServer(data, durable=False) as again:
+        with EmbeddedServer(data, durable=False, timing=QUICK) as again:
             assert ask(again.conninfo, "SELECT 1") == 1
         embedded.stop()
 
@@ -117,7 +115,7 @@ def test_a_process_id_alone_does_not_identify_a_server(data: Path) -> None:
         (data / "postgres" / "cluster" / "postmaster.pid").write_text(f"{other.pid}\n")
 
         with server.exclusive(data / "postgres.lock", wait_s=5) as turn:
-            EmbeddedServer(data, durable=False)._find_cluster(turn).stop()
+            EmbeddedServer(data, durable=False, timing=QUICK)._find_cluster(turn).stop()
 
         assert other.poll() is None
 
@@ -136,24 +134,18 @@ def test_the_start_lock_is_held_until_the_children_of_a_killed_process_end(folde
         assert turn
 
 
-def test_a_server_whose_socket_is_gone_is_replaced(
-    embedded: EmbeddedServer, data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cluster, "GRACE_S", 0.3)
+def test_a_server_whose_socket_is_gone_is_replaced(embedded: EmbeddedServer, data: Path) -> None:
     lost = postmaster(data)
     (data / "postgres" / "socket" / ".s.PGSQL.5432").unlink()
 
-    with EmbeddedServer(data, durable=False) as again:
+    with EmbeddedServer(data, durable=False, timing=QUICK) as again:
         assert ask(again.conninfo, "SELECT 1") == 1
 
     assert not lives(lost)
     assert ask(embedded.conninfo, "SELECT 1") == 1
 
 
-def test_the_watcher_restarts_a_killed_server(
-    embedded: EmbeddedServer, data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server, "WATCH_INTERVAL_S", 0.05)
+def test_the_watcher_restarts_a_killed_server(embedded: EmbeddedServer, data: Path) -> None:
     stop = threading.Event()
     watch = threading.Thread(target=embedded.watch, args=[stop])
     watch.start()
@@ -181,9 +173,6 @@ def test_the_watcher_does_not_restart_a_stopped_server(embedded: EmbeddedServer,
 def test_the_watcher_continues_after_a_failed_restart(
     embedded: EmbeddedServer, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "WATCH_INTERVAL_S", 0.01)
-    monkeypatch.setattr(server, "WATCH_INTERVAL_AFTER_FAILURE_S", 0.01)
-    monkeypatch.setattr(cluster, "GRACE_S", 0.1)
     tries = []
     monkeypatch.setattr(server.logger, "error", lambda event, **reason: tries.append((event, reason)))
     settings = data / "postgres" / "cluster" / "postgresql.conf"
@@ -206,13 +195,13 @@ def test_the_watcher_continues_after_a_failed_restart(
     assert "nonsense" in reason["reason"]
 
 
-def test_the_next_process_reports_a_start_that_hangs(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "LOCK_TIMEOUT_S", 0.1)
+def test_the_next_process_reports_a_start_that_hangs(data: Path) -> None:
+    hasty = server.Timing(lock_timeout_s=0.1)
     holder = server.open_lock(data / "postgres.lock")
     fcntl.flock(holder, fcntl.LOCK_EX)
     try:
         with pytest.raises(EmbeddedServerError, match="Another process has been starting"):
-            EmbeddedServer(data, durable=False).start()
+            EmbeddedServer(data, durable=False, timing=hasty).start()
     finally:
         os.close(holder)
 

@@ -108,10 +108,9 @@ def test_three_processes_that_start_together_share_a_server(folder: Path) -> Non
     assert processes(data) == []
 
 
-def test_a_long_log_is_rotated(embedded: EmbeddedServer, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(directory, "LOG_LIMIT", 10_000)
+def test_a_long_log_is_rotated(embedded: EmbeddedServer, data: Path) -> None:
     log = data / "postgres" / "log"
-    ask(embedded.conninfo, f"DO $$ BEGIN RAISE LOG 'before {'x' * 10_000}'; END $$")
+    ask(embedded.conninfo, f"DO $$ BEGIN RAISE LOG 'before %', repeat('x', {directory.LOG_LIMIT}); END $$")
 
     embedded._check()
 

@@ -34,12 +34,12 @@ def find() -> Path:
     )
 
 
-def find_for_user(user: SystemUser) -> Path:
-    """Return a folder of programs that the user can run; copy it to SYSTEM_DIR if necessary."""
+def find_for_user(user: SystemUser, system_dir: Path) -> Path:
+    """Return a folder of programs that the user can run; copy it to `system_dir` if necessary."""
     binaries = find()
     if not user.must_switch or _can_run(binaries, user):
         return binaries
-    copy = _copy_binaries(binaries)
+    copy = _copy_binaries(binaries, system_dir)
     if not _can_run(copy, user):
         raise EmbeddedServerError(f"User {user.uid} cannot run PostgreSQL from {binaries}, nor from {copy}.")
     return copy
@@ -49,12 +49,12 @@ def _can_run(binaries: Path, user: SystemUser) -> bool:
     return user.shell(PROBE_SCRIPT, binaries).returncode == 0
 
 
-def _copy_binaries(binaries: Path) -> Path:
-    """Copy the programs to SYSTEM_DIR, under a name derived from the wheel's file hashes; return the folder."""
+def _copy_binaries(binaries: Path, system_dir: Path) -> Path:
+    """Copy the programs to `system_dir`, under a name derived from the wheel's file hashes; return the folder."""
     digest = hashlib.sha256((distribution(DISTRIBUTION).read_text("RECORD") or "").encode()).hexdigest()[:12]
-    target = SYSTEM_DIR / f"builders-postgresql-{digest}"
+    target = system_dir / f"builders-postgresql-{digest}"
     if not target.exists():
-        fresh = Path(tempfile.mkdtemp(prefix="builders-postgresql-", dir=SYSTEM_DIR))
+        fresh = Path(tempfile.mkdtemp(prefix="builders-postgresql-", dir=system_dir))
         try:
             _copy_files(fresh, binaries)
             os.sync()  # before the rename marks the copy as complete

@@ -91,7 +91,6 @@ class ServerProcesses:
 CREATE_TIMEOUT_S = 180
 START_TIMEOUT_S = 60  # includes crash recovery
 STOP_TIMEOUT_S = 30
-GRACE_S = 3  # for processes that end by themselves after a kill
 POLL_INTERVAL_S = 0.2
 LOW_SPACE_BYTES = 128 * 2**20  # less free space is mentioned in error messages
 
@@ -107,6 +106,7 @@ class Cluster:
     binaries: Path
     user: SystemUser
     durable: bool  # False disables fsync, for tests
+    grace_s: float  # for processes that end by themselves after a kill
 
     def create(self) -> None:
         """Create the cluster if it is missing. Raise EmbeddedServerError, also for another PostgreSQL version."""
@@ -157,7 +157,7 @@ class Cluster:
             raise EmbeddedServerError("Cannot reach PostgreSQL: unset the PG... variables, such as PGSERVICE.")
         if answer is not Ping.NO_RESPONSE:  # running, starting or stopping
             return answer is Ping.OK
-        late = waited > GRACE_S
+        late = waited > self.grace_s
         self._processes.clear(socket=self.directory.socket, force=late)
         alone = not self._processes.list_processes()
         started = self._pg_ctl(

@@ -84,13 +84,13 @@ class DatabaseDirectory:
         return self.log.exists() and self.log.stat().st_size > LOG_LIMIT
 
 
-def open_directory(data_dir: Path, user: SystemUser) -> DatabaseDirectory:
+def open_directory(data_dir: Path, user: SystemUser, system_dir: Path) -> DatabaseDirectory:
     """Return the database directory and create what is missing, as `resolve_folder` does."""
-    folder = resolve_folder(data_dir, user)
+    folder = resolve_folder(data_dir, user, system_dir)
     return DatabaseDirectory(folder=folder, sockets=create_socket_folder(folder, user))
 
 
-def resolve_folder(data_dir: Path, user: SystemUser) -> Path:
+def resolve_folder(data_dir: Path, user: SystemUser, system_dir: Path = SYSTEM_DIR) -> Path:
     """Return the database folder; create it if it is missing. Raise EmbeddedServerError if it is unusable."""
     place = data_dir / "postgres"
     if not place.exists():
@@ -99,7 +99,7 @@ def resolve_folder(data_dir: Path, user: SystemUser) -> Path:
                 f"The database folder {place.readlink()} that {place} points to is missing. Restore it, or "
                 "remove the link to start with an empty database."
             )
-        _create_folder(place, user)
+        _create_folder(place, user, system_dir)
     folder = place.resolve()
     if user.must_switch and place.is_symlink() and place.lstat().st_uid not in {0, user.uid}:
         raise EmbeddedServerError(f"{place} is a link into another user's files. Remove it, or create it as root.")
@@ -114,7 +114,7 @@ def resolve_folder(data_dir: Path, user: SystemUser) -> Path:
     return folder
 
 
-def _create_folder(place: Path, user: SystemUser) -> None:
+def _create_folder(place: Path, user: SystemUser, system_dir: Path) -> None:
     if not user.must_switch:
         place.mkdir(mode=0o700)
         return
@@ -130,7 +130,7 @@ def _create_folder(place: Path, user: SystemUser) -> None:
     fresh.rmdir()
     digest = hashlib.sha256(os.fsencode(place)).hexdigest()[:12]
     # With a random suffix: a data directory that is deleted and created again must not get the old database.
-    target = tempfile.mkdtemp(prefix=f"builders-{digest}-", dir=SYSTEM_DIR)
+    target = tempfile.mkdtemp(prefix=f"builders-{digest}-", dir=system_dir)
     os.chown(target, user.uid, user.gid, follow_symlinks=False)
     place.symlink_to(target)
 

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -19,7 +20,7 @@ from typing import Self
 import psycopg
 from psycopg import sql
 
-from builders.kit.db.embedded.binaries import find_for_user
+from builders.kit.db.embedded.binaries import SYSTEM_DIR, find_for_user
 from builders.kit.db.embedded.cluster import Cluster
 from builders.kit.db.embedded.directory import DatabaseDirectory, open_directory
 from builders.kit.db.embedded.errors import EmbeddedServerError
@@ -74,22 +75,42 @@ def exclusive(path: Path, *, wait_s: float) -> Iterator[int]:
 
 DATABASE = "builders"
 FIND_DATABASE = "SELECT datname FROM pg_database WHERE datname = %s"
-LOCK_TIMEOUT_S = 180  # another process may be creating or recovering the database
-WATCH_INTERVAL_S = 1.0
-WATCH_INTERVAL_AFTER_FAILURE_S = 10.0
 
 logger = log.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """How long a server waits, in seconds."""
+
+    lock_timeout_s: float = 180  # another process may be creating or recovering the database
+    grace_s: float = 3  # for processes that end by themselves after a kill
+    watch_interval_s: float = 1
+    watch_interval_after_failure_s: float = 10
+
+
+DEFAULT_TIMING = Timing()
 
 
 class EmbeddedServer:
     """PostgreSQL in a data directory. Call `start` and `stop` from one thread, and `watch` from a second one.
 
-    Do not use the object after a fork: the child would not be counted as a user.
+    Do not use the object after a fork: the child would not be counted as a user. `system_dir` is for files that
+    PostgreSQL's user cannot access elsewhere.
     """
 
-    def __init__(self, data_dir: Path, *, durable: bool = True) -> None:
+    def __init__(
+        self,
+        data_dir: Path,
+        *,
+        durable: bool = True,
+        timing: Timing = DEFAULT_TIMING,
+        system_dir: Path = SYSTEM_DIR,
+    ) -> None:
         self._data_dir = data_dir.absolute()
         self._durable = durable
+        self._timing = timing
+        self._system_dir = system_dir
         self._directory: DatabaseDirectory | None = None
         self._users_fd: int | None = None  # the descriptor of the shared lock
 
@@ -144,14 +165,14 @@ class EmbeddedServer:
 
         Run it in a separate thread; set `stop` and join the thread before calling `stop()`.
         """
-        pause = WATCH_INTERVAL_S
+        pause = self._timing.watch_interval_s
         while not stop.wait(pause):
-            pause = WATCH_INTERVAL_S
+            pause = self._timing.watch_interval_s
             try:
                 self._check()
             except (EmbeddedServerError, OSError) as error:
                 logger.error("embedded_postgresql_away", reason=str(error))  # noqa: TRY400 - the message suffices
-                pause = WATCH_INTERVAL_AFTER_FAILURE_S
+                pause = self._timing.watch_interval_after_failure_s
 
     def _check(self) -> None:
         directory = self._directory
@@ -199,15 +220,16 @@ class EmbeddedServer:
             self._users_fd = None
 
     def _lock(self) -> AbstractContextManager[int]:
-        return exclusive(self._data_dir / "postgres.lock", wait_s=LOCK_TIMEOUT_S)
+        return exclusive(self._data_dir / "postgres.lock", wait_s=self._timing.lock_timeout_s)
 
     def _find_cluster(self, lock_fd: int) -> Cluster:
         user = choose_user(self._data_dir / "postgres", self._data_dir, lock_fd=lock_fd)
         return Cluster(
-            directory=open_directory(self._data_dir, user),
-            binaries=find_for_user(user),
+            directory=open_directory(self._data_dir, user, self._system_dir),
+            binaries=find_for_user(user, self._system_dir),
             user=user,
             durable=self._durable,
+            grace_s=self._timing.grace_s,
         )
 
     def _explain(self, error: OSError) -> str:

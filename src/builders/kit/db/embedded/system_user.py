@@ -8,6 +8,7 @@ root's hand against the machine.
 import os
 import pwd
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,8 +69,10 @@ class SystemUser:
         return self.shell('test -w "$1" && test -x "$1"', folder).returncode == 0
 
 
-def choose_user(*places: Path, lock_fd: int | None = None) -> SystemUser:
-    """Return the current user; for root, the first owner of `places` that is not root, else an unprivileged user.
+def choose_user(
+    *places: Path, lock_fd: int | None = None, unprivileged: Sequence[str] = UNPRIVILEGED
+) -> SystemUser:
+    """Return the current user; for root, the first owner of `places` that is not root, else one of `unprivileged`.
 
     So root can use the database of another user without changing its ownership.
     """
@@ -79,14 +82,14 @@ def choose_user(*places: Path, lock_fd: int | None = None) -> SystemUser:
         owner = place.stat().st_uid if place.exists() else 0
         if owner:
             return SystemUser(uid=owner, gid=_group(owner, place), must_switch=True, lock_fd=lock_fd)
-    for name in UNPRIVILEGED:
+    for name in unprivileged:
         try:
             entry = pwd.getpwnam(name)
         except KeyError:
             continue
         return SystemUser(uid=entry.pw_uid, gid=entry.pw_gid, must_switch=True, lock_fd=lock_fd)
     raise EmbeddedServerError(
-        f"PostgreSQL does not run as root, and none of the users {', '.join(UNPRIVILEGED)} exists here. "
+        f"PostgreSQL does not run as root, and none of the users {', '.join(unprivileged)} exists here. "
         "Add one, start the service as a normal user, or set BUILDERS_DATABASE_URL."
     )
 
