@@ -20,6 +20,7 @@ import tokenize
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -33,7 +34,7 @@ _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _GENERATED = ("<!-- script/docs writes from here", "<!-- to here -->")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rule:
     """A retired word."""
 
@@ -46,18 +47,24 @@ class Rule:
     violates: str
     passes: str
 
+    @cached_property
     def prose(self) -> re.Pattern[str]:
-        """Return what finds the word in text."""
+        """What finds the word in text."""
         return re.compile(rf"\b(?:{'|'.join(map(re.escape, self.forms))})\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Piece:
     """A part of a file that is examined: a name, or some lines of prose."""
 
     kind: str  # name, module, class or prose
     line: int
     text: str
+
+    @cached_property
+    def words(self) -> str:
+        """The lower-case words of a name, each between spaces."""
+        return f" {' '.join(each.lower() for each in _WORDS.findall(self.text))} "
 
 
 def read_rules(path: Path = RULES) -> list[Rule]:
@@ -107,22 +114,23 @@ def find(rule: Rule, piece: Piece) -> str | None:
         if "prose" not in rule.where:
             return None
         text = piece.text
-        for pattern in rule.unless:
-            text = re.sub(pattern, "", text, flags=re.IGNORECASE)
-        found = rule.prose().search(text)
+        found = rule.prose.search(text)
+        if found and rule.unless:
+            for pattern in rule.unless:
+                text = re.sub(pattern, "", text, flags=re.IGNORECASE)
+            found = rule.prose.search(text)
         return found.group() if found else None
     applies = "names" in rule.where or {"module": "modules", "class": "classes"}.get(piece.kind) in rule.where
-    words = f" {' '.join(each.lower() for each in _WORDS.findall(piece.text))} "
-    return piece.text if applies and any(f" {form.lower()} " in words for form in rule.forms) else None
+    return piece.text if applies and any(f" {form.lower()} " in piece.words for form in rule.forms) else None
 
 
 def python_pieces(name: str, text: str) -> Iterator[Piece]:
     """Yield what a Python file defines and says."""
     yield Piece("module", 1, Path(name).stem if Path(name).stem != "__init__" else Path(name).parent.name)
     is_store = "/store/" in name or name.endswith("/store.py")  # all its strings are SQL
-    tree = ast.parse(text)
-    docs = {id(doc) for node in ast.walk(tree) if (doc := _docstring(node)) is not None}
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(ast.parse(text)))
+    docs = {id(doc) for node in nodes if (doc := _docstring(node)) is not None}
+    for node in nodes:
         yield from _defined(node)
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             is_prose = " " in node.value.strip() and not is_store and not _SQL.match(node.value)

@@ -16,6 +16,7 @@ import psycopg
 import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
+from xdist.scheduler import LoadFileScheduling
 
 from builders import worker
 from builders.app import Service, create_app, lifespan
@@ -28,7 +29,11 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from tests import redis as redis_server
 from tests.cast import Client, Person, make_person
+from tests.demo_server import demo, registrars
+from tests.published import published
 from tests.redis import Redis
+
+__all__ = ["demo", "registrars"]
 
 log.configure(level="error")
 os.environ.setdefault("BUILDERS_EXCHANGE_RATES", "off")  # workers of tests would load 230,000 rates
@@ -50,10 +55,48 @@ SWEEP = """
 """
 
 
+# What takes longest comes first, so that all workers end at about the same time.
+LONGEST = (
+    "tests/fuzz/",
+    "tests/docs/test_readme.py",
+    "tests/docs/test_how_tos.py",
+    "tests/examples/",
+    "tests/kit/db/embedded/",
+    "tests/sandbox/test_crash",
+    "tests/cli/test_processes.py",
+    "tests/cli/test_serve.py",
+    "tests/bench/",
+    "tests/webhooks/engine/",
+)
+# The tests of a group share a server that takes seconds to start, so one worker runs them.
+GROUPS = {
+    "tests/fuzz/": "served",
+    "tests/docs/test_readme.py": "demo",
+    "tests/docs/test_how_tos.py": "demo",
+    "tests/examples/": "demo",
+    "tests/kit/db/embedded/": "embedded",
+}
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start with the longest tests, so that all processes end at about the same time."""
-    items.sort(key=lambda each: "test_the_service_is_as_published" not in each.name)
+    """Start with the longest tests."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+
+
+class Scheduling(LoadFileScheduling):  # type: ignore[misc] # xdist has no types
+    """Run the tests of a file, or of a group of files, in one worker."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return next((group for start, group in GROUPS.items() if file.startswith(start)), file)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Scheduling:
+    """Return the scheduler of all runs with several workers."""
+    config.option.loadscopereorder = False
+    return Scheduling(config, log)
 
 
 def pytest_collection_finish() -> None:
@@ -114,6 +157,7 @@ def settings(conninfo: str, tmp_path_factory: pytest.TempPathFactory) -> Setting
 async def service(settings: Settings) -> AsyncIterator[Service]:
     """Return the running service."""
     app = create_app(settings)
+    app.api.openapi_schema = published().document  # the same of all services, and slow to derive
     async with lifespan(app.api):
         await app.api.state.database.pool.wait()  # or a test that is not async would stop it half-way
         yield app

@@ -74,5 +74,5 @@ class Published:
 
 @cache
 def published() -> Published:
-    """Return the validator of all services, because no setting changes the document."""
+    """Return the validator of all services, because no setting changes the document; it is slow to derive."""
     return Published(create_app(Settings()).openapi())

@@ -4,11 +4,10 @@ from collections.abc import Collection, Iterator
 
 import pytest
 
-from builders.app import create_app
 from builders.identity.scopes import DESCRIPTIONS
-from builders.kit.process.settings import Settings
 from tests.contract.document import Json, operations
 from tests.contract.operations import PUBLIC
+from tests.published import published
 
 
 def unscoped(document: Json, *, known: Collection[str], public: Collection[str]) -> Iterator[str]:
@@ -24,7 +23,7 @@ def unscoped(document: Json, *, known: Collection[str], public: Collection[str])
 
 
 def test_every_operation_names_a_scope_or_is_public() -> None:
-    document = create_app(Settings()).openapi()
+    document = published().document
     assert any("x-scope" in operation for operation in operations(document).values())
     assert list(unscoped(document, known=DESCRIPTIONS, public=PUBLIC)) == []
 

@@ -2,16 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from functools import cache
 from typing import Any
 
 import pytest
 
-from builders.app import create_app
-from builders.kit.process.settings import Settings
 from builders.webhooks import catalog
 from tests.contract import completeness
 from tests.contract.document import Json
+from tests.published import published
 
 # Identifiers that are not ours to form, or not of a row.
 NO_UUIDS = {
@@ -35,10 +33,9 @@ NO_UUIDS = {
 }
 
 
-@cache
 def document() -> Json:
     """The document of the service, derived without a database."""
-    return create_app(Settings()).openapi()
+    return published().document
 
 
 def events() -> set[str]:

@@ -2,12 +2,11 @@
 
 import pytest
 
-from builders.app import create_app
-from builders.kit.process.settings import Settings
 from tests.cast import Person
 from tests.contract.document import operations
+from tests.published import published
 
-READ = sorted(name.split()[1] for name in operations(create_app(Settings()).openapi()) if name.startswith("GET "))
+READ = sorted(name.split()[1] for name in operations(published().document) if name.startswith("GET "))
 # What these links do is done by a GET alone.
 CHANGING = {
     "/v1/leads/confirm",

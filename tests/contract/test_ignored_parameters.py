@@ -7,15 +7,14 @@ import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from builders.app import create_app
 from builders.kit.http.parameters import MAX_IGNORED
-from builders.kit.process.settings import Settings
 from tests.cast import Client, Person
 from tests.contract.document import operations
+from tests.published import published
 
 HEADER = "Ignored-Parameters"
 ITEM = re.compile(r'"[\x20\x21\x23-\x5b\x5d-\x7e]*"(;did_you_mean="[a-z_]+")?')
-OPERATIONS = operations(create_app(Settings()).openapi())
+OPERATIONS = operations(published().document)
 QUERIES = {
     name.split()[1]: [each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"]
     for name, operation in sorted(OPERATIONS.items())

@@ -5,13 +5,12 @@ from typing import Any
 
 import pytest
 
-from builders.app import create_app
-from builders.kit.process.settings import Settings
 from builders.kit.values import ids
 from tests.cast import Person
 from tests.contract.document import Json, body_schemas, operations, resolve
+from tests.published import published
 
-DOCUMENT: Json = create_app(Settings()).openapi()
+DOCUMENT: Json = published().document
 PATCHES = sorted(name.partition(" ")[2] for name in operations(DOCUMENT) if name.startswith("PATCH "))
 
 

@@ -1,7 +1,5 @@
 """The OpenAPI document against the endpoint tables of the specification."""
 
-from functools import cache
-
 import pytest
 
 from builders.app import create_app
@@ -10,14 +8,14 @@ from tests.contract import checks
 from tests.contract.document import Json, operations
 from tests.contract.operations import CLOSED_SETS, MEMBERS, OPERATIONS, REPORTS
 from tests.contract.pending import PENDING
+from tests.published import published
 
 EXPECTED = {each.name: each for each in OPERATIONS}
 
 
-@cache
 def document() -> Json:
     """The document of the service, derived without a database."""
-    return create_app(Settings()).openapi()
+    return published().document
 
 
 def test_no_setting_changes_the_document() -> None:

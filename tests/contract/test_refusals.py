@@ -6,16 +6,15 @@ from typing import Any
 import pytest
 
 from builders import app, worker
-from builders.app import create_app
 from builders.kit import errors
 from builders.kit.errors import Problem
-from builders.kit.process.settings import Settings
 from builders.kit.values import ids
 from tests.cast import Client, Person
 from tests.contract.document import Json, operations
+from tests.published import published
 
 IMPORTED = {app, worker}  # for the errors that they declare
-DOCUMENT: Json = create_app(Settings()).openapi()
+DOCUMENT: Json = published().document
 OPERATIONS = operations(DOCUMENT)
 GONE = sorted(
     {

@@ -7,14 +7,13 @@ from typing import Any
 import httpx
 import pytest
 
-from builders.app import create_app
 from builders.kit.http.restrictions import ERROR_TYPE, RESTRICTIONS
-from builders.kit.process.settings import Settings
 from tests.cast import Client, Person
 from tests.contract.document import operations, parameters
+from tests.published import published
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "restrictions.md"
-DOCUMENT = create_app(Settings()).openapi()
+DOCUMENT = published().document
 OPERATIONS = operations(DOCUMENT)
 # Must always answer: liveness and public keys are asked by machines that add what they like.
 ALWAYS = {"GET /livez", "GET /health", "GET /readyz", "GET /.well-known/jwks.json"}

@@ -8,10 +8,10 @@ import click
 import pytest
 
 from builders.aliases.records import Detail, Reason
-from builders.app import create_app
 from builders.cli.main import main
 from builders.demo.service import ACCOUNTS
 from builders.kit.process.settings import Settings
+from tests.published import published
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -126,7 +126,7 @@ def test_every_file_that_the_architecture_names_exists() -> None:
 
 
 def test_every_path_has_its_package_in_the_architecture() -> None:
-    document = create_app(Settings()).openapi()
+    document = published().document
     mapped = [path.removesuffix("…").rstrip("/") for path in re.findall(r"`(/[^`]*)`", ARCHITECTURE)]
     assert [path for path in document["paths"] if not any(path.startswith(each) for each in mapped)] == []
 

@@ -1,10 +1,12 @@
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from builders.app import Service
-from builders.domains.dns import client
+from builders.domains import verification
+from builders.domains.dns.client import Dns
 from tests.catalog.make import Loader
 from tests.domains.make import INCLUDE, MX, SELECTOR, SIGNER, settings_of
 from tests.domains.nameserver import Nameserver, serving
@@ -13,8 +15,7 @@ from tests.domains.nameserver import Nameserver, serving
 @pytest.fixture
 async def dns(service: Service, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Nameserver]:
     """Run a name server on loopback, which the service queries with short timeouts."""
-    monkeypatch.setattr(client, "TRY_S", 0.6)
-    monkeypatch.setattr(client, "TIMEOUT_S", 1.5)
+    monkeypatch.setattr(verification, "Dns", partial(Dns, try_s=0.6, timeout_s=1.5))
     before = settings_of(service)
     async with serving() as server:
         service.api.state.settings = before.model_copy(

@@ -6,10 +6,9 @@ from urllib.parse import quote
 
 import pytest
 
-from builders.app import create_app
-from builders.kit.process.settings import Settings
 from tests.fuzz.served import Served
 from tests.fuzz.wire import ask
+from tests.published import published
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "QUERY", "PROPFIND"]
 PAGES = {"/docs": {"GET", "HEAD"}, "/redoc": {"GET", "HEAD"}, "/openapi.json": {"GET", "HEAD"}}
@@ -104,9 +103,9 @@ OUTSIDE = [
 
 
 @cache
-def published() -> dict[str, set[str]]:
+def methods_by_path() -> dict[str, set[str]]:
     """Return the methods of each published path."""
-    paths = create_app(Settings()).openapi()["paths"]
+    paths = published().document["paths"]
     found = {path: {method.upper() for method in each} for path, each in paths.items()}
     for path, methods in found.items():
         if "GET" in methods and path not in CHANGING:
@@ -120,7 +119,7 @@ def _there(template: str) -> re.Pattern[str]:
 
 def _methods(path: str) -> set[str]:
     """Return the methods of a path; a literal path comes before a template."""
-    every = {**published(), **PAGES}
+    every = {**methods_by_path(), **PAGES}
     if path in every:
         return every[path]
     return set().union(*(methods for template, methods in every.items() if _there(template).fullmatch(path)))
@@ -129,7 +128,7 @@ def _methods(path: str) -> set[str]:
 @pytest.mark.parametrize("method", METHODS)
 def test_an_unpublished_method_is_refused_on_every_path(unharmed: Served, method: str) -> None:
     secret = unharmed.header()
-    for template in [*published(), *PAGES]:
+    for template in [*methods_by_path(), *PAGES]:
         path = re.sub(r"\{\w+\}", "x", template)
         answer = ask(unharmed.port, f"{method} {path} HTTP/1.1\r\n".encode() + secret)
         if method in _methods(path):
@@ -142,7 +141,7 @@ def test_an_unpublished_method_is_refused_on_every_path(unharmed: Served, method
 
 @pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
 def test_unusual_text_in_a_path_or_a_query_is_no_error(unharmed: Served, odd: str) -> None:
-    paths = [re.sub(r"\{\w+\}", odd, template) for template in published() if "{" in template]
+    paths = [re.sub(r"\{\w+\}", odd, template) for template in methods_by_path() if "{" in template]
     queries = [f"{name}={odd}" for name in ("q", "category", "limit", "cursor", odd)]
     paths += [f"/v1/catalog/domains?{query}" for query in queries]
     paths += [f"/v1/catalog/suggest?q={odd}", f"/v1/api-keys?cursor={odd}", f"/{odd}", f"/docs/assets/{odd}"]

@@ -57,14 +57,11 @@ async def test_sends_are_deleted_after_a_month(
     assert (await verification(alice))["pending_email"] == address
 
 
-async def test_several_batches_are_deleted(
-    alice: Person, database: Database, office: Office, conn: Conn, address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(verification_module, "PRUNE_BATCH", 2)
+async def test_several_batches_are_deleted(alice: Person, database: Database, conn: Conn, address: str) -> None:
     for each in range(5):
         await patch(alice, email=f"{each}-{address}")
     clock.move(timedelta(days=31))
-    await prune(database, office)
+    await verification_module.prune(database, batch_size=2)
 
     assert await (await conn.execute(MESSAGES, [alice.account.id])).fetchone() == (0,)
 

@@ -243,11 +243,11 @@ async def begin_verification(conn: Conn, *, keyring: Keyring, settings: Settings
             await resend(conn, keyring=keyring, settings=settings, account_id=account_id)
 
 
-async def prune(database: Database) -> None:
-    """Delete sends and tokens that are older than RETENTION."""
+async def prune(database: Database, *, batch_size: int = PRUNE_BATCH) -> None:
+    """Delete sends and tokens that are older than RETENTION, `batch_size` rows per statement."""
     before = clock.now() - RETENTION
     async with database.connection() as conn:
-        while await store.prune(conn, before=before, batch=PRUNE_BATCH):
+        while await store.prune(conn, before=before, batch=batch_size):
             pass
 
 

@@ -2,8 +2,9 @@
 
 import asyncio
 import json
+from collections.abc import Coroutine
 from io import StringIO
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from starlette.responses import Response
@@ -11,11 +12,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from builders.app import Service
 from builders.kit.http import access_log, compiled_routes, idempotency
+from builders.kit.http.deadline import Deadlines
 from builders.kit.http.middleware import RequestMiddleware
 from tests.kit.asgi import Answer, ask
 from tests.kit.http.middleware_routes import LIMIT
 
 ID = "X-Request-ID"
+T = TypeVar("T")
 
 
 def lines(stream: StringIO) -> list[dict[str, Any]]:
@@ -119,16 +122,23 @@ async def test_the_service_hides_the_tokens_of_mail_links(logged: StringIO, serv
     assert [line["path"] for line in lines(logged) if line["event"] == "request"] == ["/v1/t/…"]
 
 
+class Milliseconds(Deadlines):
+    """Deadlines a thousand times as early."""
+
+    async def run(self, work: Coroutine[Any, Any, T], *, timeout_s: float) -> T:
+        return await super().run(work, timeout_s=timeout_s / 1000)
+
+
 async def test_a_request_over_its_time_limit_is_ended(
     middleware: RequestMiddleware, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compiled_routes, "REQUEST_TIMEOUT_S", 0.02)
+    monkeypatch.setattr(compiled_routes, "_deadlines", Milliseconds())
     answer = await ask(middleware, "GET", "/waits")
     assert (answer.status, answer.json()["code"], answer.header("retry-after")) == (503, "request_timeout", "5")
 
 
 async def test_a_missing_body_times_out(middleware: RequestMiddleware, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled_routes, "REQUEST_TIMEOUT_S", 0.02)
+    monkeypatch.setattr(compiled_routes, "_deadlines", Milliseconds())
     started: list[Message] = []
 
     async def receive() -> Message:

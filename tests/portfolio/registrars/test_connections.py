@@ -14,7 +14,13 @@ from builders.kit.values import clock, ids
 from builders.portfolio.registrars import connections, service as registrars
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.pace import SharedPace
-from builders.portfolio.registrars.records import Connection, ConnectionStatus, Quota
+from builders.portfolio.registrars.records import (
+    MANUAL,
+    MAX_CONNECTIONS,
+    Connection,
+    ConnectionStatus,
+    Quota,
+)
 from tests.cast import Person
 from tests.portfolio.registrars.make import connect, database_of, events_of, keyring_of
 
@@ -140,10 +146,11 @@ async def test_a_registrar_without_an_adapter_is_connected_once(alice: Person, o
     assert listed["items"][0]["connection_id"] == str(first.id)
 
 
-async def test_no_more_registrars_than_allowed_are_connected_at_once(
-    alice: Person, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(connections, "MAX_CONNECTIONS", 2)
+async def test_no_more_registrars_than_allowed_are_connected_at_once(alice: Person) -> None:
+    async with database_of(alice).transaction() as conn:
+        for at in range(MAX_CONNECTIONS - 2):
+            provider = f"{MANUAL}before-{at}"
+            await connections.ensure_manual_connection(conn, account_id=alice.account.id, provider=provider)
     assert (await alice.put("/v1/portfolio/registrars/manual:one", json={})).status_code == 200
     answers = await asyncio.gather(
         *(alice.put(f"/v1/portfolio/registrars/manual:{name}", json={}) for name in ("two", "three", "four"))

@@ -186,16 +186,17 @@ async def test_of_two_decisions_the_last_one_is_sent_last(
 
 
 async def test_a_setting_that_keeps_failing_is_abandoned_and_reported(
-    alice: Person, fakes: FakeServer, outbound: Outbound, monkeypatch: pytest.MonkeyPatch
+    alice: Person, fakes: FakeServer, outbound: Outbound
 ) -> None:
-    monkeypatch.setattr(pushes, "MAX_ATTEMPTS", 2)
     fake = await held_at(alice, fakes, FakeGoDaddy, "a.com")
-    fake.account.faults.extend([Fault.SERVER_ERROR] * 2)
+    fake.account.faults.extend([Fault.SERVER_ERROR] * pushes.MAX_ATTEMPTS)
     [pushed] = await push(alice, {"domain_id": "a.com", "decision": "drop"})
     assert (pushed["state"], pushed["error"]) == ("queued", "The registrar does not respond.")
-    await renewals.push_waiting(
-        database_of(alice), account_id=alice.account.id, outbound=outbound, keyring=keyring_of(alice)
-    )
+    target: dict[str, Any] = {"account_id": alice.account.id, "outbound": outbound, "keyring": keyring_of(alice)}
+    for _ in range(pushes.MAX_ATTEMPTS - 2):
+        with pytest.raises(pushes.PushesWaiting):
+            await renewals.push_waiting(database_of(alice), **target)
+    await renewals.push_waiting(database_of(alice), **target)
     async with database_of(alice).connection() as conn:
         rows = await (await conn.execute(FIND_EVENTS, {"account_id": alice.account.id})).fetchall()
     [event] = [json.loads(data) for (data,) in rows]

@@ -22,17 +22,20 @@ from builders.kit.db import connections
 from builders.kit.process.settings import Settings
 from builders.kit.values import hosts
 
-TRY_S = 2.0  # for one packet
-TIMEOUT_S = 5.0  # for one query, all tries and servers together
+TRY_S, TIMEOUT_S = 2.0, 5.0
 MAX_CONCURRENT = 16  # queries of one client
 _PAYLOAD = 1232  # bytes of a UDP response that no network fragments
 R = TypeVar("R", bound=Rdata)
 
 
 class Dns:
-    """A client of the name servers of the settings, or of the system."""
+    """A client of the name servers of the settings, or of the system.
 
-    def __init__(self, settings: Settings) -> None:
+    A query waits `try_s` for one packet, and `timeout_s` for all tries and servers together.
+    """
+
+    def __init__(self, settings: Settings, *, try_s: float = TRY_S, timeout_s: float = TIMEOUT_S) -> None:
+        self._try_s, self._timeout_s = try_s, timeout_s
         self._servers = tuple(map(hosts.read_resolver, settings.dns_resolvers))
         self._slots = asyncio.Semaphore(MAX_CONCURRENT)
 
@@ -72,7 +75,7 @@ class Dns:
         if self._servers:
             resolver.nameservers = [dns.nameserver.Do53Nameserver(*each) for each in self._servers]
         resolver.use_edns(0, 0, _PAYLOAD)
-        resolver.timeout, resolver.lifetime = TRY_S, TIMEOUT_S
+        resolver.timeout, resolver.lifetime = self._try_s, self._timeout_s
         return resolver
 
 

@@ -1,4 +1,4 @@
-"""A service as `script/server` starts it, for the pages with commands."""
+"""A service as `script/server` starts it, for the pages with commands and the examples."""
 
 import re
 import shlex
@@ -15,7 +15,7 @@ from builders.demo.registrars.fake import FakeServer
 from builders.demo.registrars.fakes import make_fakes
 from builders.kit.values import clock
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 READY_WITHIN_S = 90
 STOPPED_WITHIN_S = 60
 _ADDRESS = re.compile(r"Builders answers at (http://\S+)")
