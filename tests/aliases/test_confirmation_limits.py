@@ -54,10 +54,10 @@ def holder(database: Database, ada: Person) -> Owner:
     return Owner.of(database, ada)
 
 
-async def send(database: Database, settings: Settings, **options: int) -> None:
+async def send(database: Database, settings: Settings, *, batch_size: int = confirmations.BATCH) -> None:
     """Send due confirmations as the job does each minute."""
     keyring = secret_keys.keyring_of(settings)
-    await confirmations.send_due_confirmations(database, keyring=keyring, settings=settings, **options)
+    await confirmations.send_due_confirmations(database, keyring=keyring, settings=settings, batch_size=batch_size)
 
 
 async def mailed(conn: Conn, owner: Owner) -> set[str]:

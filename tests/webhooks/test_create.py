@@ -199,7 +199,10 @@ async def test_a_destination_created_disabled_has_reason_manual(alice: Person) -
 
 async def test_concurrent_creations_respect_the_limit(alice: Person, service: Service) -> None:
     state, account_id = service.api.state, alice.account.id
-    specs = [DestinationSpec(id=ids.new(), **WANTED) for _ in range(batches.MAX_DESTINATIONS - 3)]
+    specs = [
+        DestinationSpec(id=ids.new(), label="main", url=str(WANTED["url"]), enabled=True, events=["alias.*"])
+        for _ in range(batches.MAX_DESTINATIONS - 3)
+    ]
     async with state.database.transaction() as conn:
         await batches.create_destinations(conn, keyring=state.keyring, account_id=account_id, specs=specs)
     answers = await asyncio.gather(*(alice.post(PATH, json=WANTED) for _ in range(8)))

@@ -16,10 +16,12 @@ PUBLIC = "93.184.216.34"
 
 @pytest.fixture
 def loopback_is_public(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make connections to 127.0.0.1 pass as public, because a test has no network."""
-    monkeypatch.setattr(
-        connections, "is_public", lambda address: str(address) == "127.0.0.1" or addresses.is_public(address)
-    )
+    """Make loopback addresses but 127.0.0.9 pass as public, because a test has no network."""
+
+    def is_public(address: addresses.Address) -> bool:
+        return str(address) != "127.0.0.9" if address.is_loopback else addresses.is_public(address)
+
+    monkeypatch.setattr(connections, "is_public", is_public)
 
 
 @pytest.mark.parametrize("url", [url for url, _ in HOSTILE])

@@ -3,7 +3,6 @@
 import asyncio
 import json
 from typing import Any
-from uuid import UUID
 
 from builders.demo.registrars.fake import FakeAccount, FakeDomain, FakeServer
 from builders.demo.registrars.godaddy import FakeGoDaddy
@@ -118,7 +117,7 @@ async def test_a_sync_shows_differences_and_reports_the_urgent_ones(
             connections=[connection],
             options={},
         )
-    target: dict[str, UUID] = {"account_id": alice.account.id, "run_id": run.id, "connection_id": connection.id}
+    target: dict[str, Any] = {"account_id": alice.account.id, "run_id": run.id, "connection_id": connection.id}
     await registrars.sync_part(database, **target, outbound=outbound, keyring=make.keyring_of(alice))
     async with database.transaction() as conn:
         await dispatcher.dispatch(conn)

@@ -30,7 +30,14 @@ async def sync_registrar_charges(context: JobContext, account_id: str, run_id: s
     try:
         async with registrars.take_place(context, **target) as is_free:
             if is_free:
-                await billing.sync_charges(database, **target, outbound=outbound, keyring=queue.keyring(context))
+                await billing.sync_charges(
+                    database,
+                    account_id=target["account_id"],
+                    run_id=target["run_id"],
+                    connection_id=target["connection_id"],
+                    outbound=outbound,
+                    keyring=queue.keyring(context),
+                )
     except (DatabaseUnavailable, DatabaseBusy):
         raise
     except Exception:

@@ -27,7 +27,14 @@ async def sync_registrar(context: JobContext, account_id: str, run_id: str, conn
     try:
         async with registrars.take_place(context, **target) as is_free:
             if is_free:
-                await registrars.sync_part(database, **target, outbound=outbound, keyring=queue.keyring(context))
+                await registrars.sync_part(
+                    database,
+                    account_id=target["account_id"],
+                    run_id=target["run_id"],
+                    connection_id=target["connection_id"],
+                    outbound=outbound,
+                    keyring=queue.keyring(context),
+                )
     except (DatabaseUnavailable, DatabaseBusy):
         raise
     except Exception:

@@ -50,7 +50,9 @@ def user_of(data: Path, *, uid: int | None = None) -> Iterator["Popen[str]"]:
     me = os.geteuid()
     user = me if uid is None else uid
     found = (
-        binaries.find() if user == me else binaries.find_for_user(SystemUser(uid=user, gid=user, must_switch=True))
+        binaries.find()
+        if user == me
+        else binaries.find_for_user(SystemUser(uid=user, gid=user, must_switch=True), binaries.SYSTEM_DIR)
     )
     process = Popen(
         [sys.executable, "-c", USER, str(data), str(user), str(found)],
