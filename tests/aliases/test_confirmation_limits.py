@@ -54,10 +54,10 @@ def holder(database: Database, ada: Person) -> Owner:
     return Owner.of(database, ada)
 
 
-async def send(database: Database, settings: Settings, *, batch_size: int = confirmations.BATCH) -> None:
+async def send(database: Database, settings: Settings, batch_size: int = confirmations.BATCH) -> None:
     """Send due confirmations as the job does each minute."""
-    keyring = secret_keys.keyring_of(settings)
-    await confirmations.send_due_confirmations(database, keyring=keyring, settings=settings, batch_size=batch_size)
+    tools: dict[str, Any] = {"keyring": secret_keys.keyring_of(settings), "settings": settings}
+    await confirmations.send_due_confirmations(database, **tools, batch_size=batch_size)
 
 
 async def mailed(conn: Conn, owner: Owner) -> set[str]:
@@ -153,7 +153,7 @@ async def asked(conn: Conn, owner: Owner) -> int:
     return int(count)
 
 
-async def test_concurrent_jobs_respect_the_limit(
+async def test_parallel_jobs_keep_the_limit(
     holder: Owner, database: Database, strict: Settings, conn: Conn
 ) -> None:
     await claim_many(holder, 8)
@@ -174,8 +174,7 @@ async def test_a_transaction_that_waited_takes_the_remaining_quota(
             assert not second.done()
     await second
     assert await asked(conn, holder) == 3
-    waiting = await conn.execute(WAITING, [holder.account_id])
-    assert await waiting.fetchall() == [(1,)]
+    assert await (await conn.execute(WAITING, [holder.account_id])).fetchall() == [(1,)]
 
 
 async def is_blocking(database: Database, conn: Conn) -> bool:

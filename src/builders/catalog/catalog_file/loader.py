@@ -67,8 +67,7 @@ class CatalogSheet:
     """
 
     def __init__(self, file: IO[str], *, categories: Collection[str], max_rows: int = MAX_ROWS) -> None:
-        self._file = file
-        self._max_rows = max_rows
+        self._file, self._max_rows = file, max_rows
         self._readers = {**READERS, "categories": cells.categories(categories)}
         self.warnings: list[ReportLine] = []
         _, header = next(records(file, may_break=partial(_breaks_only_in, None)), (1, []))

@@ -31,6 +31,7 @@ from builders.portfolio.registrars.service import PartError, PartState, Registra
 OVERLAP = timedelta(days=7)  # that is read again: a registrar can date a charge back
 HISTORY = timedelta(days=3_650)  # that the first sync reads
 _AHEAD = timedelta(days=1)  # of UTC: where it is tomorrow
+_Lines = Sequence[BilledLine]
 _log = log.get_logger()
 
 
@@ -184,9 +185,7 @@ async def _record(
                 await _record_batch(conn, work=work, lines=batch)
 
 
-async def _batches(
-    pages: AsyncIterator[Sequence[BilledLine]], size: int
-) -> AsyncGenerator[Sequence[BilledLine], None]:
+async def _batches(pages: AsyncIterator[_Lines], size: int) -> AsyncGenerator[_Lines, None]:
     """Yield the lines of pages in batches: a page can be one order, or all of them."""
     waiting: list[BilledLine] = []
     async for page in pages:
@@ -237,13 +236,12 @@ async def _finish(conn: Conn, *, work: _Progress, failure: RegistrarFailed | Non
             charges=work.charges,
         )
         part = await registrars.advance_part(conn, part=part, counts=summary.counts(work.charges))
-    synced_at = work.began_at if failure is None and work.is_complete else None
     await registrars.record_outcome(
         conn,
         account_id=part.account_id,
         connection_id=part.connection_id,
         failure=failure,
-        billing_synced_at=synced_at,
+        billing_synced_at=work.began_at if failure is None and work.is_complete else None,
     )
     error = None if failure is None else registrars.part_error(failure)
     is_connected = await registrars.lock_connected(
@@ -251,9 +249,8 @@ async def _finish(conn: Conn, *, work: _Progress, failure: RegistrarFailed | Non
     )
     await registrars.finish_part(conn, part=part, state=_state_after(failure), error=error)
     if error is not None and is_connected:
-        is_scheduled = work.options.member_id is None
         await registrars.publish_failure(
-            conn, connection=work.connection, part=part, error=error, is_scheduled=is_scheduled
+            conn, connection=work.connection, part=part, error=error, is_scheduled=work.options.member_id is None
         )
 
 
