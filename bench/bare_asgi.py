@@ -24,7 +24,7 @@ from builders.catalog.records import Price, Suggestion
 from builders.identity import scopes
 from builders.identity.records import Preset
 from builders.identity.store import keys as key_store
-from builders.kit.http import cursors
+from builders.kit.http import pagination
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from builders.mail import service as mail
@@ -118,7 +118,7 @@ class BareApp:
         [(items, last, more)] = await self._fetch(key_store.LIST_KEYS, row)
         cursor = "null"
         if more:
-            cursor = f'"{cursors.encode(self._shared.keyring, scope="/v1/api-keys []", values=[last])}"'
+            cursor = f'"{pagination.encode_cursor(self._shared.keyring, scope="/v1/api-keys []", values=[last])}"'
         return f'{{"items":{items},"next_cursor":{cursor}}}'.encode()
 
     async def _read(self, account_id: UUID, key_id: str) -> bytes:

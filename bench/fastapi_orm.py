@@ -34,7 +34,7 @@ from builders.catalog.suggestion_index import tokenise
 from builders.identity import scopes
 from builders.identity.records import Preset
 from builders.identity.schemas.keys import ApiKeyItem, ApiKeyReply
-from builders.kit.http import cursors
+from builders.kit.http import pagination
 from builders.kit.http.pagination import PageReply
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
@@ -151,11 +151,11 @@ async def list_keys(
     """List the account's API keys, newest first."""
     keyring, scope, after = request.app.state.shared.keyring, f"{request.url.path} []", ids.LAST
     if cursor is not None:
-        after = UUID(str(cursors.decode(keyring, scope=scope, text=cursor)[0]))
+        after = UUID(str(pagination.decode_cursor(keyring, scope=scope, text=cursor)[0]))
     wanted = select(ApiKey).where(ApiKey.account_id == account_id, ApiKey.id < after)
     found = (await session.scalars(wanted.order_by(ApiKey.id.desc()).limit(limit + 1))).all()
     more = len(found) > limit
-    last = cursors.encode(keyring, scope=scope, values=[str(found[limit - 1].id)]) if more else None
+    last = pagination.encode_cursor(keyring, scope=scope, values=[str(found[limit - 1].id)]) if more else None
     return {"items": found[:limit], "next_cursor": last}
 
 

@@ -15,7 +15,7 @@ from builders.catalog import api as catalog_api, service as catalog
 from builders.domains import api as domains_api
 from builders.home import api as home_api
 from builders.identity import service as identity
-from builders.identity.api import account as account_api, keys as keys_api, login as login_api
+from builders.identity.api import keys as keys_api, login as login_api, sessions as sessions_api
 from builders.invoices import api as invoices_api
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
@@ -23,8 +23,8 @@ from builders.kit.http import application, openapi
 from builders.kit.http.heavy_requests import HeavyLoop
 from builders.kit.http.middleware import RequestMiddleware
 from builders.kit.http.origins import Cors
-from builders.kit.http.path_router import PathRouter
 from builders.kit.http.proxies import Proxies
+from builders.kit.http.routes import PathRouter
 from builders.kit.limits.distributed_quota import DistributedQuota
 from builders.kit.limits.rate_limiter import RateLimiter
 from builders.kit.outbound.client import Outbound
@@ -68,7 +68,7 @@ ROUTERS = [
     home_api.router,
     *(probes_api.router, catalog_api.router, sandbox_plans_api.router),
     sandbox_simulation_api.router,
-    *(keys_api.router, account_api.router, account_api.jwks_router, account_api.audit_router, login_api.router),
+    *(keys_api.router, sessions_api.router, sessions_api.jwks_router, sessions_api.audit_router, login_api.router),
     *(profile_api.router, mail_api.router, projects_api.router),
     *(aliases_api.destinations_router, aliases_api.router),  # in this order: a literal path before a parameter
     invoices_api.router,

@@ -20,7 +20,7 @@ MAY_CATCH_ALL: Mapping[str, str] = {
     "builders/portfolio/imports/jobs.py:run_import": "an import that always fails must end, to be undone",
     "builders/portfolio/registrars/jobs.py:sync_registrar": "a sync that always fails must end, for the next one",
     "builders/webhooks/sender.py:_send": "a delivery that cannot be sent must not stop the loop",
-    "builders/kit/process/log.py:_readable": "any object can be logged, and logging never raises",
+    "builders/kit/process/redaction.py:readable": "any object can be logged, and logging never raises",
     "builders/kit/process/log.py:emit": "logging never raises",
     "builders/portfolio/domains/registries.py:_ask_server": "an error of one domain must not stop the others",
     "builders/mail/delivery.py:_send": "an unrecorded failure would be retried forever",

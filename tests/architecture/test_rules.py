@@ -203,7 +203,7 @@ KEPT: list[tuple[Rule, str, str]] = [
     (mechanisms.merge_patch, "builders/mail/schemas.py", "Patch(note=self.patch_of('note', self.note))"),
     (mechanisms.stray_job, "builders/mail/jobs.py", "@queue.app.task(name='x')\nasync def f(): ..."),
     (mechanisms.stray_job, "builders/mail/service.py", "await mail.subscribe(conn, topic=topic)"),
-    (mechanisms.merge_patch, "builders/kit/http/merge_patches.py", "name in self.model_fields_set"),
+    (mechanisms.merge_patch, "builders/kit/http/bodies.py", "name in self.model_fields_set"),
     (sizes.busy_package, "builders/mail/__init__.py", '"""Mail."""'),
     (sizes.long_file, "builders/x.py", "x = 1\n" * 300),
     (habits.enum_literal, "builders/x.py", "Literal['open', 'paid']\nstatus is Status.OPEN"),

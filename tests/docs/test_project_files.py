@@ -6,7 +6,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from builders.kit.process.version import VERSION
+from builders import VERSION
 
 ROOT = Path(__file__).parents[2]
 TOOLS = Path(sys.executable).parent

@@ -10,7 +10,7 @@ from builders.identity.oidc import Issuer
 from builders.identity.tokens import TokenRefused, parse_token
 from builders.kit.http.credentials import IssuerUnavailable
 from builders.kit.outbound.client import Outbound
-from builders.kit.process.issuers import OidcIssuer
+from builders.kit.process.setting_formats import OidcIssuer
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from tests.cast import Person

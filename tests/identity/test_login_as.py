@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from builders.identity import login_as, service as identity
+from builders.identity import service as identity, sessions
 from builders.identity.records import NewGrant
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
@@ -273,7 +273,7 @@ async def test_the_text_is_not_stored(alice: Person, database: Database, conn: C
     assert new.text not in repr(new)
     assert new.text.rpartition("_")[2] not in row
     assert len(new.text) == len("svc_grant_") + 12 + 1 + 32 + 6
-    assert timedelta(minutes=10) == login_as.GRANT_LIFETIME
+    assert timedelta(minutes=10) == sessions.GRANT_LIFETIME
 
 
 async def test_support_cannot_create_a_webhook_destination(

@@ -14,8 +14,7 @@ from pydantic import SecretStr
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http import application
 from builders.kit.http.middleware import RequestMiddleware
-from builders.kit.http.path_router import PathRouter
-from builders.kit.http.routes import Router
+from builders.kit.http.routes import PathRouter, Router
 from builders.kit.process import secret_keys
 from builders.kit.process.settings import Settings
 from tests.kit.http.plain_routes import authenticate

@@ -10,7 +10,7 @@ from builders.kit.jobs import queue
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.kit.values.accounts import ALL_ACCOUNTS
+from builders.kit.values.ids import ALL_ACCOUNTS
 from builders.mail import service as mail
 from builders.mail.records import VENDOR, Category, Status
 from builders.mail.templates import EmailTemplate

@@ -26,7 +26,7 @@ from builders.kit.jobs import queue
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.kit.values.accounts import ALL_ACCOUNTS, AccountSelection
+from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection
 from builders.mail import service as mail
 from builders.mail.service import VerifyDestination
 

@@ -15,7 +15,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue
-from builders.kit.values.accounts import ALL_ACCOUNTS
+from builders.kit.values.ids import ALL_ACCOUNTS
 from builders.mail.service import VerifyDestination
 
 CLAIMED = frozenset({"alias.created", "alias.updated"})

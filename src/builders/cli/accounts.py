@@ -10,7 +10,7 @@ from builders.identity.records import Account, Identity
 from builders.kit.db.connections import Database
 from builders.kit.http.callers import OPERATOR
 from builders.kit.process.settings import Settings
-from builders.kit.values.emails import canonical
+from builders.kit.values.texts import canonical_email
 
 issuer_option = click.option("--issuer", required=True, help="Issuer, as in BUILDERS_OIDC_ISSUERS.")
 subject_option = click.option("--subject", required=True, help="Claim `sub` of its tokens.")
@@ -29,7 +29,7 @@ def accounts() -> None:
 def create(email: str, name: str | None, *, unverified: bool, as_json: bool) -> None:
     """Create an account."""
     try:
-        address = canonical(email)
+        address = canonical_email(email)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--email") from None
 

@@ -12,7 +12,7 @@ from builders.identity import service as identity
 from builders.kit.db.connections import Database
 from builders.kit.process import secret_keys
 from builders.kit.process.settings import Settings
-from builders.kit.values.accounts import ALL_ACCOUNTS
+from builders.kit.values.ids import ALL_ACCOUNTS
 
 Item = dict[str, Any]  # a domain in the JSON output
 

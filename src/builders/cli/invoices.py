@@ -22,7 +22,7 @@ from builders.invoices.records import (
 )
 from builders.kit.db.connections import Conn, Database
 from builders.kit.process.settings import Settings
-from builders.kit.values.accounts import ALL_ACCOUNTS, AccountSelection
+from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection
 from builders.kit.values.money import Money
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from builders.kit.db.connections import Database
 from builders.kit.process import secret_keys
 from builders.kit.process.settings import Settings
 from builders.kit.sheets.cells import safe_cell
-from builders.kit.values.emails import canonical
+from builders.kit.values.texts import canonical_email
 from builders.leads import service as leads
 from builders.leads.records import Erased, Interest, Lead, LeadFilter, Status
 
@@ -114,7 +114,7 @@ def export(output: Path | None, *, as_json: bool, **chosen: Any) -> None:
 def erase(email: str, *, as_json: bool) -> None:
     """Delete all data of an address except a hash, which prevents it from being stored or emailed again."""
     try:
-        address = canonical(email)
+        address = canonical_email(email)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="EMAIL") from None
 

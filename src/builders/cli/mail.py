@@ -13,7 +13,7 @@ from builders.cli.session import fail, json_option, note, plain, read_settings, 
 from builders.identity import service as identity
 from builders.kit.db.connections import Database
 from builders.kit.process.settings import Settings
-from builders.kit.values.accounts import ALL_ACCOUNTS, AccountSelection
+from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection
 from builders.mail import service as mails
 from builders.mail.records import Message, Status
 

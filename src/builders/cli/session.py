@@ -21,8 +21,8 @@ from redis.connection import parse_url
 
 from builders.kit.db import doctor, migrations
 from builders.kit.db.connections import Database
-from builders.kit.db.embedded.errors import EmbeddedServerError
 from builders.kit.db.embedded.server import EmbeddedServer
+from builders.kit.db.embedded.system_user import EmbeddedServerError
 from builders.kit.errors import Invalid, Problem
 from builders.kit.process import log
 from builders.kit.process.settings import Settings

@@ -31,7 +31,7 @@ from builders.kit.events import outbox
 from builders.kit.http.pagination import MAX_LIMIT, PageRequest
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
-from builders.kit.values.accounts import ALL_ACCOUNTS, AccountSelection
+from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection
 
 
 async def assign(

@@ -25,7 +25,7 @@ from builders.kit.events import outbox
 from builders.kit.http.callers import Actor
 from builders.kit.http.pagination import JsonPage, PageRequest
 from builders.kit.values import clock, ids
-from builders.kit.values.emails import canonical
+from builders.kit.values.texts import canonical_email
 from builders.mail import service as mail
 
 MAX_CACHED = 10_000  # accounts
@@ -98,7 +98,7 @@ async def list_accounts_by_id(conn: Conn, *, account_ids: Collection[UUID]) -> M
 def normalize_email(email: str) -> str:
     """Return the address as accounts store it. An invalid one is returned in lower case: no account has it."""
     try:
-        return canonical(email)
+        return canonical_email(email)
     except ValueError:
         return email.strip().lower()
 

@@ -23,9 +23,9 @@ from builders.kit.http.callers import Actor
 from builders.kit.http.credentials import IssuerUnavailable
 from builders.kit.outbound.client import Outbound, OutboundFailed
 from builders.kit.process import log
-from builders.kit.process.issuers import OidcIssuer
+from builders.kit.process.setting_formats import OidcIssuer
 from builders.kit.values import clock
-from builders.kit.values.emails import canonical
+from builders.kit.values.texts import canonical_email
 
 MAX_AGE_S = 10 * 60
 MAX_STALE_S = 24 * 60 * 60
@@ -269,6 +269,6 @@ def _verified_email(claims: Claims) -> str:
     if claims.get("email_verified") is not True or not isinstance(email, str):
         raise TokenRefused("No account is linked to the subject of this token, which has no verified address.")
     try:
-        return canonical(email)
+        return canonical_email(email)
     except ValueError:
         raise TokenRefused("The token's email address is not valid.") from None

@@ -37,12 +37,6 @@ from builders.identity.login import (
     request_code as request_code,
     sign_in as sign_in,
 )
-from builders.identity.login_as import (
-    create_grant as create_grant,
-    list_grants as list_grants,
-    redeem_grant as redeem_grant,
-    revoke_grant as revoke_grant,
-)
 from builders.identity.oidc import (
     link_identity as link_identity,
     list_identities as list_identities,
@@ -53,12 +47,16 @@ from builders.identity.scopes import (
 )
 from builders.identity.sessions import (
     caller_of as caller_of,
+    create_grant as create_grant,
     end_session as end_session,
     get_principal as get_principal,
+    list_grants as list_grants,
     list_sessions as list_sessions,
     log_out as log_out,
     open_session as open_session,
     prune_sessions as prune_sessions,
+    redeem_grant as redeem_grant,
+    revoke_grant as revoke_grant,
 )
 from builders.identity.tokens import (
     list_public_keys as list_public_keys,

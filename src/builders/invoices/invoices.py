@@ -39,7 +39,7 @@ from builders.kit.events import outbox
 from builders.kit.events.outbox import Event
 from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.values import clock, ids
-from builders.kit.values.accounts import ALL_ACCOUNTS, AccountSelection
+from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection
 
 BATCH = 200  # invoices per transaction
 TOLERANCE = timedelta(days=1)  # a step that is later than this delays the following steps

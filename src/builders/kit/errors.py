@@ -32,7 +32,7 @@ class Problem(Exception):
     remedy: ClassVar[str | None] = None
     # What it says where the raiser says nothing; None: its title.
     default_detail: ClassVar[str | None] = None
-    # Of a 404 for an id: the path prefix of `GET /{id}`; see kit/http/not_found.py.
+    # Of a 404 for an id: the path prefix of `GET /{id}`; see kit/http/error_pages.py.
     collection: ClassVar[str | None] = None
 
     def __init__(

@@ -18,7 +18,7 @@ from builders.kit.events.outbox import Event, declare
 from builders.kit.jobs import queue
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
-from builders.kit.values import clock, emails, ids
+from builders.kit.values import clock, ids, texts
 from builders.leads.records import (
     LINK_LIFE,
     Confirmation,
@@ -227,7 +227,7 @@ async def unsubscribe(conn: Conn, *, email: str, at: datetime) -> None:
     A confirmed lead is unsubscribed and can subscribe again. Any other lead is suppressed permanently.
     """
     try:
-        address = emails.canonical(email)
+        address = texts.canonical_email(email)
     except ValueError:
         return  # no lead has such an address; mail of other packages may
     lead_id = await store.unsubscribe(conn, account_id=VENDOR, email=address, at=at)

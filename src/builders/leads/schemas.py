@@ -20,7 +20,7 @@ from pydantic import (
 
 from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
 from builders.kit.http.visitors import truncate_address
-from builders.kit.values import emails, texts
+from builders.kit.values import texts
 from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.texts import checked
 from builders.leads.records import WAITLIST, Confirmation, Interest, Request, Volume
@@ -64,7 +64,7 @@ def _page(text: str) -> str:
 Email = Annotated[
     str,
     _text(254),
-    checked(emails.canonical, "email"),
+    checked(texts.canonical_email, "email"),
     Field(description="Stored in lower case, with the domain as A-labels."),
 ]
 BLANK = BeforeValidator(lambda sent: None if sent == "" else sent)

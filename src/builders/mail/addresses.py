@@ -4,7 +4,7 @@ import re
 
 import idna
 
-from builders.kit.values.emails import ENCODED_WORD
+from builders.kit.values.texts import ENCODED_WORD
 
 MAX_OCTETS = 254  # RFC 5321, 4.5.3.1.3, without the angle brackets
 _MAX_LOCAL = 64  # octets; RFC 5321, 4.5.3.1.1

@@ -18,6 +18,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
 from builders.kit.jobs import queue
 from builders.kit.process import log
+from builders.kit.process.redaction import redact
 from builders.kit.process.secret_keys import Keyring, Unsealable
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
@@ -249,4 +250,4 @@ def _clean(text: str, attempt: _Attempt) -> str | None:
     line = addresses.one_line(text)
     for address in {attempt.to, attempt.route}:
         line = line.replace(address, addresses.mask(address))
-    return log.redact(line)[:MAX_ERROR] or None
+    return redact(line)[:MAX_ERROR] or None

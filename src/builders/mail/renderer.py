@@ -20,7 +20,7 @@ from uuid import UUID
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from builders.kit.values import clock
-from builders.kit.values.emails import ENCODED_WORD
+from builders.kit.values.texts import ENCODED_WORD
 from builders.mail import addresses
 from builders.mail.links import Links
 from builders.mail.sender import Sender

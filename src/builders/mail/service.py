@@ -10,7 +10,7 @@ from builders.kit.errors import TokenInvalid
 from builders.kit.events import outbox
 from builders.kit.process.secret_keys import Keyring, Resealed
 from builders.kit.values import clock, ids
-from builders.kit.values.accounts import AccountSelection
+from builders.kit.values.ids import AccountSelection
 from builders.mail import addresses, delivery, optouts, store
 from builders.mail.addresses import (
     mask as mask,

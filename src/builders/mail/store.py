@@ -11,7 +11,7 @@ from psycopg.rows import class_row, kwargs_row
 from builders.kit.db import partitions
 from builders.kit.db.connections import Conn
 from builders.kit.values import ids
-from builders.kit.values.accounts import AccountSelection, selection_parameter
+from builders.kit.values.ids import AccountSelection, selection_parameter
 from builders.mail.records import Category, Message, Origin, Status, Topic
 
 KEPT = timedelta(days=90)

@@ -7,10 +7,9 @@ from uuid import UUID
 from pydantic import ConfigDict, Field, StrictBool, StringConstraints
 from pydantic.config import JsonDict
 
-from builders.kit.http.bodies import Reply, WriteReply, by_example
+from builders.kit.http.bodies import PatchBody, Reply, WriteReply, by_example
 from builders.kit.http.fields import UpdatedAt
-from builders.kit.http.merge_patches import PatchBody
-from builders.kit.values import emails, texts
+from builders.kit.values import texts
 from builders.kit.values.texts import checked
 from builders.profile.records import (
     Confirmation,
@@ -88,7 +87,7 @@ def _text(max_length: int) -> StringConstraints:
     return StringConstraints(strip_whitespace=True, min_length=1, max_length=max_length)
 
 
-Email = Annotated[str, _text(320), checked(emails.canonical, "email")]
+Email = Annotated[str, _text(320), checked(texts.canonical_email, "email")]
 Plain = checked(texts.plain, "text_form")
 
 

@@ -8,11 +8,10 @@ from uuid import UUID
 from pydantic import BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, StringConstraints
 from pydantic.config import JsonDict
 
-from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.http.bodies import Body, PatchBody, Reply, WriteReply, by_example
 from builders.kit.http.callers import Caller
 from builders.kit.http.fields import CreatedAt, Livemode, ManifestKey, ManifestName, UpdatedAt
-from builders.kit.http.merge_patches import PatchBody
-from builders.kit.values import emails, ids, texts
+from builders.kit.values import ids, texts
 from builders.kit.values.texts import checked
 from builders.projects import fields, records
 from builders.projects.records import Project, ProjectPatch, ProjectSpec, ProjectStatus
@@ -89,7 +88,7 @@ Domains = Annotated[
 Mailbox = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=254),
-    checked(emails.canonical, "email"),
+    checked(texts.canonical_email, "email"),
     Field(description="Recipient of its aliases that have none of their own."),
 ]
 WebhookIds = Annotated[

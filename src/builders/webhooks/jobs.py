@@ -18,7 +18,7 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.mail import service as mail
 from builders.mail.service import WebhookDisabled
-from builders.webhooks import catalog, destination_filters, feed, metrics
+from builders.webhooks import catalog, feed, metrics
 from builders.webhooks.attempts import RETENTION
 from builders.webhooks.records import DisabledReason
 from builders.webhooks.sender import Sender
@@ -60,7 +60,7 @@ async def fan_out(conn: Conn, events: Sequence[PublishedEvent]) -> None:
     public = [each for each in relevant if not known[each.name].internal]
     if public:
         real = await identity.find_real_accounts(conn, account_ids={each.account_id for each in public})
-        selected = await destination_filters.list_selected(conn, {(each.account_id, each.name) for each in public})
+        selected = await catalog.list_selected(conn, {(each.account_id, each.name) for each in public})
         outgoing = [
             _outgoing_event(each, real[each.account_id], selected.get((each.account_id, each.name)))
             for each in public

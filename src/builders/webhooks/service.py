@@ -9,6 +9,7 @@ from builders.webhooks.batches import (
     update_destinations as update_destinations,
 )
 from builders.webhooks.catalog import (
+    filter_destinations as filter_destinations,
     get_event as get_event,
     list_catalog as list_catalog,
 )
@@ -20,7 +21,6 @@ from builders.webhooks.deliveries import (
     requeue_delivery as requeue_delivery,
     retry_delivery as retry_delivery,
 )
-from builders.webhooks.destination_filters import filter_destinations as filter_destinations
 from builders.webhooks.destinations import (
     clear_destinations as clear_destinations,
     count_destinations as count_destinations,

@@ -16,7 +16,7 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring, Unsealable
 from builders.kit.values import clock, ids
-from builders.webhooks import catalog, deliveries, destination_filters, destinations, signing
+from builders.webhooks import catalog, deliveries, destinations, signing
 from builders.webhooks.attempts import LEASE, deliver_now
 from builders.webhooks.errors import DeliveryInFlight, TooManyTests, WebhookNotFound
 from builders.webhooks.records import Destination, Match, SignedRequest, Simulation, SkipReason, TestSend
@@ -185,7 +185,7 @@ async def simulate(
             raise _unknown()
     named = destination_id is not None
     key = account_id, chosen.name
-    selected = (await destination_filters.list_selected(conn, [key])).get(key)
+    selected = (await catalog.list_selected(conn, [key])).get(key)
     results = [_match(keyring, each, message, named=named, selected=selected) for each in receivers]
     matched = [match for match, _ in results]
     delivery_ids: Sequence[UUID] = ()

@@ -12,8 +12,7 @@ from builders.kit.http import application, openapi
 from builders.kit.http.bodies import Reply
 from builders.kit.http.callers import Caller, needs
 from builders.kit.http.credentials import Credential, invalid_credentials
-from builders.kit.http.path_router import PathRouter
-from builders.kit.http.routes import Router
+from builders.kit.http.routes import PathRouter, Router
 from builders.kit.values import ids
 
 PREFIX = "/v1/things"

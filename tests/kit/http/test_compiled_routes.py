@@ -13,8 +13,7 @@ from builders.kit.db.connections import Reads, Tx
 from builders.kit.http import application
 from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.callers import Caller, needs
-from builders.kit.http.path_router import PathRouter
-from builders.kit.http.routes import Router
+from builders.kit.http.routes import PathRouter, Router
 from builders.kit.limits import policies
 from tests.kit.asgi import ask
 

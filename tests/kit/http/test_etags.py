@@ -24,8 +24,7 @@ from builders.kit.http.etags import (
     with_etag,
     write_condition,
 )
-from builders.kit.http.path_router import PathRouter
-from builders.kit.http.routes import Router
+from builders.kit.http.routes import PathRouter, Router
 
 VERSION = 7
 ONE, OTHER = UUID("0193a1b2-0000-7000-8000-000000000005"), UUID("0193a1b2-0000-7000-8000-000000000006")

@@ -10,8 +10,7 @@ from pydantic import BaseModel
 from builders.identity.errors import SessionNotFound
 from builders.kit.http import application
 from builders.kit.http.parameters import ResourceId
-from builders.kit.http.path_router import PathRouter
-from builders.kit.http.routes import Router
+from builders.kit.http.routes import PathRouter, Router
 from builders.projects.errors import ProjectNotFound
 from tests.kit.asgi import ask
 

@@ -1,6 +1,6 @@
 import pytest
 
-from builders.kit.values import emails
+from builders.kit.values import texts
 
 
 @pytest.mark.parametrize(
@@ -13,8 +13,8 @@ from builders.kit.values import emails
     ],
 )
 def test_an_address_is_normalised(text: str, kept: str) -> None:
-    assert emails.canonical(text) == kept
-    assert emails.canonical(kept) == kept
+    assert texts.canonical_email(text) == kept
+    assert texts.canonical_email(kept) == kept
 
 
 @pytest.mark.parametrize(
@@ -31,4 +31,4 @@ def test_an_address_is_normalised(text: str, kept: str) -> None:
 )
 def test_malformed_and_ambiguous_addresses_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
-        emails.canonical(text)
+        texts.canonical_email(text)

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from builders.kit.errors import Invalid
 from builders.kit.http.bodies import Body, WriteReply, add_warnings
-from builders.kit.values.money_inputs import MoneyInput
+from builders.kit.values.money import MoneyInput
 
 
 class Purchase(Body):

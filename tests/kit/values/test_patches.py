@@ -6,7 +6,7 @@ from typing import Annotated
 import pytest
 from pydantic import Field, ValidationError
 
-from builders.kit.http.merge_patches import PatchBody
+from builders.kit.http.bodies import PatchBody
 from builders.kit.values.patches import UNSET, Patch, patched, set_members
 
 

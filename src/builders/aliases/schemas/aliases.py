@@ -11,9 +11,8 @@ from builders.aliases.billing import ReleasedTerms
 from builders.aliases.records import MAX_LABELS, AliasPatch, AliasStatus, OwnedAlias
 from builders.aliases.schemas.destinations import Mailbox
 from builders.invoices.records import Charge, InvoiceStatus
-from builders.kit.http.bodies import Reply, WriteReply, by_example
+from builders.kit.http.bodies import PatchBody, Reply, WriteReply, by_example
 from builders.kit.http.fields import AliasProjectId, Labels, Livemode, ManifestKey, ManifestName, UpdatedAt
-from builders.kit.http.merge_patches import PatchBody
 from builders.kit.http.pagination import Page
 from builders.kit.values import texts
 from builders.kit.values.money import Money

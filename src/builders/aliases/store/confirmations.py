@@ -8,7 +8,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from builders.kit.db.connections import Conn
-from builders.kit.values.accounts import AccountSelection, selection_parameter
+from builders.kit.values.ids import AccountSelection, selection_parameter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ from builders.catalog.catalog_file.images import ImageMissing, ImageRefused, Val
 from builders.catalog.records import LoadReport, ReportLine
 from builders.catalog.store import domains as store
 from builders.kit.db.connections import Database
-from builders.kit.sheets.records import records
+from builders.kit.sheets.csv_files import records
 from builders.kit.values import clock, ids
 
 MAX_BYTES = 50 * 1024 * 1024

@@ -19,8 +19,8 @@ from dns.rdtypes.ANY.MX import MX
 from dns.rdtypes.ANY.TXT import TXT
 
 from builders.kit.db import connections
+from builders.kit.process.setting_formats import read_resolver
 from builders.kit.process.settings import Settings
-from builders.kit.values import hosts
 
 TRY_S, TIMEOUT_S = 2.0, 5.0
 MAX_CONCURRENT = 16  # queries of one client
@@ -36,7 +36,7 @@ class Dns:
 
     def __init__(self, settings: Settings, *, try_s: float = TRY_S, timeout_s: float = TIMEOUT_S) -> None:
         self._try_s, self._timeout_s = try_s, timeout_s
-        self._servers = tuple(map(hosts.read_resolver, settings.dns_resolvers))
+        self._servers = tuple(map(read_resolver, settings.dns_resolvers))
         self._slots = asyncio.Semaphore(MAX_CONCURRENT)
 
     async def texts(self, name: str) -> tuple[str, ...] | None:

@@ -20,16 +20,15 @@ from builders.domains.records import (
     RecordHealth,
     VerificationResult,
 )
-from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.http.bodies import Body, PatchBody, Reply, WriteReply, by_example
 from builders.kit.http.fields import ManifestKey, ManifestName, SeparatorRule, UpdatedAt
-from builders.kit.http.merge_patches import PatchBody
-from builders.kit.values import emails
+from builders.kit.values import texts
 from builders.kit.values.texts import checked
 
 Destination = Annotated[
     str,
     StringConstraints(strip_whitespace=True, max_length=254),
-    checked(emails.canonical, "email"),
+    checked(texts.canonical_email, "email"),
 ]
 _AT = "2026-01-05T09:30:00Z"
 _TOKEN = "builders-verification=mfrggzdfmztwq2lknnwg23tpobyxe43u"  # noqa: S105 - everybody can read it in DNS

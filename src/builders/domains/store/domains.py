@@ -14,7 +14,7 @@ from builders.domains.records import (
 )
 from builders.domains.store.rows import COLUMNS, SETTINGS, cursor_of, health_json, settings_json
 from builders.kit.db.connections import Conn
-from builders.kit.values.accounts import AccountSelection, selection_parameter
+from builders.kit.values.ids import AccountSelection, selection_parameter
 
 # The number of domains that is read under this lock stays valid until the commit.
 LOCK_ACCOUNT = "SELECT pg_advisory_xact_lock(hashtextextended('domains ' || %(account_id)s::text, 0))"

@@ -10,8 +10,8 @@ from fastapi import Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from builders.identity import service as identity
-from builders.identity.api import browsers
-from builders.identity.api.browsers import LOGIN, LOGIN_AS, REDEEM, Client, ClientWithCredentials, login_client
+from builders.identity.api import sessions
+from builders.identity.api.sessions import LOGIN, LOGIN_AS, REDEEM, Client, ClientWithCredentials, login_client
 from builders.identity.errors import GrantInvalid
 from builders.identity.records import MailedCode, MailedLink, SignedIn
 from builders.identity.schemas import login as schemas
@@ -24,7 +24,7 @@ from builders.kit.http.json_bodies import ALSO_JSON
 from builders.kit.http.origins import OriginForbidden
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import rate_limit
-from builders.kit.values.emails import canonical
+from builders.kit.values.texts import canonical_email
 
 router = Router(prefix="/v1/auth", tags=["auth"])
 
@@ -33,7 +33,7 @@ def _signed_in_answer(new: SignedIn, *, secure: bool) -> ReplyWithHeaders:
     """Return the reply of GET /v1/auth/session, with the cookie."""
     session = new.session
     reply = schemas.signed_in_reply(new.principal, identity.caller_of(session, method="cookie"))
-    return browsers.with_cookie(reply, token=new.token, expires_at=session.expires_at, secure=secure)
+    return sessions.with_cookie(reply, token=new.token, expires_at=session.expires_at, secure=secure)
 
 
 @router.post(
@@ -69,7 +69,7 @@ async def redeem_login(
     database: Pool,
     keyring: KeyringDep,
     settings: SettingsDep,
-    secure: browsers.Secure,
+    secure: sessions.Secure,
 ) -> ReplyWithHeaders:
     """Sign in with the emailed code or the token of the link; sets the cookie."""
     new = await identity.sign_in(
@@ -95,7 +95,7 @@ async def login_as(
     conn: Tx,
     keyring: KeyringDep,
     settings: SettingsDep,
-    secure: browsers.Secure,
+    secure: sessions.Secure,
 ) -> ReplyWithHeaders:
     """Redeem a login-as grant once: support signs in as the account for an hour; sets the cookie."""
     new = await identity.redeem_grant(
@@ -212,7 +212,7 @@ def parse_proof(form: Mapping[str, str]) -> MailedCode | MailedLink:
         missing = "code" if "email" in form else "token"
         raise Invalid(("body", missing), "Field required", "missing")
     try:
-        return MailedCode(email=canonical(form["email"]), code=form["code"])
+        return MailedCode(email=canonical_email(form["email"]), code=form["code"])
     except ValueError as error:
         raise Invalid(("body", "email"), str(error), "email") from None
 
@@ -230,7 +230,7 @@ async def redeem_page(
     database: Pool,
     keyring: KeyringDep,
     settings: SettingsDep,
-    secure: browsers.Secure,
+    secure: sessions.Secure,
 ) -> Response:
     """Sign in with the form of a page: the token of a link, or a code with its email address; sets the cookie."""
     proof, back = parse_proof(form), forms.local_path(form.get("return_to"))
@@ -253,7 +253,7 @@ def _proof_refusal_page(
 
 
 def _signed_in_page(request: Request, new: SignedIn, *, return_to: str | None, secure: bool) -> Response:
-    cookie = browsers.with_cookie(None, token=new.token, expires_at=new.session.expires_at, secure=secure)
+    cookie = sessions.with_cookie(None, token=new.token, expires_at=new.session.expires_at, secure=secure)
     if html.wants_html(request):
         return RedirectResponse(return_to or HOME, 303, {**html.NEGOTIATED, **cookie.headers})
     return html.page("You are signed in", ["You can close this page."], headers=cookie.headers)

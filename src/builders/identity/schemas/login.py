@@ -11,14 +11,14 @@ from builders.identity.schemas.account import SESSION_EXAMPLE, SessionReply, ses
 from builders.kit.http import forms
 from builders.kit.http.bodies import Body, WriteReply, by_example
 from builders.kit.http.callers import Caller
-from builders.kit.values import emails
+from builders.kit.values import texts
 
 _TOKEN: JsonDict = {"token": "d2VsbC10aGlzLWlzLW9ubHktYW4tZXhhbXBsZS10b2tlbg"}
 
 
 def _canonical(text: str) -> str:
     try:
-        return emails.canonical(text)
+        return texts.canonical_email(text)
     except ValueError as error:
         raise PydanticCustomError("email", "{why}", {"why": str(error)}) from None
 

@@ -12,7 +12,7 @@ from psycopg.types.json import Jsonb
 
 from builders.invoices.records import Buyer, Invoice, InvoiceStatus, Line, Seller, Stage, Totals, VoidReason
 from builders.kit.db.connections import Conn
-from builders.kit.values.accounts import AccountSelection, selection_parameter
+from builders.kit.values.ids import AccountSelection, selection_parameter
 from builders.kit.values.money import Money
 
 AMOUNTS = ("subtotal", "tax_total", "total", "credit_applied", "amount_paid")

@@ -13,8 +13,8 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from builders.kit.db.embedded import binaries
-from builders.kit.db.embedded.errors import EmbeddedServerError
 from builders.kit.db.embedded.server import EmbeddedServer
+from builders.kit.db.embedded.system_user import EmbeddedServerError
 
 MIN_PYTHON = (3, 11)
 MIN_POSTGRESQL = 15

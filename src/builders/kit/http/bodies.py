@@ -1,7 +1,7 @@
 """Request and reply models, and the warnings about unknown members.
 
 A `Body` ignores unknown members and names them in `warnings` of the reply. A `StrictBody` refuses them, where a
-misspelled name would change the effect.
+misspelled name would change the effect. A `PatchBody` is a merge patch (RFC 7396) that must change something.
 """
 
 import json
@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from functools import cache
 from itertools import chain, islice
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from fastapi import Response
 from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
@@ -20,12 +20,15 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from starlette.types import Receive, Scope, Send
 
 from builders.kit.errors import MAX_ERRORS
-from builders.kit.values.money_inputs import MoneyInput
+from builders.kit.values.money import Money, MoneyInput
+from builders.kit.values.patches import UNSET, Patch
 
 MAX_WARNINGS = 20
 UNKNOWN_FIELD = "unknown_field"
 _JSON = (b"content-type", b"application/json")
 _LONGEST_NAME = 80  # characters of a member's name in a suggestion
+
+T = TypeVar("T")
 
 
 def by_example(*examples: JsonDict) -> JsonDict:
@@ -34,7 +37,7 @@ def by_example(*examples: JsonDict) -> JsonDict:
 
 
 class UnknownField(BaseModel):
-    """A member of the body that was not understood, and so ignored, or another thing to check."""
+    """A member of the body that was ignored because it is unknown, or another warning."""
 
     field: Annotated[str, Field(description="Path of the member in the body, such as `metadata.lables`.")]
     code: Annotated[str, Field(description="`unknown_field`, `amount_as_number`, or one of the operation.")] = (
@@ -43,14 +46,13 @@ class UnknownField(BaseModel):
     did_you_mean: Annotated[
         str | None, Field(description="The known member with the closest name; null when none is close.")
     ]
-    message: Annotated[str, Field(description="The same in a sentence, for people.")]
+    message: Annotated[str, Field(description="The warning as a sentence.")]
 
 
 class Body(BaseModel):
-    """A request body; unknown keys are ignored and named in the answer, but for those that ask for a limit.
+    """A request body; unknown members are ignored and named in the reply, unless they request a restriction.
 
-    `not_offered` are such names of this body alone, with what is said of them, besides those of
-    `restrictions`.
+    `not_offered` maps further names that request a restriction of this body to the message of their error.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -74,11 +76,54 @@ class StrictBody(BaseModel):
             raise ValidationError.from_exception_data(cls.__name__, lines) from None
 
 
-class Reply(BaseModel):
-    """An answer; read from a record's attributes.
+class PatchBody(Body):
+    """A merge patch: an absent member stays as it is, null clears it.
 
-    What a subclass lists in `shown_once` is not kept for a replay, whose answer comes without it: names, or in
-    pydantic's form what is in members of members.
+    A patch that would change nothing is refused: one without members (`patch_empty`), and one whose members are
+    all unknown (`unknown_field` for each). Beside a known member an unknown one is a warning, as in every Body.
+    """
+
+    # Members that change nothing by themselves, such as the version that is expected.
+    conditions: ClassVar[frozenset[str]] = frozenset()
+
+    def patch_of(self, name: str, value: T) -> Patch[T]:
+        """Return the member's value, or UNSET when the body does not have the member."""
+        return value if name in self.model_fields_set else UNSET
+
+    def sent_members(self) -> dict[str, Any]:
+        """Return the known members of the body, and of the bodies in it, as JSON values: for a deep merge."""
+        found: dict[str, Any] = _sent(self)
+        return found
+
+    @model_validator(mode="after")
+    def _require_change(self) -> Self:
+        model = type(self)
+        known = [name for name in model.model_fields if name not in model.conditions]
+        if not self.model_fields_set.isdisjoint(known):
+            return self
+        unknown = [unknown_field_error(model, name) for name in islice(self.model_extra or (), MAX_WARNINGS)]
+        if unknown:
+            raise ValidationError.from_exception_data(model.__name__, unknown)
+        message = "A patch changes something: send at least one of {known}."
+        raise PydanticCustomError("patch_empty", message, {"known": ", ".join(known)})
+
+
+def _sent(value: object) -> Any:  # a JSON value
+    if isinstance(value, BaseModel):
+        known = value.model_fields_set & type(value).model_fields.keys()
+        return {name: _sent(getattr(value, name)) for name in known}
+    if isinstance(value, Mapping):
+        return {name: _sent(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_sent(each) for each in value]
+    return value.to_wire() if isinstance(value, Money) else value
+
+
+class Reply(BaseModel):
+    """A reply; read from the attributes of a record.
+
+    The members in `shown_once` are not stored, so the replay of an idempotent request omits them. They are names,
+    or nested members in pydantic's form.
     """
 
     model_config = ConfigDict(from_attributes=True)
@@ -88,7 +133,7 @@ class Reply(BaseModel):
     def from_record(cls, record: object, **computed: Any) -> Self:
         """Return the reply: each required member that is not computed is the record's attribute of its name.
 
-        Raises AttributeError for a member that neither gives.
+        Raise AttributeError for a member that is neither computed nor an attribute.
         """
         names = _record_members(cls, frozenset(computed))
         return cls.model_validate({name: getattr(record, name) for name in names} | computed)
@@ -101,7 +146,7 @@ def _record_members(model: type[Reply], computed: frozenset[str]) -> Sequence[st
 
 
 class WriteReply(Reply):
-    """An answer to a body; says which members of it were not understood."""
+    """A reply to a body, with warnings about its unknown members."""
 
     warnings: Annotated[
         list[UnknownField], Field(description="Unknown members, which were ignored; amounts sent as numbers.")
@@ -155,7 +200,7 @@ def unknown_field_error(model: type[BaseModel], name: str) -> InitErrorDetails:
     """Return the error of a member that the model does not have, with the closest known name."""
     meant = _closest(name, model)
     message = "Unknown field." + (f" Did you mean {meant!r}?" if meant else "")
-    said = PydanticCustomError(UNKNOWN_FIELD, message, {"did_you_mean": meant} if meant else None)  # pyright: ignore[reportArgumentType] - it names a member of ours
+    said = PydanticCustomError(UNKNOWN_FIELD, message, {"did_you_mean": meant} if meant else None)  # pyright: ignore[reportArgumentType] - the text is the name of a declared member
     return InitErrorDetails(type=said, loc=(name,), input=None)
 
 
@@ -165,7 +210,7 @@ def _closest(name: str, model: type[BaseModel]) -> str | None:
     return next(iter(get_close_matches(name, model.model_fields, n=1)), None)
 
 
-_HOLDING = (BaseModel, list, tuple, MoneyInput)  # types with something to warn of
+_HOLDING = (BaseModel, list, tuple, MoneyInput)  # types that can contain a warning
 
 
 def unknown_fields(body: object, path: str = "") -> Iterator[UnknownField]:
@@ -195,7 +240,7 @@ def add_warnings(reply: object, *sent: object) -> None:
     if isinstance(reply, WriteReply):
         odd = [body for body in sent if not _is_plain(body)]
         found = list(islice(chain.from_iterable(map(unknown_fields, odd)), MAX_WARNINGS)) if odd else []
-        if found:  # seldom; an assignment to a model is slow
+        if found:  # rare; an assignment to a model is slow
             reply.warnings = [*reply.warnings, *found]
 
 

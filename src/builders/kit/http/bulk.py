@@ -123,7 +123,7 @@ def row_problems(invalid: Invalid) -> Sequence[RowProblem]:
 
 
 class BulkReply(WriteReply):
-    """What a bulk call did with each row; a reply that has more members is a subclass."""
+    """The results of a bulk call; a subclass can add members."""
 
     results: Annotated[Sequence[RowResult], Field(description="One result for each row, in their order.")]
     summary: Annotated[BulkSummary, Field(description="How many rows had each outcome.")]

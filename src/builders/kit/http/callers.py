@@ -109,13 +109,13 @@ class Authenticate(Protocol):
         """
 
     def is_known_good(self, credential: Credential) -> bool:
-        """Return whether the credential is certainly not a guess, without a database query."""
+        """Return whether the credential is certainly not a guess; it needs no database query."""
 
     async def find_other_mode(self, caller: Caller) -> Caller | None:
-        """Return the same caller in the other mode: the sandbox account of a live one, and the reverse."""
+        """Return the same caller in the other mode: the sandbox account of a live one, or the reverse."""
 
     async def record_support_action(self, caller: Caller, *, what: str) -> None:
-        """Write an audit entry for what a support session is about to do."""
+        """Write an audit entry for a request of a support session, before the request is handled."""
 
 
 class ScopeRequirement:
@@ -174,7 +174,7 @@ class ScopeRequirement:
     async def authorize(self, caller: Caller, request: Request) -> None:
         """Check the scope, and the rights of a support session. Raise InsufficientScope, ImpersonationForbidden.
 
-        An audit entry precedes each change by a support session, so that no change is without one.
+        An audit entry is written before each change by a support session, so every change has one.
         """
         if self.scope not in caller.scopes:
             raise _lacking(self.scope, caller)
@@ -214,7 +214,7 @@ def needs(
 ) -> Any:  # Depends has no public type
     """Return the dependency, for Annotated, that requires a scope of the caller; `fresh` ignores the cache.
 
-    A support session may change nothing, unless `support` lists the members of the body that it may set. None of
-    those decides where mail, events or credentials go.
+    A support session may change nothing, unless `support` lists the members of the body that it may set. No such
+    member may decide where mail, events or credentials are sent.
     """
     return Depends(ScopeRequirement(scope, fresh=fresh, support=support))

@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from builders.kit.db import connections
 from builders.kit.errors import Invalid, Problem, RequestTimeout
-from builders.kit.http import error_pages, idempotency, json_bodies, not_found, parameters, restrictions, visitors
+from builders.kit.http import error_pages, idempotency, json_bodies, parameters, restrictions, visitors
 from builders.kit.http.body_limits import BodyLimit, LimitedRequest, find_body_limit
 from builders.kit.http.callers import Caller, ScopeRequirement
 from builders.kit.http.deadline import Deadlines
@@ -132,7 +132,7 @@ class CompiledRoute:
             return await _deadlines.run(self.respond(request), timeout_s=REQUEST_TIMEOUT_S)
         except (Problem, Invalid) as refusal:
             if isinstance(refusal, Problem) and refusal.collection is not None:
-                hint = not_found.add_mode_hint(refusal, request, has_body=self.has_body)
+                hint = error_pages.add_mode_hint(refusal, request, has_body=self.has_body)
                 with suppress(RequestTimeout):
                     await _deadlines.run(hint, timeout_s=MODE_HINT_TIMEOUT_S)
             return error_pages.respond(request.scope, refusal)

@@ -50,7 +50,7 @@ class AddressNotAllowed(Problem):
 
 
 class IssuerUnavailable(Problem):
-    """The issuer of the token is away."""
+    """The issuer of the token is not available."""
 
     status, code = 503, "issuer_away"
 

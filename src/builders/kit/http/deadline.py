@@ -1,4 +1,4 @@
-"""Work of requests that ends early: at a deadline, or when the client leaves."""
+"""Cancel the work of a request at its deadline, or when the client disconnects."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -67,7 +67,7 @@ class Deadlines:
 
 
 async def unless_disconnected(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Return what the work returns; cancel it and raise ClientDisconnect when the client leaves before.
+    """Return the result of the work; cancel it and raise ClientDisconnect if the client disconnects first.
 
     The request's body is discarded.
     """

@@ -1,16 +1,25 @@
-"""Error responses by content negotiation: a browser gets an HTML page with next steps, a program JSON."""
+"""Error responses by content negotiation: a browser gets an HTML page with next steps, a program JSON.
 
-from collections.abc import Mapping, Sequence
+The 404 of an id names the account's other mode if the id exists there.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 
+from fastapi import Request
+from pydantic_core import PydanticUndefined
 from starlette.responses import Response
 from starlette.types import Scope
 from structlog.contextvars import get_contextvars
 
 from builders.kit.errors import Invalid, Problem
-from builders.kit.http import forms, html
+from builders.kit.http import forms, html, json_bodies
+from builders.kit.http.callers import CALLER, Authenticate, Caller
 from builders.kit.http.html import Form, Input, Link
+from builders.kit.http.path_table import PathTable
+from builders.kit.values import ids
 
 DOCS = Link(href="/docs", label="API documentation")
 # What a person can do, by status. The `next_action` of an error addresses programs.
@@ -37,7 +46,7 @@ def respond(scope: Scope, refusal: Problem | Invalid) -> Response:
 
 
 def sign_in_form(return_to: str | None, *, email: str = "") -> Form:
-    """Return the form that mails a sign-in code and link; both return to the path."""
+    """Return the form that requests a sign-in code and link; the sign-in then returns to the path."""
     return Form(
         action=forms.SIGN_IN_PATH,
         label="Email me a sign-in code",
@@ -96,7 +105,7 @@ def _invalid(scope: Scope, refusal: Invalid) -> Response:
 
 
 def _back(scope: Scope) -> Link | None:
-    """Link to the form that was posted; None where the path shows none."""
+    """Return a link to the form that was posted; None if the path has no form."""
     path = forms.local_path(scope["path"]) if scope["method"] == "POST" and "app" in scope else None
     has_form = path is not None and "GET" in scope["app"].state.table.methods(path)
     return Link(href=path, label="Back to the form") if path is not None and has_form else None
@@ -137,3 +146,54 @@ def _path(scope: Scope) -> str | None:
     raw = scope.get("raw_path") or scope["path"].encode()
     query = b"?" + scope["query_string"] if scope["query_string"] else b""
     return forms.local_path((raw + query).decode("latin-1"))
+
+
+MAX_IDS = 3  # of one request that are looked up
+_NEXT_ACTIONS = {
+    "live": "The id is of your live data, and this is a test key. Use a live key.",
+    "test": "The id is of your sandbox data, which only test keys see. Use a test key.",
+}
+
+
+async def add_mode_hint(refusal: Problem, request: Request, *, has_body: bool) -> None:
+    """Add `exists_in_mode` to a 404 when the account has the id in its other mode."""
+    caller: Caller | None = request.scope.get(CALLER)
+    if caller is None or refusal.collection is None:
+        return
+    # An error of the look-up must not replace the 404.
+    with suppress(Problem, Invalid):
+        ids_sent = [each async for each in _ids(request, has_body=has_body)]
+        authenticate: Authenticate = request.app.state.authenticate
+        other = await authenticate.find_other_mode(caller) if ids_sent else None
+        if other is not None and await _has_any(request, other, refusal.collection, ids_sent[:MAX_IDS]):
+            refusal.members |= {"exists_in_mode": other.mode, "next_action": _NEXT_ACTIONS[other.mode]}
+
+
+async def _ids(request: Request, *, has_body: bool) -> AsyncIterator[str]:
+    """Yield the ids in the path and among the members of the body."""
+    body = await json_bodies.read_json(request) if has_body else PydanticUndefined
+    members = body.values() if isinstance(body, dict) else ()
+    for each in (*request.path_params.values(), *members):
+        if isinstance(each, str) and ids.find(each) is not None:
+            yield each
+
+
+async def _has_any(request: Request, caller: Caller, collection: str, ids_sent: list[str]) -> bool:
+    table: PathTable[Any] = request.app.state.table
+    for each in ids_sent:
+        found = table.find("GET", f"{collection}/{each}")
+        if found is not None and await _can_read(*found, request, caller):
+            return True
+    return False
+
+
+async def _can_read(get: Any, path_params: Mapping[str, str], request: Request, caller: Caller) -> bool:
+    """Return whether the compiled GET succeeds for this caller."""
+    if get.needs is None or get.needs.scope not in caller.scopes:
+        return False
+    override = {"method": "GET", "path_params": path_params, "query_string": b"", "headers": []}
+    try:
+        await get.run_handler(Request({**request.scope, **override}), caller)
+    except (Problem, Invalid):
+        return False
+    return True

@@ -1,9 +1,9 @@
 """Versions of single records: `ETag`, `If-None-Match` and `If-Match` (RFC 9110, 8.8.3 and 13.1).
 
-A record's tag is its id and its version number: behind a path that names no record, such as /v1/me, two accounts
-have records of the same version, and a browser keeps what it got for one when another signs in. A read with the
-version that the client has already is 304; a write that expects another version than the record's is refused, so
-that nobody overwrites what they have not seen.
+A tag contains the record's id and its version number. The version alone is not unique for a path without an id,
+such as /v1/me: two accounts can have one version, and a browser keeps its cache when another account signs in.
+A read is answered with 304 if the client has the current version. A write is refused if it expects another version
+than the record's, so no client overwrites a change that it has not read.
 """
 
 import re

@@ -12,9 +12,7 @@ from builders.kit.errors import INVALID, BodyTooLarge, Invalid, problems
 
 MEDIA_TYPE = "application/x-www-form-urlencoded"
 MAX_FIELDS = 10
-FORM_FIELDS = (
-    "builders.form"  # where the scope of a request holds the fields of its form, for the page of a refusal
-)
+FORM_FIELDS = "builders.form"  # key of the ASGI scope: the fields of the form, for the page of a refusal
 SIGN_IN_PATH = "/v1/auth/login"
 MAX_PATH_LENGTH = 1000  # characters of a path to return to
 # One slash and then no second one: a browser takes // and /\ as the start of another host's address. No space,

@@ -1,10 +1,10 @@
 """Requests that take much processor time run on a second event loop, in a thread of the process.
 
-A plan of 2,000 names takes a quarter of a second, in hundreds of places between statements. On the main loop
+A plan of 2,000 names takes a quarter of a second of processor time between its statements. On the main loop
 it would block all other requests. In a thread it competes only for the interpreter's lock, which Python
-releases within SWITCH_INTERVAL_S. The loop has a small pool of connections and an HTTP client of its own, and
-starts with the first request that needs it. One large request of an account runs at a time; a second one is
-refused at once.
+releases within SWITCH_INTERVAL_S. The loop has its own small pool of connections and its own HTTP client, and
+starts with the first heavy request. An account can run one large request at a time; a second one is refused
+immediately.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from builders.kit.limits.rate_limiter import RATE_LIMITER, RateLimiter
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 
-SWITCH_INTERVAL_S = 0.0005  # between threads; the interpreter's own 5 ms delay others at each of their waits
+SWITCH_INTERVAL_S = 0.0005  # between threads; the default of 5 ms delays the main loop after each wait
 POOL_SIZE = 4  # of the database, for all heavy requests of a process
 LARGE_BODY = 16 * 1024  # bytes: about a hundred resources
 RETRY_S = 1
@@ -62,7 +62,7 @@ class HeavyOperation:
 
 
 def heavy(*, above: int | None = None, is_alone: bool = True) -> Any:  # Depends has no public type
-    """For `dependencies` of an operation: its work runs on the second event loop."""
+    """Return an item for `dependencies` that runs the operation on the second event loop."""
     return Depends(HeavyOperation(above, is_alone))
 
 
@@ -80,7 +80,7 @@ class HeavyLoop:
 
     @contextmanager
     def one_of(self, account: Hashable) -> Iterator[None]:
-        """Hold the account's place. Raises HeavyRequestRunning when another request of it does."""
+        """Reserve the account's only slot during the block. Raise HeavyRequestRunning if it is in use."""
         if account in self._running:
             raise HeavyRequestRunning(
                 "Another large request of the account is running.",
@@ -94,9 +94,9 @@ class HeavyLoop:
             self._running.discard(account)
 
     async def run(self, request: Request, work: Callable[[], Awaitable[T]], *, alone: Hashable | None) -> T:
-        """Do the work of a request on the second loop, `alone` of its account where one is named.
+        """Do the work of a request on the second loop; with `alone`, as the only request of this account.
 
-        What the work finds in `app.state` belongs to that loop. Raises HeavyRequestRunning.
+        The objects in its `app.state` belong to the second loop. Raise HeavyRequestRunning.
         """
         with nullcontext() if alone is None else self.one_of(alone):
             return await self._run(request, work)
@@ -150,7 +150,7 @@ class HeavyLoop:
 
 
 async def run_on_main_loop(request: Request, work: Callable[[], Awaitable[T]]) -> T:
-    """Do work on the loop that serves all requests, whichever loop this is: it owns the rate limits."""
+    """Do work on the main loop, which owns the rate limits, from either loop."""
     serving: asyncio.AbstractEventLoop = request.app.state.loop
     if serving is asyncio.get_running_loop():
         return await work()

@@ -64,7 +64,7 @@ def is_repeatable(methods: Collection[str], marks: Collection[object]) -> bool:
 # For `dependencies` of a POST that ignores the key. Responses are stored for an account, so an operation on the
 # credentials themselves needs it: a second session would get the response of the first.
 WITHOUT_IDEMPOTENCY = Depends(without_idempotency)
-# For `dependencies` of a PATCH that adds something each time, and so takes the key, too.
+# For `dependencies` of a PATCH that is not idempotent, which also accepts the key.
 WITH_IDEMPOTENCY = Depends(with_idempotency)
 MARKS = frozenset((with_idempotency, without_idempotency))
 
@@ -98,7 +98,7 @@ PRUNE_BATCH = 10_000  # rows of one statement, which has a time limit
 
 
 class SelectingHeader(NamedTuple):
-    """A header that selects another account; what the caller may see there follows from a role.
+    """A header that selects another account; the role there decides what the caller may see.
 
     `find_role` returns the role at this time, None without one. `require_replayable` is called with the role of
     the first request and that of the repeated one, and raises a Problem unless the second may see as much.
@@ -113,7 +113,7 @@ _selecting_headers: dict[str, SelectingHeader] = {}
 
 
 def declare_selecting_header(header: SelectingHeader) -> None:
-    """Let a header take part in the comparison of requests, and its role decide on replays."""
+    """Register a header that is compared between requests and whose role decides on replays."""
     _selecting_headers[header.name] = header
 
 
@@ -161,7 +161,7 @@ async def claim(request: Request, database: Database, *, caller: Caller, body: A
     """Claim the key of the request; return None without the header.
 
     Raise InFlight while another request has the key, Invalid when the key is malformed or belongs to another
-    request, and what a selecting header raises when the caller may no longer see the stored response.
+    request, and the Problem of a selecting header if the caller may no longer see the stored response.
     """
     header = request.headers.get(HEADER)
     if header is None:
@@ -208,7 +208,7 @@ async def prune(conn: Conn, *, batch_size: int = PRUNE_BATCH) -> None:
 
 
 async def _text_of(request: Request, body: Any) -> Any:
-    """Return a parsed body, or the text of a large one: to write that in one form would block other requests."""
+    """Return a parsed body, or the text of a large one: normalizing it would block other requests."""
     is_parsed = isinstance(body, (dict, list))
     sent = await request.body() if is_parsed else b""
     return sent if len(sent) > LARGE_BODY else body

@@ -94,7 +94,7 @@ class RequestMiddleware:
         except (Problem, Invalid) as refusal:
             await exchange.refuse(refusal)
         except ClientDisconnect:
-            pass  # no client is left; the log line has status 0
+            pass  # the client has disconnected; the log line has status 0
         except Exception:  # noqa: BLE001 - outermost: the client gets a 500, the log the stack trace
             _log.exception("request_failed", method=scope["method"], path=exchange.path)
             await exchange.refuse(InternalError("Something went wrong on our side; it has been logged."))

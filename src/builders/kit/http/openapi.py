@@ -1,4 +1,4 @@
-"""The OpenAPI document: what FastAPI derives from the routes, completed with what it does not know.
+"""The OpenAPI document: FastAPI derives it from the routes; this module completes it.
 
 It adds the security of each operation, an example for each error code, the declared tags and the webhooks. No
 setting changes the document: the server is relative, so one file describes every installation.
@@ -13,10 +13,10 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from builders import REVISION
 from builders.kit.error_schemas import PROBLEM_SCHEMA, VALIDATION_SCHEMAS
 from builders.kit.errors import CODES_KEY, PROBLEM_JSON, Problem, list_problem_types
 from builders.kit.http.credentials import COOKIE
-from builders.kit.process.version import REVISION
 
 Json = dict[str, Any]  # a part of the document
 
@@ -214,7 +214,7 @@ def _drop_null(operation: Json) -> None:
 
 
 def _declare_headers(operation: Json) -> None:
-    """Declare the header that any response to a query can have, where a client looks for it."""
+    """Declare the header of ignored parameters on each response to a query."""
     for status, response in operation["responses"].items():
         if status.startswith("2") or status == "422":
             reference = {"$ref": f"#/components/headers/{IGNORED_PARAMETERS}"}

@@ -1,4 +1,4 @@
-"""Requests of pages: protection against other sites (CSRF), and the paths that named sites may call (CORS)."""
+"""Requests from web pages: protection against other sites (CSRF), and paths that some sites may call (CORS)."""
 
 from collections.abc import Collection, Mapping
 from urllib.parse import urlsplit

@@ -1,6 +1,12 @@
-"""Pages of a list: keyset paging with opaque, signed cursors, so that a page costs the same anywhere."""
+"""Pages of a list: keyset paging with opaque, signed cursors, so that every page costs the same.
 
+A cursor holds the sort values of the last row of a page and is valid only for its list. It is unpadded base64url
+of a version byte, a signature (20 bytes) and the values as compact JSON.
+"""
+
+import binascii
 import json
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Generic, TypeVar, get_args
@@ -11,13 +17,19 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
 from builders.kit.errors import Invalid
-from builders.kit.http import cursors
 from builders.kit.http.bodies import Reply, by_example
+from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import ids
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 500
 CLAMPED_MAX = 1000  # of a list whose limit is clamped
+MAX_CURSOR_LENGTH = 1024  # characters
+_CURSOR_VERSION = b"\x01"
+_CURSOR_PURPOSE = "cursor"
+_CURSOR_VALUES_AT = len(_CURSOR_VERSION) + 20
+_written = json.JSONEncoder(separators=(",", ":")).encode
+_TO_STANDARD = str.maketrans("-_", "+/")
 
 T = TypeVar("T")
 SortKey = Sequence[str | int | None]
@@ -33,7 +45,7 @@ class Page(Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JsonPage:
-    """A page whose items PostgreSQL wrote as JSON already (measured: half the cost of records)."""
+    """A page whose items PostgreSQL wrote as JSON (measured: half the cost of records)."""
 
     items: str  # a JSON array
     next_cursor: str | None
@@ -74,7 +86,7 @@ def _unsigned(_: SortKey) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRequest:
-    """Which page: up to `limit` items behind the key `after` (None: from the start)."""
+    """The requested page: up to `limit` items after the key `after` (None: from the start)."""
 
     limit: int = DEFAULT_LIMIT
     after: tuple[str | int | None, ...] | None = None
@@ -82,7 +94,7 @@ class PageRequest:
 
     @property
     def before_id(self) -> UUID:
-        """Return the id that the page begins below, for a list whose key is an id and whose newest come first."""
+        """Return the id that the page begins below, for a list of ids with the newest first."""
         return UUID(str(self.after[0])) if self.after else ids.LAST
 
     def cut(self, rows: Sequence[T], key: Callable[[T], SortKey]) -> Page[T]:
@@ -122,7 +134,7 @@ def long_page_request(
     ] = None,
     cursor: Annotated[str | None, Query(description="`next_cursor` of the page before.")] = None,
 ) -> PageRequest:
-    """Return the page that the query requests, for a list that clients read whole: by default as long as may be.
+    """Return the page that the query requests, for a list that clients read completely (by default MAX_LIMIT).
 
     Raises Invalid for a foreign or altered cursor.
     """
@@ -153,7 +165,7 @@ def feed_request(
         str | None, Query(description="`resume_cursor` of the previous reply; it is valid for every filter.")
     ] = None,
 ) -> PageRequest:
-    """Return which part of a feed the query asks for: a cursor is a position, and holds whatever the filters.
+    """Return the part of a feed that the query requests; a cursor is a position and is valid with any filters.
 
     Raises Invalid for a foreign or altered cursor.
     """
@@ -165,13 +177,13 @@ def _page(request: Request, limit: int | None, cursor: str | None, *, filters: S
     scope = f"{request.scope.get('account_id')} {request.scope['path']} {filters}"
 
     def seal(key: SortKey) -> str:
-        return cursors.encode(keyring, scope=scope, values=key)
+        return encode_cursor(keyring, scope=scope, values=key)
 
     if cursor is None:
         return PageRequest(limit=limit or DEFAULT_LIMIT, seal=seal)
     try:
-        after = cursors.decode(keyring, scope=scope, text=cursor)
-    except cursors.CursorInvalid:
+        after = decode_cursor(keyring, scope=scope, text=cursor)
+    except CursorInvalid:
         raise Invalid(
             ("query", "cursor"), "Not a cursor of this list; start again without it.", "cursor_invalid"
         ) from None
@@ -190,3 +202,51 @@ class Listing(BaseModel, Generic[T]):
     model_config = ConfigDict(json_schema_extra=_example_of_item)
 
     items: Annotated[list[T], Field(description="All items.")]
+
+
+class CursorInvalid(ValueError):
+    """The cursor is malformed, altered, or of another list."""
+
+
+def encode_cursor(keyring: Keyring, *, scope: str, values: SortKey) -> str:
+    """Return the cursor after the row with these sort values; `scope` names the list, its filters and its owner.
+
+    Raise ValueError when the cursor would be longer than `decode_cursor` accepts.
+    """
+    body = _written(list(values)).encode()
+    text = _text(_CURSOR_VERSION + keyring.sign(_CURSOR_PURPOSE, _signed(scope, body)) + body)
+    if len(text) > MAX_CURSOR_LENGTH:
+        raise ValueError(f"A cursor has at most {MAX_CURSOR_LENGTH} characters; these values need {len(text)}.")
+    return text
+
+
+def decode_cursor(keyring: Keyring, *, scope: str, text: str) -> tuple[str | int | None, ...]:
+    """Return the values that `encode_cursor` wrote for this scope. Raise CursorInvalid for any other text."""
+    raw = _bytes(text)
+    signature, body = raw[len(_CURSOR_VERSION) : _CURSOR_VALUES_AT], raw[_CURSOR_VALUES_AT:]
+    if raw[:1] != _CURSOR_VERSION or not keyring.verify(_CURSOR_PURPOSE, _signed(scope, body), signature):
+        raise CursorInvalid("The cursor is not one of this list.")
+    return tuple(json.loads(body))
+
+
+def _signed(scope: str, body: bytes) -> bytes:
+    # The length separates the scope from the values.
+    name = scope.encode("utf-8", "surrogatepass")
+    return _CURSOR_VERSION + len(name).to_bytes(4, "big") + name + body
+
+
+def _text(raw: bytes) -> str:
+    return urlsafe_b64encode(raw).rstrip(b"=").decode("ascii")
+
+
+def _bytes(text: str) -> bytes:
+    if len(text) > MAX_CURSOR_LENGTH:
+        raise CursorInvalid("The cursor is too long.")
+    try:
+        raw = binascii.a2b_base64(text.translate(_TO_STANDARD) + "=" * (-len(text) % 4))
+    except ValueError:
+        raise CursorInvalid("The cursor is not well formed.") from None
+    # Base64 ignores invalid characters and unused bits; a cursor has exactly one spelling.
+    if _text(raw) != text:
+        raise CursorInvalid("The cursor is not well formed.")
+    return raw

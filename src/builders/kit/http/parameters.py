@@ -46,12 +46,12 @@ class ResourceId:
             raise self.not_found()
 
 
-Values = dict[str, Any]  # a handler's arguments, of as many types as handlers have
-Field = Any  # FastAPI's ModelField, which it does not publish
+Values = dict[str, Any]  # the arguments of a handler, of any type
+Field = Any  # FastAPI's ModelField, which has no public type
 
-IGNORED_HEADERS = "ignored_parameters"  # where the scope of a request holds the header that names them
+IGNORED_HEADERS = "ignored_parameters"  # key of the ASGI scope: the header that names ignored parameters
 MAX_IGNORED = 20
-_AS_IT_IS = " !#$&'()*+,-./:;<=>?@[]^_`{|}~"  # characters of a structured field's text that need no escape
+_AS_IT_IS = " !#$&'()*+,-./:;<=>?@[]^_`{|}~"  # characters that need no escape in the text of a structured field
 _PLACES = {"path": "path_params", "query": "query_params", "header": "headers", "cookie": "cookies"}
 _PLAIN = {str, int, float, bool, NoneType}
 

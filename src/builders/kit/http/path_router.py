@@ -6,8 +6,7 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from builders.kit.http import error_pages
-from builders.kit.http.not_found import SUGGESTED_PATH, find_similar_path, not_allowed
-from builders.kit.http.path_table import PathTable
+from builders.kit.http.path_table import SUGGESTED_PATH, PathTable, find_similar_path, not_allowed
 from builders.kit.http.routes import Route, Router
 from builders.kit.limits.rate_limiter import RATE_LIMITER, RateLimiter
 

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 from starlette.types import Scope
 
-from builders.kit.values.hosts import UNIX, read_networks
+from builders.kit.process.setting_formats import UNIX, read_networks
 
 MAX_HOPS = 32
 MAX_HEADER_LENGTH = 4_096  # characters, counted from the end of a header

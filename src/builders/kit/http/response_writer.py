@@ -1,4 +1,4 @@
-"""Responses made from the results of handlers."""
+"""Write responses from the results of handlers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,7 @@ _EMPTY = {204, 205}  # statuses without a body
 
 
 class ResponseWriter:
-    """Makes the responses of one route."""
+    """Writes the responses of one route."""
 
     def __init__(self, route: APIRoute) -> None:
         self._handler = route.endpoint.__name__

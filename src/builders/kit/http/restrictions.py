@@ -1,8 +1,8 @@
-"""Requested restrictions: an unknown name that asks for less than the service would do is refused, not ignored.
+"""Requested restrictions: an unknown name that requests a limit on the effect is refused, not ignored.
 
 A client that sends `dry_run`, `scopes` or `expires_at` to an operation without such a member relies on a limit
-that does not exist. A warning comes too late: the effect has happened. Names are matched in snake case, whatever
-case they were sent in, and the value is not looked at: `dry_run: false` is refused like `dry_run: true`.
+that does not exist. A warning would come after the effect. Names are compared in snake case, and the value does
+not matter: `dry_run: false` is refused like `dry_run: true`.
 """
 
 import re
@@ -19,7 +19,7 @@ from builders.kit.errors import MAX_ERRORS
 from builders.kit.http.bodies import Body
 from builders.kit.http.json_bodies import Json
 
-Field = Any  # FastAPI's ModelField, which it does not publish
+Field = Any  # FastAPI's ModelField, which has no public type
 Error = Mapping[str, Any]  # in pydantic's form
 Loc = tuple[str | int, ...]
 
@@ -31,9 +31,9 @@ _BETWEEN = re.compile(r"[^a-z0-9*?]+")
 
 
 class Restriction(NamedTuple):
-    """Names that ask for one sort of limit; `*` stands for any characters."""
+    """Names that request one kind of limit; `*` stands for any characters."""
 
-    reason: str  # what the sender relies on, after "asks"
+    reason: str  # the end of the message, after "asks"
     names: Sequence[str]
 
 
@@ -102,7 +102,7 @@ _NAMES = re.compile(
 
 
 def find_restriction(name: str) -> Restriction | None:
-    """Return the sort of limit that an unknown name asks for; None when it asks for none."""
+    """Return the kind of limit that an unknown name requests; None if it requests none."""
     found = _NAMES.match(_in_snake_case(name))
     return None if found is None or found.lastgroup is None else RESTRICTIONS[int(found.lastgroup[1:])]
 
@@ -112,7 +112,7 @@ def _in_snake_case(name: str) -> str:
 
 
 def _errors(loc: Loc, own: Mapping[str, str]) -> Iterator[Error]:
-    """Yield the error of an unknown name that asks for a limit; `own` are names with the body's own message."""
+    """Yield the error of an unknown name that requests a limit; `own` maps names of the body to their messages."""
     name = str(loc[-1])
     restriction = find_restriction(name)
     message = own.get(_in_snake_case(name))
@@ -128,14 +128,14 @@ def query_errors(names: Iterable[str]) -> Iterator[Error]:
 
 
 def body_errors(sent: Iterable[object], shown: Collection[str] = ()) -> list[Error]:
-    """Return the first errors of the validated bodies of a request, but for members that are `shown`."""
+    """Return the first errors of the validated bodies of a request; ignore members that are `shown`."""
     return list(islice((error for body in sent for error in member_errors(body, shown=shown)), MAX_ERRORS))
 
 
 def reply_members(methods: Collection[str], reply: object) -> Collection[str]:
-    """Return the members of a patch that its reply shows: whoever sends an object back asks for nothing.
+    """Return the members of a patch that its reply shows: a client may send the whole object back.
 
-    What else changes something takes no representation of its reply: there such a member asks for what it says.
+    Other methods do not accept a representation of their reply, so such a member there requests a restriction.
     """
     if "PATCH" in methods and isinstance(reply, type) and issubclass(reply, BaseModel):
         return frozenset(reply.model_fields)
@@ -178,7 +178,7 @@ def _in_value(value: Json, loc: Loc) -> Iterator[Error]:
 
 
 async def unread_body_errors(request: Request) -> Iterable[Error]:
-    """Return the errors of a body sent to an operation that has none; what is not JSON asks for nothing."""
+    """Return the errors of a body of an operation that has none; only JSON can request a restriction."""
     length = request.headers.get("content-length", "")
     if length == "0" or not (length or "transfer-encoding" in request.headers):
         return ()
@@ -190,7 +190,7 @@ async def unread_body_errors(request: Request) -> Iterable[Error]:
 
 
 def may_hold_unknown(field: Field) -> bool:
-    """Return whether a body declared so can hold a member that no model describes."""
+    """Return whether a body of this declaration can contain a member that no model describes."""
     waiting, seen = [field.field_info.annotation], set[object]()
     while waiting:
         each = waiting.pop()

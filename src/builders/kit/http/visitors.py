@@ -24,7 +24,7 @@ class Agent(StrEnum):
     BROWSER = "browser"
     MAIL_PROGRAM = "mail_program"
     APPLE_PROXY = "apple_proxy"  # Mail Privacy Protection: loads every image, also of unread mail
-    IMAGE_PROXY = "image_proxy"  # of Gmail and Yahoo: fetches an image for a person, and caches it
+    IMAGE_PROXY = "image_proxy"  # of Gmail and Yahoo: fetches an image when a person opens the mail, and caches it
     SCANNER = "scanner"  # and previews, crawlers
     PROGRAM = "program"
     NONE = "none"  # no User-Agent
@@ -132,16 +132,18 @@ def truncate_address(address: str) -> str | None:
 
 
 class PrefetchRefused(Problem):
-    """A link is not followed by a browser that only looks ahead."""
+    """A prefetching browser may not follow this link."""
 
     status, code = 503, "prefetch_refused"
 
 
 def changes_state() -> None:
-    """Mark a GET that changes something; the compiled handler knows it (kit/http/compiled_routes.py)."""
+    """Do nothing: marks a GET that changes something (kit/http/compiled_routes.py)."""
 
 
-CHANGES_STATE = Depends(changes_state)  # for `dependencies`: such a GET has no HEAD, which must change nothing
+CHANGES_STATE = Depends(
+    changes_state
+)  # for `dependencies`; such a GET has no HEAD, which must not change anything
 
 
 def refuse_prefetch(request: Request) -> None:

@@ -1,172 +1,40 @@
 """Logs of structlog and stdlib logging: one JSON object per line, or text on a terminal, without secrets.
 
-The last step of each line masks secrets, which it recognizes by name or form, limits depth and size, and escapes
-control characters, so that no value can forge or flood the log.
+The last step of each line masks secrets (`redaction`) and escapes control characters, so that no value can forge
+or flood the log. The first of several equal warnings is written at once, the number of later ones once a minute.
 """
 
 import json
 import logging
 import math
-import re
+import os
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from datetime import UTC, date, datetime
-from decimal import Decimal
-from enum import Enum
+from datetime import UTC, datetime
 from functools import lru_cache
-from pathlib import PurePath
 from threading import RLock
 from typing import Any, Literal, TextIO
-from uuid import UUID
 
 import structlog
+from structlog.dev import ConsoleRenderer, plain_traceback
 from structlog.typing import EventDict, FilteringBoundLogger, Processor
 
-from builders.kit.process import log_console
-from builders.kit.process.log_repeats import Repeats
+from builders.kit.process.redaction import MaskedCopy, readable
 from builders.kit.values import clock
 
 Style = Literal["auto", "json", "console"]
-MASK = "***"
-_DEPTH = 6  # of containers within containers
-_ITEMS = 50  # of one container
-_TEXT = 8_192  # characters of one text
-_EVENT = 32_768  # characters of one line, roughly
-_READ = 4 * _TEXT  # characters at the two ends of a longer text, in which secrets are searched for
-_NAME_READ, _NAME_TEXT = 1_024, 128  # the same for the name of a field
-_LEAST = 64  # characters of a text that are shown when the line is full
-_WORD = 64  # bits of an integer
 _AHEAD = ("logger", "event", "request_id")
-_CONTAINERS = (Mapping, list, tuple, set, frozenset)
 _MUTE = ("color_message",)  # uvicorn's second copy of its message, with terminal colours
 _OWN_HANDLERS = ("uvicorn", "uvicorn.error", "uvicorn.access")
-
-_NAME = (
-    r"(?:password|passwd|secret|token|authorization|api[_-]?key|cookie|conninfo|credential|private[_-]?key"
-    r"|auth[_-]?code)"
-)
-_VALUE = r"""b?(?:'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"|\\++"[^"\\]*+|[^\s&;,'"<>()\[\]{}]++)"""
-_secret_name = re.compile(_NAME, re.IGNORECASE)
-# The forms of secrets: a part in lower case, which is searched for first; the pattern; the replacement. Each
-# repeat is possessive or bounded, so that the time for hostile text is linear.
-_LOOKS = tuple(
-    (part, re.compile(look, re.IGNORECASE | re.DOTALL), rest)
-    for part, look, rest in (
-        ("svc_", r"svc_(live|test|grant)_[a-z0-9_-]++", rf"svc_\1_{MASK}"),
-        ("whsec_", r"whsec_[a-z0-9+/=_-]++", f"whsec_{MASK}"),
-        ("eyj", r"\beyJ[a-z0-9_-]++\.[a-z0-9_-]++\.[a-z0-9_-]*+", MASK),  # a JWT
-        ("bearer", r"\b(Bearer)\s++[a-z0-9._~+/=-]++", rf"\1 {MASK}"),
-        # User and password of a URL; of a database URL also with an unescaped password.
-        ("://", r"(\b(?:postgres(?:ql)?|rediss?|smtps?)://)(?:[^\s@]{0,512}+@)++", rf"\1{MASK}@"),
-        ("://", r"(?<=://)(?:[^\s@/?#]*+@)++", f"{MASK}@"),
-        # password=x in a URL, a conninfo or a repr; 'password': 'x' in a mapping.
-        ("=", rf"({_NAME}[a-z0-9_-]{{0,32}}=){_VALUE}", rf"\1{MASK}"),
-        ('"', rf"""({_NAME}[a-z0-9_-]{{0,32}}\\*+"\s?:\s?){_VALUE}""", rf"\1{MASK}"),
-        ("'", rf"""({_NAME}[a-z0-9_-]{{0,32}}\\*+'\s?:\s?){_VALUE}""", rf"\1{MASK}"),
-        (":", r"((?:authorization|x-api-key|cookie):\s?)[^\r\n'\"]++", rf"\1{MASK}"),
-        ("key=", r"([?&]key=)[^\s&#'\"]++", rf"\1{MASK}"),  # of some registrars
-        # pydantic shows a refused value, which may be a password.
-        ("input_value=", r"(\binput_value=).{0,200}?(?=, input_type=)", rf"\1{MASK}"),
-    )
-)
-
-
-def redact(text: str) -> str:
-    """Return the text with secrets masked."""
-    lowered = text.lower()
-    for part, look, rest in _LOOKS:
-        if part in lowered:
-            text = look.sub(rest, text)
-    return text
-
-
-@lru_cache(maxsize=512)
-def _field(name: str) -> tuple[str, bool]:
-    """Return the name as it is shown, and whether it is the name of a secret."""
-    return _cut(redact(name), _NAME_TEXT), bool(_secret_name.search(name))
-
-
-def _cut(text: str, limit: int) -> str:
-    """Return the beginning and the end of a text that is longer than `limit` characters."""
-    if len(text) <= limit:
-        return text
-    half = max(limit // 2, 1)
-    return f"{text[:half]} [... {len(text) - 2 * half} characters ...] {text[-half:]}"
-
-
-class _Copy:
-    """Makes a masked copy of an event within the limits of size."""
-
-    __slots__ = ("_left",)
-
-    def __init__(self) -> None:
-        self._left = _EVENT
-
-    def mapping(self, value: Mapping[Any, object], depth: int = 0) -> dict[str, object]:  # any key
-        """Return the mapping with a mask for each value whose name is that of a secret."""
-        items = list(value.items())
-        shown: dict[str, object] = {}
-        for key, item in items[:_ITEMS]:
-            name, secret = _field(_cut(_readable(key), _NAME_READ))
-            self._left -= len(name)
-            hidden = secret and item is not None and not isinstance(item, bool)
-            shown[name] = MASK if hidden else self._value(item, depth + 1)
-        if len(items) > _ITEMS:
-            shown["[...]"] = f"{len(items) - _ITEMS} more"
-        return shown
-
-    def _value(self, value: object, depth: int) -> object:
-        self._left -= 8
-        if value is None or isinstance(value, bool):
-            return value
-        if self._left <= 0:
-            return "[...]"
-        if isinstance(value, _CONTAINERS):
-            return self._container(value, depth)
-        if isinstance(value, int) and not isinstance(value, Enum) and value.bit_length() <= _WORD:
-            return value
-        if isinstance(value, float) and math.isfinite(value):
-            return value
-        return self._text(_readable(value))
-
-    def _text(self, text: str) -> str:
-        # Masked before it is cut: the rest of a cut secret is not recognized.
-        shown = _cut(redact(_cut(text, _READ)), min(_TEXT, max(self._left, _LEAST)))
-        self._left -= len(shown)
-        return shown
-
-    def _container(self, value: Mapping[Any, object] | Collection[object], depth: int) -> object:
-        if depth >= _DEPTH:
-            return "[...]"
-        if isinstance(value, Mapping):
-            return self.mapping(value, depth)
-        items = list(value)
-        shown = [self._value(item, depth + 1) for item in items[:_ITEMS]]
-        return shown if len(items) <= _ITEMS else [*shown, f"[... {len(items) - _ITEMS} more ...]"]
-
-
-def _readable(value: object) -> str:
-    try:
-        match value:
-            case str():
-                text = value
-            case Enum():
-                text = str(value.value)
-            case date():
-                text = value.isoformat()
-            case int() if value.bit_length() > _WORD:  # Python refuses to write out a very long one
-                text = f"<integer of {value.bit_length()} bits>"
-            case int() | UUID() | Decimal() | PurePath():
-                text = str(value)
-            case BaseException():
-                text = f"{type(value).__name__}: {value}"
-            case _:
-                text = repr(value)
-    except Exception:  # noqa: BLE001 - any object may be logged, and a log call must not raise
-        return f"<unreadable {type(value).__name__}>"
-    return text
-
+LONGEST_VALUE = 160  # characters of a member on a terminal; JSON lines contain more
+_TIME = slice(11, 23)  # of a timestamp: the time without the day
+WINDOW_S = 60
+MOST = 1_000  # different warnings that are remembered; then the oldest is removed
+_MEMBERS = 256  # characters of a member that are compared
+# Members that differ between two equal warnings, and those that logging adds.
+_OWN = frozenset({"timestamp", "request_id", "traceparent", "_record", "_from_structlog"})
 
 _written = json.JSONEncoder(separators=(",", ":")).encode  # ASCII only, so control characters are escaped
 
@@ -176,7 +44,7 @@ def line(_logger: object, _method: str, event: EventDict) -> str:
     head = {"timestamp": event.pop("timestamp"), "level": event.pop("level")}
     ahead = {key: event.pop(key) for key in _AHEAD if key in event}
     rest = {key: value for key, value in event.items() if key not in _MUTE}
-    whole = head | _Copy().mapping(ahead | rest)
+    whole = head | MaskedCopy().mapping(ahead | rest)
     return _written(whole) if lines.console is None else lines.console(whole)
 
 
@@ -194,6 +62,41 @@ def _second(second: int) -> str:
 def _timestamp(_logger: object, _method: str, event: EventDict) -> EventDict:
     event["timestamp"] = stamp(clock.epoch())
     return event
+
+
+def make_renderer() -> Callable[[Mapping[str, Any]], str]:
+    """Return a function that writes a masked event as text; without colours with NO_COLOR or TERM=dumb."""
+    colors = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    render = ConsoleRenderer(colors=colors, pad_event_to=0, sort_keys=False, exception_formatter=plain_traceback)
+
+    def write(event: Mapping[str, Any]) -> str:
+        shown = _request(event) if event.get("event") == "request" else dict(event)
+        trace = shown.pop("exception", None)
+        shown = {name: _short(value) for name, value in shown.items()}
+        shown["timestamp"] = shown["timestamp"][_TIME]
+        if trace is not None:
+            shown["exception"] = "\n".join(map(_printable, str(trace).split("\n")))
+        return str(render(None, str(event["level"]), shown))
+
+    return write
+
+
+def _request(event: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the event of a request with method, path and status in one text."""
+    rest = {name: value for name, value in event.items() if name not in {"method", "path", "status"}}
+    return rest | {"event": f"{event.get('method')} {event.get('path')} {event.get('status')}"}
+
+
+def _short(value: object) -> str:
+    text = _printable(str(value))
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."
+
+
+def _printable(text: str) -> str:
+    """Return the text with each character that could control a terminal as its escape."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 class Lines:
@@ -219,11 +122,77 @@ class Lines:
 lines = Lines()  # of the process
 
 
+class _Window:
+    __slots__ = ("ends", "event", "repeated")
+
+    def __init__(self, event: EventDict, ends: float) -> None:
+        self.event, self.ends = event, ends
+        self.repeated = 0
+
+
+class Repeats:
+    """A step of structlog that drops repeated warnings; `write` writes their number after a minute.
+
+    The end of a minute is noticed at the next log line.
+    """
+
+    def __init__(self, write: Callable[[EventDict], None]) -> None:
+        self._write = write
+        self._windows: OrderedDict[int, _Window] = OrderedDict()  # in the order of their ends
+        self._lock = RLock()  # a collected object may log while its thread is here
+
+    def __call__(self, _logger: Any, _method: str, event: EventDict) -> EventDict:
+        """Return the event. Raise DropEvent for a warning that was written within the last minute."""
+        now = clock.monotonic()
+        with self._lock:
+            over = self._end_windows(now)
+            is_dropped = event.get("level") == "warning" and self._is_repeated(event, now)
+        for each in over:
+            self._write(each)
+        if is_dropped:
+            raise structlog.DropEvent
+        return event
+
+    def __len__(self) -> int:
+        """Return the number of different warnings that are remembered."""
+        return len(self._windows)
+
+    def clear(self) -> None:
+        """Remove all."""
+        with self._lock:
+            self._windows.clear()
+
+    def _is_repeated(self, event: EventDict, now: float) -> bool:
+        members = {name: value for name, value in event.items() if name not in _OWN and name != "exc_info"}
+        key = hash(tuple(sorted((name, readable(value)[:_MEMBERS]) for name, value in members.items())))
+        window = self._windows.get(key)
+        if window is not None:
+            window.repeated += 1
+            return True
+        self._windows[key] = _Window(members, now + WINDOW_S)
+        if len(self._windows) > MOST:
+            self._windows.popitem(last=False)
+        return False
+
+    def _end_windows(self, now: float) -> list[EventDict]:
+        """Return the numbers of the minutes that have ended; a warning with repeats starts another minute."""
+        over: list[EventDict] = []
+        while self._windows:
+            key, window = next(iter(self._windows.items()))
+            if window.ends > now:
+                break
+            del self._windows[key]
+            if window.repeated:
+                over.append({**window.event, "repeated": window.repeated})
+                self._windows[key] = _Window(window.event, now + WINDOW_S)
+        return over
+
+
 def _write_count(event: EventDict) -> None:
     lines.write(line(None, "warning", _timestamp(None, "warning", event)))
 
 
-repeats = Repeats(_write_count, _readable)
+repeats = Repeats(_write_count)
 
 
 class _Handler(logging.Handler):
@@ -254,7 +223,7 @@ def configure(*, level: str = "info", stream: TextIO | None = None, style: Style
         raise ValueError(f"There is no log level {level!r}: debug, info, warning, error or critical.")
     lines.stream, lines.threshold = stream or sys.stderr, threshold
     is_console = style == "console" or (style == "auto" and lines.stream.isatty())
-    lines.console = log_console.make_renderer() if is_console else None
+    lines.console = make_renderer() if is_console else None
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,

@@ -11,7 +11,9 @@ follow it: partitions are found by the time in an id, and a clock that was wrong
 import os
 import re
 from datetime import UTC, datetime, timedelta
+from enum import Enum
 from threading import Lock
+from typing import Final, TypeAlias
 from uuid import UUID
 
 from builders.kit.values import clock
@@ -117,3 +119,19 @@ def time_of(uuid: UUID) -> datetime:
         return _EPOCH + timedelta(milliseconds=uuid.int >> 80)
     except OverflowError:
         raise ValueError("The id is of a time after the year 9999.") from None
+
+
+class AllAccounts(Enum):
+    """The type of ALL_ACCOUNTS. A missing id is None, which never stands for all accounts."""
+
+    ALL_ACCOUNTS = "all accounts"
+
+
+ALL_ACCOUNTS: Final = AllAccounts.ALL_ACCOUNTS
+# The accounts that a function reads or changes: one, or all for the operator and periodic jobs.
+AccountSelection: TypeAlias = UUID | AllAccounts
+
+
+def selection_parameter(accounts: AccountSelection) -> UUID | None:
+    """Return the parameter of a statement, in which NULL selects all accounts."""
+    return None if accounts is ALL_ACCOUNTS else accounts

@@ -7,10 +7,12 @@ from functools import cache
 from importlib import resources
 from typing import Annotated, LiteralString
 
+from email_validator import EmailNotValidError, validate_email
 from pydantic import AfterValidator, HttpUrl, TypeAdapter, UrlConstraints, ValidationError
 from pydantic_core import PydanticCustomError
 
 MAX_URL = 2048  # characters
+ENCODED_WORD = "=?"  # the beginning of an encoded word (RFC 2047)
 # Control characters, line ends, lone surrogates, and characters that change the direction of reading. Joiners and
 # variation selectors are allowed: emoji and Persian need them.
 _STEERING = {"Cc", "Cs", "Zl", "Zp", "Cn", "Co"}
@@ -91,6 +93,21 @@ def web_address(text: str) -> str:
     if len(str(url)) > MAX_URL:
         raise ValueError(f"URL should have at most {MAX_URL} characters.")
     return str(url)
+
+
+def canonical_email(text: str) -> str:
+    """Return the address in lower case, its domain as A-labels. Raise ValueError for an invalid address.
+
+    Local parts are ASCII: few mail servers accept others, and users could not distinguish similar characters. An
+    encoded word is refused, because mail programs decode it.
+    """
+    try:
+        found = validate_email(text.strip(), check_deliverability=False, allow_smtputf8=False, strict=True)
+    except EmailNotValidError as error:
+        raise ValueError(str(error)) from None
+    if ENCODED_WORD in found.local_part:
+        raise ValueError(f"The part before the @-sign may not hold {ENCODED_WORD}")
+    return f"{found.local_part}@{found.ascii_domain}".lower()
 
 
 def locale(text: str) -> str:

@@ -11,9 +11,8 @@ from typing import Any
 
 from builders.kit.errors import Invalid
 from builders.kit.sheets.cells import shown
+from builders.kit.sheets.csv_files import DELIMITERS, find_layout, normalize_header, records
 from builders.kit.sheets.dates import DateFormat, find_date_format, is_ambiguous
-from builders.kit.sheets.layout import DELIMITERS, find_layout, normalize_header
-from builders.kit.sheets.records import records
 from builders.portfolio.billing import templates
 from builders.portfolio.billing.templates import ChargeField, Template
 

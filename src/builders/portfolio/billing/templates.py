@@ -8,7 +8,7 @@ from enum import StrEnum
 from importlib.resources import files
 from io import StringIO
 
-from builders.kit.sheets.layout import normalize_header
+from builders.kit.sheets.csv_files import normalize_header
 
 
 class ChargeField(StrEnum):

@@ -7,8 +7,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from builders.kit.sheets.csv_files import normalize_header
 from builders.kit.sheets.dates import DateFormat
-from builders.kit.sheets.layout import normalize_header
 from builders.portfolio.domain_files.errors import FileRefused
 from builders.portfolio.domain_files.records import AUTO, ColumnMap, Field, ImportFormat, UnmappedColumn
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from builders.kit.sheets.layout import find_layout, normalize_header
-from builders.kit.sheets.records import find_encoding, read_lines, records
+from builders.kit.sheets.csv_files import find_encoding, find_layout, normalize_header, read_lines, records
 from builders.portfolio.domain_files.formats import is_header, is_key_header
 from builders.portfolio.domain_files.records import Field, Options
 from builders.portfolio.domain_files.rows import cell_text

@@ -7,10 +7,8 @@ from pydantic.config import JsonDict
 from pydantic_core import PydanticCustomError
 
 from builders.kit.errors import Invalid
-from builders.kit.http.bodies import Body, by_example
-from builders.kit.http.merge_patches import PatchBody
-from builders.kit.values.money import Money
-from builders.kit.values.money_inputs import MoneyInput
+from builders.kit.http.bodies import Body, PatchBody, by_example
+from builders.kit.values.money import Money, MoneyInput
 from builders.portfolio.domains import fields, names, records
 from builders.portfolio.domains.fields import Day, Flag, Hosts, Moment, NameText, Notes, Percent, Tags, Text
 from builders.portfolio.domains.records import (

@@ -11,8 +11,7 @@ from uuid import UUID
 from builders.kit.http.bulk import RefusedRow, RowResult
 from builders.kit.http.pagination import Page
 from builders.kit.sheets.dates import DateFormat
-from builders.kit.values.money import Money
-from builders.kit.values.money_inputs import MoneyInput
+from builders.kit.values.money import Money, MoneyInput
 from builders.portfolio.domains.records import Domain
 
 MAX_ROWS = 10_000  # of a request

@@ -12,7 +12,7 @@ from builders.kit.http.bodies import Body, by_example
 from builders.kit.http.bulk import RefusedRow, RowOf
 from builders.kit.sheets.dates import DateFormat
 from builders.kit.values import texts
-from builders.kit.values.money_inputs import MoneyInput
+from builders.kit.values.money import MoneyInput
 from builders.portfolio.parking import records
 from builders.portfolio.parking.records import (
     RevenueDefaults,

@@ -10,9 +10,8 @@ from builders.kit.errors import Invalid
 from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult, refused_row
 from builders.kit.sheets.amounts import AmountRules, read_amount, read_currency
 from builders.kit.sheets.cells import BLANK, CellRefused, shown
+from builders.kit.sheets.csv_files import Layout, find_layout, normalize_header, records
 from builders.kit.sheets.dates import DateFormat, find_date_format, is_ambiguous, read_date
-from builders.kit.sheets.layout import Layout, find_layout, normalize_header
-from builders.kit.sheets.records import records
 from builders.kit.values import texts
 from builders.kit.values.money import Money
 from builders.portfolio.parking.records import (

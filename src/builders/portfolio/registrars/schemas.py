@@ -14,8 +14,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from builders.kit.http.bodies import by_example
-from builders.kit.http.merge_patches import PatchBody
+from builders.kit.http.bodies import PatchBody, by_example
 from builders.kit.values import texts
 from builders.portfolio.registrars.records import MAX_SYNC_HOURS, ConnectionPatch, Environment
 

@@ -8,9 +8,8 @@ from uuid import UUID
 from pydantic import ConfigDict, Field, StrictInt, StringConstraints
 from pydantic.config import JsonDict
 
-from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
-from builders.kit.http.merge_patches import PatchBody
-from builders.kit.values import clock, emails, texts
+from builders.kit.http.bodies import Body, PatchBody, Reply, WriteReply, by_example
+from builders.kit.values import clock, texts
 from builders.kit.values.texts import checked
 from builders.portfolio.team import records, roles
 from builders.portfolio.team.records import (
@@ -89,7 +88,7 @@ class TeamInviteCreate(Body):
     email: Annotated[
         str,
         StringConstraints(strip_whitespace=True, min_length=1, max_length=254),
-        checked(emails.canonical, "email"),
+        checked(texts.canonical_email, "email"),
         Field(description="The address to invite; only the account that has it, verified, can accept."),
     ]
     role: Annotated[TeamRole, Field(description="The role that the invitation gives, up to your own.")] = (

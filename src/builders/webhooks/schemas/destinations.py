@@ -8,9 +8,8 @@ from pydantic import BeforeValidator, ConfigDict, Field, SecretStr, StrictBool, 
 from pydantic.config import JsonDict
 from pydantic_core import PydanticCustomError
 
-from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.http.bodies import Body, PatchBody, Reply, WriteReply, by_example
 from builders.kit.http.fields import CreatedAt, Livemode, UpdatedAt, Version
-from builders.kit.http.merge_patches import PatchBody
 from builders.kit.values import texts
 from builders.webhooks.catalog import MAX_EVENTS
 from builders.webhooks.records import Destination, DestinationPatch, NewDestination

@@ -12,9 +12,8 @@ import pytest
 from psycopg.pq import PGconn
 
 from builders.kit.db.embedded import server
-from builders.kit.db.embedded.errors import EmbeddedServerError
 from builders.kit.db.embedded.server import EmbeddedServer
-from builders.kit.db.embedded.system_user import choose_user
+from builders.kit.db.embedded.system_user import EmbeddedServerError, choose_user
 from tests.kit.db.embedded.servers import (
     QUICK,
     ask,

@@ -7,8 +7,8 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from builders.kit.db.embedded import directory
-from builders.kit.db.embedded.errors import EmbeddedServerError
 from builders.kit.db.embedded.server import EmbeddedServer
+from builders.kit.db.embedded.system_user import EmbeddedServerError
 from tests.kit.db.embedded.servers import ask, postmaster, processes, read_answer, user_of, wait_until
 
 

@@ -23,8 +23,7 @@ from psycopg import sql
 from builders.kit.db.embedded.binaries import SYSTEM_DIR, find_for_user
 from builders.kit.db.embedded.cluster import Cluster
 from builders.kit.db.embedded.directory import DatabaseDirectory, open_directory
-from builders.kit.db.embedded.errors import EmbeddedServerError
-from builders.kit.db.embedded.system_user import choose_user
+from builders.kit.db.embedded.system_user import EmbeddedServerError, choose_user
 from builders.kit.process import log
 
 POLL_INTERVAL_S = 0.05  # flock has no timeout

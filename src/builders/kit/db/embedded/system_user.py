@@ -1,8 +1,7 @@
 """The system user that PostgreSQL runs as.
 
-PostgreSQL refuses to run as root. So root hands it to an unprivileged user, and whatever changes a folder of
-that user is done by that user too: were root to do it, a link planted there by a captured database would lock_fd
-root's hand against the machine.
+PostgreSQL refuses to run as root, so root runs it as an unprivileged user. That user also makes all changes in its
+folders: if root made them, a compromised server could use symbolic links there to make root change other files.
 """
 
 import os
@@ -12,13 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from builders.kit.db.embedded.errors import EmbeddedServerError
-
 UNPRIVILEGED = ("postgres", "nobody", "daemon")
 
 # Nothing else of the environment: variables such as PGPORT would change what PostgreSQL does, and secrets would be
 # visible in /proc. LC_ALL=C keeps its messages in English.
 ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C"}
+
+
+class EmbeddedServerError(Exception):
+    """The embedded PostgreSQL cannot be used; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

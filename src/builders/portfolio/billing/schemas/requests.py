@@ -8,8 +8,7 @@ from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StringConstr
 from pydantic.config import JsonDict
 from pydantic_core import PydanticCustomError
 
-from builders.kit.http.bodies import Body, by_example
-from builders.kit.http.merge_patches import PatchBody
+from builders.kit.http.bodies import Body, PatchBody, by_example
 from builders.kit.sheets.dates import DateFormat
 from builders.kit.values.patches import Patch
 from builders.portfolio.billing import templates

@@ -6,7 +6,7 @@ from pydantic import ConfigDict, Field, StrictInt
 
 from builders.kit.http.bodies import Body, by_example
 from builders.kit.values import clock
-from builders.kit.values.money_inputs import MoneyInput
+from builders.kit.values.money import MoneyInput
 from builders.portfolio.finance.fields import CURRENCY, Currency, Day, Memo, Moment, Registrar, Text
 from builders.portfolio.finance.records import NewRenewal
 from builders.portfolio.ledger.records import EntryKind

@@ -6,11 +6,9 @@ from uuid import UUID
 from pydantic import ConfigDict, Field, StrictBool
 from pydantic.config import JsonDict
 
-from builders.kit.http.bodies import Body, by_example
-from builders.kit.http.merge_patches import PatchBody
+from builders.kit.http.bodies import Body, PatchBody, by_example
 from builders.kit.values import clock
-from builders.kit.values.money import Money
-from builders.kit.values.money_inputs import MoneyInput
+from builders.kit.values.money import Money, MoneyInput
 from builders.kit.values.patches import UNSET, Patch
 from builders.portfolio.finance.fields import (
     ABSENT,

@@ -6,9 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictInt
 
-from builders.kit.http.bodies import Body, UnknownField, by_example, unknown_fields
+from builders.kit.http.bodies import Body, PatchBody, UnknownField, by_example, unknown_fields
 from builders.kit.http.fields import IdText
-from builders.kit.http.merge_patches import PatchBody
 from builders.kit.values import domain_names, texts
 from builders.kit.values.money import Money
 from builders.kit.values.texts import checked

@@ -9,12 +9,10 @@ from pydantic.config import JsonDict
 from pydantic_core import PydanticCustomError
 
 from builders.kit.errors import Invalid
-from builders.kit.http.bodies import by_example
+from builders.kit.http.bodies import PatchBody, by_example
 from builders.kit.http.bulk import RefusedRow, RowOf, RowOutcome, RowResult, row_problems
-from builders.kit.http.merge_patches import PatchBody
 from builders.kit.values import texts
-from builders.kit.values.money import Money
-from builders.kit.values.money_inputs import MoneyInput
+from builders.kit.values.money import Money, MoneyInput
 from builders.kit.values.patches import UNSET, Patch
 from builders.portfolio.renewals import records
 from builders.portfolio.renewals.records import BulkOptions, DecisionPatch, DecisionRow, RenewalDecision

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from builders.kit.sheets.layout import Layout, find_layout, normalize_header
-from builders.kit.sheets.records import find_encoding, read_lines, records
+from builders.kit.sheets.csv_files import Layout, find_encoding, find_layout, normalize_header, read_lines, records
 
 TEXT = "Domain,Note\r\ncafé.example,naïve\r\n"
 KEYS = {"domain", "domain name"}

@@ -1,12 +1,16 @@
-"""/v1/auth/session, /v1/auth/sessions, /v1/auth/logout, /v1/account/audit and /.well-known/jwks.json."""
+"""/v1/auth/session, /v1/auth/sessions, /v1/auth/logout, /v1/account/audit and /.well-known/jwks.json.
 
+Also what the login handlers share with them: rate limits, the client of a login, and the cookie (RFC 6265).
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import Path, Query, Request, Response
+from fastapi import Depends, Path, Query, Request, Response
 
 from builders.identity import service as identity
-from builders.identity.api import browsers
 from builders.identity.errors import NoSession, SessionNotFound
 from builders.identity.records import AuditAction
 from builders.identity.schemas import account as schemas
@@ -15,12 +19,107 @@ from builders.kit.errors import problems
 from builders.kit.http import html
 from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.callers import Caller, ImpersonationForbidden, needs
-from builders.kit.http.dependencies import KeyringDep
+from builders.kit.http.credentials import COOKIE, AccessToken, Authorization, XApiKey
+from builders.kit.http.dependencies import KeyringDep, client_address
 from builders.kit.http.idempotency import WITHOUT_IDEMPOTENCY
+from builders.kit.http.origins import require_own_origin
 from builders.kit.http.pagination import JsonPage, Page, PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
-from builders.kit.limits.policies import UNLIMITED
+from builders.kit.limits.policies import SITE_PREFIX_BITS, UNLIMITED, Policy, declare
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
+
+# Each email address has its own limits as well (builders.identity.login).
+LOGIN = declare(
+    Policy(
+        name="login",
+        quota=10,
+        window_s=600,
+        by="address",
+        network=SITE_PREFIX_BITS,
+        counts="Codes and links that are asked for.",
+    )
+)
+REDEEM = declare(
+    Policy(
+        name="login_redeem",
+        quota=20,
+        window_s=600,
+        by="address",
+        network=SITE_PREFIX_BITS,
+        counts="Codes and links that are redeemed.",
+    )
+)
+LOGIN_AS = declare(
+    Policy(
+        name="login_as",
+        quota=10,
+        window_s=600,
+        by="address",
+        network=SITE_PREFIX_BITS,
+        counts="Login-as grants that are redeemed.",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoginClient:
+    """The client of a login; stored with the session, so that its owner can recognize it."""
+
+    address: str
+    user_agent: str | None
+
+
+def login_client(request: Request) -> LoginClient:
+    """Return the client. Raises OriginForbidden for a request that another site made the browser send.
+
+    Such a site could sign its visitor in to an account of its own, and then read what the visitor does.
+    """
+    require_own_origin(request, allow_missing_origin=True)
+    return LoginClient(address=client_address(request), user_agent=request.headers.get("user-agent"))
+
+
+def login_client_with_credentials(
+    request: Request,
+    authorization: Authorization = None,
+    x_api_key: XApiKey = None,
+    svc_access_token: AccessToken = None,
+) -> LoginClient:
+    """Return the client, for a handler whose document lists credentials; they are ignored."""
+    del authorization, x_api_key, svc_access_token
+    return login_client(request)
+
+
+Client = Annotated[LoginClient, Depends(login_client)]
+ClientWithCredentials = Annotated[LoginClient, Depends(login_client_with_credentials)]
+
+
+def secure(request: Request) -> bool:
+    """Return whether clients reach the service with TLS, so that the cookie can be limited to it."""
+    settings: Settings = request.app.state.settings
+    return request.url.scheme == "https" or settings.url.startswith("https://")
+
+
+Secure = Annotated[bool, Depends(secure)]
+
+
+def with_cookie(reply: object, *, token: str, expires_at: datetime, secure: bool) -> ReplyWithHeaders:
+    """Return the reply with a cookie that holds the token until it expires."""
+    left_s = max(0, int((expires_at - clock.now()).total_seconds()))
+    return ReplyWithHeaders(reply, {"Set-Cookie": _cookie(token, left_s, secure=secure)})
+
+
+def without_cookie(reply: object, *, secure: bool) -> ReplyWithHeaders:
+    """Return the reply with a header that deletes the cookie."""
+    return ReplyWithHeaders(reply, {"Set-Cookie": _cookie("", 0, secure=secure)})
+
+
+def _cookie(token: str, max_age_s: int, *, secure: bool) -> str:
+    """Return the header. No Domain: only this host gets it. Lax: other sites' forms do not send it."""
+    suffix = "; Secure" if secure else ""
+    return f"{COOKIE}={token}; Max-Age={max_age_s}; Path=/; HttpOnly; SameSite=Lax{suffix}"
+
 
 router = Router(prefix="/v1/auth", tags=["auth"])
 jwks_router = Router(tags=["auth"])
@@ -51,9 +150,7 @@ async def get_session(caller: Reader, conn: Reads) -> schemas.SessionReply:
     openapi_extra=BEYOND_SPEC,
     dependencies=[WITHOUT_IDEMPOTENCY],
 )
-async def log_out(
-    request: Request, caller: SessionOwner, conn: Tx, secure: browsers.Secure
-) -> ReplyWithHeaders | Response:
+async def log_out(request: Request, caller: SessionOwner, conn: Tx, secure: Secure) -> ReplyWithHeaders | Response:
     """End the session of the request, and delete its cookie."""
     if caller.session_id is None:
         raise NoSession(
@@ -61,7 +158,7 @@ async def log_out(
             next_action="Revoke a key with DELETE /v1/api-keys/{key_id}; end a foreign token where it was issued.",
         )
     await identity.log_out(conn, account_id=caller.account_id, session_id=caller.session_id, actor=caller.actor)
-    return _logout_answer(request, browsers.without_cookie(schemas.LogoutReply(), secure=secure))
+    return _logout_answer(request, without_cookie(schemas.LogoutReply(), secure=secure))
 
 
 def _logout_answer(request: Request, answer: ReplyWithHeaders) -> ReplyWithHeaders | Response:
