@@ -212,7 +212,8 @@ async def serve_public(shared: Dependencies, scope: Scope, receive: Receive, sen
         headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
         await _respond(send, 200, headers, body)
     elif path.startswith("/v1/t/o/"):
-        await _track(shared, mail.read_token(shared.keyring, path[8:]), "open", None)
+        assert mail.is_token(shared.keyring, path[8:])
+        await _track(shared, mail.message_of(path[8:]), "open", None)
         await _respond(send, 200, _PIXEL, GIF)
     else:
         query = dict(parse_qsl(scope["query_string"].decode()))
@@ -221,8 +222,7 @@ async def serve_public(shared: Dependencies, scope: Scope, receive: Receive, sen
         await _respond(send, 302, [(b"location", query["u"].encode()), (b"content-length", b"0"), _NO_STORE], b"")
 
 
-async def _track(shared: Dependencies, message_id: UUID | None, kind: str, url: str | None) -> None:
-    assert message_id is not None
+async def _track(shared: Dependencies, message_id: UUID, kind: str, url: str | None) -> None:
     row: dict[str, Any] = {"id": ids.new(), "now": clock.now(), "message_id": message_id, "kind": kind, "url": url}
     async with shared.database.pool.connection() as conn:
         await conn.execute(INSERT_TRACKING_EVENT, {**row, "sent": ids.time_of(message_id)})

@@ -115,9 +115,9 @@ Session = Annotated[AsyncSession, Depends(open_session)]
 
 async def _track(request: Request, session: AsyncSession, token: str, kind: str, url: str | None) -> None:
     shared: Dependencies = request.app.state.shared
-    message_id = mail.read_token(shared.keyring, token)
-    if message_id is None:
+    if not mail.is_token(shared.keyring, token):
         return
+    message_id = mail.message_of(token)
     found = select(Message).where(Message.id == message_id, Message.created_at == ids.time_of(message_id))
     message = await session.scalar(found)
     if message is not None:

@@ -6,7 +6,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from builders import VERSION
+from builders.kit.process.version import VERSION
 
 ROOT = Path(__file__).parents[2]
 TOOLS = Path(sys.executable).parent

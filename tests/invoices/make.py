@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from builders.invoices import service as invoices
-from builders.invoices.records import Invoice, NewLine, Seller
+from builders.invoices.records import Invoice, NewInvoice, NewLine, Seller
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
@@ -78,11 +78,13 @@ async def make_invoice(
     return await invoices.issue(
         where,
         account_id=account_id,
-        is_test=is_test,
-        seller=replace(SELLER, tax_rate=Decimal(tax)),
-        lines=lines or [line(currency=currency)],
-        currency=currency,
-        **{"due_at": clock.now() + DUE, **options},
+        new=NewInvoice(
+            is_test=is_test,
+            seller=replace(SELLER, tax_rate=Decimal(tax)),
+            lines=lines or [line(currency=currency)],
+            currency=currency,
+            **{"due_at": clock.now() + DUE, **options},
+        ),
     )
 
 

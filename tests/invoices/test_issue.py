@@ -13,7 +13,7 @@ import pytest
 from builders.identity import service as identity
 from builders.invoices import service as invoices
 from builders.invoices.errors import InvalidTransition, InvoiceNotFound
-from builders.invoices.records import BillingDetails, InvoiceStatus
+from builders.invoices.records import BillingDetails, InvoiceStatus, NewInvoice
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
 from tests.cast import Person
@@ -162,11 +162,7 @@ async def test_a_draft_has_no_number_and_can_be_deleted(database: Database, alic
         draft = await invoices.create_draft(
             conn,
             **key,
-            is_test=False,
-            seller=SELLER,
-            lines=[line()],
-            currency="USD",
-            due_at=clock.now() + DUE,
+            new=NewInvoice(is_test=False, seller=SELLER, lines=[line()], currency="USD", due_at=clock.now() + DUE),
         )
     assert (await alice.get(f"/v1/invoices/{draft}")).status_code == 404
     assert (await alice.get("/v1/invoices")).json()["items"] == []

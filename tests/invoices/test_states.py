@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings as limits, strategies as st
 
 from builders.invoices import service as invoices
 from builders.invoices.errors import InvalidTransition
-from builders.invoices.records import Invoice, InvoiceStatus
+from builders.invoices.records import Invoice, InvoiceStatus, NewInvoice
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
 from builders.kit.values.money import Money
@@ -165,11 +165,9 @@ async def test_a_line_cannot_move_to_another_invoice(conn: Conn, database: Datab
         draft = await invoices.create_draft(
             inside,
             **key,
-            is_test=False,
-            seller=SELLER,
-            lines=[line(), line()],
-            currency="USD",
-            due_at=clock.now(),
+            new=NewInvoice(
+                is_test=False, seller=SELLER, lines=[line(), line()], currency="USD", due_at=clock.now()
+            ),
         )
     with pytest.raises(psycopg.errors.RestrictViolation):
         await conn.execute(

@@ -195,5 +195,7 @@ async def test_the_return_path_has_the_token_of_the_message(
 
     local, _, domain = smtp.received[0].sender.partition("@")
     assert (local.partition("+")[0], domain) == ("bounce", "in.builders.example")
-    assert mail.read_token(keyring, local.partition("+")[2]) == message_id
+    token = local.partition("+")[2]
+    assert mail.is_token(keyring, token)
+    assert mail.message_of(token) == message_id
     assert len(local) <= 64

@@ -24,7 +24,8 @@ def test_a_token_contains_its_message() -> None:
     message_id = ids.new()
     token = minted(message_id).token
     assert minted(message_id).pixel == f"https://builders.test/v1/t/o/{token}"
-    assert mail.read_token(KEYRING, token) == mail.message_of(token) == message_id
+    assert mail.is_token(KEYRING, token)
+    assert mail.message_of(token) == message_id
     assert len(token) == 48
 
 
@@ -57,7 +58,7 @@ def test_another_target_token_or_mac_is_refused() -> None:
 
 @given(st.text(max_size=80) | st.binary(max_size=60).map(lambda raw: raw.hex()))
 def test_any_other_text_is_not_a_token(text: str) -> None:
-    assert mail.read_token(KEYRING, text) is None
+    assert not mail.is_token(KEYRING, text)
     assert not mail.is_target(KEYRING, text, target=TARGET, mac=text)
 
 
@@ -65,12 +66,12 @@ def test_any_other_text_is_not_a_token(text: str) -> None:
 def test_a_changed_token_is_refused(place: int) -> None:
     token = minted().token
     other = "A" if token[place] != "A" else "Q"
-    assert mail.read_token(KEYRING, f"{token[:place]}{other}{token[place + 1 :]}") is None
-    assert mail.read_token(KEYRING, token[:-1]) is None
-    assert mail.read_token(KEYRING, f"{token}A") is None
+    assert not mail.is_token(KEYRING, f"{token[:place]}{other}{token[place + 1 :]}")
+    assert not mail.is_token(KEYRING, token[:-1])
+    assert not mail.is_token(KEYRING, f"{token}A")
 
 
 def test_a_mac_is_not_a_token() -> None:
     link = minted()
-    assert mail.read_token(KEYRING, mac_of(link)) is None
-    assert links.decode_base64url(link.token)[:16] == mail.read_token(KEYRING, link.token).bytes  # type: ignore[union-attr] # it is ours
+    assert not mail.is_token(KEYRING, mac_of(link))
+    assert links.decode_base64url(link.token)[:16] == mail.message_of(link.token).bytes

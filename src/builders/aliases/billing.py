@@ -22,7 +22,7 @@ from builders.aliases.store import billing as store
 from builders.aliases.store.billing import Claim, DueRenewal, ReleasedName
 from builders.identity import service as identity
 from builders.invoices import service as invoices
-from builders.invoices.records import Charge, InvoiceStatus, NewLine, Seller
+from builders.invoices.records import Charge, InvoiceStatus, NewInvoice, NewLine, Seller
 from builders.invoices.service import PaidPeriod
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock
@@ -120,11 +120,13 @@ async def _issue_invoices(
         await invoices.issue(
             conn,
             account_id=account_id,
-            is_test=False,
-            seller=seller,
-            lines=[_line(each, until[each.id]) for each in names],
-            currency=currency,
-            due_at=max(min(each.renews_at for each in names), clock.now() + TO_PAY),
+            new=NewInvoice(
+                is_test=False,
+                seller=seller,
+                lines=[_line(each, until[each.id]) for each in names],
+                currency=currency,
+                due_at=max(min(each.renews_at for each in names), clock.now() + TO_PAY),
+            ),
         )
 
 

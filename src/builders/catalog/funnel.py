@@ -58,13 +58,13 @@ class Funnel:
 
     async def take(
         self, catalog: Snapshot, events: Sequence[FunnelEvent | EventError], *, visitor: Visitor
-    ) -> Sequence[Receipt]:
-        """Return the receipts of the events once they are written. Raise DatabaseUnavailable, DatabaseBusy."""
+    ) -> Sequence[Receipt | EventError]:
+        """Write the valid events; return a result for each. Raise DatabaseUnavailable, DatabaseBusy."""
         now = clock.now()
         results = [each if isinstance(each, EventError) else validate_event(catalog, each) for each in events]
         valid = [_stored_event(each, visitor, now) for each in results if not isinstance(each, EventError)]
         written = iter(await self._commits.add_many(valid))
-        return [Receipt(error=each) if isinstance(each, EventError) else next(written) for each in results]
+        return [each if isinstance(each, EventError) else next(written) for each in results]
 
 
 def check_form(kind: EventKind | None, *, size: int, is_batch: bool) -> None:
@@ -75,10 +75,10 @@ def check_form(kind: EventKind | None, *, size: int, is_batch: bool) -> None:
         raise too_large(MAX_EVENT_BYTES)
 
 
-def raise_event_error(receipts: Sequence[Receipt], *, is_batch: bool) -> None:
+def raise_event_error(results: Sequence[Receipt | EventError], *, is_batch: bool) -> None:
     """Raise Invalid for the error of a single event; the reply to a batch has the errors of its events."""
-    error = receipts[0].error
-    if error is not None and not is_batch:
+    error = results[0]
+    if isinstance(error, EventError) and not is_batch:
         raise Invalid(("body", error.field), error.message, error.code)
 
 
@@ -137,7 +137,7 @@ async def _write(conn: Conn, events: Sequence[StoredEvent]) -> Sequence[Receipt]
     return [
         Receipt(id=event_id)
         if each.key is None or first.get(each.key) == event_id
-        else Receipt(id=first.get(each.key), duplicate=True)
+        else Receipt(id=first.get(each.key, event_id), duplicate=True)
         for each, event_id in zip(events, event_ids, strict=True)
     ]
 

@@ -64,13 +64,7 @@ class StoredEvent(NamedTuple):
 
 
 class Receipt(NamedTuple):
-    """The result of recording an event."""
+    """A recorded event."""
 
-    id: UUID | None = None  # of the first event with its key
+    id: UUID  # of the first event with its key
     duplicate: bool = False
-    error: EventError | None = None
-
-    @property
-    def accepted(self) -> bool:
-        """Return whether the event is recorded, now or before."""
-        return self.error is None

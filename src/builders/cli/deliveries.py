@@ -15,7 +15,7 @@ from builders.kit.http.pagination import MAX_LIMIT, PageRequest
 from builders.kit.process.settings import Settings
 from builders.kit.values import ids
 from builders.webhooks import service as webhooks
-from builders.webhooks.records import Backlog, DeliveryDetail, DeliveryStatus, UnhealthyDestination
+from builders.webhooks.records import Backlog, DeliveryDetail, DeliveryFilter, DeliveryStatus, UnhealthyDestination
 
 Item = dict[str, Any]  # a delivery as GET /v1/notifications/deliveries lists it
 
@@ -46,6 +46,10 @@ def list_deliveries(
         items: list[Item] = []
         async with database.connection() as conn:
             account_id = await _account(conn, email, sandbox=sandbox)
+            filters = DeliveryFilter(
+                destination_id=None if webhook is None else ids.parse(webhook),
+                status=None if status is None else DeliveryStatus(status),
+            )
             page = PageRequest(limit=min(limit, MAX_LIMIT), seal=lambda key: str(key[0]))
             while len(items) < limit:
                 found = await webhooks.list_deliveries(
@@ -53,8 +57,7 @@ def list_deliveries(
                     account_id=account_id,
                     livemode=not sandbox,
                     page=page,
-                    destination_id=None if webhook is None else ids.parse(webhook),
-                    status=None if status is None else DeliveryStatus(status),
+                    filters=filters,
                 )
                 items += json.loads(found.items)
                 if found.next_cursor is None:

@@ -7,8 +7,8 @@ from importlib import import_module
 
 import click
 
-from builders import REVISION, VERSION
 from builders.cli.session import CommandFailed
+from builders.kit.process.version import REVISION, VERSION
 
 # The module of each command.
 COMMANDS: Mapping[str, str] = {

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from builders.identity import accounts, sessions
 from builders.identity.accounts import normalize_email
-from builders.identity.records import Account, MailedCode, MailedLink, SessionKind, SignedIn
+from builders.identity.records import Account, MailedCode, MailedLink, Principal, SessionKind, SignedIn
 from builders.identity.store import accounts as account_store, login as store, sessions as session_store
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import TokenInvalid
@@ -188,7 +188,8 @@ async def sign_in(
             user_agent=user_agent,
         )
         # Read before the commit: if it fails, the code can be used again.
-        principal = await sessions.get_principal(conn, account_id=account_id, session_id=new.session.id)
+        account = await accounts.get_account(conn, account_id=account_id)
+    principal = Principal(account=account, key=None, session=new.session)
     return SignedIn(session=new.session, token=new.token, principal=principal)
 
 

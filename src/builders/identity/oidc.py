@@ -189,9 +189,9 @@ async def find_account_id(database: Database, *, issuer: OidcIssuer, claims: Cla
     """
     subject = _subject(claims["sub"])
     async with database.connection() as conn:
-        linked = await store.find_identity(conn, issuer=issuer.issuer, subject=subject)
+        linked = await store.find_linked_account(conn, issuer=issuer.issuer, subject=subject)
     if linked is not None:
-        return linked
+        return linked.id
     if not issuer.sign_up and not issuer.link_by_email:
         raise TokenRefused("No account is linked to the subject of this token.")
     email = _verified_email(claims)
@@ -202,10 +202,10 @@ async def find_account_id(database: Database, *, issuer: OidcIssuer, claims: Cla
             await link_identity(conn, account_id=account_id, issuer=issuer.issuer, subject=subject, actor=actor)
     except (EmailTaken, IdentityTaken):  # by a concurrent request with this token, or by somebody else
         async with database.connection() as conn:
-            linked = await store.find_identity(conn, issuer=issuer.issuer, subject=subject)
+            linked = await store.find_linked_account(conn, issuer=issuer.issuer, subject=subject)
         if linked is None:
             raise TokenRefused("An account has this address; the operator can link it.") from None
-        return linked
+        return linked.id
     return account_id
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 from uuid import UUID
 
 from builders.identity import accounts, keys, scopes, tokens
-from builders.identity.errors import AccountNotFound, GrantInvalid, GrantNotFound, SessionNotFound
+from builders.identity.errors import GrantInvalid, GrantNotFound, SessionNotFound
 from builders.identity.events import SUPPORT_SIGNED_IN, SupportSignedIn
 from builders.identity.records import (
     AuditAction,
@@ -23,7 +23,7 @@ from builders.identity.records import (
     SessionKind,
     SignedIn,
 )
-from builders.identity.store import accounts as account_store, keys as key_store, sessions as store
+from builders.identity.store import keys as key_store, sessions as store
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
 from builders.kit.http.callers import OPERATOR, Actor, Caller, Impersonation, ImpersonationForbidden
@@ -96,17 +96,16 @@ def caller_of(session: Session, *, method: Literal["jwt", "cookie"]) -> Caller:
     )
 
 
-async def get_principal(
-    conn: Conn, *, account_id: UUID, key_id: UUID | None = None, session_id: UUID | None = None
-) -> Principal:
-    """Return the real account with the key or the session of the request. Raises AccountNotFound."""
-    account = await account_store.find_account(conn, account_id=account_id)
-    if account is None:
-        raise AccountNotFound
-    key = await key_store.find_key(conn, account_id=account_id, key_id=key_id) if key_id else None
-    session = None
-    if session_id is not None:
-        session = await store.find_session(conn, account_id=account_id, session_id=session_id, now=clock.now())
+async def get_principal(conn: Conn, *, caller: Caller) -> Principal:
+    """Return the real account with the key or the session of the request. Raise AccountNotFound."""
+    account_id, key, session = caller.live_account_id, None, None
+    account = await accounts.get_account(conn, account_id=account_id)
+    if caller.key_id is not None:
+        key = await key_store.find_key(conn, account_id=account_id, key_id=caller.key_id)
+    if caller.session_id is not None:
+        session = await store.find_session(
+            conn, account_id=account_id, session_id=caller.session_id, now=clock.now()
+        )
     return Principal(account=account, key=key, session=session)
 
 
@@ -147,14 +146,18 @@ async def prune_sessions(database: Database) -> None:
 async def _end(conn: Conn, account_id: UUID, session_id: UUID, actor: Actor) -> Session | None:
     ended = await store.end_session(conn, account_id=account_id, session_id=session_id, now=clock.now())
     if ended is not None:
-        await accounts.record_audit(
-            conn,
-            account_id=account_id,
-            actor=actor,
-            action=AuditAction.SESSION_ENDED,
-            about=_about(ended),
-        )
+        await _record_end(conn, ended, actor=actor)
     return ended
+
+
+async def _record_end(conn: Conn, session: Session, *, actor: Actor) -> None:
+    await accounts.record_audit(
+        conn,
+        account_id=session.account_id,
+        actor=actor,
+        action=AuditAction.SESSION_ENDED,
+        about=_about(session),
+    )
 
 
 def _about(session: Session) -> dict[str, str]:
@@ -241,7 +244,8 @@ async def redeem_grant(
         user_agent=user_agent,
     )
     await _record_redemption(conn, grant, new)
-    principal = await get_principal(conn, account_id=grant.account_id, session_id=new.session.id)
+    account = await accounts.get_account(conn, account_id=grant.account_id)
+    principal = Principal(account=account, key=None, session=new.session)
     return SignedIn(session=new.session, token=new.token, principal=principal)
 
 
@@ -283,7 +287,7 @@ async def revoke_grant(conn: Conn, *, grant_id: UUID) -> Grant:
             action=AuditAction.LOGIN_AS_REVOKED,
             about={"grant_id": str(grant.id)},
         )
-    session_id = await store.find_grant_session(conn, account_id=account_id, grant_id=grant.id)
-    if session_id is not None:
-        await log_out(conn, account_id=account_id, session_id=session_id, actor=OPERATOR)
+    ended = await store.end_grant_session(conn, account_id=account_id, grant_id=grant.id, now=now)
+    if ended is not None:
+        await _record_end(conn, ended, actor=OPERATOR)
     return await store.find_grant(conn, grant_id=grant.id) or grant

@@ -19,8 +19,8 @@ from builders.invoices.records import (
     Invoice,
     InvoiceStatus,
     Line,
+    NewInvoice,
     NewLine,
-    Seller,
     Stage,
     Totals,
 )
@@ -40,60 +40,28 @@ _EXACT = Context(prec=200, rounding=ROUND_HALF_EVEN)
 _NO_DETAILS = BillingDetails(name=None)
 
 
-async def issue(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    is_test: bool,
-    seller: Seller,
-    lines: Sequence[NewLine],
-    currency: str,
-    due_at: datetime,
-    promotion_id: UUID | None = None,
-) -> Invoice:
+async def issue(conn: Conn, *, account_id: UUID, new: NewInvoice) -> Invoice:
     """Issue an invoice with the next number, and apply the credit of the account to it.
 
     It is paid at once if its total is zero or covered by credit. Publishes invoice.created, and then invoice.paid.
     Call it late in a transaction: the next issue waits until the transaction ends. Raises ValueError for lines of
     another currency, a test invoice of a live account, and a live invoice of a sandbox account.
     """
-    invoice_id = await create_draft(
-        conn,
-        account_id=account_id,
-        is_test=is_test,
-        seller=seller,
-        lines=lines,
-        currency=currency,
-        due_at=due_at,
-        promotion_id=promotion_id,
-    )
+    invoice_id = await create_draft(conn, account_id=account_id, new=new)
     return await issue_draft(conn, account_id=account_id, invoice_id=invoice_id)
 
 
-async def create_draft(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    is_test: bool,
-    seller: Seller,
-    lines: Sequence[NewLine],
-    currency: str,
-    due_at: datetime,
-    promotion_id: UUID | None = None,
-) -> UUID:
+async def create_draft(conn: Conn, *, account_id: UUID, new: NewInvoice) -> UUID:
     """Insert an invoice without a number, which the account cannot see; return its id. Raises as `issue`."""
-    if is_test != ((await get_holder(conn, account_id=account_id)).id != account_id):
+    if new.is_test != ((await get_holder(conn, account_id=account_id)).id != account_id):
         raise ValueError("Sandbox accounts have only test invoices, and live accounts have none.")
     invoice_id = ids.new()
     await store.insert(
         conn,
         account_id=account_id,
         invoice_id=invoice_id,
-        is_test=is_test,
-        seller=seller,
-        totals=calculate_totals(lines, currency=currency, rate=seller.tax_rate),
-        due_at=due_at,
-        promotion_id=promotion_id,
+        new=new,
+        totals=calculate_totals(new.lines, currency=new.currency, rate=new.seller.tax_rate),
         now=clock.now(),
     )
     return invoice_id

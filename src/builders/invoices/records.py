@@ -111,6 +111,18 @@ class NewLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NewInvoice:
+    """An invoice to issue; its lines have the currency."""
+
+    is_test: bool
+    seller: Seller
+    lines: Sequence[NewLine]
+    currency: str
+    due_at: datetime
+    promotion_id: UUID | None = None  # that claimed the names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Line(NewLine):
     """A line of an invoice. Its tax is rounded per line; the tax of the invoice is the sum."""
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
 
 import stripe
 from pydantic_core import from_json
@@ -17,7 +16,7 @@ from builders.invoices import checkout, invoices, payments
 from builders.invoices.errors import EventMalformed, InvoiceNotFound, SignatureInvalid
 from builders.invoices.records import Outcome, StripeEvent
 from builders.invoices.store import payments as store
-from builders.invoices.store.payments import StoredCheckout
+from builders.invoices.store.payments import CheckoutSession, StoredCheckout
 from builders.kit.db.connections import Conn
 from builders.kit.process import log
 from builders.kit.process.settings import Settings
@@ -37,25 +36,12 @@ _log = log.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Session:
-    """A Checkout session of this service, as an event describes it."""
-
-    account_id: UUID
-    invoice_id: UUID
-    checkout_id: UUID
-    session_id: str
-    payment_status: str
-    amount_total: int | None  # None: not an amount
-    currency: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Result:
     """The result of an event, and the session that it is about; None if it is not about one of this service."""
 
     outcome: Outcome
     detail: str
-    session: _Session | None = None
+    session: CheckoutSession | None = None
 
 
 async def receive_stripe_event(
@@ -69,14 +55,12 @@ async def receive_stripe_event(
     event_id, kind = event["id"], event["type"]
     if await store.claim_event(conn, event_id=event_id, kind=kind, now=clock.now()):
         result = await _apply_event(conn, kind, event, settings)
-        session = result.session
         await store.update_event(
             conn,
             event_id=event_id,
             outcome=result.outcome,
             detail=result.detail,
-            account_id=session.account_id if session else None,
-            invoice_id=session.invoice_id if session else None,
+            session=result.session,
         )
         if result.outcome is Outcome.DISCREPANCY:
             _log.error("stripe_discrepancy", event_id=event_id, detail=result.detail)
@@ -99,7 +83,7 @@ async def _apply_event(conn: Conn, kind: str, event: dict[str, Any], settings: S
     return await _apply_session(conn, kind, session, is_other_mode=_is_other_mode(event, settings=settings))
 
 
-async def _apply_session(conn: Conn, kind: str, session: _Session, *, is_other_mode: bool) -> _Result:
+async def _apply_session(conn: Conn, kind: str, session: CheckoutSession, *, is_other_mode: bool) -> _Result:
     stored = await store.find_checkout(conn, account_id=session.account_id, checkout_id=session.checkout_id)
     if stored is None or stored.invoice_id != session.invoice_id:
         return _discrepancy(session, "There is no such checkout.")
@@ -113,7 +97,7 @@ async def _apply_session(conn: Conn, kind: str, session: _Session, *, is_other_m
     return await _book_payment(conn, session, stored)
 
 
-def _find_mismatch(session: _Session, stored: StoredCheckout, *, is_other_mode: bool) -> str | None:
+def _find_mismatch(session: CheckoutSession, stored: StoredCheckout, *, is_other_mode: bool) -> str | None:
     if is_other_mode:
         return "One of the event and our key is in the test mode of Stripe, and the other is not."
     if stored.session_id not in {None, session.session_id}:
@@ -121,7 +105,7 @@ def _find_mismatch(session: _Session, stored: StoredCheckout, *, is_other_mode: 
     return None
 
 
-async def _book_payment(conn: Conn, session: _Session, stored: StoredCheckout) -> _Result:
+async def _book_payment(conn: Conn, session: CheckoutSession, stored: StoredCheckout) -> _Result:
     key = {"account_id": session.account_id, "invoice_id": session.invoice_id}
     try:
         invoice = await invoices.lock_invoice(conn, **key)
@@ -148,7 +132,7 @@ async def _book_payment(conn: Conn, session: _Session, stored: StoredCheckout) -
     return _result(session, Outcome.APPLIED, f"{amount} for {invoice.number}{rest}.")
 
 
-async def _end_checkout(conn: Conn, session: _Session, *, status: str) -> None:
+async def _end_checkout(conn: Conn, session: CheckoutSession, *, status: str) -> None:
     await store.end_checkout(
         conn,
         account_id=session.account_id,
@@ -196,22 +180,22 @@ def _is_other_mode(event: Mapping[str, Any], *, settings: Settings) -> bool:
     return key[2:8] == ("_test_" if event.get("livemode") is True else "_live_")  # as in rk_live_…
 
 
-def _discrepancy(session: _Session, detail: str) -> _Result:
+def _discrepancy(session: CheckoutSession, detail: str) -> _Result:
     return _result(session, Outcome.DISCREPANCY, f"Session {session.session_id}: {detail}")
 
 
-def _result(session: _Session, outcome: Outcome, detail: str) -> _Result:
+def _result(session: CheckoutSession, outcome: Outcome, detail: str) -> _Result:
     return _Result(outcome=outcome, detail=detail, session=session)
 
 
-def _read_session(content: dict[str, Any], metadata: dict[str, Any]) -> _Session | None:
+def _read_session(content: dict[str, Any], metadata: dict[str, Any]) -> CheckoutSession | None:
     """Return the session of an event, or None if its metadata does not identify a checkout."""
     found = [ids.find(_text(metadata.get(f"{_PREFIX}{name}"))) for name in ("account", "invoice", "checkout")]
     account_id, invoice_id, checkout_id = found
     if account_id is None or invoice_id is None or checkout_id is None:
         return None
     amount = content.get("amount_total")
-    return _Session(
+    return CheckoutSession(
         account_id=account_id,
         invoice_id=invoice_id,
         checkout_id=checkout_id,

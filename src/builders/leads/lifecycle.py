@@ -230,9 +230,7 @@ async def unsubscribe(conn: Conn, *, email: str, at: datetime) -> None:
         address = texts.canonical_email(email)
     except ValueError:
         return  # no lead has such an address; mail of other packages may
-    lead_id = await store.unsubscribe(conn, account_id=VENDOR, email=address, at=at)
-    if lead_id is not None:
-        await store.void_token(conn, account_id=VENDOR, lead_id=lead_id)
+    await store.unsubscribe(conn, account_id=VENDOR, email=address, at=at)
 
 
 async def bounce(conn: Conn, *, message_id: UUID, at: datetime) -> None:

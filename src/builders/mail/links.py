@@ -47,18 +47,15 @@ def token(keyring: Keyring, message_id: UUID) -> str:
     return urlsafe_b64encode(message_id.bytes + keyring.sign(_MESSAGE, message_id.bytes)).rstrip(b"=").decode()
 
 
-def read_token(keyring: Keyring, text: str) -> UUID | None:
-    """Return the message of a token; None when the signature is wrong."""
+def is_token(keyring: Keyring, text: str) -> bool:
+    """Return whether the text is the token of a message, with a valid signature."""
     raw = decode_base64url(text)
-    if len(raw) <= _ID or not keyring.verify(_MESSAGE, raw[:_ID], raw[_ID:]):
-        return None
-    return UUID(bytes=raw[:_ID])
+    return len(raw) > _ID and keyring.verify(_MESSAGE, raw[:_ID], raw[_ID:])
 
 
-def message_of(text: str) -> UUID | None:
-    """Return the message of a token without a check of its signature, for links that `is_target` accepted."""
-    raw = decode_base64url(text)
-    return UUID(bytes=raw[:_ID]) if len(raw) > _ID else None
+def message_of(text: str) -> UUID:
+    """Return the message of a token that `is_token` or `is_target` accepted."""
+    return UUID(bytes=decode_base64url(text)[:_ID])
 
 
 def is_target(keyring: Keyring, text: str, *, target: str, mac: str) -> bool:

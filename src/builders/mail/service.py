@@ -18,9 +18,9 @@ from builders.mail.addresses import (
 from builders.mail.events import MAIL_FORGOTTEN, MAIL_UNSUBSCRIBED, MailForgotten, MailUnsubscribed
 from builders.mail.links import (
     is_target as is_target,
+    is_token as is_token,
     message_of as message_of,
     mint_links as mint_links,
-    read_token as read_token,
 )
 from builders.mail.optouts import Subscription
 from builders.mail.records import Message, Origin, Status, Topic

@@ -14,7 +14,7 @@ from uuid import UUID
 from psycopg import Rollback
 
 from builders.invoices import service as invoices
-from builders.invoices.records import Invoice, NewLine
+from builders.invoices.records import Invoice, NewInvoice, NewLine
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
 from builders.kit.events import outbox
@@ -246,11 +246,13 @@ async def _bill(conn: Conn, plan: Plan, steps: Sequence[Step], parameters: RunPa
             invoice=await invoices.issue(
                 conn,
                 account_id=plan.account_id,
-                is_test=True,
-                seller=parameters.seller,
-                lines=list(priced.values()),
-                currency=currency,
-                due_at=clock.now() + parameters.payable_within,
+                new=NewInvoice(
+                    is_test=True,
+                    seller=parameters.seller,
+                    lines=list(priced.values()),
+                    currency=currency,
+                    due_at=clock.now() + parameters.payable_within,
+                ),
             ),
             lines=list(priced.values()),
         )

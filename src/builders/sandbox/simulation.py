@@ -103,14 +103,14 @@ async def simulate_event(
     Raise Invalid at the members of the body, TooManyTests.
     """
     sandbox_id = await find_sandbox_id(conn, account_id=account_id)
-    named = None if webhook_id is None else ids.parse(webhook_id)
+
     return await webhooks.simulate(
         conn,
         keyring=keyring,
         account_id=sandbox_id,
         event=event,
         overrides=overrides,
-        destination_id=named,
+        only=() if webhook_id is None else (ids.parse(webhook_id),),
         deliver=deliver,
         seed=seed,
     )

@@ -64,8 +64,8 @@ class Recorder:
 
     async def record_open(self, *, token: str, visitor: Visitor) -> None:
         """Record an open; ignore an invalid token."""
-        message_id = mail.read_token(self._keyring, token) if len(token) == _TOKEN else None
-        if message_id is not None:
+        if len(token) == _TOKEN and mail.is_token(self._keyring, token):
+            message_id = mail.message_of(token)
             await self._record(TrackingEvent(message_id, TrackingEventKind.OPEN, None, clock.now(), visitor))
 
     def check(self, *, token: str, target: str, mac: str) -> None:
@@ -81,8 +81,7 @@ class Recorder:
     async def record_click(self, *, token: str, target: str, visitor: Visitor) -> None:
         """Record a click of a link that `check` accepted."""
         message_id = mail.message_of(token)
-        if message_id is not None:
-            await self._record(TrackingEvent(message_id, TrackingEventKind.CLICK, target, clock.now(), visitor))
+        await self._record(TrackingEvent(message_id, TrackingEventKind.CLICK, target, clock.now(), visitor))
 
     async def _record(self, event: TrackingEvent) -> None:
         try:

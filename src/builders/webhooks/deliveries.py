@@ -25,6 +25,7 @@ from builders.webhooks.records import (
     Backlog,
     Delivery,
     DeliveryDetail,
+    DeliveryFilter,
     DeliveryStatus,
     ReplayedDeliveries,
     RetriedDelivery,
@@ -39,21 +40,13 @@ async def list_deliveries(
     account_id: UUID,
     livemode: bool,
     page: PageRequest,
-    destination_id: UUID | None = None,
-    event: str | None = None,
-    status: DeliveryStatus | None = None,
-    since: datetime | None = None,
-    until: datetime | None = None,
+    filters: DeliveryFilter,
 ) -> JsonPage:
-    """Return a page of the account's deliveries, newest first, of events from `since` until before `until`."""
+    """Return a page of the account's deliveries, newest first."""
     items, last, more = await store.list_page(
         conn,
         account_id=account_id,
-        destination_id=destination_id,
-        event=event,
-        status=status,
-        since=since,
-        until=until,
+        filters=filters,
         livemode=livemode,
         after=page.before_id,
         limit=page.limit,

@@ -111,6 +111,17 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryFilter:
+    """The conditions of a list of deliveries; None is no condition."""
+
+    destination_id: UUID | None = None
+    event: str | None = None
+    status: DeliveryStatus | None = None
+    since: datetime | None = None  # of the event
+    until: datetime | None = None  # before this time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryDetail:
     """A delivery with its attempts and its payload."""
 

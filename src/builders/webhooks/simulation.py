@@ -166,27 +166,26 @@ async def simulate(
     account_id: UUID,
     event: str,
     overrides: Mapping[str, Any],
-    destination_id: UUID | None,
+    only: Collection[UUID] = (),
     deliver: bool = False,
     seed: str | None = None,
 ) -> Simulation:
-    """Return what the account's destinations, or the one, would receive; with `deliver`, send it to them.
+    """Return what the account's destinations, or `only` some, would receive; with `deliver`, send it to them.
 
-    A given destination is rendered even if it would not receive the event. A seed makes payloads deterministic.
+    A destination in `only` is rendered even if it would not get the event. A seed makes payloads deterministic.
     Raises Invalid at the members of the body, TooManyTests.
     """
     chosen = catalog.get_public_event(event, loc=("body", "event"))
     data = catalog.apply_overrides(chosen, overrides, loc=("body", "overrides"))
     message = await _message(conn, account_id=account_id, event=chosen, data=data, seed=seed)
     receivers = await store.list_receivers(conn, account_id=account_id, now=clock.now())
-    if destination_id is not None:
-        receivers = [each for each in receivers if each.destination_id == destination_id]
-        if not receivers:
+    if only:
+        receivers = [each for each in receivers if each.destination_id in only]
+        if len(receivers) < len(only):
             raise _unknown()
-    named = destination_id is not None
     key = account_id, chosen.name
     selected = (await catalog.list_selected(conn, [key])).get(key)
-    results = [_match(keyring, each, message, named=named, selected=selected) for each in receivers]
+    results = [_match(keyring, each, message, named=bool(only), selected=selected) for each in receivers]
     matched = [match for match, _ in results]
     delivery_ids: Sequence[UUID] = ()
     if deliver:

@@ -12,6 +12,7 @@ from hypothesis import given, strategies as st
 
 from builders.kit.http import access_log
 from builders.kit.process import log
+from builders.kit.process.redaction import MASK
 from builders.kit.values import clock
 
 REQUEST: dict[str, Any] = {
@@ -105,7 +106,7 @@ async def test_no_text_of_a_client_shows_a_secret(logged: StringIO, field: str, 
     access_log.flush()
     [event] = events(logged)
     assert "hidden" not in logged.getvalue()
-    assert log.MASK in event[field]
+    assert MASK in event[field]
 
 
 texts = st.text(max_size=300) | st.sampled_from(SECRETS)

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from builders import REVISION
 from builders.app import Service
 from builders.kit.http.application import make_app
+from builders.kit.process.version import REVISION
 from tests.cast import Client
 
 

@@ -10,6 +10,10 @@ from pydantic.config import JsonDict
 from builders.catalog.funnel_events import EventError, EventKind, EventResult, FunnelEvent, Receipt
 from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
 
+RecordedId = Annotated[
+    UUID | None,
+    Field(description="Identifier of the event, for a repeat of the first one; null for a batch or an error."),
+]
 ClientId = Annotated[str, Field(min_length=8, max_length=64)]
 UtmValue = Annotated[str, Field(max_length=100)]
 _EVENT: JsonDict = {
@@ -169,7 +173,7 @@ class FlawReply(Reply):
 class ReceiptReply(Reply):
     """The result of one event of a batch."""
 
-    id: Annotated[UUID | None, Field(description="Identifier of the event; null when it was not accepted.")]
+    id: RecordedId
     accepted: Annotated[bool, Field(description="Whether the event is recorded.")]
     duplicate: Annotated[bool, Field(description="Whether it is a repeat of a recorded event; it counts once.")]
     error: Annotated[
@@ -182,10 +186,7 @@ class FunnelReply(WriteReply):
 
     model_config = ConfigDict(json_schema_extra=by_example(_RECORDED, _RECORDED_BATCH))
 
-    id: Annotated[
-        UUID | None,
-        Field(description="Identifier of the event, for a repeat of the first one; null for a batch."),
-    ]
+    id: RecordedId
     accepted: Annotated[bool, Field(description="Whether all events are recorded, now or before.")]
     duplicate: Annotated[bool, Field(description="Whether all events are repeats; they count once.")]
     results: Annotated[
@@ -193,15 +194,22 @@ class FunnelReply(WriteReply):
     ]
 
 
-def funnel_reply(receipts: Sequence[Receipt], *, is_batch: bool) -> FunnelReply:
-    """Return the reply to one event or to a batch."""
+def funnel_reply(results: Sequence[Receipt | EventError], *, is_batch: bool) -> FunnelReply:
+    """Return the reply to one recorded event, or to a batch."""
+    receipts = [each for each in results if isinstance(each, Receipt)]
     if not is_batch:
         [one] = receipts
         # `warnings` is given, because pydantic makes a deep copy of a default.
-        return FunnelReply(id=one.id, accepted=one.accepted, duplicate=one.duplicate, results=None, warnings=[])
+        return FunnelReply(id=one.id, accepted=True, duplicate=one.duplicate, results=None, warnings=[])
     return FunnelReply(
         id=None,
-        accepted=all(each.accepted for each in receipts),
-        duplicate=all(each.duplicate for each in receipts),
-        results=[ReceiptReply.model_validate(each) for each in receipts],
+        accepted=len(receipts) == len(results),
+        duplicate=len(receipts) == len(results) and all(each.duplicate for each in receipts),
+        results=list(map(_receipt_reply, results)),
     )
+
+
+def _receipt_reply(result: Receipt | EventError) -> ReceiptReply:
+    if isinstance(result, Receipt):
+        return ReceiptReply(id=result.id, accepted=True, duplicate=result.duplicate, error=None)
+    return ReceiptReply(id=None, accepted=False, duplicate=False, error=FlawReply.model_validate(result))

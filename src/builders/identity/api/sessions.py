@@ -134,13 +134,7 @@ JWKS_MAX_AGE_S = 300
 @router.get("/session", response_model=schemas.SessionReply)
 async def get_session(caller: Reader, conn: Reads) -> schemas.SessionReply:
     """Read the session: the account, the credentials of the request, and their scopes."""
-    principal = await identity.get_principal(
-        conn,
-        account_id=caller.live_account_id,
-        key_id=caller.key_id,
-        session_id=caller.session_id,
-    )
-    return schemas.session_reply(principal, caller)
+    return schemas.session_reply(await identity.get_principal(conn, caller=caller), caller)
 
 
 @router.post(

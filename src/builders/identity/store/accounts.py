@@ -137,8 +137,13 @@ async def list_real_accounts(conn: Conn, *, account_ids: Collection[UUID]) -> Ma
     return dict(rows)
 
 
-FIND_IDENTITY = """
-    SELECT account_id FROM identity_identities WHERE issuer = %(issuer)s AND subject = %(subject)s
+FIND_LINKED_ACCOUNT = """
+    SELECT account.id, sandbox.id AS sandbox_id, account.email, account.name, account.email_verified_at,
+           account.created_at
+    FROM identity_identities AS identity
+    JOIN identity_accounts AS account ON account.id = identity.account_id
+    JOIN identity_accounts AS sandbox ON sandbox.sandbox_of = account.id
+    WHERE identity.issuer = %(issuer)s AND identity.subject = %(subject)s
 """
 INSERT_IDENTITY = """
     INSERT INTO identity_identities (issuer, subject, account_id, created_at)
@@ -155,11 +160,11 @@ LIST_IDENTITIES = """
 """
 
 
-async def find_identity(conn: Conn, *, issuer: str, subject: str) -> UUID | None:
+async def find_linked_account(conn: Conn, *, issuer: str, subject: str) -> Account | None:
     """Return the account that the subject is linked to, or None."""
-    cursor = await conn.execute(FIND_IDENTITY, {"issuer": issuer, "subject": subject})
-    row = await cursor.fetchone()
-    return None if row is None else row[0]
+    async with conn.cursor(row_factory=class_row(Account)) as cursor:
+        await cursor.execute(FIND_LINKED_ACCOUNT, {"issuer": issuer, "subject": subject})
+        return await cursor.fetchone()
 
 
 async def insert_identity(conn: Conn, *, issuer: str, subject: str, account_id: UUID, now: datetime) -> bool:

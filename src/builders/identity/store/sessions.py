@@ -43,6 +43,12 @@ END_SESSION = """
     RETURNING account_id, id, kind, created_at, expires_at, revoked_at, address, user_agent, grant_id, operator,
               reason, may_write
 """
+END_GRANT_SESSION = """
+    UPDATE identity_sessions SET revoked_at = %(now)s
+    WHERE account_id = %(account_id)s AND grant_id = %(grant_id)s AND revoked_at IS NULL AND expires_at > %(now)s
+    RETURNING account_id, id, kind, created_at, expires_at, revoked_at, address, user_agent, grant_id, operator,
+              reason, may_write
+"""
 PRUNE_SESSIONS = """
     DELETE FROM identity_sessions WHERE ctid = ANY(ARRAY(
         SELECT ctid FROM identity_sessions WHERE expires_at < %(before)s LIMIT %(batch)s
@@ -133,6 +139,14 @@ async def end_session(conn: Conn, *, account_id: UUID, session_id: UUID, now: da
     return None if row is None else row.session()
 
 
+async def end_grant_session(conn: Conn, *, account_id: UUID, grant_id: UUID, now: datetime) -> Session | None:
+    """End the session that was opened with the grant and return it; None when there is none or it has ended."""
+    async with conn.cursor(row_factory=class_row(_Row)) as cursor:
+        await cursor.execute(END_GRANT_SESSION, {"account_id": account_id, "grant_id": grant_id, "now": now})
+        row = await cursor.fetchone()
+    return None if row is None else row.session()
+
+
 async def prune_sessions(conn: Conn, *, before: datetime, batch: int) -> int:
     """Delete up to `batch` sessions that ended before then; return their number."""
     return (await conn.execute(PRUNE_SESSIONS, {"before": before, "batch": batch})).rowcount
@@ -175,9 +189,6 @@ LIST_GRANTS = """
 REVOKE_GRANT = """
     UPDATE identity_grants SET revoked_at = %(now)s
     WHERE account_id = %(account_id)s AND id = %(grant_id)s AND revoked_at IS NULL
-"""
-FIND_GRANT_SESSION = """
-    SELECT id FROM identity_sessions WHERE account_id = %(account_id)s AND grant_id = %(grant_id)s
 """
 
 
@@ -225,10 +236,3 @@ async def revoke_grant(conn: Conn, *, account_id: UUID, grant_id: UUID, now: dat
     """Revoke the grant; return False when it is already revoked."""
     row = {"account_id": account_id, "grant_id": grant_id, "now": now}
     return (await conn.execute(REVOKE_GRANT, row)).rowcount == 1
-
-
-async def find_grant_session(conn: Conn, *, account_id: UUID, grant_id: UUID) -> UUID | None:
-    """Return the id of the session that was opened with the grant, or None."""
-    row = {"account_id": account_id, "grant_id": grant_id}
-    found = await (await conn.execute(FIND_GRANT_SESSION, row)).fetchone()
-    return None if found is None else UUID(str(found[0]))

@@ -10,7 +10,17 @@ from uuid import UUID
 from psycopg.rows import kwargs_row
 from psycopg.types.json import Jsonb
 
-from builders.invoices.records import Buyer, Invoice, InvoiceStatus, Line, Seller, Stage, Totals, VoidReason
+from builders.invoices.records import (
+    Buyer,
+    Invoice,
+    InvoiceStatus,
+    Line,
+    NewInvoice,
+    Seller,
+    Stage,
+    Totals,
+    VoidReason,
+)
 from builders.kit.db.connections import Conn
 from builders.kit.values.ids import AccountSelection, selection_parameter
 from builders.kit.values.money import Money
@@ -103,11 +113,8 @@ async def insert(
     *,
     account_id: UUID,
     invoice_id: UUID,
-    is_test: bool,
-    seller: Seller,
+    new: NewInvoice,
     totals: Totals,
-    due_at: datetime,
-    promotion_id: UUID | None,
     now: datetime,
     replaces: Invoice | None = None,
 ) -> None:
@@ -117,16 +124,16 @@ async def insert(
         {
             "account_id": account_id,
             "id": invoice_id,
-            "is_test": is_test,
-            "currency": totals.total.currency,
-            "tax_rate": seller.tax_rate,
+            "is_test": new.is_test,
+            "currency": new.currency,
+            "tax_rate": new.seller.tax_rate,
             "subtotal": totals.subtotal.amount,
             "tax_total": totals.tax_total.amount,
             "total": totals.total.amount,
-            "seller": _seller_json(seller),
-            "promotion_id": promotion_id,
+            "seller": _seller_json(new.seller),
+            "promotion_id": new.promotion_id,
             "now": now,
-            "due_at": due_at,
+            "due_at": new.due_at,
             "stage": Stage.NONE if replaces is None else replaces.stage,
             "counted_from": None if replaces is None else replaces.counted_from,
             "replaces": None if replaces is None else replaces.id,

@@ -91,6 +91,19 @@ class StoredCheckout:
     expires_at: datetime
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckoutSession:
+    """A Checkout session of this service, as an event describes it."""
+
+    account_id: UUID
+    invoice_id: UUID
+    checkout_id: UUID
+    session_id: str
+    payment_status: str
+    amount_total: int | None  # None: not an amount
+    currency: str
+
+
 def _payment_of(*, amount: Decimal, overpaid: Decimal, currency: str, **columns: Any) -> Payment:
     return Payment(
         amount=Money(amount, currency).quantized(), overpaid=Money(overpaid, currency).quantized(), **columns
@@ -176,12 +189,14 @@ async def update_event(
     event_id: str,
     outcome: Outcome,
     detail: str,
-    account_id: UUID | None,
-    invoice_id: UUID | None,
+    session: CheckoutSession | None,
 ) -> None:
-    """Store the result of a claimed event."""
-    row = {"id": event_id, "outcome": outcome, "detail": detail}
-    await conn.execute(UPDATE_EVENT, {**row, "account_id": account_id, "invoice_id": invoice_id})
+    """Store the result of a claimed event, and the session that it is about."""
+    row: dict[str, Any] = {"id": event_id, "outcome": outcome, "detail": detail}
+    row |= {"account_id": None, "invoice_id": None}
+    if session is not None:
+        row |= {"account_id": session.account_id, "invoice_id": session.invoice_id}
+    await conn.execute(UPDATE_EVENT, row)
 
 
 async def get_event(conn: Conn, *, event_id: str) -> StripeEvent:

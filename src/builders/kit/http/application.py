@@ -14,11 +14,11 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.responses import RedirectResponse
 from starlette.staticfiles import StaticFiles
 
-from builders import REVISION
 from builders.kit.errors import BadRequest, InternalError, Invalid, MethodNotAllowed, NotFound, Problem
 from builders.kit.http import error_pages
 from builders.kit.http.openapi import TITLE
 from builders.kit.http.path_table import not_found
+from builders.kit.process.version import REVISION
 
 ASSETS = "/docs/assets"
 # The pages run their inline script and the files of the package, and call only this service.

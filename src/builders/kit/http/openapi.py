@@ -13,10 +13,10 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from builders import REVISION
 from builders.kit.error_schemas import PROBLEM_SCHEMA, VALIDATION_SCHEMAS
 from builders.kit.errors import CODES_KEY, PROBLEM_JSON, Problem, list_problem_types
 from builders.kit.http.credentials import COOKIE
+from builders.kit.process.version import REVISION
 
 Json = dict[str, Any]  # a part of the document
 

@@ -19,7 +19,6 @@ from urllib.parse import urlsplit
 
 from structlog.contextvars import get_contextvars
 
-from builders import VERSION
 from builders.kit.db import connections
 from builders.kit.outbound import targets, tls
 from builders.kit.outbound.connections import Exchange, HttpSessions, RequestOptions
@@ -27,6 +26,7 @@ from builders.kit.outbound.failures import Failure, OutboundFailed
 from builders.kit.outbound.resolver import resolve_target
 from builders.kit.outbound.targets import Rule, Target, UrlRefused
 from builders.kit.process.settings import Settings
+from builders.kit.process.version import VERSION
 
 __all__ = ["Failure", "Outbound", "OutboundFailed", "Response", "Rule", "Target", "UrlRefused", "open_client"]
 

@@ -59,12 +59,16 @@ CONFIRM = """
 """
 # changed_at makes a repeated or late event a no-op.
 UNSUBSCRIBE = """
-    UPDATE leads_leads
-    SET status = CASE status WHEN 'confirmed' THEN 'unsubscribed' ELSE 'suppressed' END,
-        changed_at = %(at)s, unsubscribed_at = %(at)s
-    WHERE account_id = %(account_id)s AND email = %(email)s AND changed_at < %(at)s
-      AND status NOT IN ('unsubscribed', 'suppressed')
-    RETURNING id
+    WITH lead AS (
+        UPDATE leads_leads
+        SET status = CASE status WHEN 'confirmed' THEN 'unsubscribed' ELSE 'suppressed' END,
+            changed_at = %(at)s, unsubscribed_at = %(at)s
+        WHERE account_id = %(account_id)s AND email = %(email)s AND changed_at < %(at)s
+          AND status NOT IN ('unsubscribed', 'suppressed')
+        RETURNING account_id, id
+    )
+    DELETE FROM leads_tokens AS token USING lead
+    WHERE token.account_id = lead.account_id AND token.lead_id = lead.id
 """
 BOUNCE = """
     UPDATE leads_leads SET status = 'bounced', changed_at = %(at)s
@@ -103,7 +107,7 @@ USE_LINK = """
     UPDATE leads_tokens SET used_at = %(now)s
     WHERE account_id = %(account_id)s AND digest = ANY(%(digests)s::bytea[]) AND used_at IS NULL
 """
-VOID_LINK = "DELETE FROM leads_tokens WHERE account_id = %(account_id)s AND lead_id = %(lead_id)s"
+
 PRUNE_LINKS = "DELETE FROM leads_tokens WHERE account_id = %(account_id)s AND expires_at <= %(now)s"
 # Each lead has one request: the newest that matches, a confirmed one first, because its sender is known.
 # Not prepared: a generic plan would fit no filter.
@@ -179,11 +183,9 @@ async def confirm(conn: Conn, *, account_id: UUID, lead_id: UUID, now: datetime)
     await conn.execute(CONFIRM, {"account_id": account_id, "id": lead_id, "now": now})
 
 
-async def unsubscribe(conn: Conn, *, account_id: UUID, email: str, at: datetime) -> UUID | None:
-    """Unsubscribe a confirmed lead, suppress another one; return its id."""
-    row = {"account_id": account_id, "email": email, "at": at}
-    found = await (await conn.execute(UNSUBSCRIBE, row)).fetchone()
-    return None if found is None else found[0]
+async def unsubscribe(conn: Conn, *, account_id: UUID, email: str, at: datetime) -> None:
+    """Unsubscribe a confirmed lead, suppress another one; delete its token."""
+    await conn.execute(UNSUBSCRIBE, {"account_id": account_id, "email": email, "at": at})
 
 
 async def bounce(conn: Conn, *, account_id: UUID, message_id: UUID, at: datetime) -> None:
@@ -228,11 +230,6 @@ async def use_token(conn: Conn, *, account_id: UUID, digests: Sequence[bytes], n
     """Mark the token as used; False when it does not exist or is used."""
     row = {"account_id": account_id, "digests": list(digests), "now": now}
     return (await conn.execute(USE_LINK, row)).rowcount == 1
-
-
-async def void_token(conn: Conn, *, account_id: UUID, lead_id: UUID) -> None:
-    """Delete the token of the lead."""
-    await conn.execute(VOID_LINK, {"account_id": account_id, "lead_id": lead_id})
 
 
 async def prune_tokens(conn: Conn, *, account_id: UUID, now: datetime) -> None:

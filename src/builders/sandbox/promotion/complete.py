@@ -7,7 +7,7 @@ from uuid import UUID
 from builders.aliases import service as aliases
 from builders.aliases.service import Claim
 from builders.invoices import service as invoices
-from builders.invoices.records import NewLine
+from builders.invoices.records import NewInvoice, NewLine
 from builders.kit.db.connections import CONNECTION_ERRORS, Conn
 from builders.kit.events import outbox
 from builders.kit.process import log
@@ -129,12 +129,15 @@ async def _bill(
     for currency, priced in (await list_lines(conn, plan, steps)).items():
         invoice = await invoices.issue(
             conn,
-            **owner,
-            is_test=False,
-            seller=parameters.seller,
-            lines=list(priced.values()),
-            currency=currency,
-            due_at=clock.now() + parameters.payable_within,
+            account_id=plan.account_id,
+            new=NewInvoice(
+                is_test=False,
+                seller=parameters.seller,
+                lines=list(priced.values()),
+                currency=currency,
+                due_at=clock.now() + parameters.payable_within,
+                promotion_id=promotion_id,
+            ),
         )
         await journal.mark_billed(conn, **owner, positions=list(priced), invoice_id=invoice.id)
         billed_on = BilledOn(id=invoice.id, number=invoice.number, total=invoice.total)

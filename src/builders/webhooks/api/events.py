@@ -31,7 +31,7 @@ from builders.webhooks.errors import (
     WebhookDisabled,
     WebhookGone,
 )
-from builders.webhooks.records import CatalogEvent, DeliveryStatus
+from builders.webhooks.records import CatalogEvent, DeliveryFilter, DeliveryStatus
 from builders.webhooks.schemas import events, events as schemas
 from builders.webhooks.service import FeedPage
 
@@ -203,16 +203,11 @@ async def list_deliveries(
     until: Annotated[events.Instant | None, Query(description="And before then.")] = None,
 ) -> JsonPage:
     """List the account's deliveries, newest first; kept for 90 days."""
+    destination_id = None if webhook_id is None else ids.parse(webhook_id)
+    filters = DeliveryFilter(destination_id=destination_id, event=event, status=status, since=since, until=until)
+    livemode = caller.mode == "live"
     return await webhooks.list_deliveries(
-        conn,
-        account_id=caller.account_id,
-        livemode=caller.mode == "live",
-        page=page,
-        destination_id=None if webhook_id is None else ids.parse(webhook_id),
-        event=event,
-        status=status,
-        since=since,
-        until=until,
+        conn, account_id=caller.account_id, livemode=livemode, page=page, filters=filters
     )
 
 

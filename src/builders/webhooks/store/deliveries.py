@@ -1,16 +1,15 @@
 """Deliveries and their attempts: read, requeue, and measure the queue."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 from psycopg.rows import class_row
 
 from builders.kit.db.connections import Conn
 from builders.kit.values import ids
-from builders.webhooks.records import Attempt, Delivery, DeliveryStatus, ReplayedDeliveries
+from builders.webhooks.records import Attempt, Delivery, DeliveryFilter, DeliveryStatus, ReplayedDeliveries
 
 # How far an event's id and its time differ at most: the ids of a batch run ahead of the clock by seconds.
 ID_SKEW = timedelta(hours=1)
@@ -127,11 +126,7 @@ async def list_page(
     conn: Conn,
     *,
     account_id: UUID,
-    destination_id: UUID | None,
-    event: str | None,
-    status: DeliveryStatus | None,
-    since: datetime | None,
-    until: datetime | None,
+    filters: DeliveryFilter,
     livemode: bool,
     after: UUID,
     limit: int,
@@ -139,17 +134,17 @@ async def list_page(
 ) -> tuple[str, str, bool]:
     """Return the JSON of `limit` deliveries before `after`, newest first, the last id, and whether more follow."""
     # Bounds of time are also bounds of ids, so that the index returns no rows that are not shown.
-    since, until = max(since or now - MAX_AGE, now - MAX_AGE), min(until or now + ID_SKEW, now + ID_SKEW)
+    earliest, latest = now - MAX_AGE, now + ID_SKEW
+    since, until = max(filters.since or earliest, earliest), min(filters.until or latest, latest)
     after, first = min(after, ids.lowest(until + ID_SKEW)), ids.lowest(since - ID_SKEW)
-    row: dict[str, Any] = {"account_id": account_id, "destination_id": destination_id, "event": event}
-    row |= {"status": status, "livemode": livemode, "after": after, "first": first}
-    row |= {"since": since, "until": until, "limit": limit, "now": now}
+    row = asdict(filters) | {"account_id": account_id, "since": since, "until": until}
+    row |= {"livemode": livemode, "after": after, "first": first, "limit": limit, "now": now}
     async with conn.cursor() as cursor:
-        if status in _WITHOUT_SUCCESS:
+        if filters.status in _WITHOUT_SUCCESS:
             await cursor.execute(LIST_FAILED, row)
-        elif status in _WAITING:
+        elif filters.status in _WAITING:
             await cursor.execute(LIST_PENDING, row, prepare=False)
-        elif destination_id is not None:
+        elif filters.destination_id is not None:
             await cursor.execute(LIST_OF_DESTINATION, row)
         else:
             await cursor.execute(LIST, row, prepare=False)
@@ -184,7 +179,7 @@ async def list_attempts(conn: Conn, *, account_id: UUID, delivery_id: UUID) -> S
 
 
 async def measure_queue(conn: Conn, *, now: datetime) -> Queue:
-    """The size of the queue."""
+    """Return the size of the queue."""
     async with conn.cursor(row_factory=class_row(Queue)) as cursor:
         await cursor.execute(QUEUE, {"counted": MAX_COUNTED, "now": now})
         found = await cursor.fetchone()

@@ -1,0 +1,4 @@
+"""The version of this service (semver.org), and the revision of the specification that it implements."""
+
+VERSION = "1.0.0"
+REVISION = "0.2.54"
