@@ -4,8 +4,12 @@ No module uses a private name of a library (`_name`). Each library of this page 
 """
 
 import ast
+import importlib
 import inspect
+import pkgutil
+import textwrap
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,10 +17,14 @@ import aiohttp
 import psycopg
 import pytest
 import uvicorn
+from aiohttp import client_proto, connector
 from fastapi import APIRouter, Body
 from fastapi.dependencies import models, utils
 from fastapi.routing import APIRoute
+from procrastinate.manager import JobManager
+from procrastinate.periodic import PeriodicRegistry
 from pydantic import BaseModel
+from starlette.staticfiles import StaticFiles
 from uvicorn.protocols.http import httptools_impl
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.server import ServerState
@@ -26,7 +34,7 @@ from builders.cli import protocol
 from tests.cli.connections import GET, answered, hasty, serving
 
 SOURCE = Path(builders.__file__).parent
-PINNED = {"aiohttp", "fastapi", "httptools", "psycopg", "starlette", "uvicorn"}
+PINNED = {"aiohttp", "fastapi", "httptools", "procrastinate", "psycopg", "starlette", "uvicorn"}
 SIGNATURES: dict[Callable[..., Any], list[str]] = {
     utils.request_params_to_args: ["fields", "received_params"],  # kit/http/parameters.py
     utils.request_body_to_args: [
@@ -36,7 +44,18 @@ SIGNATURES: dict[Callable[..., Any], list[str]] = {
     ],  # kit/http/compiled_routes.py
     utils.get_flat_params: ["dependant"],  # kit/http/routes.py
     aiohttp.ClientRequest.send: ["self", "conn"],  # kit/outbound/connections.py
+    aiohttp.StreamReader.set_exception: ["self", "exc", "exc_cause"],  # kit/outbound/connections.py
     psycopg.AsyncConnection.wait: ["self", "gen", "interval", "timeout"],  # kit/db/connections.py
+    JobManager.finish_job: ["self", "job", "status", "delete_job"],  # kit/jobs/queue.py
+    PeriodicRegistry: [],  # kit/jobs/queue.py
+    StaticFiles.file_response: [
+        "self",
+        "full_path",
+        "stat_result",
+        "scope",
+        "status_code",
+    ],  # kit/http/application.py
+    uvicorn.Server.shutdown: ["self", "sockets"],  # cli/processes.py
 }
 OF_A_DEPENDANT = {
     *(
@@ -92,14 +111,43 @@ def test_no_private_name_of_a_library_is_used() -> None:
         text = path.read_text()
         assert "SLF001" not in text, path
         for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.ImportFrom) and not (node.module or "").startswith("builders"):
+            names = list[str]()
+            if isinstance(node, ast.Import):
+                names = [part for each in node.names for part in each.name.split(".")]
+            elif isinstance(node, ast.ImportFrom) and not (node.module or "").startswith("builders"):
                 names = [*(node.module or "").split("."), *(each.name for each in node.names)]
-                assert not [each for each in names if each.startswith("_") and not each.startswith("__")], path
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.endswith("attr"):
+                names = [str(each.value) for each in node.args if isinstance(each, ast.Constant)]
+            assert not [each for each in names if each.startswith("_") and not each.startswith("__")], path
+
+
+def test_no_private_attribute_of_a_base_class_of_a_library_is_used() -> None:
+    for module in pkgutil.walk_packages(builders.__path__, "builders."):
+        if not module.name.endswith("__main__"):
+            found = vars(importlib.import_module(module.name)).values()
+            for own in (each for each in found if inspect.isclass(each) and each.__module__ == module.name):
+                theirs = [each for each in own.__mro__[1:] if each.__module__.partition(".")[0] in PINNED]
+                assert not own_names(own) & {name for each in theirs for name in own_names(each)}, own
+
+
+def own_names(kind: type) -> set[str]:
+    """Return the private names that a class uses of `self`, or defines."""
+    names = {*vars(kind)}
+    with suppress(OSError):  # a class without source, of a compiled module
+        tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
+        names |= {each.attr for each in ast.walk(tree) if isinstance(each, ast.Attribute)}
+    return {each for each in names if each.startswith("_") and not each.startswith(("__", "_abc_"))}
 
 
 @pytest.mark.parametrize("function", SIGNATURES, ids=lambda each: each.__qualname__)
 def test_a_function_has_the_parameters_that_the_service_passes(function: Callable[..., Any]) -> None:
     assert list(inspect.signature(function).parameters) == SIGNATURES[function]
+
+
+def test_aiohttp_has_what_a_connection_uses() -> None:
+    assert {"protocol", "transport"} <= {*dir(connector.Connection)}
+    assert "should_close" in dir(client_proto.ResponseHandler)
+    assert {"exception", "is_eof", "set_exception"} <= {*dir(aiohttp.StreamReader)}
 
 
 def test_fastapi_has_what_a_compiled_route_reads() -> None:

@@ -93,17 +93,17 @@ async def insert(conn: Conn, *, events: Sequence[AttributedEvent]) -> None:
     """Insert the events, all or none."""
     rows = [
         {
-            "account_id": account_id.hex,
+            "account_id": account_id,
             "id": event_id,
             "created_at": event.at,
-            "message_id": event.message_id.hex,
-            "kind": str(event.kind),  # to_json is slower for an enum
+            "message_id": event.message_id,
+            "kind": str(event.kind),  # to_json takes a µs for each enum
             "url": event.url,
             "machine": machine and str(machine),
             "agent": str(event.visitor.agent),
             "network": event.visitor.network,
         }
-        for (event, account_id, machine), event_id in zip(events, ids.new_texts(len(events)), strict=True)
+        for (event, account_id, machine), event_id in zip(events, ids.new_many(len(events)), strict=True)
     ]
     await conn.execute(INSERT, {"rows": to_json(rows).decode()})
 

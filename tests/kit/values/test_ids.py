@@ -75,15 +75,6 @@ def test_an_empty_batch_is_empty_and_a_negative_one_refused() -> None:
         ids.new_many(-1)
 
 
-def test_a_batch_of_texts_is_of_the_same_ids_without_the_objects() -> None:
-    before = ids.new()
-    batch = [UUID(text) for text in ids.new_texts(1000)]
-    assert {(each.version, each.variant) for each in batch} == {(7, RFC_4122)}
-    assert _rises([before, *batch, ids.new()])
-    assert {each.int >> 60 & 15 for each in batch} == {8, 9, 10, 11}
-    assert ids.new_texts(0) == []
-
-
 def test_ids_follow_a_moved_clock() -> None:
     present = ids.new()
     with clock.moved(MONTH):

@@ -118,7 +118,7 @@ async def insert(conn: Conn, *, events: Sequence[StoredEvent], event_ids: Sequen
             **event._asdict(),  # members without a column in `given` are ignored
             "kind": str(event.kind),  # to_json takes a µs for each enum
             "result": event.result and str(event.result),
-            "id": event_id.hex,
+            "id": event_id,
             "key": key and key.hex(),
             "created_at": at,
             "occurred_at": occurred_at,
