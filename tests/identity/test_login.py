@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from builders.identity.login import ALPHABET, MAX_NETWORK_TRIES
-from builders.identity.store import sessions as session_store
+from builders.identity.store import accounts as account_store
 from builders.kit.db.connections import Conn
 from builders.kit.errors import DatabaseUnavailable
 from builders.kit.values import clock
@@ -212,7 +212,7 @@ async def test_a_failed_login_does_not_use_up_the_code(
 
     message = await postbox.ask(anyone, alice.account.email)
     with monkeypatch.context() as patch:
-        patch.setattr(session_store, "find_session", away)
+        patch.setattr(account_store, "find_account", away)
         refused = await anyone.post(REDEEM, json=by_code(message))
 
     assert (refused.status_code, (await anyone.post(REDEEM, json=by_code(message))).status_code) == (503, 200)

@@ -35,7 +35,7 @@ from builders.kit.values import clock, ids
 TOKEN_LIFETIME = timedelta(minutes=15)
 MAX_TOKEN_LIFETIME = timedelta(hours=12)
 LOGIN_AS_LIFETIME = timedelta(minutes=60)
-RETENTION = timedelta(days=90)  # of ended sessions, for questions about them
+RETENTION = timedelta(days=90)  # of ended sessions
 MAX_USER_AGENT = 200  # characters
 PRUNE_BATCH = 10_000
 

@@ -9,6 +9,7 @@ from fastapi import Header, Path as PathParameter, Query, Request
 from starlette.responses import Response
 
 from builders.invoices import schemas, service as invoices
+from builders.invoices.checkout import Checkout
 from builders.invoices.errors import (
     EventMalformed,
     InvalidTransition,
@@ -19,7 +20,7 @@ from builders.invoices.errors import (
     StripeNotConfigured,
     StripeRefused,
 )
-from builders.invoices.records import BillingDetails, Checkout, Invoice, InvoiceStatus, StripeEvent
+from builders.invoices.records import BillingDetails, Invoice, InvoiceStatus, StripeEvent
 from builders.invoices.schemas import InvoiceItem
 from builders.kit.db.connections import Database, Pool, Reads, Tx
 from builders.kit.errors import BodyTooLarge, problems

@@ -6,6 +6,7 @@ session.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -15,7 +16,7 @@ from stripe.checkout import Session
 
 from builders.invoices import invoices, payments
 from builders.invoices.errors import NothingDue, StripeAway, StripeNotConfigured, StripeRefused
-from builders.invoices.records import Checkout, Invoice, InvoiceStatus
+from builders.invoices.records import Invoice, InvoiceStatus
 from builders.invoices.store import payments as store
 from builders.invoices.store.payments import StoredCheckout
 from builders.kit.db.connections import Conn, Database
@@ -40,6 +41,17 @@ _RETRYABLE = {409, 429}  # a concurrent request with the same key, or too many r
 _log = log.get_logger()
 
 stripe.enable_telemetry = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkout:
+    """A payment link for an invoice: a Stripe Checkout session."""
+
+    id: UUID
+    invoice_id: UUID
+    url: str
+    amount: Money
+    expires_at: datetime
 
 
 async def create_checkout(

@@ -182,30 +182,25 @@ class VoidReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Invoice:
+class Invoice(NewInvoice):
     """An invoice; in a list, without its lines."""
 
     id: UUID
     account_id: UUID
     number: str | None  # None for a draft; assigned by `assign_number` at issue
-    is_test: bool
     status: InvoiceStatus
-    currency: str
     tax_rate: Decimal  # percent
     subtotal: Money
     tax_total: Money
     total: Money
     credit_applied: Money
     amount_paid: Money
-    seller: Seller
     buyer: Buyer | None  # None for a draft
-    promotion_id: UUID | None
     stage: Stage
     payment_method: str | None  # of the newest payment
     payment_reference: str | None
     created_at: datetime
     issued_at: datetime | None
-    due_at: datetime
     counted_from: datetime  # start of the overdue timeline: the due date, or later if a step was late
     paid_at: datetime | None
     voided_at: datetime | None
@@ -265,17 +260,6 @@ class CreditGrant:
 
     entry: CreditEntry
     repeated: bool  # the credit was already granted; nothing changed
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checkout:
-    """A payment link for an invoice: a Stripe Checkout session."""
-
-    id: UUID
-    invoice_id: UUID
-    url: str
-    amount: Money
-    expires_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

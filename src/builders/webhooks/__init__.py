@@ -1,1 +1,1 @@
-"""Webhooks: where events go, and what became of each on its way."""
+"""Webhooks: destinations, deliveries of events to them, and the event feed."""

@@ -1,4 +1,4 @@
-"""One attempt: send a claimed delivery, decide what follows, and record it.
+"""One attempt: send a claimed delivery, decide whether to retry it, and record the result.
 
 The retry schedule is that of Standard Webhooks 1.0.0: ten attempts over three days.
 """
@@ -34,7 +34,7 @@ CIRCUIT_PAUSE, MAX_CIRCUIT_PAUSE = (
     timedelta(seconds=30),
     timedelta(minutes=10),
 )  # how long a circuit is open, doubled each time
-STREAK_GAP = timedelta(hours=36)  # without a failure ends a streak; longer than the longest retry wait
+STREAK_GAP = timedelta(hours=36)  # without a failure resets the count; longer than the longest retry wait
 DISABLE_AFTER = timedelta(days=5)  # of failures only, a destination is disabled
 INTERNAL = "internal"  # error class: the attempt failed inside this service
 UNSEALABLE = "unsealable"  # error class: no secret key of the service unseals the signing secret
@@ -67,7 +67,7 @@ _log = log.get_logger()
 
 
 async def send_claim(outbound: Outbound, keyring: Keyring, claim: Claim, *, total_s: float = TOTAL_S) -> Result:
-    """Send a claimed delivery once; return within `total_s` whatever the receiver does."""
+    """Send a claimed delivery once; return within `total_s`."""
     started_at, started = clock.now(), clock.monotonic()
     response: Response | None = None
     error: str | None = None
@@ -174,7 +174,7 @@ def is_success(status: int) -> bool:
 
 
 def result_of(claim: Claim, attempt: Attempt, *, retry_after: timedelta | None, now: datetime) -> Result:
-    """Return what follows from an attempt: the delivery's new status, and when to retry it."""
+    """Return the result of an attempt: the delivery's new status, and when to retry it."""
     asked = retry_after if attempt.status in OVERLOAD_STATUSES else None
     status, step, next_attempt_at = DeliveryStatus.FAILED, claim.step, None
     if attempt.error is None:

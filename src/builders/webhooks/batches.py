@@ -33,7 +33,7 @@ async def create_destinations(
     await check_limit(conn, account_id=account_id, new=len(specs))
     await _check_keys(conn, account_id, specs)
     secrets = await _secrets(conn, keyring, account_id, specs)
-    unseen = {each.id for each in specs if each.is_generated}
+    unseen = {each.id for each in specs if each.secret_from is None}
     await insert(conn, keyring=keyring, account_id=account_id, specs=specs, secrets=secrets, unseen=unseen)
 
 
@@ -72,7 +72,7 @@ async def _secrets(
     conn: Conn, keyring: Keyring, account_id: UUID, specs: Sequence[DestinationSpec]
 ) -> dict[UUID, str]:
     """Return generated secrets and copies by destination id; follow copies of copies within the batch."""
-    known = {each.id: signing.generate_secret() for each in specs if each.is_generated}
+    known = {each.id: signing.generate_secret() for each in specs if each.secret_from is None}
     sources = {each.secret_from for each in specs if each.secret_from} - known.keys()
     sealed = await secret_store.list_secrets(conn, account_id=account_id, destination_ids=list(sources))
     known |= {

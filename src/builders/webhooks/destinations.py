@@ -30,7 +30,7 @@ from builders.webhooks.records import (
 from builders.webhooks.store import destinations as store, secrets as secret_store
 from builders.webhooks.store.destinations import LockedDestination
 
-MAX_LOOKUPS = 10  # concurrent DNS look-ups of one batch, so that slow ones do not add up
+MAX_LOOKUPS = 10  # concurrent DNS queries of one batch, so that the times of slow ones do not add up
 Error = dict[str, Any]  # of a 422 response: loc, msg, type
 
 
@@ -247,7 +247,7 @@ async def validate_urls(outbound: Outbound, urls: Iterable[str]) -> ValidatedUrl
 
 
 def validate_events(events: Sequence[str]) -> Sequence[str]:
-    """Return what is wrong with the event names and patterns of a destination."""
+    """Return the errors of the event names and patterns of a destination."""
     return [str(error["msg"]) for error in catalog.event_errors(events)]
 
 

@@ -26,7 +26,7 @@ class DeliveryNotFound(Problem):
 
 
 class WebhookLimit(Problem):
-    """The account has as many webhook destinations as it may."""
+    """The account has the maximum number of webhook destinations."""
 
     status, code = 409, "webhook_limit"
 
@@ -50,7 +50,7 @@ class DeliveryInFlight(Problem):
 
 
 class DeliveryIsTest(Problem):
-    """A test send is one attempt, and not sent again."""
+    """A test send is one attempt and cannot be retried."""
 
     status, code = 409, "delivery_is_test"
 
@@ -62,7 +62,7 @@ class DeliveryTooOld(Problem):
 
 
 class RotationUnderWay(Problem):
-    """The secret before the present one still signs."""
+    """The previous secret still signs."""
 
     status, code = 409, "rotation_under_way"
 
@@ -74,7 +74,7 @@ class TooManyTests(Problem):
 
 
 class WebhooksChanged(Problem):
-    """Some of the webhook destinations are not as they were."""
+    """Some of the webhook destinations have changed."""
 
     status, code = 409, "webhooks_changed"
 
@@ -84,7 +84,7 @@ class WebhooksChanged(Problem):
 
 
 class WebhookKeysTaken(Problem):
-    """Some of the manifest keys stand for other webhook destinations."""
+    """Other webhook destinations have some of the manifest keys."""
 
     status, code = 409, "webhook_keys_taken"
 
@@ -95,17 +95,17 @@ class WebhookKeysTaken(Problem):
 
 
 class SecretsGone(Problem):
-    """The webhook destination whose secret was to be copied is gone."""
+    """The webhook destination whose secret was to be copied does not exist."""
 
     status, code = 409, "webhook_secret_gone"
 
     def __init__(self, copies: Iterable[UUID]) -> None:
         super().__init__("A secret that was to be copied is gone.", next_action="Plan again.")
-        self.copies = frozenset(copies)  # the destinations that were to have them
+        self.copies = frozenset(copies)  # the destinations that were to get them
 
 
 class CursorExpired(Problem):
-    """Events behind the cursor are no longer kept."""
+    """Events after the cursor are no longer kept."""
 
     status, code = 410, "cursor_expired"
     remedy = "Ask again without cursor; reconcile what you store with the lists of this API."
@@ -119,7 +119,7 @@ class CursorExpired(Problem):
 
 
 class TooManyWaiters(Problem):
-    """The account has as many requests waiting for events as it may."""
+    """The account has the maximum number of requests that wait for events."""
 
     status, code = 429, "too_many_waiters"
 

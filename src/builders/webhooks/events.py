@@ -23,7 +23,7 @@ class WebhookData(BaseModel):
 
 
 class _Destination(Protocol):
-    """What any record of a destination has."""
+    """The fields that every record of a destination has."""
 
     @property
     def id(self) -> UUID: ...

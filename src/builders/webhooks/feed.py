@@ -1,8 +1,8 @@
 """The event feed: every public event of an account in one order, for clients that cannot receive webhooks.
 
-Neither ids nor times of events are in the order of their commits. The batch subscriber that takes committed events
-from the outbox gives each a position, under a lock of its account that it holds until its own commit: when an
-entry is visible, so is every entry before it (decision 0016).
+Events are not committed in the order of their ids or times. A batch subscriber of the outbox therefore assigns
+positions, and locks the account's feed until it commits. So if an entry is visible, every earlier entry is visible
+too (decision 0016).
 """
 
 import asyncio
@@ -33,9 +33,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedPage(JsonPage):
-    """Some events of an account's feed, written as webhook payloads are."""
+    """A page of an account's feed; its items are webhook payloads."""
 
-    resume_cursor: str  # also when nothing more is there: whatever comes later comes behind it
+    resume_cursor: str  # of the last item, or of the whole feed; later events follow it
     available_since: datetime
 
     def json(self) -> bytes:
@@ -46,9 +46,9 @@ class FeedPage(JsonPage):
 
 
 async def append(conn: Conn, events: Sequence[PublishedEvent]) -> None:
-    """Append the public events of a batch to their accounts' feeds; an event that is there stays where it is.
+    """Append the public events of a batch to the feeds of their accounts; skip events that are in the feed.
 
-    Raises LookupError for an event that this revision does not know: a newer one says whether it is public.
+    Raises LookupError for an event that this revision does not declare: it cannot decide whether it is public.
     """
     is_internal = {event.name: event.internal for event in outbox.list_events()}
     unknown = {each.name for each in events} - is_internal.keys()
@@ -74,14 +74,14 @@ async def read_feed(
     page: PageRequest,
     wait_s: int,
 ) -> FeedPage:
-    """Return the account's events behind the page's cursor, oldest first; without `types` those of every type.
+    """Return the account's events after the page's cursor, oldest first; without `types`, those of every type.
 
-    When there is none, wait for one, without a database connection. Raises Invalid for an unknown type,
+    If there are none, wait for one without a database connection. Raises Invalid for an unknown type,
     CursorExpired, TooManyWaiters, FeedBusy.
     """
     names = catalog.expand_patterns(types, loc=("query", "types"))
     oldest = clock.now() - RETENTION
-    asked = _Asked(account_id=account_id, names=names, since=max(since or oldest, oldest), limit=page.limit)
+    asked = _Query(account_id=account_id, names=names, since=max(since or oldest, oldest), limit=page.limit)
     deadline = clock.monotonic() + wait_s
     after = None if page.after is None else _position(page.after)
     while True:
@@ -99,8 +99,8 @@ async def read_feed(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    """What a reader wants."""
+class _Query:
+    """The parameters of a read."""
 
     account_id: UUID
     names: Sequence[str] | None  # None: all
@@ -110,17 +110,17 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    """Some events, and the position up to which there are no others."""
+    """The events up to a position."""
 
     events: Sequence[PublishedEvent]
     position: int
     has_more: bool
 
 
-async def _read(conn: Conn, asked: _Asked, *, after: int | None, oldest: datetime) -> _Found:
+async def _read(conn: Conn, asked: _Query, *, after: int | None, oldest: datetime) -> _Found:
     begin = _microseconds(asked.since) - 1 if after is None else after
     state = await store.find_state(conn, account_id=asked.account_id, after=begin)
-    if state is None:  # has never had an event
+    if state is None:  # the account never had an event
         return _Found(events=[], position=begin if after is not None else 0, has_more=False)
     if after is None:
         begin = min(begin, state.head)  # `since` may lie in the future
@@ -136,24 +136,24 @@ async def _read(conn: Conn, asked: _Asked, *, after: int | None, oldest: datetim
     )
     has_more, shown = len(entries) > asked.limit, entries[: asked.limit]
     last = shown[-1].position if shown else begin
-    # The state was read first: every entry up to its head was there to be listed.
+    # The state was read first, so the list contains every entry up to its head.
     position = last if has_more else max(last, state.head)
     found = await dispatcher.list_by_id(
         conn, account_id=asked.account_id, events=[(each.event_id, each.created_at) for each in shown]
     )
-    events = [found[each.event_id] for each in shown if each.event_id in found]  # less those that were erased
+    events = [found[each.event_id] for each in shown if each.event_id in found]  # without deleted events
     return _Found(events=events, position=position, has_more=has_more)
 
 
 def _is_cut(state: State, after: int, oldest: datetime) -> bool:
-    """Whether entries behind the position were dropped, or are about to be."""
+    """Return whether entries after the position were dropped, or are about to be."""
     return (
         state.previous is None or state.previous > after or state.created_at is None or state.created_at < oldest
     )
 
 
 def _position(key: Sequence[str | int | None]) -> int:
-    """Return the position that a cursor holds; it is signed, so this service wrote it."""
+    """Return the position in a cursor, whose signature was verified."""
     [position] = key
     if not isinstance(position, int):
         raise TypeError("the cursor of a feed holds a position")
@@ -166,7 +166,7 @@ def _microseconds(moment: datetime) -> int:
 
 MAX_ACCOUNT_WAITERS = 8  # waiting requests of an account in a process
 MAX_WAITERS = 1_000  # of all accounts
-POLL_INTERVAL_S = 0.25  # between two looks while requests wait
+POLL_INTERVAL_S = 0.25  # between queries while requests wait
 
 _log = log.get_logger()
 
@@ -192,27 +192,27 @@ class FeedWaiters:
         self.count = 0  # of waiting requests
 
     async def __aenter__(self) -> Self:
-        """Return it as it is; it opens nothing."""
+        """Return the object itself."""
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close it, and end its task."""
+        """End all waits and the polling task."""
         self.close()
         if self._looking is not None:
             self._looking.cancel()
             await asyncio.wait([self._looking])
 
     def close(self) -> None:
-        """Send all waiting requests on as if their time were over, and let no other wait: the process stops."""
+        """End all waits as if their time were over, and start no other one, because the process stops."""
         self._is_closed = True
         for waiting in self._waiting.values():
             for future in waiting:
                 _settle(future, newer=False)
 
     async def wait(self, account_id: UUID, *, after: int, timeout_s: float) -> bool:
-        """Return True as soon as the account has an entry behind the position, False when the time is over.
+        """Return True as soon as the account has an entry after the position, False when the time is over.
 
         Raises TooManyWaiters, FeedBusy.
         """
@@ -225,7 +225,7 @@ class FeedWaiters:
         self._waiting[account_id][future] = after
         self.count += 1
         if self._looking is None:
-            # In a context of its own: that of the first caller belongs to its request.
+            # In an empty context: the current one belongs to the request of the first caller.
             self._looking = loop.create_task(self._look_while_waiting(), context=Context())
         try:
             return await future

@@ -46,7 +46,7 @@ async def run_sender(database: Database, settings: Settings) -> None:
 
 @dispatcher.subscribe_batches(name="webhooks.fan_out", alias="builders.webhooks.fanout.fan_out")
 async def fan_out(conn: Conn, events: Sequence[PublishedEvent]) -> None:
-    """Insert payloads and due deliveries of a batch of events, in the transaction that dispatches it. Repeatable.
+    """Insert payloads and due deliveries of a batch of events, in the transaction that dispatches it. Idempotent.
 
     Raises LookupError for an event that this revision does not declare: only a newer revision knows whether it
     is public.

@@ -11,10 +11,10 @@ from builders.kit.values.patches import UNSET, Patch
 
 
 class DisabledReason(StrEnum):
-    """Why a destination receives nothing."""
+    """Why a destination is disabled."""
 
     GONE = "gone"  # the receiver answered 410
-    FAILING = "failing"  # only failures, for days
+    FAILING = "failing"  # every attempt failed for days
     MANUAL = "manual"  # by its owner
 
 
@@ -47,15 +47,21 @@ class LastFailure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Destination:
-    """A URL that an account's events are sent to, with its health."""
+class DestinationFields:
+    """The fields of a destination that its account sets."""
 
-    account_id: UUID  # with a test key, the sandbox account
-    id: UUID
     label: str
     url: str
     enabled: bool
     events: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Destination(DestinationFields):
+    """A URL that an account's events are sent to, with its health."""
+
+    account_id: UUID  # with a test key, the sandbox account
+    id: UUID
     secret_hint: str
     old_secret_until: datetime | None
     version: int
@@ -162,7 +168,7 @@ class ReplayedDeliveries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogVersion:
-    """An earlier version of an event, no longer published."""
+    """A version of an event; only the current one is published."""
 
     version: int
     data_schema: Mapping[str, Any]
@@ -170,15 +176,12 @@ class CatalogVersion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogEvent:
+class CatalogEvent(CatalogVersion):
     """An event that a destination can subscribe to."""
 
     name: str
     area: str
-    version: int
     description: str
-    data_schema: Mapping[str, Any]
-    example: Mapping[str, Any]
     earlier: Sequence[CatalogVersion]
 
 
@@ -191,7 +194,7 @@ class UnhealthyDestination:
     url: str
     failures: int  # consecutive
     failing_since: datetime | None
-    paused_until: datetime | None  # nothing is sent before
+    paused_until: datetime | None  # no attempt starts before
     last_failure_status: int | None
     last_failure_error: str | None
     pending: int
@@ -199,7 +202,7 @@ class UnhealthyDestination:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backlog:
-    """The events and deliveries that wait, of all accounts."""
+    """The number and age of waiting events and deliveries of all accounts."""
 
     outbox_s: int  # age of the oldest event that is not fanned out
     due: int  # deliveries that can be sent now
@@ -254,16 +257,6 @@ class Simulation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DestinationFields:
-    """The fields of a destination that its account sets."""
-
-    label: str
-    url: str
-    enabled: bool
-    events: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ManagedDestination(DestinationFields):
     """A destination with its manifest key."""
 
@@ -281,11 +274,6 @@ class DestinationSpec(DestinationFields):
     secret_from: UUID | None = None  # the destination whose secret is copied; None: generate one
     manifest: str | None = None
     manifest_key: str | None = None
-
-    @property
-    def is_generated(self) -> bool:
-        """Whether its secret is generated."""
-        return self.secret_from is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,8 +26,8 @@ UNHEALTHY_SHARE = 0.5  # of both limits, for unhealthy receivers
 MAX_PER_DESTINATION = 8  # in flight to one destination, of all senders
 BATCH_WAIT_S = 0.01  # lets results accumulate, to record them in one statement
 POLL_INTERVAL_S = 0.2  # between claims when nothing is due
-OVERTAKEN_INTERVAL_S = 0.5  # between look-ups of overtaken destinations, at least;
-OVERTAKEN_REST = 9  # and this many times as long as the look-up took
+OVERTAKEN_INTERVAL_S = 0.5  # minimum time between queries for overtaken destinations
+OVERTAKEN_REST = 9  # or this many times the duration of the query, if longer
 CANCEL_BATCH = 5_000  # deliveries per statement
 
 _log = log.get_logger()
@@ -72,12 +72,12 @@ class Sender:
         self._done = asyncio.Event()  # a result waits to be recorded
         self._stopping = False
         self._overtaken: Sequence[DueDestination] = ()
-        self._look_up_at = clock.monotonic()  # the next look-up of these
+        self._look_up_at = clock.monotonic()  # when they are queried again
         self._cancelled_at = clock.monotonic()
 
     async def run(self) -> None:
         """Send until cancelled; then wait up to `grace_s` for requests in flight and record their results."""
-        # In its own task: cancelling a claim halfway would leave its deliveries unsent until their lease ends.
+        # In a separate task: a cancelled claim would leave its deliveries unsent until their lease ends.
         loop = asyncio.create_task(self._loop())
         try:
             await asyncio.shield(loop)

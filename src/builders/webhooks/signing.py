@@ -154,7 +154,7 @@ def _signing_keys(keyring: Keyring, receiver: Receiver) -> list[bytes]:
 
 
 async def reseal_secrets(database: Database, *, keyring: Keyring, batch_size: int = RESEAL_BATCH) -> Resealed:
-    """Seal all signing secrets under the first secret key, in batches. Repeatable; keeps concurrent rotations."""
+    """Seal all signing secrets under the first secret key, in batches. Idempotent; keeps concurrent rotations."""
     done: list[bool | None] = []
     after: tuple[UUID, UUID] | None = _FIRST
     while after is not None:

@@ -1,20 +1,17 @@
 """API keys. Every statement names the account, except the query for a key's account."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import class_row
+from psycopg.rows import class_row, kwargs_row
 
 from builders.identity import scopes
 from builders.identity.key_limits import Network
 from builders.identity.records import ApiKey, KeyKind, KeySecret, Preset
 from builders.kit.db.connections import Conn
-
-_KINDS = {kind.value: kind for kind in KeyKind}
-_PRESETS = {preset.value: preset for preset in Preset}
 
 # Without the lock, concurrent transactions would not count each other's keys.
 LOCK_KEYS = "SELECT FROM identity_accounts WHERE id = %(account_id)s FOR NO KEY UPDATE"
@@ -116,27 +113,12 @@ class Holder:
     allowed_ips: Sequence[Network] | None  # None: any
 
 
-def _api_key(_: object) -> Callable[[Sequence[Any]], ApiKey]:
-    # By position, without a look at column names: clients read keys very often.
-    return _read_row
-
-
-def _read_row(row: Sequence[Any]) -> ApiKey:
-    preset = _PRESETS[row[3]]
+def _api_key(*, allowed_ips: Sequence[Network] | None, **columns: Any) -> ApiKey:
+    allowed = None if allowed_ips is None else [str(each) for each in allowed_ips]
+    preset = Preset(columns.pop("preset"))
+    kind = KeyKind(columns.pop("key_kind"))
     return ApiKey(
-        id=row[0],
-        label=row[1],
-        key_kind=_KINDS[row[2]],
-        preset=preset,
-        prefix=row[4],
-        last4=row[5],
-        created_at=row[6],
-        expires_at=row[7],
-        revoked_at=row[8],
-        last_used_at=row[9],
-        asked_expires_at=row[10],
-        allowed_ips=None if row[11] is None else [str(each) for each in row[11]],
-        scopes=scopes.preset_scopes(preset),
+        **columns, key_kind=kind, preset=preset, allowed_ips=allowed, scopes=scopes.preset_scopes(preset)
     )
 
 
@@ -173,14 +155,14 @@ async def insert_key(
         "now": now,
     }
     await conn.execute(LOCK_KEYS, row)
-    async with conn.cursor(row_factory=_api_key) as cursor:
+    async with conn.cursor(row_factory=kwargs_row(_api_key)) as cursor:
         await cursor.execute(INSERT_KEY, row)
         return await cursor.fetchone()
 
 
 async def find_key(conn: Conn, *, account_id: UUID, key_id: UUID) -> ApiKey | None:
     """Return a key of the account, or None."""
-    cursor = conn.cursor(row_factory=_api_key)
+    cursor = conn.cursor(row_factory=kwargs_row(_api_key))
     await cursor.execute(FIND_KEY, {"account_id": account_id, "key_id": key_id})
     return await cursor.fetchone()
 
@@ -197,7 +179,7 @@ async def revoke_key(
     conn: Conn, *, account_id: UUID, key_id: UUID, any_kind: bool, now: datetime
 ) -> ApiKey | None:
     """Revoke a key and return it; None when it does not exist, or is live and `any_kind` is false."""
-    async with conn.cursor(row_factory=_api_key) as cursor:
+    async with conn.cursor(row_factory=kwargs_row(_api_key)) as cursor:
         row = {"account_id": account_id, "key_id": key_id, "any_kind": any_kind, "now": now}
         await cursor.execute(REVOKE_KEY, row)
         return await cursor.fetchone()
@@ -207,7 +189,7 @@ async def expire_key(
     conn: Conn, *, account_id: UUID, key_id: UUID, expires_at: datetime, now: datetime
 ) -> ApiKey | None:
     """Make the key expire by then and return it; None when it does not exist, or is revoked or expired."""
-    async with conn.cursor(row_factory=_api_key) as cursor:
+    async with conn.cursor(row_factory=kwargs_row(_api_key)) as cursor:
         row = {"account_id": account_id, "key_id": key_id, "expires_at": expires_at, "now": now}
         await cursor.execute(EXPIRE_KEY, row)
         return await cursor.fetchone()

@@ -140,7 +140,7 @@ async def end_session(conn: Conn, *, account_id: UUID, session_id: UUID, now: da
 
 
 async def end_grant_session(conn: Conn, *, account_id: UUID, grant_id: UUID, now: datetime) -> Session | None:
-    """End the session that was opened with the grant and return it; None when there is none or it has ended."""
+    """End the session of the grant and return it; None when there is none or it has ended."""
     async with conn.cursor(row_factory=class_row(_Row)) as cursor:
         await cursor.execute(END_GRANT_SESSION, {"account_id": account_id, "grant_id": grant_id, "now": now})
         row = await cursor.fetchone()

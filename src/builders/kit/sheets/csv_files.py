@@ -93,8 +93,8 @@ def records(
 ) -> Iterator[tuple[int, list[str] | None]]:
     """Yield each record with the number of its first line, counted from `after`; None for an unreadable line.
 
-    `may_break` decides whether the cells of a record over several lines can be meant (RFC 4180, 2.6). If not, a
-    quote was left open: its line is unreadable, and the next line is read anew.
+    `may_break` decides whether a record can have these cells over several lines (RFC 4180, 2.6). If not, its quote
+    was not closed: the line is unreadable, and the next line starts a new record.
     """
     source = _Lines(lines)
     while (line := source.take()) is not None:

@@ -30,7 +30,6 @@ _VARIANT = 0b10 << 62
 _RANDOM = (1 << 62) - 1
 
 
-
 class _Stamps:
     """Increasing stamps, shared by all threads."""
 
@@ -90,9 +89,6 @@ def find(text: str) -> UUID | None:
 def parse(text: str) -> UUID:
     """Return the UUID; NIL for any other text, so that a query finds nothing, as for an unknown id."""
     return find(text) or NIL
-
-
-
 
 
 def lowest(at: datetime) -> UUID:

@@ -1,1 +1,1 @@
-"""/v1/notifications: a file for each of destinations, deliveries and the catalog of events."""
+"""Handlers of /v1/notifications and /v1/events."""

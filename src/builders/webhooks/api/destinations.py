@@ -34,7 +34,7 @@ router = Router(prefix="/v1/notifications/webhooks", tags=["webhooks"])
 WebhookId = Annotated[UUID, Path(description="Identifier of the destination."), ResourceId(WebhookNotFound)]
 Reader = Annotated[Caller, needs("notifications:read")]
 Writer = Annotated[Caller, needs("notifications:write")]
-# No 304: the health of a destination changes without its version.
+# No 304: the health of a destination can change while its version does not.
 TAGGED: dict[int | str, dict[str, Any]] = {200: READ_RESPONSES[200]}
 
 
@@ -155,7 +155,9 @@ async def send_sample(
     database: Pool,
     keyring: KeyringDep,
     outbound: OutboundDep,
-    event: Annotated[str | None, Query(description="Left out: the first that the destination wants.")] = None,
+    event: Annotated[
+        str | None, Query(description="Default: the first event that the destination subscribes to.")
+    ] = None,
 ) -> delivery_schemas.DeliveryRetried:
     """Send a signed sample, marked as a test, to a webhook destination; return the receiver's answer."""
     sample = await webhooks.send_test(

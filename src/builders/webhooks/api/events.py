@@ -1,4 +1,4 @@
-"""/v1/notifications/events."""
+"""/v1/notifications/events, /v1/events, /v1/notifications/deliveries, and the webhooks of the OpenAPI document."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -52,9 +52,11 @@ LONGEST_WAIT_S = 20
 feed_router = Router(prefix="/v1/events", tags=["webhooks"])
 Types = Annotated[
     list[str] | None,
-    Query(max_length=100, description="Only events of this type, `area.*` for an area; repeat it for more."),
+    Query(
+        max_length=100, description="Only events of this type, or `area.*` for all of an area; can be repeated."
+    ),
 ]
-Since = Annotated[events.Instant | None, Query(description="Only events that happened from then on.")]
+Since = Annotated[events.Instant | None, Query(description="Only events from this time on.")]
 Wait = Annotated[
     int,
     Query(ge=0, le=LONGEST_WAIT_S, description="Seconds to wait for an event if there is none; 0 by default."),
@@ -97,7 +99,11 @@ _SIGNATURE_HEADER = (
     "several, separated by spaces, while a secret is being rotated. Verify it before you read the body."
 )
 _HEADERS = (
-    ("webhook-id", "string", "Identifier of the event, the same for each attempt; ignore one seen before."),
+    (
+        "webhook-id",
+        "string",
+        "Identifier of the event, the same for each attempt; ignore an event that you have processed.",
+    ),
     ("webhook-timestamp", "string", "Unix time of this attempt, in seconds. Refuse one that is minutes old."),
     ("webhook-signature", "string", _SIGNATURE_HEADER),
     ("webhook-attempt", "integer", "Number of the attempt, from 1."),
@@ -106,14 +112,14 @@ _HEADERS = (
 _ENVELOPE: Json = {
     "id": {"type": "string", "format": "uuid", "description": "Identifier of the event; equals `webhook-id`."},
     "type": {"type": "string", "description": "Name of the event."},
-    "timestamp": {"type": "string", "format": "date-time", "description": "When it happened (UTC)."},
+    "timestamp": {"type": "string", "format": "date-time", "description": "Time of the event (UTC)."},
     "account_id": {
         "type": "string",
         "format": "uuid",
-        "description": "The account that it happened to; the real one also for events of its sandbox.",
+        "description": "The account of the event; the real account also for events of its sandbox.",
     },
     "livemode": {"type": "boolean", "description": "False for an event of the sandbox."},
-    "test": {"type": "boolean", "description": "True for a test send: nothing happened. Absent otherwise."},
+    "test": {"type": "boolean", "description": "True for a test send, without a real event. Absent otherwise."},
     "simulated": {
         "type": "boolean",
         "description": "True for an event of `POST /v1/sandbox/simulate` that is not stored. Absent otherwise.",
@@ -148,7 +154,7 @@ def _title(event: Event) -> str:
 def _schema(event: Event, example: CatalogEvent) -> Json:
     data = {
         "$ref": f"#/components/schemas/{type(event.example).__name__}",
-        "description": f"What the event is about (version {event.version} of its data).",
+        "description": f"Data of the event (version {event.version}).",
     }
     kind = {**_ENVELOPE["type"], "const": event.name}
     return {
@@ -196,11 +202,13 @@ async def list_deliveries(
     caller: Reader,
     conn: Reads,
     page: PageQuery,
-    webhook_id: Annotated[str | None, Query(description="Of this destination, also a deleted one.")] = None,
-    event: Annotated[str | None, Query(description="The name of an event.")] = None,
-    status: Annotated[DeliveryStatus | None, Query(description="How far it is.")] = None,
-    since: Annotated[events.Instant | None, Query(description="Of events that happened from then on.")] = None,
-    until: Annotated[events.Instant | None, Query(description="And before then.")] = None,
+    webhook_id: Annotated[
+        str | None, Query(description="Only deliveries to this destination, which may be deleted.")
+    ] = None,
+    event: Annotated[str | None, Query(description="Only deliveries of this event.")] = None,
+    status: Annotated[DeliveryStatus | None, Query(description="Only deliveries with this status.")] = None,
+    since: Annotated[events.Instant | None, Query(description="Only events from this time on.")] = None,
+    until: Annotated[events.Instant | None, Query(description="Only events before this time.")] = None,
 ) -> JsonPage:
     """List the account's deliveries, newest first; kept for 90 days."""
     destination_id = None if webhook_id is None else ids.parse(webhook_id)

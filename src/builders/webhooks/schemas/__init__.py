@@ -1,1 +1,1 @@
-"""What goes over the wire at webhooks: a file for each file of `api`."""
+"""Requests and replies of webhooks, one file for each file of handlers."""

@@ -68,25 +68,25 @@ Secret = Annotated[
     SecretStr,
     Field(
         description="`whsec_` and the base64 of 24 to 64 bytes, or 16 to 256 printable characters, whose UTF-8 "
-        "bytes are the key. Left out: one is made."
+        "bytes are the key. Default: a generated one."
     ),
 ]
 
 
 class WebhookCreate(Body):
-    """A webhook destination to be made."""
+    """A webhook destination to create."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_CREATE, {**_CREATE, "signing_secret": _SECRET}))
 
-    label: Annotated[Label, Field(description="What you call it.")]
+    label: Annotated[Label, Field(description="Your name for the destination.")]
     url: Annotated[Url, Field(description="A public http or https address.")]
     enabled: Annotated[StrictBool, Field(description="Whether it receives events.")]
     events: Annotated[Events, Field(description="Names of events, `area.*`, or `*` for all.")]
     signing_secret: Annotated[
         Secret | None,
         Field(
-            description="`whsec_` and the base64 of 24 to 64 bytes, or 16 to 256 printable characters. Left out: "
-            "one is made and shown once."
+            description="`whsec_` and the base64 of 24 to 64 bytes, or 16 to 256 printable characters. "
+            "Default: one is generated and shown once."
         ),
     ] = None
 
@@ -105,7 +105,7 @@ class WebhookUpdate(PatchBody):
     enabled: Annotated[
         StrictBool,
         OPTIONAL,
-        Field(description="Whether it gets events; true after `gone` or `failing` starts it again."),
+        Field(description="Whether it gets events; true after `gone` or `failing` enables it again."),
     ] = LEFT_OUT
     events: Annotated[
         Events, OPTIONAL, Field(description="Names of events, `area.*`, or `*` for all; replaces the list.")
@@ -122,7 +122,7 @@ class WebhookUpdate(PatchBody):
 
 
 class WebhookRotate(Body):
-    """How long the old secret goes on, and the new one when it is yours."""
+    """The overlap of a rotation, and optionally the new secret."""
 
     model_config = ConfigDict(json_schema_extra=by_example({"overlap_hours": 48}))
 
@@ -132,22 +132,22 @@ class WebhookRotate(Body):
     signing_secret: Annotated[
         Secret | None,
         Field(
-            description="The new secret, in the form of `signing_secret` at creation. Left out: one is made and "
-            "shown once."
+            description="The new secret, in the form of `signing_secret` at creation. Default: one is "
+            "generated and shown once."
         ),
     ] = None
 
 
 class LastFailure(Reply):
-    """What went wrong last."""
+    """The last failed attempt."""
 
     at: Annotated[datetime, Field(description="When the attempt failed.")]
-    status: Annotated[int | None, Field(description="Of the receiver's answer, if there was one.")]
+    status: Annotated[int | None, Field(description="HTTP status of the response; null without a response.")]
     error: Annotated[str, Field(description="Class of the failure, such as `http_status` or `timeout`.")]
 
 
 class WebhookReply(Reply):
-    """A webhook destination and how it is."""
+    """A webhook destination with its health."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_ITEM))
 
@@ -158,26 +158,34 @@ class WebhookReply(Reply):
     events: Annotated[list[str], Field(description="Names of events, `area.*`, or `*` for all.")]
     status: Annotated[
         Literal["enabled", "disabled", "failing"],
-        Field(description="`failing`: enabled, and nothing has arrived since `failing_since`."),
+        Field(description="`failing`: enabled, and every attempt since `failing_since` failed."),
     ]
     disabled_reason: Annotated[
         Literal["gone", "failing", "manual"] | None,
-        Field(description="`gone`: the receiver answered 410; `failing`: for days; `manual`: by you."),
+        Field(
+            description="`gone`: the receiver answered 410; `failing`: attempts failed for days; `manual`: by you."
+        ),
     ]
     disabled_at: Annotated[datetime | None, Field(description="When it was disabled; null while enabled.")]
     failing_since: Annotated[
-        datetime | None, Field(description="Since when nothing has arrived; null while deliveries succeed.")
+        datetime | None,
+        Field(description="Time of the first failure since the last success; null while deliveries succeed."),
     ]
     last_success_at: Annotated[datetime | None, Field(description="When a delivery last succeeded; null: never.")]
     last_failure: Annotated[LastFailure | None, Field(description="The newest failed attempt; null without one.")]
-    pending: Annotated[int, Field(description="Deliveries that are still to be tried.")]
+    pending: Annotated[int, Field(description="Deliveries that are not finished.")]
     success_rate_24h: Annotated[
-        float | None, Field(description="Of the last day's attempts, the newest 1,000 at most; null without any.")
+        float | None,
+        Field(
+            description="Share of successful attempts of the last day, of at most 1,000; null without attempts."
+        ),
     ]
     secret_hint: Annotated[
         str, Field(description="The end of the signing secret; empty for one of fewer than 32 characters.")
     ]
-    old_secret_until: Annotated[datetime | None, Field(description="Until then the secret before signs too.")]
+    old_secret_until: Annotated[
+        datetime | None, Field(description="Time until which the previous secret also signs.")
+    ]
     livemode: Livemode
     version: Version
     created_at: CreatedAt
@@ -199,12 +207,12 @@ class WebhookSecretReply(WebhookWritten):
 
     signing_secret: Annotated[
         str | None,
-        Field(description="The secret that was made. Null when you gave it; absent when a request is repeated."),
+        Field(description="The generated secret; null if you set it. An idempotent repetition omits it."),
     ] = None
 
 
 def secret_of(body: WebhookCreate | WebhookRotate) -> str | None:
-    """Return the given secret, also an empty one, which is then refused."""
+    """Return the secret in the body, even an empty one, which the service refuses."""
     return None if body.signing_secret is None else body.signing_secret.get_secret_value()
 
 

@@ -53,7 +53,7 @@ class EventVersionReply(Reply):
 
     version: Annotated[int, Field(description="Version of the event's data; grows with an incompatible change.")]
     data_schema: Annotated[dict[str, Any], Field(description="JSON Schema of the payload's `data`.")]
-    example: Annotated[dict[str, Any], Field(description="A whole payload of this version.")]
+    example: Annotated[dict[str, Any], Field(description="An example payload of this version.")]
 
 
 class EventReply(EventVersionReply):
@@ -73,11 +73,13 @@ class EventReply(EventVersionReply):
         )
     )
 
-    name: Annotated[str, Field(description="What a destination lists to get it.")]
-    area: Annotated[str, Field(description="A destination that lists `area.*` gets it too.")]
+    name: Annotated[str, Field(description="Name of the event, for `events` of a destination.")]
+    area: Annotated[
+        str, Field(description="Part of the name before the first dot; `area.*` subscribes to all of it.")
+    ]
     description: Annotated[str, Field(description="When the event happens.")]
     data_schema: Annotated[dict[str, Any], Field(description="The JSON schema of the payload's `data`.")]
-    example: Annotated[dict[str, Any], Field(description="A whole payload.")]
+    example: Annotated[dict[str, Any], Field(description="An example payload.")]
     earlier: Annotated[list[EventVersionReply], Field(description="Versions that are no longer sent.")]
 
 
@@ -86,16 +88,19 @@ class FeedEvent(Reply):
 
     model_config = ConfigDict(json_schema_extra=by_example(_EXAMPLE))
 
-    id: Annotated[UUID, Field(description="The header `webhook-id` of a delivery; drop what you have handled.")]
+    id: Annotated[
+        UUID,
+        Field(description="Identifier, also in the header `webhook-id`; ignore an event that you have processed."),
+    ]
     type: Annotated[str, Field(description="The name of the event, such as `alias.created`.")]
-    timestamp: Annotated[datetime, Field(description="When it happened.")]
+    timestamp: Annotated[datetime, Field(description="Time of the event.")]
     account_id: Annotated[UUID, Field(description="The account, also for an event of its sandbox.")]
     livemode: Annotated[bool, Field(description="False for an event of the sandbox.")]
     data: Annotated[dict[str, Any], Field(description="Data of the event, by its schema.")]
 
 
 class FeedReply(Reply):
-    """Events of the account in the order of the feed, and where to go on."""
+    """Events of the account in the order of the feed, with the cursor to continue."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example(
@@ -110,12 +115,13 @@ class FeedReply(Reply):
 
     items: Annotated[list[FeedEvent], Field(description="Oldest first; empty when there is nothing new.")]
     next_cursor: Annotated[
-        str | None, Field(description="Where the next page begins; null when all events so far are read.")
+        str | None, Field(description="Cursor of the next page; null if there are no more events.")
     ]
     resume_cursor: Annotated[
-        str, Field(description="Always set: store it once the items are handled, and ask with it from then on.")
+        str,
+        Field(description="Always set: store it after you process the items, and send it as `cursor` next time."),
     ]
-    available_since: Annotated[datetime, Field(description="Events are kept from then on.")]
+    available_since: Annotated[datetime, Field(description="Time of the oldest event that is kept.")]
 
 
 Replayable = Literal["failed", "cancelled", "succeeded"]
@@ -153,14 +159,16 @@ class AttemptReply(Reply):
 
     n: Annotated[int, Field(description="Number of the attempt, from 1.")]
     started_at: Annotated[datetime, Field(description="When the request was sent.")]
-    duration_ms: Annotated[int | None, Field(description="Null when no connection was made.")]
-    status: Annotated[int | None, Field(description="Of the answer; null when there was none.")]
-    error: Annotated[str | None, Field(description="The class of the failure; null for an answer of 2xx.")]
-    response_excerpt: Annotated[str | None, Field(description="The beginning of the answer's body.")]
+    duration_ms: Annotated[
+        int | None, Field(description="Duration in milliseconds; null if no connection was made.")
+    ]
+    status: Annotated[int | None, Field(description="HTTP status of the response; null without a response.")]
+    error: Annotated[str | None, Field(description="Class of the failure; null for a 2xx response.")]
+    response_excerpt: Annotated[str | None, Field(description="Beginning of the response body.")]
 
 
 class DeliveryReply(Reply):
-    """An event on its way to a destination."""
+    """The delivery of an event to a destination."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_DELIVERY))
 
@@ -168,16 +176,22 @@ class DeliveryReply(Reply):
     webhook_id: Annotated[UUID, Field(description="The destination, which may have been deleted since.")]
     event_id: Annotated[UUID, Field(description="`webhook-id` in each attempt, and `id` in the payload.")]
     event: Annotated[str, Field(description="Name of the event.")]
-    status: Annotated[DeliveryStatus, Field(description="`pending` ones are tried again at `next_attempt_at`.")]
-    trigger: Annotated[Trigger, Field(description="What caused the newest attempts.")]
+    status: Annotated[
+        DeliveryStatus, Field(description="Status; a `pending` delivery is attempted at `next_attempt_at`.")
+    ]
+    trigger: Annotated[Trigger, Field(description="Cause of the newest attempts.")]
     attempt_count: Annotated[int, Field(description="Attempts so far.")]
-    next_attempt_at: Annotated[datetime | None, Field(description="When it is tried again; null when it is not.")]
-    last_attempt_at: Annotated[datetime | None, Field(description="When it was last tried; null before.")]
+    next_attempt_at: Annotated[
+        datetime | None, Field(description="Time of the next attempt; null if there is none.")
+    ]
+    last_attempt_at: Annotated[
+        datetime | None, Field(description="Time of the last attempt; null before the first.")
+    ]
     succeeded_at: Annotated[datetime | None, Field(description="When the receiver accepted it; null before.")]
-    last_status: Annotated[int | None, Field(description="HTTP status of the newest answer; null without one.")]
+    last_status: Annotated[int | None, Field(description="HTTP status of the newest response; null without one.")]
     last_error: Annotated[str | None, Field(description="Class of the newest failure; null after a success.")]
     livemode: Livemode
-    simulated: Annotated[bool, Field(description="Of an event that was simulated, and did not happen.")]
+    simulated: Annotated[bool, Field(description="Whether the event was simulated.")]
     created_at: CreatedAt
 
 
@@ -188,12 +202,14 @@ class DeliveryDetailReply(DeliveryReply):
         json_schema_extra=by_example({**_DELIVERY, "attempts": [_ATTEMPT], "payload": '{"id":"…"}'})
     )
 
-    attempts: Annotated[list[AttemptReply], Field(description="Of the last 30 days, in their order.")]
-    payload: Annotated[str | None, Field(description="The very text that is signed and sent; null when pruned.")]
+    attempts: Annotated[list[AttemptReply], Field(description="Attempts of the last 30 days, oldest first.")]
+    payload: Annotated[
+        str | None, Field(description="The exact text that is signed and sent; null after its retention.")
+    ]
 
 
 class DeliveryRetried(DeliveryReply):
-    """A delivery after an attempt by hand, and how that went."""
+    """A delivery after a manual attempt, with the attempt."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example({**_DELIVERY, "trigger": "manual", "attempt": _ATTEMPT})
@@ -220,7 +236,9 @@ class WebhookReplay(Body):
         ),
     ] = None
     status: Annotated[Replayable, Field(description="Send deliveries of this status again.")] = "failed"
-    cursor: Annotated[UUID | None, Field(description="`next_cursor` of the answer before, to go on.")] = None
+    cursor: Annotated[UUID | None, Field(description="`next_cursor` of the previous response, to continue.")] = (
+        None
+    )
 
 
 class WebhookReplayed(WriteReply):
@@ -231,7 +249,7 @@ class WebhookReplayed(WriteReply):
     )
 
     count: Annotated[int, Field(description="Number of deliveries that are sent again.")]
-    more: Annotated[bool, Field(description="There are more than one call takes; call again with the cursor.")]
+    more: Annotated[bool, Field(description="Whether more deliveries remain; call again with the cursor.")]
     next_cursor: Annotated[
         UUID | None, Field(description="Send it as `cursor` to continue; null when nothing is left.")
     ]

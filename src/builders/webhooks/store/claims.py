@@ -30,7 +30,7 @@ CLAIM_JOIN = """
       ON payload.account_id = claimed.account_id AND payload.event_id = claimed.event_id
       AND payload.created_at = claimed.created_at
 """
-# When more rows are due than `oldest` below scans, destinations behind another one's backlog would be missed. This
+# If more rows are due than `oldest` below scans, destinations behind the backlog of another would be missed. This
 # walks the index from each destination with a pending delivery to the next, too slow for each claim. The order is
 # round-robin over accounts, since a claim uses only the first of them.
 LIST_OVERTAKEN = """

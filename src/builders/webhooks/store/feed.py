@@ -1,4 +1,4 @@
-"""The event feed: the order in which an account's events can be read."""
+"""The event feed: positions that order the events of an account."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,13 +9,17 @@ from psycopg.rows import class_row
 
 from builders.kit.db.connections import Conn
 
-# The condition is never true, so nothing is written; the row is locked all the same (PostgreSQL, INSERT).
+# The condition is never true, so nothing is written, but PostgreSQL locks the row (INSERT, ON CONFLICT).
 LOCK_HEADS = """
     INSERT INTO webhooks_feed_heads (account_id, position)
     SELECT account_id, 0 FROM unnest(%(account_ids)s::uuid[]) AS new (account_id)
     ON CONFLICT (account_id) DO UPDATE SET position = 0 WHERE false
 """
-# A position is no less than the event's own time, so that `since` can be looked up as a position.
+# event: the events that are not in the feed, with a number in their account, and the base of their positions: the
+#   greatest of the head's position, the present time and their own times. A position is therefore never less than
+#   its event's time, and `since` is also a position.
+# entry: inserts the events. Each refers to the previous position, so that a reader detects dropped entries.
+# Last, the head of each account moves to its newest entry.
 APPEND = """
     WITH event AS (
         SELECT new.account_id, new.id, new.created_at, new.name, head.position AS head,
@@ -56,7 +60,7 @@ LIST = """
     WHERE account_id = %(account_id)s AND position > %(after)s AND created_at >= %(since)s
     ORDER BY position LIMIT %(limit)s
 """
-# Name by name along the index: an account with a million other events costs no more.
+# One index scan for each name: the cost does not depend on the number of other events.
 LIST_OF_NAMES = """
     SELECT entry.position, entry.event_id, entry.created_at
     FROM unnest(%(names)s::text[]) AS wanted (name), LATERAL (
@@ -74,7 +78,7 @@ LIST_HEADS = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewEntry:
-    """An event that is to be appended."""
+    """An event to append."""
 
     account_id: UUID
     id: UUID
@@ -93,16 +97,16 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """An account's feed as seen from a position."""
+    """The state of an account's feed after a position."""
 
-    head: int  # position of the newest entry, of all that ever were
-    previous: int | None  # position of the entry before the next one; None when there is no next one
-    created_at: datetime | None  # of the next one's event
+    head: int  # position of the newest entry, which may have been dropped
+    previous: int | None  # position before that of the next entry; None if there is no next entry
+    created_at: datetime | None  # of the event of the next entry
 
 
 async def append(conn: Conn, *, events: Sequence[NewEntry], now: datetime) -> None:
     """Append the events that are not in the feed; needs a transaction, and locks the heads until it ends."""
-    # Sorted, or two relays would wait for each other.
+    # Sorted, so that two dispatchers do not deadlock.
     await conn.execute(LOCK_HEADS, {"account_ids": sorted({each.account_id for each in events})})
     row = {
         "account_ids": [each.account_id for each in events],
@@ -110,12 +114,12 @@ async def append(conn: Conn, *, events: Sequence[NewEntry], now: datetime) -> No
         "created": [each.created_at for each in events],
         "names": [each.name for each in events],
     }
-    # A statement of its own: its snapshot is taken under the lock and holds what other relays appended.
+    # A separate statement, whose snapshot is taken under the lock and contains the entries of other dispatchers.
     await conn.execute(APPEND, {**row, "now": now})
 
 
 async def find_state(conn: Conn, *, account_id: UUID, after: int) -> State | None:
-    """Return the feed's state as seen from a position; None when the account has never had an event."""
+    """Return the state of the feed after a position; None if the account never had an event."""
     async with conn.cursor(row_factory=class_row(State)) as cursor:
         await cursor.execute(FIND_STATE, {"account_id": account_id, "after": after})
         return await cursor.fetchone()
@@ -124,7 +128,7 @@ async def find_state(conn: Conn, *, account_id: UUID, after: int) -> State | Non
 async def list_entries(
     conn: Conn, *, account_id: UUID, after: int, since: datetime, names: Sequence[str] | None, limit: int
 ) -> Sequence[Entry]:
-    """Return entries behind a position in their order, of events of these names (None: of all)."""
+    """Return the entries after a position, in their order, of events with these names (None: all)."""
     row = {"account_id": account_id, "after": after, "since": since, "limit": limit}
     async with conn.cursor(row_factory=class_row(Entry)) as cursor:
         if names is None:
@@ -135,6 +139,6 @@ async def list_entries(
 
 
 async def list_heads(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, int]:
-    """Return the position of the newest entry of each account that has one."""
+    """Return the position of the newest entry of each account with a feed."""
     found = await conn.execute(LIST_HEADS, {"account_ids": list(account_ids)})
     return dict(await found.fetchall())
