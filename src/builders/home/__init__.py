@@ -1,1 +1,1 @@
-"""The addresses that people and browsers ask for by the host alone."""
+"""The start page, and the files that browsers and crawlers request beside it."""

@@ -1,4 +1,4 @@
-"""/, /favicon.ico and /robots.txt: for people who type the host, and for what their browsers ask beside it."""
+"""/, /favicon.ico and /robots.txt, for people and their browsers."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from builders.kit.http.html import Form, Link
 from builders.kit.http.routes import Router
 from builders.kit.limits.policies import UNLIMITED
 
-router = Router(tags=["home"])  # not in the document: these addresses are no part of the API
+router = Router(tags=["home"])  # not in the OpenAPI document
 
 _ABOUT = (
     "Claim mailbox and alias names such as ada@harbour.example on curated domains, and run a domain portfolio.",
@@ -27,7 +27,7 @@ _LINKS = (
 )
 _SIGN_IN = Link(href="/v1/auth/login", label="Sign in")
 _SIGN_OUT = Form(action="/v1/auth/logout", label="Sign out")
-# What programs use is not for search engines; the rest may be found.
+# Search engines may index the pages, but not the API.
 _ROBOTS = "User-agent: *\nDisallow: /v1/\nDisallow: /public/\nAllow: /\n"
 _ICON = (Path(__file__).parent / "static" / "favicon.ico").read_bytes()
 _FOR_A_DAY = {"Cache-Control": "public, max-age=86400"}
@@ -35,7 +35,7 @@ _FOR_A_DAY = {"Cache-Control": "public, max-age=86400"}
 
 @router.get("/", response_class=Response, include_in_schema=False)
 async def show_home(request: Request, database: Pool) -> Response:
-    """Show what this is and where to go on; programs are referred to the document."""
+    """Show the start page to a browser; refer a program to the OpenAPI document."""
     if not html.is_browser_navigation(request.scope):
         raise NotFound("There is nothing at this path.", next_action="Look for it at /docs, or in /openapi.json.")
     caller = await _find_caller(request)
@@ -44,18 +44,18 @@ async def show_home(request: Request, database: Pool) -> Response:
 
 @router.get("/favicon.ico", response_class=Response, include_in_schema=False, dependencies=[UNLIMITED])
 async def get_icon() -> Response:
-    """Read the icon of the pages."""
+    """Return the icon of the pages."""
     return Response(_ICON, 200, _FOR_A_DAY, "image/x-icon")
 
 
 @router.get("/robots.txt", response_class=Response, include_in_schema=False, dependencies=[UNLIMITED])
 async def get_robots() -> Response:
-    """Read what crawlers may visit."""
+    """Return the rules for crawlers."""
     return Response(_ROBOTS, 200, _FOR_A_DAY, "text/plain")
 
 
 async def _find_caller(request: Request) -> Caller | None:
-    """Who is signed in with the cookie, if anybody is."""
+    """Return the caller of the session cookie; None without a valid one."""
     authenticate: Authenticate = request.app.state.authenticate
     try:
         credential = find_credential(request.scope)

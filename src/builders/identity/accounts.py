@@ -36,7 +36,7 @@ _real_ids: OrderedDict[UUID, UUID] = OrderedDict()  # by account id, the oldest 
 
 
 async def create_account(conn: Conn, *, email: str, name: str | None = None, verified: bool) -> Account:
-    """Create an account with its sandbox account; publish account.created. Raises EmailTaken."""
+    """Create an account with its sandbox account; publish account.created. Raise EmailTaken."""
     now = clock.now()
     address = normalize_email(email)
     account = Account(
@@ -63,7 +63,7 @@ async def create_account(conn: Conn, *, email: str, name: str | None = None, ver
 
 
 async def get_account(conn: Conn, *, account_id: UUID) -> Account:
-    """Return a real account. Raises AccountNotFound."""
+    """Return a real account. Raise AccountNotFound."""
     account = await store.find_account(conn, account_id=account_id)
     if account is None:
         raise AccountNotFound
@@ -71,7 +71,7 @@ async def get_account(conn: Conn, *, account_id: UUID) -> Account:
 
 
 async def get_account_by_email(conn: Conn, *, email: str) -> Account:
-    """Return the real account with this email address. Raises AccountNotFound."""
+    """Return the real account with this email address. Raise AccountNotFound."""
     account = await store.find_account_by_email(conn, email=normalize_email(email))
     if account is None:
         raise AccountNotFound(f"There is no account with the address {email}.")
@@ -124,7 +124,7 @@ async def verify_email(conn: Conn, *, account_id: UUID, email: str) -> bool:
 async def change_email(conn: Conn, *, account_id: UUID, email: str) -> None:
     """Give the real account another email address, which its owner has confirmed.
 
-    Publishes email.changed and email.verified. Raises AccountNotFound, and EmailTaken as the unique key decides.
+    Publish email.changed and email.verified. Raise AccountNotFound, and EmailTaken by the unique key.
     """
     now, address = clock.now(), normalize_email(email)
     before = await store.find_account(conn, account_id=account_id)

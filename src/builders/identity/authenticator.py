@@ -47,7 +47,7 @@ class TokenAuthenticator:
     async def find_caller(self, credential: Credential) -> Caller | None:
         """Return the caller; None when the token is valid but its session has ended.
 
-        Raises CredentialsInvalid, and IssuerUnavailable when the issuer's keys are not available.
+        Raise CredentialsInvalid, and IssuerUnavailable when the issuer's keys are not available.
         """
         try:
             token = tokens.parse_token(credential.text)
@@ -134,7 +134,7 @@ class Authenticator:
     async def __call__(self, credential: Credential, *, fresh: bool, address: str = "") -> Caller:
         """Return the caller, whose client has this address; `fresh` skips the cache.
 
-        Raises CredentialsInvalid, AddressNotAllowed, IssuerUnavailable.
+        Raise CredentialsInvalid, AddressNotAllowed, IssuerUnavailable.
         """
         digest = _digest(credential)
         entry = None if fresh else self._find(digest)

@@ -35,7 +35,7 @@ def limits_of(key: ApiKey) -> KeyLimits:
 
 
 def parse_limits(*, expires_at: datetime | None, allowed_ips: Sequence[str] | None, now: datetime) -> KeyLimits:
-    """Return the requested limits, each network once and in its normal form. Raises Invalid."""
+    """Return the requested limits, each network once and in its normal form. Raise Invalid."""
     if expires_at is not None and expires_at <= now:
         raise Invalid(("body", "expires_at"), "A key cannot end in the past.", "expires_at_past")
     if expires_at is not None and expires_at > MAX_EXPIRES_AT:
@@ -55,7 +55,7 @@ def _networks(texts: Sequence[str]) -> Iterator[str]:
 
 
 def inherit_limits(requested: KeyLimits, *, minter: ApiKey) -> KeyLimits:
-    """Return the requested limits, with those of the minter where none is requested. Raises KeyLimited."""
+    """Return the requested limits, with those of the minter where none is requested. Raise KeyLimited."""
     own = limits_of(minter)
     limits = KeyLimits(
         expires_at=requested.expires_at or own.expires_at,
@@ -71,8 +71,8 @@ def require_within(limits: KeyLimits, *, minter: ApiKey) -> None:
     is_longer = own.expires_at is not None and (limits.expires_at is None or limits.expires_at > own.expires_at)
     if is_longer or not _is_covered(limits, own):
         raise KeyLimited(
-            "A key that expires or works from some networks only makes no key that is less limited.",
-            next_action="Ask with a key without these limits, or within the limits of this one.",
+            "A key with an expiry or allowed networks cannot create a key with weaker limits.",
+            next_action="Use a key without these limits, or request limits within those of this key.",
         )
 
 
@@ -90,7 +90,7 @@ _IPV4_MAPPED = IPv6Network("::ffff:0:0/96")
 
 
 def parse_network(text: str) -> Network:
-    """Return the network of a CIDR or of a single address. Raises ValueError with a message for the client."""
+    """Return the network of a CIDR or of a single address. Raise ValueError with a message for the client."""
     if "%" in text:
         raise ValueError("A network has no zone.")
     try:

@@ -69,7 +69,7 @@ async def create_key(
 ) -> NewApiKey:
     """Create a key of a real account, with its limits; publish api_key.created and email the account.
 
-    The new key has at least the limits of the key that requests it. Raises Invalid for impossible limits,
+    The new key has at least the limits of the key that requests it. Raise Invalid for impossible limits,
     LiveKeyRequired when a test key asks for a live one, KeyLimited, KeyLimit.
     """
     limits = key_limits.parse_limits(expires_at=expires_at, allowed_ips=allowed_ips, now=clock.now())
@@ -80,7 +80,7 @@ async def create_key(
 
 
 async def get_key(conn: Conn, *, account_id: UUID, key_id: UUID) -> ApiKey:
-    """Return a key of the account, active or not. Raises KeyNotFound."""
+    """Return a key of the account, active or not. Raise KeyNotFound."""
     return _require_found(await store.find_key(conn, account_id=account_id, key_id=key_id))
 
 
@@ -93,7 +93,7 @@ async def list_keys(conn: Conn, *, account_id: UUID, page: PageRequest) -> JsonP
 async def revoke_key(conn: Conn, *, account_id: UUID, key_id: UUID, revoked_by: KeyKind, actor: Actor) -> ApiKey:
     """Revoke a key and publish api_key.revoked; leave a revoked key as it is.
 
-    Raises KeyNotFound, and LiveKeyRequired when a test key asks to revoke a live one.
+    Raise KeyNotFound, and LiveKeyRequired when a test key asks to revoke a live one.
     """
     now, any_kind = clock.now(), revoked_by is KeyKind.LIVE
     before = await get_key(conn, account_id=account_id, key_id=key_id)
@@ -118,7 +118,7 @@ async def rotate_key(
 ) -> NewApiKey:
     """Create a key like an old one, with its limits; the old one works until the end of the overlap.
 
-    Raises KeyNotFound, KeyRevoked for a key that is revoked or expired, LiveKeyRequired, KeyLimit, and KeyLimited
+    Raise KeyNotFound, KeyRevoked for a key that is revoked or expired, LiveKeyRequired, KeyLimit, and KeyLimited
     when the requesting key has stricter limits.
     """
     now = clock.now()

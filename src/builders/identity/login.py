@@ -162,7 +162,7 @@ async def sign_in(
     address: str | None = None,
     user_agent: str | None = None,
 ) -> SignedIn:
-    """Open a session with a code or a link's token; `address` is the client's IP address. Raises TokenInvalid.
+    """Open a session with a code or a link's token; `address` is the client's IP address. Raise TokenInvalid.
 
     It takes the database: the transaction that counts a try commits even if the code is refused.
     """
@@ -214,7 +214,7 @@ async def _find_by_code(
 
 
 async def get_link_address(conn: Conn, *, keyring: Keyring, token: str) -> str:
-    """Return the masked email address that a link signs in; the link stays valid. Raises TokenInvalid."""
+    """Return the masked email address that a link signs in; the link stays valid. Raise TokenInvalid."""
     return mail.mask((await _find_link(conn, keyring, token)).address)
 
 

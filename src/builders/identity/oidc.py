@@ -71,7 +71,7 @@ class Issuer:
         self._fetching = asyncio.Lock()
 
     async def verify(self, token: UnverifiedToken) -> Claims:
-        """Return the claims. Raises TokenRefused, and IssuerUnavailable when the keys are not available."""
+        """Return the claims. Raise TokenRefused, and IssuerUnavailable when the keys are not available."""
         if token.kind not in _TOKEN_TYPES or token.algorithm not in self.trusted.algorithms:
             raise TokenRefused("The token is of a kind that is not accepted.")
         key = await self._find_key((token.kid, token.algorithm))
@@ -139,7 +139,7 @@ class Issuer:
 
 
 def parse_keys(body: bytes, algorithms: Sequence[str]) -> KeySet:
-    """Return the usable keys of a JWK set (RFC 7517); skip others. Raises ValueError when it is malformed."""
+    """Return the usable keys of a JWK set (RFC 7517); skip others. Raise ValueError when it is malformed."""
     listed = _parse_object(body).get("keys")
     if not isinstance(listed, list):
         raise ValueError("not a set of keys")  # noqa: TRY004 - a wrong text
@@ -185,7 +185,7 @@ def _parse_key(jwk: dict[str, Any], algorithm: str) -> PublicKey | None:
 async def find_account_id(database: Database, *, issuer: OidcIssuer, claims: Claims) -> UUID:
     """Return the account that the token's subject is linked to; link a new subject as the issuer's settings allow.
 
-    `sign_up` creates an account, `link_by_email` links the one with the verified address. Raises TokenRefused.
+    `sign_up` creates an account, `link_by_email` links the one with the verified address. Raise TokenRefused.
     """
     subject = _subject(claims["sub"])
     async with database.connection() as conn:
@@ -210,7 +210,7 @@ async def find_account_id(database: Database, *, issuer: OidcIssuer, claims: Cla
 
 
 async def link_identity(conn: Conn, *, account_id: UUID, issuer: str, subject: str, actor: Actor) -> None:
-    """Link an issuer's subject to the account. Raises IdentityTaken when it is linked to any account."""
+    """Link an issuer's subject to the account. Raise IdentityTaken when it is linked to any account."""
     linked = await store.insert_identity(
         conn, issuer=issuer, subject=subject, account_id=account_id, now=clock.now()
     )
@@ -223,7 +223,7 @@ async def link_identity(conn: Conn, *, account_id: UUID, issuer: str, subject: s
 
 
 async def unlink_identity(conn: Conn, *, account_id: UUID, issuer: str, subject: str, actor: Actor) -> None:
-    """Remove a link; its tokens are refused within the cache time. Raises IdentityNotFound."""
+    """Remove a link; its tokens are refused within the cache time. Raise IdentityNotFound."""
     if not await store.delete_identity(conn, issuer=issuer, subject=subject, account_id=account_id):
         raise IdentityNotFound(f"The subject {subject!r} of {issuer} is not linked to this account.")
     about = {"issuer": issuer, "subject": subject}
@@ -240,7 +240,7 @@ async def list_identities(conn: Conn, *, account_id: UUID) -> Sequence[Identity]
 async def _find_or_create_account(conn: Conn, email: str, issuer: OidcIssuer) -> UUID:
     """Return a new account, or the one with this email address if that account has verified it.
 
-    Raises TokenRefused, and EmailTaken when the existing account must not be linked.
+    Raise TokenRefused, and EmailTaken when the existing account must not be linked.
     """
     if issuer.sign_up:
         try:

@@ -120,7 +120,7 @@ async def list_sessions(conn: Conn, *, account_id: UUID, page: PageRequest) -> P
 async def end_session(conn: Conn, *, account_id: UUID, session_id: UUID, actor: Actor) -> Session:
     """End a session of the account; its token is refused by every process within the cache time.
 
-    Raises SessionNotFound, and ImpersonationForbidden for support, which can only log out of its own session.
+    Raise SessionNotFound, and ImpersonationForbidden for support, which can only log out of its own session.
     """
     if actor.type == "support":
         raise ImpersonationForbidden("A support session can only end itself, by logging out.")
@@ -220,7 +220,7 @@ async def redeem_grant(
     address: str | None = None,
     user_agent: str | None = None,
 ) -> SignedIn:
-    """Open a support session with the text of a grant; publish support.signed_in. Raises GrantInvalid."""
+    """Open a support session with the text of a grant; publish support.signed_in. Raise GrantInvalid."""
     parts = _GRANT.fullmatch(text)
     grant = None
     if parts is not None and keys.checksum(parts[1]) == parts[3]:
@@ -274,7 +274,7 @@ async def list_grants(conn: Conn, *, account_id: UUID) -> Sequence[Grant]:
 
 
 async def revoke_grant(conn: Conn, *, grant_id: UUID) -> Grant:
-    """Revoke a grant and end the session opened with it; repeating it changes nothing. Raises GrantNotFound."""
+    """Revoke a grant and end the session opened with it; repeating it changes nothing. Raise GrantNotFound."""
     grant = await store.find_grant(conn, grant_id=grant_id)
     if grant is None:
         raise GrantNotFound

@@ -75,7 +75,7 @@ class SessionToken:
 
 
 def parse_token(text: str) -> UnverifiedToken:
-    """Return the token's parts. Raises TokenRefused when it is malformed, too long, or contains a key."""
+    """Return the token's parts. Raise TokenRefused when it is malformed, too long, or contains a key."""
     if len(text) > MAX_TOKEN:
         raise TokenRefused(f"A token has up to {MAX_TOKEN} characters.")
     try:
@@ -104,7 +104,7 @@ def verify_token(
     required: Collection[str] = (),
     sole_audience: bool,
 ) -> Claims:
-    """Return the claims of a current token that the key signed for this audience. Raises TokenRefused."""
+    """Return the claims of a current token that the key signed for this audience. Raise TokenRefused."""
     options: Options = {
         "require": ["exp", "iat", "iss", "aud", "sub", *required],
         "strict_aud": sole_audience,
@@ -162,7 +162,7 @@ class SessionTokenVerifier:
         self._keys = {kid: key.public_key() for kid, key in keyring.signing_keys(PURPOSE).items()}
 
     def verify(self, token: UnverifiedToken) -> SessionToken:
-        """Return the claims of the token. Raises TokenRefused."""
+        """Return the claims of the token. Raise TokenRefused."""
         key = self._keys.get(token.kid)
         if key is None or token.kind != JWT_TYPE:
             raise TokenRefused("The token is not valid.")

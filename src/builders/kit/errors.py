@@ -30,7 +30,7 @@ class Problem(Exception):
     code: ClassVar[str] = "internal_error"
     # The default of `next_action`. Each 404, 405 and 410 has one.
     remedy: ClassVar[str | None] = None
-    # What it says where the raiser says nothing; None: its title.
+    # The default of `detail`; None: the title.
     default_detail: ClassVar[str | None] = None
     # Of a 404 for an id: the path prefix of `GET /{id}`; see kit/http/error_pages.py.
     collection: ClassVar[str | None] = None
@@ -85,7 +85,7 @@ class InternalError(Problem):
 
 
 class NotFound(Problem):
-    """Nothing is here."""
+    """Not found."""
 
     status, code = 404, "not_found"
     remedy = "Look for it at /docs, or in /openapi.json."
@@ -157,7 +157,7 @@ class Invalid(Exception):
     def many(cls, errors: Sequence[Mapping[str, Any]]) -> "Invalid":
         """Return the exception for pydantic's errors, at most MAX_ERRORS of them.
 
-        The input is left out: it may hold a secret. Of additional members only `did_you_mean` remains.
+        The input is omitted, because it may contain a secret. Of additional members only `did_you_mean` remains.
         """
         invalid = cls((), "The request is not valid.")
         invalid.errors = [

@@ -31,7 +31,7 @@ async def health() -> schemas.LivenessReply:
     responses={
         503: {
             "model": schemas.ReadinessReply,
-            "description": "Not ready: the database is away, or it or the outbox cannot be written.",
+            "description": "Not ready: the database does not respond, or writes to it or to the outbox fail.",
         }
     },
 )

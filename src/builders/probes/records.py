@@ -1,11 +1,11 @@
-"""What readiness found."""
+"""Records of the probes."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class CheckStatus(StrEnum):
-    """How one thing that the service depends on answered."""
+    """The result of the check of one dependency."""
 
     OK = "ok"
     DEGRADED = "degraded"
@@ -22,7 +22,7 @@ class ReadinessStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """How one thing that the service stands on answered."""
+    """The check of one dependency."""
 
     status: CheckStatus
     latency_ms: int | None = None
@@ -33,8 +33,8 @@ class Readiness:
     """Whether requests can be answered."""
 
     status: ReadinessStatus
-    refused: tuple[str, ...]  # checks whose writing failed
-    database: Check  # degraded: it can be read and not written
+    refused: tuple[str, ...]  # names of checks whose test write failed
+    database: Check  # degraded: it can be read, but not written
     cache: Check
-    outbox: Check  # degraded: events are not relayed, because no worker runs for example
-    outbox_s: int | None  # that the oldest event waits for its relay; None when the outbox could not be read
+    outbox: Check  # degraded: events are not dispatched, for example because no worker runs
+    outbox_s: int | None  # age of the oldest pending event; None if the outbox could not be read

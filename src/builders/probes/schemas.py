@@ -1,4 +1,4 @@
-"""What goes over the wire at the probes."""
+"""Replies of the probes."""
 
 from typing import Annotated, Literal
 
@@ -19,11 +19,11 @@ class LivenessReply(Reply):
 
 
 class ProbeReply(Reply):
-    """One thing that the service stands on."""
+    """The check of one dependency."""
 
     status: Annotated[
         Literal["ok", "degraded", "away", "skipped"],
-        Field(description="`degraded`: works with limits; `away`: does not answer; `skipped`: not configured."),
+        Field(description="`degraded`: works with limits; `away`: does not respond; `skipped`: not configured."),
     ]
     latency_ms: Annotated[
         int | None,
@@ -32,14 +32,15 @@ class ProbeReply(Reply):
 
 
 class ChecksReply(Reply):
-    """All of them."""
+    """The checks of all dependencies."""
 
     database: Annotated[
         ProbeReply,
-        Field(description="PostgreSQL; required. `degraded`: it cannot be written, as when its disk is full."),
+        Field(description="PostgreSQL; required. `degraded`: writes fail, for example because its disk is full."),
     ]
     cache: Annotated[
-        ProbeReply, Field(description="Redis, where configured; without it each process counts rate limits alone.")
+        ProbeReply,
+        Field(description="Redis, if configured; without it, each process counts limits separately."),
     ]
     outbox: Annotated[ProbeReply, Field(description="Whether events can be written and are dispatched in time.")]
 
@@ -63,14 +64,14 @@ class ReadinessReply(Reply):
 
     status: Annotated[
         Literal["ready", "not_ready"],
-        Field(description="`not_ready`, with status 503, when requests cannot be answered."),
+        Field(description="`not_ready`, with status 503, if requests cannot be answered."),
     ]
-    detail: Annotated[str, Field(description="The same in words, such as `cache: degraded`.")]
+    detail: Annotated[str, Field(description="The result as a text, such as `cache: degraded`.")]
     checks: Annotated[ChecksReply, Field(description="Result for each dependency.")]
 
 
 def readiness(found: Readiness) -> ReadinessReply:
-    """The answer, naming in words what is away."""
+    """Return the reply; its `detail` names the failed checks."""
     words = ["ready"] if found.status == "ready" else [f"{name}: cannot be written" for name in found.refused]
     if not words:
         words = ["database: away"]

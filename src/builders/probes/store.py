@@ -8,7 +8,7 @@ FILL = "INSERT INTO probes_writes (filling) VALUES (repeat('x', 1000))"
 
 
 async def allocate_page(conn: Conn) -> None:
-    """Write a page that was not there before; the caller rolls it back.
+    """Allocate a new page; the caller rolls it back.
 
     An UPDATE or a row in a table with free space needs no space on the disk. TRUNCATE gives the table a new file.
     """

@@ -155,7 +155,7 @@ async def write_results(conn: Conn, *, batch: Sequence[Result]) -> int:
 async def deliver_now(
     database: Database, outbound: Outbound, keyring: Keyring, *, account_id: UUID, delivery_id: UUID
 ) -> Attempt:
-    """Send a delivery once, now, and record the result. Raises DeliveryInFlight when a sender holds it."""
+    """Send a delivery once, now, and record the result. Raise DeliveryInFlight when a sender holds it."""
     async with database.transaction() as conn:
         claim = await claims.claim_one(
             conn, account_id=account_id, delivery_id=delivery_id, lease=LEASE, now=clock.now()

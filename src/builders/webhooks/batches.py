@@ -90,7 +90,7 @@ async def _secrets(
 async def update_destinations(conn: Conn, *, account_id: UUID, changes: Sequence[DestinationChange]) -> None:
     """Update destinations that still have the given version; publish webhook.updated for each.
 
-    Two destinations can swap their manifest keys in one batch. Raises WebhooksChanged, WebhookKeysTaken.
+    Two destinations can swap their manifest keys in one batch. Raise WebhooksChanged, WebhookKeysTaken.
     """
     await _lock_unchanged(conn, account_id, {change.id: change.version for change in changes})
     await _check_keys(conn, account_id, changes)
@@ -107,7 +107,7 @@ async def update_locked(conn: Conn, *, account_id: UUID, changes: Sequence[Desti
 async def delete_destinations(conn: Conn, *, account_id: UUID, versions: Mapping[UUID, int]) -> None:
     """Delete destinations that still have the given version; publish webhook.deleted for each.
 
-    Raises WebhooksChanged.
+    Raise WebhooksChanged.
     """
     locked = await _lock_unchanged(conn, account_id, versions)
     await delete_locked(conn, account_id=account_id, destinations=locked)

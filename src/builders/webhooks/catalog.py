@@ -29,7 +29,7 @@ def list_catalog() -> list[CatalogEvent]:
 
 
 def get_event(name: str) -> CatalogEvent:
-    """Return an event by its name. Raises Invalid at the member `event` of the body."""
+    """Return an event by its name. Raise Invalid at the member `event` of the body."""
     return _catalog_event(get_public_event(name, loc=("body", "event")))
 
 
@@ -134,7 +134,7 @@ def event_errors(wanted: Sequence[str], *, loc: Sequence[str] = ("body", "events
 def expand_patterns(wanted: Sequence[str], *, loc: Sequence[str]) -> list[str] | None:
     """Return the event names that a list of names and patterns matches; None: all of them.
 
-    An empty list matches all. Raises Invalid at `loc`.
+    An empty list matches all. Raise Invalid at `loc`.
     """
     errors = event_errors(wanted, loc=loc)
     if errors:
@@ -145,7 +145,7 @@ def expand_patterns(wanted: Sequence[str], *, loc: Sequence[str]) -> list[str] |
 
 
 def get_public_event(name: str, *, loc: Sequence[str]) -> Event:
-    """Return the public event of this name. Raises Invalid at `loc`."""
+    """Return the public event of this name. Raise Invalid at `loc`."""
     found = next((event for event in list_public_events() if event.name == name), None)
     if found is not None:
         return found
@@ -188,7 +188,7 @@ def filter_destinations(*events: str) -> Callable[[DestinationFilter], Destinati
 async def list_selected(
     conn: Conn, events: Iterable[tuple[UUID, str]]
 ) -> Mapping[tuple[UUID, str], Collection[UUID]]:
-    """Return the only destinations of events, by account and event name; one that is left out has no filter."""
+    """Return the selected destinations by account and event name; omit events without a selection."""
     accounts: dict[DestinationFilter, set[tuple[UUID, str]]] = {}
     for account_id, name in events:
         if name in _filters:
@@ -209,7 +209,7 @@ Loc = tuple[str | int, ...]
 def apply_overrides(event: Event, overrides: Mapping[str, Json], *, loc: Loc) -> str:
     """Return the event's example data as JSON, changed by the overrides as a merge patch (RFC 7396).
 
-    A null sets a member of the event to null, and removes a key of a map. Raises Invalid below `loc` for an
+    A null sets a member of the event to null, and removes a key of a map. Raise Invalid below `loc` for an
     unknown member or a wrong value.
     """
     example = event.example

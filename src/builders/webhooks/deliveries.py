@@ -56,7 +56,7 @@ async def list_deliveries(
 
 
 async def get_delivery(conn: Conn, *, account_id: UUID, delivery_id: UUID) -> Delivery:
-    """Return a delivery of the account. Raises DeliveryNotFound."""
+    """Return a delivery of the account. Raise DeliveryNotFound."""
     found = await store.find(conn, account_id=account_id, delivery_id=delivery_id, now=clock.now())
     if found is None:
         raise DeliveryNotFound
@@ -64,7 +64,7 @@ async def get_delivery(conn: Conn, *, account_id: UUID, delivery_id: UUID) -> De
 
 
 async def get_delivery_detail(conn: Conn, *, account_id: UUID, delivery_id: UUID) -> DeliveryDetail:
-    """Return a delivery with its attempts and payload. Raises DeliveryNotFound."""
+    """Return a delivery with its attempts and payload. Raise DeliveryNotFound."""
     delivery = await get_delivery(conn, account_id=account_id, delivery_id=delivery_id)
     attempts = await store.list_attempts(conn, account_id=account_id, delivery_id=delivery.id)
     payload = await store.find_payload(
@@ -80,7 +80,7 @@ async def requeue_delivery(conn: Conn, *, account_id: UUID, delivery_id: UUID, i
     """Make a delivery due now, whatever its status. If the attempt fails, the retry schedule continues.
 
     `is_sent_here`: the caller calls `deliver_now` next, so the sender leaves the delivery alone until then.
-    Raises DeliveryNotFound, DeliveryIsTest, DeliveryTooOld, DeliveryInFlight, WebhookGone, WebhookDisabled.
+    Raise DeliveryNotFound, DeliveryIsTest, DeliveryTooOld, DeliveryInFlight, WebhookGone, WebhookDisabled.
     """
     now = clock.now()
     found = await store.find(conn, account_id=account_id, delivery_id=delivery_id, now=now)
@@ -113,7 +113,7 @@ async def retry_delivery(
 ) -> RetriedDelivery:
     """Attempt a delivery now, whatever its status. If the attempt fails, the retry schedule continues.
 
-    Raises DeliveryNotFound, DeliveryIsTest, DeliveryTooOld, DeliveryInFlight, WebhookGone, WebhookDisabled.
+    Raise DeliveryNotFound, DeliveryIsTest, DeliveryTooOld, DeliveryInFlight, WebhookGone, WebhookDisabled.
     """
     async with database.transaction() as conn:
         await requeue_delivery(conn, account_id=account_id, delivery_id=delivery_id, is_sent_here=True)
@@ -138,7 +138,7 @@ async def replay_deliveries(
 
     Continues after the id `after`, the `next_cursor` of the call before.
 
-    Raises WebhookNotFound, WebhookDisabled, Invalid at the members of the body.
+    Raise WebhookNotFound, WebhookDisabled, Invalid at the members of the body.
     """
     errors = catalog.event_errors(events or ())
     if errors:

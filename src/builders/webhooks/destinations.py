@@ -48,7 +48,7 @@ async def create_destination(
 ) -> NewDestination:
     """Create a destination; publish webhook.created. Without `secret`, generate one and return it.
 
-    Raises Invalid for members of the body, WebhookLimit.
+    Raise Invalid for members of the body, WebhookLimit.
     """
     validated = await _validate(outbound, url=url, events=events, secret=secret)
     used = signing.generate_secret() if secret is None else secret
@@ -65,7 +65,7 @@ async def create_destination(
 
 
 async def get_destination(conn: Conn, *, account_id: UUID, destination_id: UUID) -> Destination:
-    """Return a destination of the account with its health. Raises WebhookNotFound."""
+    """Return a destination of the account with its health. Raise WebhookNotFound."""
     found = await store.find(conn, account_id=account_id, destination_id=destination_id, now=clock.now())
     if found is None:
         raise WebhookNotFound
@@ -73,7 +73,7 @@ async def get_destination(conn: Conn, *, account_id: UUID, destination_id: UUID)
 
 
 async def is_enabled(conn: Conn, *, account_id: UUID, destination_id: UUID) -> bool:
-    """Return whether the destination is enabled, without its health. Raises WebhookNotFound."""
+    """Return whether the destination is enabled, without its health. Raise WebhookNotFound."""
     enabled = await store.find_enabled(conn, account_id=account_id, destination_id=destination_id)
     if enabled is None:
         raise WebhookNotFound
@@ -102,7 +102,7 @@ async def update_destination(
 ) -> Destination:
     """Apply a patch; publish webhook.updated. Enabling a destination again resets its failures.
 
-    Raises WebhookNotFound, VersionMismatch, Invalid for members of the body.
+    Raise WebhookNotFound, VersionMismatch, Invalid for members of the body.
     """
     async with database.connection() as conn:
         await is_enabled(conn, account_id=account_id, destination_id=destination_id)
@@ -135,7 +135,7 @@ async def rotate_secret(
 ) -> NewDestination:
     """Replace the secret; publish webhook.updated. The previous one also signs until the overlap ends.
 
-    Raises WebhookNotFound, Invalid, RotationUnderWay when two secrets sign already.
+    Raise WebhookNotFound, Invalid, RotationUnderWay when two secrets sign already.
     """
     _raise_invalid(_secret_errors(secret))
     now, used = clock.now(), signing.generate_secret() if secret is None else secret
@@ -143,8 +143,8 @@ async def rotate_secret(
     before = await get_destination(conn, account_id=account_id, destination_id=destination_id)
     if before.old_secret_until is not None and overlap:
         raise RotationUnderWay(
-            f"The secret before the present one signs until {before.old_secret_until.isoformat()}.",
-            next_action="Wait until then, or say overlap_hours 0, which ends both at once.",
+            f"The previous secret signs until {before.old_secret_until.isoformat()}.",
+            next_action="Wait until then, or send overlap_hours 0, which ends both secrets immediately.",
         )
     await secret_store.rotate(
         conn,
@@ -166,7 +166,7 @@ async def delete_destination(
 ) -> Destination:
     """Delete a destination and its pending deliveries; publish webhook.deleted; return it as it was.
 
-    Raises WebhookNotFound, VersionMismatch.
+    Raise WebhookNotFound, VersionMismatch.
     """
     locked = await _lock(conn, account_id=account_id, destination_id=destination_id)
     before = await get_destination(conn, account_id=account_id, destination_id=destination_id)
@@ -183,7 +183,7 @@ async def count_destinations(conn: Conn, *, account_id: UUID) -> int:
 async def clear_destinations(conn: Conn, *, account_id: UUID) -> tuple[int, int]:
     """Delete the destinations and deliveries of a sandbox account; return the number of each.
 
-    A request in progress still reaches its receiver, but is not recorded. Raises ValueError for a live account.
+    A request in progress still reaches its receiver, but is not recorded. Raise ValueError for a live account.
     """
     await identity.require_sandbox_account(conn, account_id=account_id)
     return await store.clear(conn, account_id=account_id)
@@ -199,7 +199,7 @@ async def _lock(conn: Conn, *, account_id: UUID, destination_id: UUID) -> Locked
 async def _validate(
     outbound: Outbound, *, url: str | None, events: Sequence[str] | None, secret: str | None
 ) -> str | None:
-    """Return the normalized URL, if one is given. Raises Invalid with all errors of the body."""
+    """Return the normalized URL, if one is given. Raise Invalid with all errors of the body."""
     errors: list[Error] = [*catalog.event_errors(events or ()), *_secret_errors(secret)]
     validated = None
     try:
@@ -211,7 +211,7 @@ async def _validate(
 
 
 async def validate_url(outbound: Outbound, url: str) -> str:
-    """Return the normalized URL of a destination; resolve its host. Raises UrlRefused."""
+    """Return the normalized URL of a destination; resolve its host. Raise UrlRefused."""
     target = outbound.validate_url(url)
     try:
         await outbound.validate_host(target)

@@ -48,7 +48,7 @@ class FeedPage(JsonPage):
 async def append(conn: Conn, events: Sequence[PublishedEvent]) -> None:
     """Append the public events of a batch to the feeds of their accounts; skip events that are in the feed.
 
-    Raises LookupError for an event that this revision does not declare: it cannot decide whether it is public.
+    Raise LookupError for an event that this revision does not declare: it cannot decide whether it is public.
     """
     is_internal = {event.name: event.internal for event in outbox.list_events()}
     unknown = {each.name for each in events} - is_internal.keys()
@@ -76,7 +76,7 @@ async def read_feed(
 ) -> FeedPage:
     """Return the account's events after the page's cursor, oldest first; without `types`, those of every type.
 
-    If there are none, wait for one without a database connection. Raises Invalid for an unknown type,
+    If there are none, wait for one without a database connection. Raise Invalid for an unknown type,
     CursorExpired, TooManyWaiters, FeedBusy.
     """
     names = catalog.expand_patterns(types, loc=("query", "types"))
@@ -214,7 +214,7 @@ class FeedWaiters:
     async def wait(self, account_id: UUID, *, after: int, timeout_s: float) -> bool:
         """Return True as soon as the account has an entry after the position, False when the time is over.
 
-        Raises TooManyWaiters, FeedBusy.
+        Raise TooManyWaiters, FeedBusy.
         """
         if self._is_closed:
             return False
@@ -239,12 +239,12 @@ class FeedWaiters:
     def _refuse_too_many(self, account_id: UUID) -> None:
         if len(self._waiting.get(account_id, ())) >= self.max_account_waiters:
             raise TooManyWaiters(
-                f"{self.max_account_waiters} requests of the account are waiting for events here already.",
-                next_action="Let one request wait, and hand its events on yourself; or ask without `wait`.",
+                f"{self.max_account_waiters} requests of the account already wait for events in this process.",
+                next_action="Use one waiting request for all consumers, or omit `wait`.",
                 retry_after=1,
             )
         if self.count >= self.max_waiters:
-            raise FeedBusy("Too many requests are waiting for events; ask without `wait`.", retry_after=5)
+            raise FeedBusy("Too many requests are waiting for events; omit `wait`.", retry_after=5)
 
     async def _look_while_waiting(self) -> None:
         try:

@@ -70,7 +70,7 @@ def find_secret_error(text: str) -> str | None:
 
 
 def key_of(text: str) -> bytes:
-    """Return the key of a secret. Raises ValueError for one that is not valid."""
+    """Return the key of a secret. Raise ValueError for one that is not valid."""
     error = find_secret_error(text)
     if error is not None:
         raise ValueError(error)
@@ -96,7 +96,7 @@ def stored_secret(
 
 
 def unseal_secret(keyring: Keyring, sealed: bytes, *, account_id: UUID, destination_id: UUID) -> str:
-    """Return the decrypted secret. Raises Unsealable."""
+    """Return the decrypted secret. Raise Unsealable."""
     return keyring.unseal(PURPOSE, sealed, context=_context(account_id, destination_id)).decode()
 
 
@@ -138,7 +138,7 @@ class Receiver(Protocol):
 def render_request(
     keyring: Keyring, receiver: Receiver, *, event_id: UUID, body: str, n: int, test: bool = False, now: datetime
 ) -> SignedRequest:
-    """Return the request of attempt `n`, signed with the time `now`. Raises Unsealable."""
+    """Return the request of attempt `n`, signed with the time `now`. Raise Unsealable."""
     headers = signed_headers(
         _signing_keys(keyring, receiver), event_id=event_id, body=body.encode(), n=n, test=test, now=now
     )

@@ -44,7 +44,7 @@ async def send_test(
 ) -> TestSend:
     """Send a test event to a destination, even a disabled one, in one attempt; by default its first event.
 
-    An event that matches `prefer` (names and patterns) comes first. Raises WebhookNotFound,
+    An event that matches `prefer` (names and patterns) comes first. Raise WebhookNotFound,
     TooManyTests, Invalid at the query's `event`.
     """
     chosen = None if event is None else catalog.get_public_event(event, loc=("query", "event"))
@@ -74,7 +74,7 @@ async def send_tests(
 ) -> Sequence[TestSend]:
     """Send a test event to every enabled destination that subscribes to it, concurrently; `only` to some of them.
 
-    A destination over its limit per minute is skipped. Raises Invalid at the body's `event`.
+    A destination over its limit per minute is skipped. Raise Invalid at the body's `event`.
     """
     if event is not None:
         catalog.get_public_event(event, loc=("body", "event"))
@@ -173,7 +173,7 @@ async def simulate(
     """Return what the account's destinations, or `only` some, would receive; with `deliver`, send it to them.
 
     A destination in `only` is rendered even if it would not get the event. A seed makes payloads deterministic.
-    Raises Invalid at the members of the body, TooManyTests.
+    Raise Invalid at the members of the body, TooManyTests.
     """
     chosen = catalog.get_public_event(event, loc=("body", "event"))
     data = catalog.apply_overrides(chosen, overrides, loc=("body", "overrides"))
@@ -260,7 +260,7 @@ def _match(
 async def _insert_deliveries(
     conn: Conn, *, account_id: UUID, message: _Message, destination_ids: Sequence[UUID]
 ) -> Sequence[UUID]:
-    """Insert deliveries for the sender; return their ids in the order of the destinations. Raises TooManyTests."""
+    """Insert deliveries for the sender; return their ids in the order of the destinations. Raise TooManyTests."""
     if not destination_ids:
         return ()
     now = clock.now()

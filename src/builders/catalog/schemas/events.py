@@ -199,7 +199,8 @@ def funnel_reply(results: Sequence[Receipt | EventError], *, is_batch: bool) -> 
     receipts = [each for each in results if isinstance(each, Receipt)]
     if not is_batch:
         [one] = receipts
-        return FunnelReply(id=one.id, accepted=True, duplicate=one.duplicate, results=None)
+        # With `warnings`, because pydantic makes a deep copy of a default.
+        return FunnelReply(id=one.id, accepted=True, duplicate=one.duplicate, results=None, warnings=[])
     return FunnelReply(
         id=None,
         accepted=len(receipts) == len(results),

@@ -205,7 +205,7 @@ def _link_page(address: str, *, token: str, return_to: str | None) -> Response:
 
 
 def parse_proof(form: Mapping[str, str]) -> MailedCode | MailedLink:
-    """Return the code or the token of the form. Raises Invalid."""
+    """Return the code or the token of the form. Raise Invalid."""
     if "token" in form:
         return MailedLink(token=form["token"])
     if "code" not in form or "email" not in form:

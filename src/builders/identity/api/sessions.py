@@ -1,6 +1,6 @@
 """/v1/auth/session, /v1/auth/sessions, /v1/auth/logout, /v1/account/audit and /.well-known/jwks.json.
 
-Also what the login handlers share with them: rate limits, the client of a login, and the cookie (RFC 6265).
+Also the rate limits, the client and the cookie (RFC 6265) of a login.
 """
 
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ LOGIN = declare(
         window_s=600,
         by="address",
         network=SITE_PREFIX_BITS,
-        counts="Codes and links that are asked for.",
+        counts="Requests for codes and links.",
     )
 )
 REDEEM = declare(
@@ -48,7 +48,7 @@ REDEEM = declare(
         window_s=600,
         by="address",
         network=SITE_PREFIX_BITS,
-        counts="Codes and links that are redeemed.",
+        counts="Attempts to redeem codes and links.",
     )
 )
 LOGIN_AS = declare(
@@ -58,7 +58,7 @@ LOGIN_AS = declare(
         window_s=600,
         by="address",
         network=SITE_PREFIX_BITS,
-        counts="Login-as grants that are redeemed.",
+        counts="Attempts to redeem login-as grants.",
     )
 )
 
@@ -72,7 +72,7 @@ class LoginClient:
 
 
 def login_client(request: Request) -> LoginClient:
-    """Return the client. Raises OriginForbidden for a request that another site made the browser send.
+    """Return the client. Raise OriginForbidden for a request that another site made the browser send.
 
     Such a site could sign its visitor in to an account of its own, and then read what the visitor does.
     """
@@ -148,8 +148,8 @@ async def log_out(request: Request, caller: SessionOwner, conn: Tx, secure: Secu
     """End the session of the request, and delete its cookie."""
     if caller.session_id is None:
         raise NoSession(
-            "An API key, or a token of another issuer, is no session of ours.",
-            next_action="Revoke a key with DELETE /v1/api-keys/{key_id}; end a foreign token where it was issued.",
+            "An API key, or a token of another issuer, is not a session of this service.",
+            next_action="Revoke a key with DELETE /v1/api-keys/{key_id}; end a token of another issuer there.",
         )
     await identity.log_out(conn, account_id=caller.account_id, session_id=caller.session_id, actor=caller.actor)
     return _logout_answer(request, without_cookie(schemas.LogoutReply(), secure=secure))

@@ -131,7 +131,7 @@ class Database:
     def connection(self) -> AbstractAsyncContextManager[Conn]:
         """Return a context manager that provides an autocommit connection.
 
-        Raises DatabaseUnavailable and DatabaseBusy, on entry and for errors inside the block.
+        Raise DatabaseUnavailable and DatabaseBusy, on entry and for errors inside the block.
         """
         return _Connection(self)
 

@@ -76,13 +76,13 @@ class GroupCommit(Generic[Row, Result]):
     async def add(self, row: Row) -> Result:
         """Write the row in a batch; return its result after the commit.
 
-        Raises DatabaseBusy if the queue is full or the write takes too long, DatabaseUnavailable, and what `write`
+        Raise DatabaseBusy if the queue is full or the write takes too long, DatabaseUnavailable, and what `write`
         raises for this row. After DatabaseUnavailable the row may be committed nevertheless.
         """
         return await self._queue(row)
 
     async def add_many(self, rows: Sequence[Row]) -> Sequence[Result]:
-        """Write the rows, possibly in several commits. Raises what `add` raises."""
+        """Write the rows, possibly in several commits. Raise what `add` raises."""
         if len(rows) == 1:
             return [await self._queue(rows[0])]  # gather alone would double the cost
         if len(self._waiting) + len(rows) > self._most_waiting:

@@ -69,7 +69,7 @@ def list_pending(conninfo: str) -> list[str]:
 def migrate(conninfo: str) -> list[str]:
     """Apply the pending migrations and return their names; a concurrent process waits, then applies none.
 
-    Raises MigrationError if the server is too old or an applied file was changed.
+    Raise MigrationError if the server is too old or an applied file was changed.
     """
     with psycopg.connect(conninfo, autocommit=True, connect_timeout=5) as conn:
         if conn.info.server_version < MIN_SERVER_VERSION:

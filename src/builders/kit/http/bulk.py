@@ -29,8 +29,8 @@ class RowProblem:
     """An error or a warning about a row."""
 
     code: Annotated[str, Field(description="Stable code of the error or warning.")]
-    message: Annotated[str, Field(description="The same in a sentence, for people.")]
-    field: Annotated[str | None, Field(description="Member or column that it is about; null for the row.")] = None
+    message: Annotated[str, Field(description="The error or warning as a sentence.")]
+    field: Annotated[str | None, Field(description="Member or column with the error; null for the row.")] = None
     did_you_mean: Annotated[str | None, Field(description="A value that would be accepted, if one is close.")] = (
         None
     )
@@ -40,7 +40,7 @@ class RowProblem:
 class RowResult:
     """The result of one row."""
 
-    outcome: Annotated[RowOutcome, Field(description="What was done with the row.")]
+    outcome: Annotated[RowOutcome, Field(description="Result of the row.")]
     index: Annotated[int | None, Field(description="Position of the row in the body, from 0; null in a file.")] = (
         None
     )

@@ -27,8 +27,9 @@ class Deadlines:
 
     async def run(self, work: Coroutine[Any, Any, T], *, timeout_s: float) -> T:
         """Return the result of `work`. Cancel it and raise RequestTimeout when it takes longer."""
-        loop, task = asyncio.get_running_loop(), asyncio.current_task()
-        if loop is not self._loop:
+        loop, task = self._loop, None if self._loop is None else asyncio.current_task(self._loop)
+        if loop is None or task is None:  # another loop; get_running_loop costs 2 % of a beacon (script/bench)
+            loop, task = asyncio.get_running_loop(), asyncio.current_task()
             self._loop, self._timer = loop, None
         assert task is not None  # noqa: S101 - a coroutine of asyncio runs in one
         before, end = task.cancelling(), loop.time() + timeout_s

@@ -25,10 +25,10 @@ DOCS = Link(href="/docs", label="API documentation")
 # What a person can do, by status. The `next_action` of an error addresses programs.
 _STEPS: Mapping[int, str] = {
     400: "Check the address, or open the link in the message again.",
-    403: "Another account, or the holder of this one, may be allowed to.",
+    403: "Another account, or the owner of this one, may have the permission.",
     404: "Check the address, or open the link in the message again.",
     405: "This address is for programs. The API documentation says how they use it.",
-    410: "It cannot be brought back. Start again from the message or page that led here.",
+    410: "It cannot be restored. Start again from the message or page with the link.",
     413: "Send less at once.",
 }
 _LATER = "Try again {when}."

@@ -94,12 +94,13 @@ def with_etag(reply: object, *, of: UUID, version: int) -> ReplyWithHeaders:
 
 IfNoneMatchHeader = Annotated[
     str | None,
-    Header(alias="If-None-Match", description="`ETag` of the version that you have: 304 while it is current."),
+    Header(alias="If-None-Match", description="`ETag` of your version: the response is 304 while it is current."),
 ]
 IfMatchHeader = Annotated[
     str | None,
     Header(
-        alias="If-Match", description="`ETag` of the version that you change: 412 when another one is current."
+        alias="If-Match",
+        description="`ETag` of the version to change; 412 if another one is current.",
     ),
 ]
 

@@ -23,10 +23,10 @@ LineAliasId = Annotated[UUID | None, Field(description="The alias that is charge
 InvoicePromotionId = Annotated[
     UUID | None, Field(description="Promotion that claimed the names; null for a renewal.")
 ]
-Version = Annotated[int, Field(description="Grows by one with each change; the `ETag` is made of it.")]
+Version = Annotated[int, Field(description="Increases by one with each change; part of the `ETag`.")]
 Labels = Annotated[dict[str, str], Field(description="Your own labels, as the manifest gives them.")]
 SeparatorRule = (
-    "Separators that two names do not differ by: `ignore_dots` (`ab` is `a.b`), `ignore_all` (`-` and `_` too), "
+    "Separators that do not distinguish two names: `ignore_dots` (`ab` is `a.b`), `ignore_all` (`-` and `_` too), "
     "or `distinct` (none)."
 )
-Interval = "What the amount pays for: a `month`, a `year`, or `once`."
+Interval = "Period that the amount pays for: a `month`, a `year`, or `once`."

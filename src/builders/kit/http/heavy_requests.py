@@ -53,7 +53,7 @@ class HeavyOperation:
     async def run(
         self, request: Request, work: Callable[[], Awaitable[T]], *, account: Hashable, has_body: bool
     ) -> T:
-        """Do the work of a request, on the second event loop when it is heavy. Raises HeavyRequestRunning."""
+        """Do the work of a request, on the second event loop when it is heavy. Raise HeavyRequestRunning."""
         size = len(await request.body()) if has_body else 0
         if self.above is not None and size <= self.above:
             return await work()

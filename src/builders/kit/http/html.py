@@ -95,7 +95,7 @@ def page(
 ) -> Response:
     """Return a page of text with at most one form; all texts are escaped.
 
-    `alert` stands above the form and lists its errors; `note` is small print at the end.
+    `alert` is shown above the form and lists its errors; `note` is small print at the end.
     """
     content = _page.render(title=title, alert=alert, paragraphs=paragraphs, button=button, links=links, note=note)
     return Response(content, status, {**_HEADERS, **(headers or {})}, "text/html; charset=utf-8")

@@ -167,7 +167,7 @@ def _parse_examples(schemas: Json) -> None:
 
 
 def _add_schemas(schemas: Json, others: Mapping[str, Json]) -> None:
-    """Add schemas. Raises ValueError where another schema has the name."""
+    """Add schemas. Raise ValueError where another schema has the name."""
     for name, schema in others.items():
         if schemas.setdefault(name, schema) != schema:
             raise ValueError(f"two different schemas are called {name}; rename one of the models")

@@ -53,7 +53,11 @@ _MAX_AGE_S = "86400"  # how long a browser may cache a preflight response
 
 
 class Cors:
-    """ASGI middleware: responds to preflight requests and adds CORS headers to responses."""
+    """ASGI middleware: responds to preflight requests and adds CORS headers to responses.
+
+    Starlette's CORSMiddleware has no rules by path, responds to a preflight request of another site with 400 and
+    the methods of the path, and omits `Vary: Origin` if a request has no origin (decision 0006).
+    """
 
     def __init__(self, app: ASGIApp, *, paths: Mapping[str, str], origins: Collection[str]) -> None:
         self.app = app

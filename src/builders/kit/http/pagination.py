@@ -136,7 +136,7 @@ def long_page_request(
 ) -> PageRequest:
     """Return the page that the query requests, for a list that clients read completely (by default MAX_LIMIT).
 
-    Raises Invalid for a foreign or altered cursor.
+    Raise Invalid for a foreign or altered cursor.
     """
     return page_request(request, limit or MAX_LIMIT, cursor)
 
@@ -153,7 +153,7 @@ def clamped_request(
 ) -> PageRequest:
     """Return the page that the query requests, for a list whose limit has no bounds in the specification.
 
-    Raises Invalid for a foreign or altered cursor.
+    Raise Invalid for a foreign or altered cursor.
     """
     return page_request(request, min(max(limit, 1), CLAMPED_MAX), cursor)
 
@@ -167,7 +167,7 @@ def feed_request(
 ) -> PageRequest:
     """Return the part of a feed that the query requests; a cursor is a position and is valid with any filters.
 
-    Raises Invalid for a foreign or altered cursor.
+    Raise Invalid for a foreign or altered cursor.
     """
     return _page(request, limit, cursor, filters=())
 

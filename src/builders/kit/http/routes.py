@@ -1,24 +1,27 @@
 """Fast routes: FastAPI's interface and OpenAPI document, without its routing and its dependency solver.
 
-A `Router` is an APIRouter whose routes compile their handlers (kit/http/compiled_routes.py). A `PathRouter`
-(kit/http/path_router.py) finds the route of a request in a path table. tests/kit/http/test_routes.py compares
-both with plain FastAPI (decision 0006).
+A `Router` is an APIRouter whose routes compile their handlers (kit/http/compiled_routes.py). A `PathRouter` finds
+the route of a request in a path table (kit/http/path_table.py). tests/kit/http/test_routes.py compares both with
+plain FastAPI (decision 0006).
 """
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.dependencies.utils import get_flat_params
 from fastapi.routing import APIRoute
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from builders.kit.errors import CODES_KEY, INVALID, UNAVAILABLE, BodyTooLarge, problems
-from builders.kit.http import callers, credentials, idempotency
+from builders.kit.http import callers, credentials, error_pages, idempotency
 from builders.kit.http.body_limits import Busy
 from builders.kit.http.compiled_routes import CompiledRoute
 from builders.kit.http.origins import OriginForbidden
+from builders.kit.http.path_table import SUGGESTED_PATH, PathTable, find_similar_path, not_allowed
 from builders.kit.limits import policies
+from builders.kit.limits.rate_limiter import RATE_LIMITER, RateLimiter
 
 # The `openapi_extra` of an operation that the base specification does not have.
 BEYOND_SPEC: dict[str, Any] = {"x-beyond": True}
@@ -103,3 +106,72 @@ class Router(APIRouter):
         """Add a route with the OpenAPI extensions of the router."""
         options["openapi_extra"] = {**self._extra, **(options.get("openapi_extra") or {})} or None
         super().add_api_route(path, endpoint, **options)
+
+
+class PathRouter:
+    """Finds compiled routes in a path table; all other paths (documents, 404) are FastAPI's."""
+
+    def __init__(self, app: FastAPI, routers: Sequence[Router], *, limits: RateLimiter | None = None) -> None:
+        self.app = app
+        self.limits = limits
+        self.table: PathTable[ASGIApp] = PathTable()
+        self.remedies: PathTable[str] = PathTable()  # of methods that a path does not have
+        self.large_bodies: dict[str, int] = {}  # the limit of a path whose bodies may exceed that of the service
+        for router in routers:
+            app.include_router(router)
+            for method, path, remedy in router.remedies:
+                self.remedies.add(method, path, remedy)
+            for route in router.routes:
+                if isinstance(route, Route):
+                    self._add(route)
+        app.state.table = self.table
+
+    def _add(self, route: Route) -> None:
+        if route.compiled.exceeds_body_limit and route.compiled.largest_body is not None:
+            self.large_bodies[route.path] = route.compiled.largest_body
+        for method in route.methods or ():
+            self.table.add(method, route.path, route.compiled)
+        if route.compiled.has_head:
+            self.table.add("HEAD", route.path, _Head(route.compiled))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run the compiled route, or pass the request on to FastAPI."""
+        if scope["type"] == "http":
+            scope[RATE_LIMITER] = self.limits
+            path = _without_root_path(scope)
+            found = self.table.find(scope["method"], path)
+            if found is not None:
+                endpoint, scope["path_params"] = found
+                scope["app"] = self.app
+                await endpoint(scope, receive, send)
+                return
+            methods = self.table.methods(path)
+            if methods:
+                remedy = self.remedies.find(scope["method"], path)
+                refusal = not_allowed(scope["method"], methods, remedy[0] if remedy else None)
+                await error_pages.respond(scope, refusal)(scope, receive, send)
+                return
+            scope[SUGGESTED_PATH] = find_similar_path(self.table, path)
+        await self.app(scope, receive, send)
+
+
+def _without_root_path(scope: Scope) -> str:
+    """Return the path below the prefix at which a proxy serves the application (ASGI's `root_path`)."""
+    path: str = scope["path"]
+    prefix: str = scope.get("root_path", "")
+    return path.removeprefix(prefix) if path == prefix or path.startswith(f"{prefix}/") else path
+
+
+class _Head:
+    """HEAD of a GET: the same answer without its body (RFC 9110, 9.3.2)."""
+
+    def __init__(self, get: ASGIApp) -> None:
+        self.get = get
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run the GET and drop its body; the handler can see the method."""
+
+        async def send_head(message: Message) -> None:
+            await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+        await self.get(scope, receive, send_head)

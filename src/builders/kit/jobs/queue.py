@@ -28,9 +28,9 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 
-EXTERNAL = "external"  # lane of jobs that wait for other services: they take no place of the others
+EXTERNAL = "external"  # lane of jobs that wait for other services, so that they do not delay the other jobs
 EXTERNAL_CONCURRENCY = 32  # of them that one worker runs at once
-MAIN = "default"  # lane of all others; procrastinate's own name
+MAIN = "default"  # lane of all other jobs; procrastinate's default
 SHUTDOWN_GRACE_S = 20  # for running jobs when the worker stops
 RECONNECT_INTERVAL_S = 1.0  # before reconnecting to an unavailable database
 MAX_STARTS = 12  # of a job whose workers were killed; then it fails
@@ -237,7 +237,7 @@ async def retry_stalled(context: JobContext, timestamp: int) -> None:
     if not await app.job_manager.get_stalled_jobs():
         return
     # One process at a time: a second one would retry jobs that were just started again. The lock uses a separate
-    # connection, because the queue needs the pool meanwhile.
+    # connection, because the queue needs the pool at the same time.
     async with await psycopg.AsyncConnection.connect(database(context).conninfo, autocommit=True) as conn:
         if await (await conn.execute(TRY_LOCK, {"lock": STALLED_JOBS_LOCK})).fetchone() != (True,):
             return

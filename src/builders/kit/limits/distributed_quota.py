@@ -1,7 +1,7 @@
 """Rate limits that all processes share: Redis grants parts of a quota to a process, which counts against them.
 
-So most requests need no call to Redis. A part is a twentieth of the quota, and less when little is left. The
-count is wrong by at most what a process was granted and did not use. After a failure a process does not call
+So most requests need no call to Redis. A part is a twentieth of the quota, or less if little remains. The count is
+wrong by at most the unused parts of the processes. After a failure a process does not call
 Redis for some seconds: it grants itself the next parts, and reports them to Redis later.
 """
 
@@ -19,8 +19,8 @@ from builders.kit.values import clock
 PARTS_PER_QUOTA = 20  # of a quota
 TIMEOUT_S = 0.1  # of a call to Redis
 RETRY_INTERVAL = timedelta(seconds=5)  # without a call after a failure
-# The time is that of the calling process: clocks can differ by some seconds. A window that ends later than
-# possible is started again, so that a process with a wrong clock does no lasting harm.
+# The time is that of the calling process: clocks can differ by some seconds. A window with an impossibly late end
+# is restarted, so that a process with a wrong clock has no lasting effect.
 GRANT = """
 local window = redis.call('HMGET', KEYS[1], 'used', 'ends')
 local used, ends = tonumber(window[1] or 0), tonumber(window[2] or 0)

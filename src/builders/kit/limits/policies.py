@@ -12,7 +12,7 @@ from fastapi import Depends
 from builders.kit.errors import Problem, problems
 
 CUSTOMER_PREFIX_BITS = 64  # the smallest IPv6 network that one customer has
-# The IPv6 network that a customer is often given: it bounds who guesses secrets from many networks.
+# The usual IPv6 network of one customer: it limits guesses of secrets from many networks.
 SITE_PREFIX_BITS = 56
 
 
@@ -77,8 +77,7 @@ FAILED_CREDENTIALS = declare(
         quota=30,
         window_s=300,
         by="address",
-        counts="Refused credentials; when it is used up, only those that were good lately, or that we signed, "
-        "are looked at.",
+        counts="Refused credentials; above it, only recently accepted credentials and own tokens are checked.",
         network=SITE_PREFIX_BITS,
     )
 )
@@ -146,6 +145,6 @@ def _headers() -> Iterator[tuple[str, Mapping[str, Any]]]:
     for name, kind, description in (
         ("Retry-After", "integer", "Seconds until it is worth asking again."),
         ("RateLimit-Policy", "string", "The limits that this operation counts on: quota `q` in `w` seconds."),
-        ("RateLimit", "string", "The limit that is nearest to its end: `r` requests left for `t` seconds."),
+        ("RateLimit", "string", "The limit with the smallest share left: `r` requests for `t` seconds."),
     ):
         yield name, {"description": description, "schema": {"type": kind}}

@@ -2,7 +2,7 @@
 
 A window has a fixed length and begins with a client's first request. With Redis, a process counts against the part
 of the quota that Redis granted to it (kit/limits/distributed_quota.py); without Redis it has the whole quota.
-Only a request that needs a new grant waits for Redis, and few do.
+Only a request that needs a new grant waits for Redis.
 """
 
 import asyncio

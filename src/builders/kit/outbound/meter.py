@@ -2,9 +2,8 @@
 
 A parser discards bytes that never reach the caller: informational responses, chunk sizes and extensions, trailers.
 With a limit on the body alone, a peer could send them at line rate until the timeout, and each byte would be
-parsed on the event loop. The meter stands between the transport and aiohttp's protocol. It passes on no more than
-the budget of the request, in slices between which the event loop serves others, and aborts the connection beyond
-it.
+parsed on the event loop. The meter is between the transport and aiohttp's protocol. It passes on at most the
+budget of the request, in slices between which the event loop serves other requests; then it aborts the connection.
 """
 
 import asyncio

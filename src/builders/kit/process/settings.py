@@ -1,4 +1,4 @@
-"""Settings: every knob of the service, read once from the environment and then frozen."""
+"""The settings of the service, read once from the environment."""
 
 import re
 from decimal import Decimal
@@ -43,17 +43,17 @@ class Settings(BaseSettings):
         ge=0.001,
         le=1_000_000,
         allow_inf_nan=False,
-        description="Factor on the quotas of all rate limits; `off` counts nothing.",
+        description="Factor of the quotas of all rate limits; `off` disables them.",
     )
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
         description="Comma-separated addresses or networks (CIDR) whose `Forwarded` and `X-Forwarded` headers are "
-        "believed; `unix` for peers on a Unix socket. Unset: nobody's are.",
+        "trusted; `unix` for peers on a Unix socket. Unset: none are trusted.",
     )
     proxy_headers: Literal["forwarded", "x-forwarded", "both"] = Field(
         "both",
-        description="Which kind the trusted proxies write; the other is then not looked at. With `both`, a client "
-        "who sends the other kind is counted as the proxy.",
+        description="Kind of headers that trusted proxies write; the other is ignored. With `both`, a client that "
+        "sends the other kind is counted as the proxy.",
     )
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
@@ -63,7 +63,7 @@ class Settings(BaseSettings):
     secret_keys: Annotated[tuple[SecretStr, ...], NoDecode] = Field(
         (),
         description="Comma-separated secrets of 32 random bytes (43 characters of base64url). The first signs "
-        "and seals, all verify and open. Unset: generated into the data folder.",
+        "and seals, all verify and open. Unset: generated in the data folder.",
     )
     key_cache_s: float = Field(
         5.0,
@@ -71,25 +71,30 @@ class Settings(BaseSettings):
         le=60,
         description="Seconds for which a process caches a verified API key or token, even after it is revoked.",
     )
-    session_hours: int = Field(12, ge=1, le=24 * 30, description="Hours that a person's session lasts.")
+    session_hours: int = Field(12, ge=1, le=24 * 30, description="Lifetime of a person's session in hours.")
     oidc_issuers: Annotated[tuple[formats.OidcIssuer, ...], NoDecode] = Field(
         (),
-        description="JSON list of other issuers whose tokens are accepted: `issuer`, `audience`, and where needed "
+        description="JSON list of other issuers whose tokens are accepted: `issuer`, `audience`, and optionally "
         "`jwks_uri`, `algorithms` (of RS256, PS256, ES256, EdDSA), `sign_up`, `link_by_email`.",
     )
-    body_limit: int = Field(2 * 1024 * 1024, ge=1024, description="Largest request body in bytes; beyond it 413.")
+    body_limit: int = Field(2 * 1024 * 1024, ge=1024, description="Maximum bytes of a request body; above it 413.")
     body_budget: int = Field(
         64 * 1024 * 1024,
         ge=1024 * 1024,
-        description="Bytes of request bodies that an HTTP process holds at once; beyond it 503 `busy`.",
+        description="Maximum bytes of all request bodies in an HTTP process; above it 503 `busy`.",
     )
     pool_size: int = Field(10, ge=1, le=200, description="Database connections of each HTTP process.")
     pool_timeout_s: float = Field(
         3.0, gt=0, le=30, description="Seconds a request waits for a database connection before 503."
     )
-    statement_timeout_s: float = Field(10.0, gt=0, le=600, description="Longest run of one SQL statement.")
+    statement_timeout_s: float = Field(10.0, gt=0, le=600, description="Maximum seconds of one SQL statement.")
     database_answer_timeout_s: float = Field(
-        10.0, gt=0, le=900, description="Longest wait for the database to answer."
+        10.0, gt=0, le=900, description="Maximum seconds until the database responds."
+    )
+    lock_timeout_s: float = Field(3.0, gt=0, le=600, description="Maximum seconds of a wait for a lock.")
+    worker_concurrency: int = Field(4, ge=1, le=100, description="Concurrent jobs of one worker.")
+    quarantine_days: int = Field(
+        90, ge=0, le=3650, description="Days before another account can claim a released name."
     )
     lock_timeout_s: float = Field(3.0, gt=0, le=600, description="Longest wait for a row or table lock.")
     worker_concurrency: int = Field(4, ge=1, le=100, description="Jobs that one worker runs at once.")
@@ -98,15 +103,15 @@ class Settings(BaseSettings):
         24,
         ge=0,
         le=14 * 24,
-        description="Hours after the claim of a name in which releasing it undoes the claim: it is not owed, once "
+        description="Hours after the claim of a name in which its release undoes the claim and its charge, once "
         "for each account and name. 0: never.",
     )
     confirmations_per_day: int = Field(
         200,
         ge=1,
         le=1_000_000,
-        description="Confirmation emails to new destinations that an account may cause in a day; further "
-        "ones are sent on the next days.",
+        description="Maximum number of confirmation emails of an account to new destinations per day; further "
+        "ones are sent on the following days.",
     )
     smtp_url: SecretStr | None = Field(
         None,
@@ -118,25 +123,25 @@ class Settings(BaseSettings):
         validate_default=True,
         description="Sender of mail: `Name <address>`. Required with BUILDERS_SMTP_URL.",
     )
-    mail_reply_to: str | None = Field(None, description="Address for answers to mail. Unset: the sender's.")
+    mail_reply_to: str | None = Field(None, description="Reply-To address of mail. Unset: the sender's address.")
     mail_bounces_to: str | None = Field(
         None,
-        description="Mailbox for mail that comes back, as `bounce@mail.example`: each message then has a return "
-        "path of its own, `bounce+TOKEN@mail.example`. Unset: the sender's address.",
+        description="Mailbox for bounces, such as `bounce@mail.example`: each message then has its own return "
+        "path, `bounce+TOKEN@mail.example`. Unset: the sender's address.",
     )
     mail_tracking: bool = Field(
         default=True, description="Whether opens and clicks of notices and marketing mail are recorded."
     )
     tracking_days: int = Field(
         90,
-        ge=3,  # days that are still summed up
+        ge=3,  # the last days are summed up again
         le=3650,
         description="Days for which single opens, clicks and funnel events are kept, in whole months; sums stay.",
     )
     lander_origins: Annotated[tuple[_Origin, ...], NoDecode] = Field(
         (),
-        description="Comma-separated origins of the pages that send funnel events from other sites: "
-        "`https://harbour.example`. Their browsers may read the answers (CORS).",
+        description="Comma-separated origins of other sites whose pages send funnel events: "
+        "`https://harbour.example`. Their pages may read the responses (CORS).",
     )
     dkim_selector: str | None = Field(None, description="DKIM selector: the key is at SELECTOR._domainkey.DOMAIN.")
     dkim_domain: str | None = Field(None, description="Domain that signs mail. Unset: the sender's domain.")
@@ -145,13 +150,13 @@ class Settings(BaseSettings):
     )
     dns_resolvers: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
-        description="Comma-separated name servers that account domains are looked up at: `192.0.2.53`, "
+        description="Comma-separated name servers for the verification of account domains: `192.0.2.53`, "
         "`192.0.2.53:5353`, `[2001:db8::53]:53`. Unset: those of the system.",
     )
     mail_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
-        description="Comma-separated hosts that take mail for account domains, the first preferred: what their MX "
-        "must point to. Unset: MX is not checked.",
+        description="Comma-separated hosts that receive mail for account domains, the preferred one first. MX "
+        "records must name them. Unset: MX is not checked.",
     )
     spf_include: _Host | None = Field(
         None,
@@ -159,26 +164,26 @@ class Settings(BaseSettings):
     )
     outbound_allow: Annotated[tuple[_HostPort, ...], NoDecode] = Field(
         (),
-        description="Comma-separated `HOST:PORT` that outgoing calls may reach although they are not public, for "
-        "development and tests: `127.0.0.1:9000, [::1]:9000, localhost:9000`. A name must lead to this machine or "
-        "to a public address.",
+        description="Comma-separated `HOST:PORT` that outgoing requests may reach even if not public, for "
+        "development and tests: `127.0.0.1:9000, [::1]:9000, localhost:9000`. A name must resolve to this machine "
+        "or to a public address.",
     )
     outbound_ip: IPvAnyAddress | None = Field(
         None,
-        description="Public address that outgoing calls come from. It is named to members whose registrar accepts "
+        description="Public source address of outgoing requests. It is shown to members whose registrar accepts "
         "requests only from listed addresses.",
     )
     outbound_ca: Path | None = Field(
         None,
-        description="File of certificates (PEM) of authorities that outgoing calls trust besides the system's.",
+        description="File of certificates (PEM) of further authorities that outgoing requests trust.",
     )
     metrics_host: str = Field("127.0.0.1", description="Address that the metrics of the worker are served on.")
     metrics_port: int | None = Field(
         None,
         ge=1,
         le=65535,
-        description="Port of the worker's `/metrics`, for Prometheus. Unset: none. Each worker of a machine needs "
-        "its own.",
+        description="Port of the worker's `/metrics`, for Prometheus. Unset: none. Each worker on a machine needs "
+        "a different one.",
     )
     seller_name: str = Field("Builders", min_length=1, max_length=120, description="The seller on invoices.")
     seller_address: Annotated[tuple[str, ...], NoDecode] = Field(
@@ -199,7 +204,7 @@ class Settings(BaseSettings):
     )
     invoice_font: Path | None = Field(
         None,
-        description="TrueType or OpenType font that invoices in PDF are set in, for names in any script. Unset: "
+        description="TrueType or OpenType font for invoices in PDF, for names in any script. Unset: "
         "Helvetica, and characters that it lacks are transliterated to Latin ones.",
     )
     stripe_key: SecretStr | None = Field(
@@ -213,8 +218,8 @@ class Settings(BaseSettings):
     )
     exchange_rates: str = Field(
         "https://www.ecb.europa.eu/stats/eurofxref/eurofxref-hist.zip",
-        description="URL of the archive from which exchange rates are fetched that are newer than those installed "
-        "with the service. `installed`: none are fetched; `off`: none are loaded.",
+        description="URL of the archive of exchange rates; rates newer than the installed ones are downloaded "
+        "from it. `installed`: no download; `off`: no rates.",
     )
     rdap: str = Field(
         "https://data.iana.org/rdap/dns.json",
@@ -223,7 +228,7 @@ class Settings(BaseSettings):
     log_level: str = Field("info", description="`debug`, `info`, `warning` or `error`.")
     log_format: Literal["auto", "json", "console"] = Field(
         "auto",
-        description="`json`: one object a line; `console`: text for people; `auto`: text on a terminal, else JSON",
+        description="`json`: one object per line; `console`: text; `auto`: text on a terminal, else JSON.",
     )
 
     @field_validator("limits", mode="before")
@@ -284,7 +289,7 @@ class Settings(BaseSettings):
 
     @property
     def url(self) -> str:
-        """Public base address, without a slash at its end."""
+        """Return the public base address, without a slash at its end."""
         host = f"[{self.host}]" if ":" in self.host else self.host  # RFC 3986, 3.2.2
         return (self.base_url or f"http://{host}:{self.port}").rstrip("/")
 

@@ -1,4 +1,4 @@
-"""Amounts of money of cells, with the signs and separators that people write."""
+"""Amounts of money in cells, with the usual signs and separators."""
 
 import re
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ _GROUP = 3  # digits between separators of thousands
 
 @dataclass(frozen=True, slots=True)
 class AmountRules:
-    """What an amount means where the cell does not say it."""
+    """The interpretation of an amount without a sign or currency."""
 
     currency: str | None  # of the row
     default_currency: str
@@ -44,7 +44,7 @@ class AmountRules:
 
 
 def read_currency(cell: str) -> str | None:
-    """Return the ISO 4217 code of a cell, None for a blank one. Raises CellRefused."""
+    """Return the ISO 4217 code of a cell, None for a blank one. Raise CellRefused."""
     text = cell.strip().upper()
     if text.lower() in BLANK:
         return None
@@ -59,7 +59,7 @@ def read_currency(cell: str) -> str | None:
 
 
 def read_amount(cell: str, rules: AmountRules) -> Money | None:
-    """Return the money of a cell, None for a blank one. Raises CellRefused."""
+    """Return the money of a cell, None for a blank one. Raise CellRefused."""
     text = " ".join(cell.split())
     if text.lower() in BLANK:
         return None

@@ -3,8 +3,8 @@
 import re
 from decimal import Decimal
 
-# What a spreadsheet takes for the beginning of a formula, or skips to get to one (OWASP, CSV injection). The last
-# four are the full-width forms, which some bring into the plain ones.
+# Characters that start a formula in a spreadsheet, or that it skips before one (OWASP, CSV injection). The last
+# four are full-width forms, which some programs convert to the plain ones.
 RISKY = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 BLANK = frozenset(
     (
@@ -69,23 +69,23 @@ class CellRefused(ValueError):
 
 
 def safe_cell(text: str) -> str:
-    """Return the text so that no spreadsheet takes it for a formula: with an apostrophe before."""
+    """Return the text with an apostrophe before it if a spreadsheet could read it as a formula."""
     return f"{_APOSTROPHE}{text}" if text.startswith(RISKY) else text
 
 
 def reversible_cell(text: str) -> str:
-    """Return a safe cell from which `original_text` gets the text again, whatever it begins with."""
+    """Return a safe cell from which `original_text` restores any text."""
     return f"{_APOSTROPHE}{text}" if text.lstrip(_APOSTROPHE).startswith(RISKY) else text
 
 
 def original_text(cell: str) -> str:
-    """Return the text that `reversible_cell` was given."""
+    """Return the original text of a cell of `reversible_cell`."""
     is_escaped = cell.startswith(_APOSTROPHE) and cell.lstrip(_APOSTROPHE).startswith(RISKY)
     return cell[1:] if is_escaped else cell
 
 
 def read_number(cell: str, *, most: int) -> int | None:
-    """Return the whole number of a cell from 1 to `most`, None for a blank one. Raises CellRefused."""
+    """Return the whole number of a cell from 1 to `most`, None for a blank one. Raise CellRefused."""
     text = cell.strip()
     if text.lower() in BLANK:
         return None
@@ -95,7 +95,7 @@ def read_number(cell: str, *, most: int) -> int | None:
 
 
 def read_percent(cell: str) -> Decimal | None:
-    """Return the percentage of a cell, with or without its sign, None for a blank one. Raises CellRefused."""
+    """Return the percentage of a cell, with or without its sign, None for a blank one. Raise CellRefused."""
     text = cell.strip().removesuffix("%").strip().replace(",", ".")
     if text.lower() in BLANK:
         return None
@@ -105,7 +105,7 @@ def read_percent(cell: str) -> Decimal | None:
 
 
 def read_flag(cell: str) -> bool | None:
-    """Return whether a cell says yes, None for a blank one. Raises CellRefused."""
+    """Return whether a cell says yes, None for a blank one. Raise CellRefused."""
     text = " ".join(cell.split()).lower()
     if text in _FALSE:
         return False
@@ -117,6 +117,6 @@ def read_flag(cell: str) -> bool | None:
 
 
 def shown(text: str) -> str:
-    """Return a text of a file as messages quote it: short and on one line."""
+    """Return a text of a file for a message: short and on one line."""
     plain = " ".join(text.split())
     return f"“{plain if len(plain) <= 60 else plain[:57] + '...'}”"  # noqa: PLR2004 - characters of a message

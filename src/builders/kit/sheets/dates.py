@@ -1,4 +1,4 @@
-"""Dates and times of cells, in the forms that vendors export and people write."""
+"""Dates and times in cells, in the usual forms."""
 
 import re
 from datetime import UTC, date, datetime, time, timedelta, timezone
@@ -85,7 +85,7 @@ def is_ambiguous(cell: str) -> bool:
 def read_moment(cell: str, form: DateFormat) -> date | datetime | None:
     """Return the date of a cell, or the time in UTC if it has a time of day; None for a blank one.
 
-    Raises CellRefused.
+    Raise CellRefused.
     """
     text = " ".join(cell.split())
     if text.lower() in BLANK:
@@ -103,7 +103,7 @@ def read_moment(cell: str, form: DateFormat) -> date | datetime | None:
 
 
 def read_date(cell: str, form: DateFormat) -> date | None:
-    """Return the date of a cell; of a time its day in UTC. Raises CellRefused."""
+    """Return the date of a cell; of a time its day in UTC. Raise CellRefused."""
     found = read_moment(cell, form)
     return found.date() if isinstance(found, datetime) else found
 

@@ -219,7 +219,7 @@ class MoneyInput:
     def to_money(self, *currencies: str | None, field: str) -> Money:
         """Return the money, in its own currency or else the first of `currencies` that is not None.
 
-        Raises Invalid, which points at `field` of the body, without a currency and for more decimals than the
+        Raise Invalid, which points at `field` of the body, without a currency and for more decimals than the
         currency has.
         """
         currency = next((each for each in (self.currency, *currencies) if each is not None), None)

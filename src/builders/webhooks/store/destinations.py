@@ -97,10 +97,10 @@ UPDATE = """
                            WHEN destination.enabled THEN %(now)s ELSE destination.disabled_at END,
         disabled_reason = CASE WHEN new.enabled THEN NULL
                                WHEN destination.enabled THEN 'manual' ELSE destination.disabled_reason END,
-        failures = CASE WHEN anew THEN 0 ELSE failures END,
-        openings = CASE WHEN anew THEN 0 ELSE openings END,
-        open_until = CASE WHEN anew THEN NULL ELSE open_until END,
-        failing_since = CASE WHEN anew THEN NULL ELSE failing_since END,
+        failures = CASE WHEN is_reset THEN 0 ELSE failures END,
+        openings = CASE WHEN is_reset THEN 0 ELSE openings END,
+        open_until = CASE WHEN is_reset THEN NULL ELSE open_until END,
+        failing_since = CASE WHEN is_reset THEN NULL ELSE failing_since END,
         last_duration_ms = CASE WHEN elsewhere THEN NULL ELSE last_duration_ms END,
         last_success_at = CASE WHEN elsewhere THEN NULL ELSE last_success_at END,
         last_failure_at = CASE WHEN elsewhere THEN NULL ELSE last_failure_at END,
@@ -108,7 +108,7 @@ UPDATE = """
         last_failure_error = CASE WHEN elsewhere THEN NULL ELSE last_failure_error END
     FROM (
         SELECT wanted.*, wanted.url <> before.url AS elsewhere,
-               wanted.url <> before.url OR wanted.enabled AND NOT before.enabled AS anew
+               wanted.url <> before.url OR wanted.enabled AND NOT before.enabled AS is_reset
         FROM unnest(
             %(ids)s::uuid[], %(labels)s::text[], %(urls)s::text[], %(enabled)s::boolean[], %(events)s::jsonb[],
             %(manifests)s::text[], %(keys)s::text[]

@@ -96,7 +96,7 @@ UPDATE_HEALTH = """
         WHERE before.url = report.url AND (
               report.failure_at IS NOT NULL OR before.failures > 0 OR before.open_until IS NOT NULL
               OR before.failing_since IS NOT NULL OR before.last_success_at IS NULL
-              OR before.last_success_at < %(seldom)s OR before.last_duration_ms > %(slow_ms)s
+              OR before.last_success_at < %(recorded_before)s OR before.last_duration_ms > %(slow_ms)s
               OR report.duration_ms > %(slow_ms)s)
         ORDER BY before.account_id, before.id FOR NO KEY UPDATE OF before
     ),
@@ -228,7 +228,7 @@ async def update_health(
         "errors": [each.failure_error for each in reports],
     }
     row |= {"threshold": threshold, "pause": pause, "longest_pause": longest_pause, "streak_from": streak_from}
-    row |= {"slow_ms": slow_ms, "seldom": now - SUCCESS_INTERVAL}
+    row |= {"slow_ms": slow_ms, "recorded_before": now - SUCCESS_INTERVAL}
     await conn.execute(UPDATE_HEALTH, {**row, "now": now})
 
 

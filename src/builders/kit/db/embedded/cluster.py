@@ -136,7 +136,7 @@ class Cluster:
     def start(self) -> None:
         """Start the server unless it is running.
 
-        Raises EmbeddedServerError with the end of the server's log if it does not start.
+        Raise EmbeddedServerError with the end of the server's log if it does not start.
         """
         began = time.monotonic()
         while not self._is_up(waited := time.monotonic() - began):
@@ -148,7 +148,7 @@ class Cluster:
     def _is_up(self, waited: float) -> bool:
         """Return True if the server responds, after one attempt to start it.
 
-        Raises EmbeddedServerError if further attempts cannot succeed. Several attempts may be necessary: after a
+        Raise EmbeddedServerError if further attempts cannot succeed. Several attempts may be necessary: after a
         kill of the postmaster, its children hold the shared memory for a moment.
         """
         answer = self._ping()

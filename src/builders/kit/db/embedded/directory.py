@@ -169,7 +169,7 @@ def _create_short_folder(user: SystemUser) -> Path:
 
 
 def _is_valid_socket_folder(folder: Path) -> bool:
-    # libpq takes a comma for the end of one host and the begin of the next.
+    # libpq reads a comma as a separator of hosts.
     return len(os.fsencode(folder / SOCKET_NAME)) <= MAX_SOCKET_PATH_BYTES and not (
         UNSUPPORTED_CHARACTERS | {","}
     ) & set(str(folder))

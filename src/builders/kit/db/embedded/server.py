@@ -55,7 +55,7 @@ def try_exclusive(descriptor: int) -> bool:
 def exclusive(path: Path, *, wait_s: float) -> Iterator[int]:
     """Hold the exclusive lock during the block; provide its descriptor.
 
-    Raises EmbeddedServerError if the lock is not available within `wait_s` seconds.
+    Raise EmbeddedServerError if the lock is not available within `wait_s` seconds.
     """
     deadline = time.monotonic() + wait_s
     descriptor = open_lock(path)
@@ -135,7 +135,7 @@ class EmbeddedServer:
     def start(self) -> str:
         """Start the server and register as a user; return the connection string.
 
-        Creates the database if it is missing; a second call changes nothing. Raises EmbeddedServerError.
+        Creates the database if it is missing; a second call changes nothing. Raise EmbeddedServerError.
         """
         if self._users_fd is None:
             try:

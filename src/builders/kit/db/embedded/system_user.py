@@ -34,7 +34,7 @@ class SystemUser:
     def run(self, *command: str | Path, text: str = "", wait_s: float = 60) -> subprocess.CompletedProcess[str]:
         """Run a program as this user with `text` as its input; the caller checks the exit status.
 
-        Raises EmbeddedServerError if it takes longer than `wait_s` seconds or changing the user is not permitted.
+        Raise EmbeddedServerError if it takes longer than `wait_s` seconds or changing the user is not permitted.
         """
         try:
             return subprocess.run(  # noqa: S603 - no shell; the programs are constants
