@@ -93,11 +93,6 @@ class Settings(BaseSettings):
     )
     lock_timeout_s: float = Field(3.0, gt=0, le=600, description="Maximum seconds of a wait for a lock.")
     worker_concurrency: int = Field(4, ge=1, le=100, description="Concurrent jobs of one worker.")
-    quarantine_days: int = Field(
-        90, ge=0, le=3650, description="Days before another account can claim a released name."
-    )
-    lock_timeout_s: float = Field(3.0, gt=0, le=600, description="Longest wait for a row or table lock.")
-    worker_concurrency: int = Field(4, ge=1, le=100, description="Jobs that one worker runs at once.")
     quarantine_days: int = Field(90, ge=0, le=3650, description="Days of quarantine after a name is released.")
     cooling_off_hours: int = Field(
         24,
