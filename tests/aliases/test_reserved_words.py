@@ -167,7 +167,7 @@ def test_the_message_has_a_reason_and_an_action() -> None:
         return validate_local_part(name, domain=DOMAIN).message
 
     assert message("No.Reply") == (
-        "`no.reply` is reserved: programs send from it and nobody reads the answers. Choose another name."
+        "`no.reply` is reserved: it is a sender address whose replies are ignored. Choose another name."
     )
     assert message("p0stmaster").startswith("`p0stmaster` can be mistaken for `postmaster`, which is reserved: ")
     assert message("x-owner").startswith("`x-owner` fits `*-owner`, which is reserved: ")

@@ -14,13 +14,13 @@ from bench.contenders import CONTENDERS
 from bench.scenarios import SampleKeys, get, scenarios, target
 from builders.kit.db.embedded.system_user import EmbeddedServerError
 from builders.kit.process.settings import Settings
-from tests.demo.drawn import stocked
+from tests.demo.make import demo_database
 
 
 @pytest.fixture
-async def own(server: str, settings: Settings, tmp_path: Path, drawn: Path) -> AsyncIterator[str]:
+async def own(server: str, settings: Settings, tmp_path: Path, demo_images: Path) -> AsyncIterator[str]:
     """A database with the catalog for this test alone."""
-    async with stocked(server, settings, drawn=drawn, data_dir=tmp_path) as conninfo:
+    async with demo_database(server, settings, images=demo_images, data_dir=tmp_path) as conninfo:
         yield conninfo
 
 

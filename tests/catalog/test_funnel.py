@@ -60,7 +60,7 @@ def bounds() -> dict[str, Any]:
     return {"start": start, "end": start + timedelta(days=1), "late": timedelta(days=1), "early": timedelta()}
 
 
-async def somebody_waits(conn: Conn) -> None:
+async def wait_for_blocked(conn: Conn) -> None:
     """Wait until a transaction waits for a lock."""
     for _ in itertools.count():
         cursor = await conn.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
@@ -150,7 +150,7 @@ async def test_a_roll_up_that_waits_for_another_reads_events_after_it(
     async with database.transaction() as slow:
         await store.roll_up(slow, day=today(), **bounds())
         fast = asyncio.create_task(catalog.roll_up(database))
-        await somebody_waits(conn)
+        await wait_for_blocked(conn)
         await send(anyone, domain)
     await fast
     assert [people for _, _, _, _, people, _, _ in await sums(conn)] == [2]

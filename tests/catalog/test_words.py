@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from builders.catalog.scoring import domain_hack, local_parts_of, remaining_words
-from builders.catalog.suggestion_index import MAX_WORD, MAX_WORDS, tokenise
+from builders.catalog.suggestion_index import MAX_WORD, MAX_WORDS, tokenize
 
 WORD = st.from_regex(r"[a-z0-9]{1,30}", fullmatch=True)
 
@@ -29,12 +29,12 @@ WORD = st.from_regex(r"[a-z0-9]{1,30}", fullmatch=True)
     ],
 )
 def test_a_query_is_split_into_words(typed: str, words: tuple[str, ...]) -> None:
-    assert tokenise(typed) == words
+    assert tokenize(typed) == words
 
 
 @given(st.text())
 def test_any_text_gives_few_short_plain_words(text: str) -> None:
-    words = tokenise(text)
+    words = tokenize(text)
     assert len(words) <= MAX_WORDS
     assert len(set(words)) == len(words)
     assert all(re.fullmatch(rf"[a-z0-9]{{1,{MAX_WORD}}}", word) for word in words)

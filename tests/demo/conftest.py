@@ -1,3 +1,3 @@
-from tests.demo.drawn import drawn
+from tests.demo.make import demo_images
 
-__all__ = ["drawn"]
+__all__ = ["demo_images"]

@@ -21,21 +21,21 @@ def opened(png: bytes) -> Image.Image:
     return image
 
 
-def test_every_domain_of_the_catalog_has_a_logo_and_a_cover(drawn: Path) -> None:
+def test_every_domain_of_the_catalog_has_a_logo_and_a_cover(demo_images: Path) -> None:
     names = {name(domain) for domain, _ in list_titles() for name in (images.logo_name, images.cover_name)}
-    assert {path.name for path in drawn.iterdir()} == names
+    assert {path.name for path in demo_images.iterdir()} == names
 
 
-def test_every_image_is_a_complete_png_of_the_expected_size(drawn: Path) -> None:
-    for path in drawn.iterdir():
+def test_every_image_is_a_complete_png_of_the_expected_size(demo_images: Path) -> None:
+    for path in demo_images.iterdir():
         is_logo = path.stem.endswith("-logo")
         image = opened(path.read_bytes())
         assert (image.format, image.size) == ("PNG", (256, 256) if is_logo else (1200, 630))
         assert path.stat().st_size < (40_000 if is_logo else 150_000), path.name
 
 
-def test_images_of_two_domains_differ(drawn: Path) -> None:
-    pictures = [path.read_bytes() for path in drawn.iterdir()]
+def test_images_of_two_domains_differ(demo_images: Path) -> None:
+    pictures = [path.read_bytes() for path in demo_images.iterdir()]
     assert len(set(pictures)) == len(pictures)
 
 

@@ -16,7 +16,7 @@ from builders.kit.http.credentials import Credential
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from tests.cli.databases import own_database
-from tests.demo.drawn import stocked
+from tests.demo.make import demo_database
 
 COUNTS = """
     SELECT (SELECT count(*) FROM catalog_domains), (SELECT count(*) FROM identity_accounts),
@@ -36,15 +36,15 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-async def place(server: str, settings: Settings, drawn: Path, data_dir: Path) -> AsyncIterator[str]:
+async def demo_conninfo(server: str, settings: Settings, demo_images: Path, data_dir: Path) -> AsyncIterator[str]:
     """Yield a separate database with the catalog, whose domains would disturb other tests."""
-    async with stocked(server, settings, drawn=drawn, data_dir=data_dir) as own:
+    async with demo_database(server, settings, images=demo_images, data_dir=data_dir) as own:
         yield own
 
 
 @pytest.fixture
-async def database(place: str, settings: Settings) -> AsyncIterator[Database]:
-    pool = Database(place, settings)
+async def database(demo_conninfo: str, settings: Settings) -> AsyncIterator[Database]:
+    pool = Database(demo_conninfo, settings)
     await pool.open()
     yield pool
     await pool.close()

@@ -18,7 +18,7 @@ import dns.rrset
 TTL = 60
 
 
-class Manner(StrEnum):
+class Fault(StrEnum):
     """A fault of the server for a name."""
 
     SERVFAIL = "servfail"
@@ -34,7 +34,7 @@ class Nameserver(asyncio.DatagramProtocol):
 
     def __init__(self) -> None:
         self.zone: dict[tuple[str, str], list[str]] = {}
-        self.manners: dict[str, Manner] = {}
+        self.faults: dict[str, Fault] = {}
         self.asked: list[tuple[str, str, bool]] = []  # name, type, by TCP
         self.address = ""
         self._udp: asyncio.DatagramTransport | None = None
@@ -56,7 +56,7 @@ class Nameserver(asyncio.DatagramProtocol):
     def clear(self) -> None:
         """Delete all records and faults."""
         self.zone.clear()
-        self.manners.clear()
+        self.faults.clear()
         self.asked.clear()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -86,22 +86,22 @@ class Nameserver(asyncio.DatagramProtocol):
         name = question.name.to_text(omit_final_dot=True).lower()
         kind = dns.rdatatype.to_text(question.rdtype)
         self.asked.append((name, kind, by_tcp))
-        manner = self.manners.get(name)
-        if manner is Manner.SILENT:
+        fault = self.faults.get(name)
+        if fault is Fault.SILENT:
             return None
-        if manner is Manner.GARBAGE:
+        if fault is Fault.GARBAGE:
             return data[:2] + b"\xff" * 40
         response = dns.message.make_response(query)
-        if manner in {Manner.SERVFAIL, Manner.REFUSED}:
-            response.set_rcode(dns.rcode.from_text(manner))
+        if fault in {Fault.SERVFAIL, Fault.REFUSED}:
+            response.set_rcode(dns.rcode.from_text(fault))
             return response.to_wire()
-        if manner is Manner.STRANGER:
+        if fault is Fault.STRANGER:
             other = dns.message.make_query("stranger.example.", "TXT", id=query.id)
             response = dns.message.make_response(other)
             response.answer.append(dns.rrset.from_text("stranger.example.", TTL, "IN", "TXT", '"hello"'))
             return response.to_wire()
         self._fill(response, question.name, name, kind)
-        if manner is Manner.TRUNCATED:
+        if fault is Fault.TRUNCATED:
             response.flags |= dns.flags.TC
             response.answer.clear()
         if by_tcp:

@@ -99,10 +99,10 @@ async def test_the_collation_of_the_database_does_not_matter(
         await assign(service, alice, each)
     listed = store.list_claimable
 
-    async def as_people_sort(conn: Conn, *, account_id: UUID) -> list[AccountDomain]:
+    async def sorted_by_collation(conn: Conn, *, account_id: UUID) -> list[AccountDomain]:
         return sorted(await listed(conn, account_id=account_id), key=lambda each: each.domain.replace("-", ""))
 
-    monkeypatch.setattr(store, "list_claimable", as_people_sort)
+    monkeypatch.setattr(store, "list_claimable", sorted_by_collation)
     found = [each["domain"] for each in await pages(alice, limit=2) if each["source"] == "account"]
 
     assert found == sorted(names)

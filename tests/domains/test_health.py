@@ -8,7 +8,7 @@ from builders.domains.records import RecordHealth
 from tests.cast import Person
 from tests.catalog.make import fresh
 from tests.domains.make import INCLUDE, KEY, MX, PATH, SELECTOR, SIGNER, add, good_records, settings_of
-from tests.domains.nameserver import Manner, Nameserver
+from tests.domains.nameserver import Fault, Nameserver
 
 OURS = ("mx1.builders.example", "mx2.builders.example")
 
@@ -104,7 +104,7 @@ async def test_a_deep_domain_inherits_the_dmarc_record_of_the_organization(alice
 async def test_without_a_response_about_the_parent_dmarc_is_unchecked(alice: Person, dns: Nameserver) -> None:
     above = fresh()
     added = await add(alice, f"mail.{above}")
-    dns.manners[f"_dmarc.{above}"] = Manner.SERVFAIL
+    dns.faults[f"_dmarc.{above}"] = Fault.SERVFAIL
 
     assert (await health(alice, added))["dmarc"]["status"] == "unchecked"
 

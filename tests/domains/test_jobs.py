@@ -32,7 +32,7 @@ from tests.domains.make import (
     settings_of,
     work,
 )
-from tests.domains.nameserver import Manner, Nameserver
+from tests.domains.nameserver import Fault, Nameserver
 
 A_DAY = timedelta(days=1, minutes=1)
 
@@ -98,7 +98,7 @@ async def test_a_missing_proof_suspends_after_days_and_a_new_one_restores(
     assert event["reason"] == "proof_gone"
 
     prove(dns, live)
-    clock.move(verification.WHILE_LOST)
+    clock.move(verification.MISSING_PROOF_DELAY)
     await check_due(service)
     back = (await alice.get(f"{PATH}/{live['id']}")).json()
     assert (back["status"], back["suspended_at"], back["verification"]["lost_at"]) == ("live", None, None)
@@ -120,12 +120,12 @@ async def test_a_proof_that_returns_within_the_grace_period_changes_nothing(
     assert (found["status"], found["verification"]["lost_at"]) == ("live", None)
 
 
-@pytest.mark.parametrize("manner", [Manner.SERVFAIL, Manner.REFUSED])
+@pytest.mark.parametrize("fault", [Fault.SERVFAIL, Fault.REFUSED])
 async def test_a_failing_name_server_never_suspends(
-    alice: Person, service: Service, dns: Nameserver, manner: Manner
+    alice: Person, service: Service, dns: Nameserver, fault: Fault
 ) -> None:
     live = await make_live(alice, dns, fresh())
-    dns.manners[live["verification"]["name"]] = manner
+    dns.faults[live["verification"]["name"]] = fault
     for _ in range(10):
         clock.move(A_DAY)
         await check_due(service)
@@ -144,7 +144,7 @@ async def test_without_a_response_the_health_stays_the_same(
     await alice.post(f"{PATH}/{live['id']}/verify")
     before = (await alice.get(f"{PATH}/{live['id']}")).json()["dns"]
     for name in (domain, f"_dmarc.{domain}", f"b1._domainkey.{domain}"):
-        dns.manners[name] = Manner.SERVFAIL
+        dns.faults[name] = Fault.SERVFAIL
     clock.move(A_DAY)
     await check_due(service)
 

@@ -12,7 +12,7 @@ from tests.cast import Client, Person
 from tests.catalog.make import fresh
 from tests.conftest import MakePerson
 from tests.domains.make import PATH, add, check_due, claim, good_records, make_live, prove, published
-from tests.domains.nameserver import Manner, Nameserver
+from tests.domains.nameserver import Fault, Nameserver
 
 
 async def test_a_domain_is_live_once_its_record_is_found(alice: Person, dns: Nameserver, conn: Conn) -> None:
@@ -60,11 +60,11 @@ async def test_other_records_are_returned_shortened(alice: Person, dns: Nameserv
     assert all(len(each) <= 255 for each in found["checked"]["found"])
 
 
-@pytest.mark.parametrize("manner", Manner)
-async def test_a_failing_name_server_gives_unknown(alice: Person, dns: Nameserver, manner: Manner) -> None:
+@pytest.mark.parametrize("fault", Fault)
+async def test_a_failing_name_server_gives_unknown(alice: Person, dns: Nameserver, fault: Fault) -> None:
     added = await add(alice, fresh())
     prove(dns, added)
-    dns.manners[added["verification"]["name"]] = manner
+    dns.faults[added["verification"]["name"]] = fault
 
     found = (await alice.post(f"{PATH}/{added['id']}/verify")).json()
 

@@ -16,7 +16,7 @@ from tests.invoices.make import DUE, line, make_invoice, pass_by
 
 
 @pytest.fixture(autouse=True)
-async def _nobody_elses(conn: Conn) -> None:
+async def _void_other_invoices(conn: Conn) -> None:
     await conn.execute("UPDATE invoices_invoices SET status = 'uncollectible' WHERE status = 'open'")
 
 

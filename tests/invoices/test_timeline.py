@@ -20,7 +20,7 @@ WAITS = [timedelta(), timedelta(days=7), timedelta(days=14), timedelta(days=44)]
 
 
 @pytest.fixture(autouse=True)
-async def _nobody_elses(conn: Conn) -> None:
+async def _void_other_invoices(conn: Conn) -> None:
     """Void the open invoices of other tests."""
     await conn.execute("UPDATE invoices_invoices SET status = 'uncollectible' WHERE status = 'open'")
 

@@ -147,5 +147,5 @@ async def test_a_suppression_survives_a_rotation_of_the_secret_keys(
     await erase(database, Keyring([old]), email)
 
     for ring, known in ((Keyring([new, old]), True), (Keyring([new]), False)):
-        hashes = ring.hashes(lifecycle.SUPPRESSED, email)
+        hashes = ring.hashes(lifecycle.SUPPRESSION_PURPOSE, email)
         assert await requests.is_suppressed(conn, account_id=VENDOR, hashes=hashes) is known

@@ -202,9 +202,9 @@ async def confirm_destination(
         if _is_program(request):
             reply = destination_schemas.confirmed_reply(await _confirm(database, keys, token))
             return ReplyWithHeaders(reply, html.NEGOTIATED)
-        return await _question_page(database, keys, token) or _thanks(await _confirm(database, keys, token))
+        return await _question_page(database, keys, token) or _result_page(await _confirm(database, keys, token))
     except (TokenInvalid, PrefetchRefused) as refusal:
-        return _refused(request, refusal)
+        return _error_page(request, refusal)
 
 
 @destinations_router.post(
@@ -218,9 +218,9 @@ async def confirm_destination_page(
 ) -> Response:
     """Confirm a destination with the button of the link's page. The token is the only credential."""
     try:
-        return _thanks(await _confirm(database, keys, token))
+        return _result_page(await _confirm(database, keys, token))
     except TokenInvalid as refusal:
-        return _refused(request, refusal)
+        return _error_page(request, refusal)
 
 
 async def _confirm(database: Database, keyring: Keyring, token: str) -> Confirmation:
@@ -250,13 +250,13 @@ async def _question_page(database: Database, keyring: Keyring, token: str) -> Re
     return html.page("Allow mail to be forwarded to you", paragraphs, button=button)
 
 
-def _thanks(confirmation: Confirmation) -> Response:
+def _result_page(confirmation: Confirmation) -> Response:
     said = "was confirmed before" if confirmation.repeated else "is confirmed"
     paragraph = f"The address {confirmation.email_masked} {said}. You can close this page."
     return html.page("Thank you", [paragraph])
 
 
-def _refused(request: Request, refusal: Problem) -> Response:
+def _error_page(request: Request, refusal: Problem) -> Response:
     refusal.headers |= html.NEGOTIATED
     if not html.wants_html(request):
         return refusal.response()

@@ -33,7 +33,7 @@ from builders.mail.service import VerifyDestination
 SEND_TASK = "aliases.ask"
 PATH = "/v1/aliases/destinations/confirm"
 LINK_LIFETIME = timedelta(hours=72)
-GAP = timedelta(minutes=15)  # between two confirmations to an address
+MIN_INTERVAL = timedelta(minutes=15)  # between two confirmations to an address
 DAY = timedelta(days=1)
 BOUNCE_PAUSE = timedelta(days=7)  # after a bounce: the mailbox may be created in the meantime
 MAX_PER_ADDRESS, MAX_PER_MAILBOX = 5, 10  # confirmations in a day: of one account, and of all
@@ -115,13 +115,13 @@ async def _send_batch(
         conn,
         mailboxes=[each.mailbox for each in wanted],
         now=now,
-        gap_ago=now - GAP,
+        gap_ago=now - MIN_INTERVAL,
         day_ago=now - DAY,
         most=MAX_PER_MAILBOX,
     )
     first = {each.mailbox: each for each in reversed(wanted) if each.mailbox in free}
     late = [each for each in wanted if first.get(each.mailbox) is not each]
-    await store.postpone(conn, late=late, now=now, soon=now + GAP)
+    await store.postpone(conn, late=late, now=now, soon=now + MIN_INTERVAL)
     await _send(conn, keyring, settings, due=list(first.values()), now=now)
     return len(found)
 
@@ -167,7 +167,7 @@ async def resend_confirmation(conn: Conn, *, account_id: UUID, email: str, most:
         account_id=account_id,
         email=email,
         now=now,
-        gap_ago=now - GAP,
+        gap_ago=now - MIN_INTERVAL,
         day_ago=now - DAY,
         most=MAX_PER_ADDRESS,
     ):
@@ -180,7 +180,8 @@ async def _refuse_resend(conn: Conn, account_id: UUID, email: str, now: datetime
     """Raise ConfirmationTooSoon, unless a confirmation is requested already."""
     sent = await store.list_requests(conn, account_id=account_id, email=email, day_ago=now - DAY)
     at = max(
-        sent[-1] + GAP if sent else now, sent[-MAX_PER_ADDRESS] + DAY if len(sent) >= MAX_PER_ADDRESS else now
+        sent[-1] + MIN_INTERVAL if sent else now,
+        sent[-MAX_PER_ADDRESS] + DAY if len(sent) >= MAX_PER_ADDRESS else now,
     )
     if at > now:
         raise ConfirmationTooSoon(
@@ -259,6 +260,6 @@ async def prune_confirmations(database: Database) -> None:
 
 def _invalid_link() -> TokenInvalid:
     return TokenInvalid(
-        "The link is no longer valid: it has expired, or a newer one was sent.",
+        "The link is not valid: it has expired, or a newer one was sent.",
         next_action="Ask the owner of the name for a new link.",
     )

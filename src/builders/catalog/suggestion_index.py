@@ -42,7 +42,7 @@ _TRANSLITERATIONS = str.maketrans(
 )
 
 
-def tokenise(text: str) -> tuple[str, ...]:
+def tokenize(text: str) -> tuple[str, ...]:
     """Return the words of a query in order, without repeats: lower-case ASCII letters and digits, at most four.
 
     Spaces, punctuation and camel case separate words. Accents are removed (José is jose). Other scripts are

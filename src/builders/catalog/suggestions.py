@@ -19,7 +19,7 @@ from builders.catalog.scoring import (
     suggestion_of,
 )
 from builders.catalog.snapshot import Snapshot
-from builders.catalog.suggestion_index import MAX_QUERY, SuggestionIndex, tokenise
+from builders.catalog.suggestion_index import MAX_QUERY, SuggestionIndex, tokenize
 from builders.kit.db.connections import Conn
 from builders.kit.values.domain_names import find_a_label
 
@@ -41,7 +41,7 @@ async def suggest_names(conn: Conn, *, catalog: Snapshot, q: str, limit: int) ->
         ("best", query, limit, frozenset(unavailable)),
         lambda: Suggestions(
             query=query,
-            tokens=tokenise(query.partition("@")[0]),
+            tokens=tokenize(query.partition("@")[0]),
             items=tuple(best(_free(found, unavailable), limit=limit)),
             catalog_version=catalog.version,
         ),
@@ -89,7 +89,7 @@ def candidates(index: SuggestionIndex, q: str, *, limit: int) -> tuple[Candidate
 
 def _candidates(index: SuggestionIndex, q: str, limit: int) -> tuple[Candidate, ...]:
     head, at, tail = q.partition("@")
-    words = tokenise(head)
+    words = tokenize(head)
     positions = index.matching(find_a_label(tail) or tail.strip().lower()) if at else []
     if not positions:
         positions = index.pool(words) if words else index.featured()
@@ -111,7 +111,7 @@ def alternatives(
 def _alternatives(
     index: SuggestionIndex, local_part: str, domain: str, categories: Sequence[str]
 ) -> tuple[tuple[Candidate, ...], tuple[Candidate, ...]]:
-    words, label = tokenise(local_part), tokenise(domain.partition(".")[0])
+    words, label = tokenize(local_part), tokenize(domain.partition(".")[0])
     here = index.find(domain)
     near = [] if here is None else score_names(index, [here], words, local_parts_of(words))
     same = LocalPart(local_part, "same_name", _SAME_NAME, frozenset(words))

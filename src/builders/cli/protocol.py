@@ -76,7 +76,7 @@ class _Transport:
             self._inner.close()
 
     def abort(self) -> None:
-        """Close at once, with a reset."""
+        """Close immediately, with a reset."""
         self._end()
         self._inner.abort()
 

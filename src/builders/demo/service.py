@@ -141,7 +141,7 @@ def _keys_file(data_dir: Path) -> Path:
 
 
 def _write(file: Path, keys: Sequence[DemoKey]) -> None:
-    """Store the keys: replace the file at once, with one that only its owner can read."""
+    """Store the keys: replace the file atomically, by one that only its owner can read."""
     descriptor, draft = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")  # mkstemp makes it 0600
     with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
         json.dump([asdict(key) for key in keys], stream, indent=2)

@@ -236,7 +236,7 @@ async def release_locked(conn: Conn, domain: AccountDomain, *, reason: str) -> A
     """Release a locked domain, with or without names on it; publish domain.released."""
     owner = domain.account_id
     await store.delete_holder(conn, realm=domain.realm, domain=domain.domain, account_id=owner)
-    if domain.source is not DomainSource.CATALOG:  # the next holder of the domain can have all names on it
+    if domain.source is not DomainSource.CATALOG:  # the next holder of the domain can claim all names on it
         await aliases.expire_reservations(conn, realm=domain.realm, domain=domain.domain, account_id=owner)
     after = await store.set_status(
         conn,

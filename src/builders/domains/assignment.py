@@ -120,7 +120,7 @@ async def unassign(conn: Conn, *, domain: str, with_names: bool = False) -> Acco
     """Release a domain of any source from the account that holds it. Publish domain.released.
 
     Raise DomainNotFound when no account holds it, DomainInUse while the account has names on it. `with_names`
-    releases the names without a quarantine: the next holder of the domain can have them at once.
+    releases the names without a quarantine: the next holder of the domain can claim them immediately.
     """
     label = account_domains.parse_domain(domain)
     held = await store.find_holder(conn, realm=LIVE, domain=label)

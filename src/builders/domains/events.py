@@ -82,7 +82,7 @@ DOMAIN_RELEASED = declare(
     Event(
         name="domain.released",
         version=1,
-        description="The account no longer has a domain.",
+        description="The account released or lost a domain.",
         example=_gone(AccountDomainStatus.RELEASED, "released"),
     )
 )

@@ -41,8 +41,8 @@ MAX_RUN = timedelta(seconds=50)  # after which a run claims no more: silent name
 MAX_PENDING_DELAY = timedelta(hours=6)  # between the checks of a pending domain
 PENDING_PERIOD = timedelta(days=14)  # of checks of a pending domain; later only its account starts one
 DAILY = timedelta(days=1)
-AFTER_NO_ANSWER = timedelta(hours=1)
-WHILE_LOST = timedelta(hours=6)  # between the checks while the proof is missing
+NO_RESPONSE_DELAY = timedelta(hours=1)
+MISSING_PROOF_DELAY = timedelta(hours=6)  # between the checks while the proof is missing
 LEASE = timedelta(minutes=10)  # of a worker that checks a domain
 GRACE = timedelta(days=3)  # from the loss of the proof to the suspension
 _MAX_DOUBLINGS = 20
@@ -156,7 +156,7 @@ def next_check(domain: AccountDomain, seen: ProofSeen | None, *, now: datetime) 
         return at if at < domain.added_at + PENDING_PERIOD else None
     if domain.proof is not DomainProof.DNS or seen is ProofSeen.FOUND:
         return now + DAILY
-    return now + (AFTER_NO_ANSWER if seen is ProofSeen.UNKNOWN else WHILE_LOST)
+    return now + (NO_RESPONSE_DELAY if seen is ProofSeen.UNKNOWN else MISSING_PROOF_DELAY)
 
 
 def _lost_at(domain: AccountDomain, seen: ProofSeen | None, now: datetime) -> datetime | None:
@@ -226,7 +226,7 @@ async def _suspend(conn: Conn, domain: AccountDomain, now: datetime) -> AccountD
         source=domain.source,
         proof=DomainProof.DNS,
         lost_at=domain.lost_at,
-        next_check_at=now + WHILE_LOST,
+        next_check_at=now + MISSING_PROOF_DELAY,
         now=now,
     )
     await outbox.publish(

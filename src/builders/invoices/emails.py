@@ -108,7 +108,7 @@ _TEMPLATES: Mapping[Occasion, Callable[[Invoice, str], EmailTemplate | None]] = 
 
 
 def fill_template(invoice: Invoice, occasion: Occasion, *, link: str) -> EmailTemplate | None:
-    """Return the email, or None if the invoice no longer needs it."""
+    """Return the email, or None if the invoice does not need it."""
     if occasion in _STAGES:
         return _reminder(invoice, link, _STAGES[occasion])
     return _TEMPLATES[occasion](invoice, link)

@@ -38,14 +38,14 @@ from builders.mail.service import LeadConfirm
 
 TAKE = "leads.take"  # the task
 PATH = "/v1/leads/confirm"
-GAP = timedelta(minutes=15)  # between two messages to a mailbox, for all spellings of its address
+MIN_INTERVAL = timedelta(minutes=15)  # between two messages to a mailbox, for all spellings of its address
 DAY = timedelta(days=1)
-MOST_MESSAGES = 5  # a day
-REST = timedelta(days=7)  # after a bounce
-MOST_REQUESTS = 20  # unconfirmed ones per lead
+MAX_MESSAGES = 5  # a day
+BOUNCE_PAUSE = timedelta(days=7)  # after a bounce
+MAX_REQUESTS = 20  # unconfirmed ones per lead
 TOKEN_BYTES = 32
-HASHED, SUPPRESSED = "leads.token", "leads.suppression"  # the keyring's purposes
-KEPT = timedelta(days=90)  # of expired and bounced leads
+TOKEN_PURPOSE, SUPPRESSION_PURPOSE = "leads.token", "leads.suppression"  # the keyring's purposes
+RETENTION = timedelta(days=90)  # of expired and bounced leads
 DELETE_BATCH = 5_000
 PAGE = 1_000  # leads that one statement reads for `list_all`
 
@@ -97,7 +97,7 @@ async def take(conn: Conn, *, keyring: Keyring, settings: Settings, request_id: 
     if email is None:
         return  # already processed, or erased
     await requests.lock_address(conn, email=email)
-    hashes = keyring.hashes(SUPPRESSED, email)
+    hashes = keyring.hashes(SUPPRESSION_PURPOSE, email)
     if await requests.is_suppressed(conn, account_id=VENDOR, hashes=hashes):
         await requests.delete(conn, account_id=VENDOR, request_id=request_id)
         return
@@ -109,7 +109,7 @@ async def take(conn: Conn, *, keyring: Keyring, settings: Settings, request_id: 
         return
     if await _reserve(conn, lead):
         await _mail_link(conn, keyring, settings, lead=lead, request_id=request_id)
-    await requests.trim(conn, account_id=VENDOR, lead_id=lead.id, most=MOST_REQUESTS)
+    await requests.trim(conn, account_id=VENDOR, lead_id=lead.id, most=MAX_REQUESTS)
 
 
 async def _reserve(conn: Conn, lead: LeadState) -> bool:
@@ -119,10 +119,10 @@ async def _reserve(conn: Conn, lead: LeadState) -> bool:
         account_id=VENDOR,
         lead_id=lead.id,
         now=now,
-        gap_ago=now - GAP,
+        gap_ago=now - MIN_INTERVAL,
         day_ago=now - DAY,
-        rested=now - REST,
-        most=MOST_MESSAGES,
+        rested=now - BOUNCE_PAUSE,
+        most=MAX_MESSAGES,
     )
 
 
@@ -140,7 +140,7 @@ async def _mail_link(
         account_id=VENDOR,
         lead_id=lead.id,
         request_id=request_id,
-        digest=keyring.hash_token(HASHED, text),
+        digest=keyring.hash_token(TOKEN_PURPOSE, text),
         expires_at=expires_at,
     )
     message_id = await mail.send(
@@ -151,13 +151,15 @@ async def _mail_link(
         template=LeadConfirm(link=f"{settings.url}{PATH}?token={text}", hours=LINK_LIFE // timedelta(hours=1)),
         expires_at=expires_at,
     )
-    oldest = ids.lowest(clock.now() - mail.KEPT)
+    oldest = ids.lowest(clock.now() - mail.RETENTION)
     await store.set_message(conn, account_id=VENDOR, lead_id=lead.id, message_id=message_id, oldest=oldest)
 
 
 async def find_unused_link(conn: Conn, *, keyring: Keyring, token: str) -> str | None:
     """Return the masked address of the link; None for a link that is unknown, used or expired."""
-    found = await store.find_token(conn, account_id=VENDOR, digests=keyring.hashes(HASHED, token), now=clock.now())
+    found = await store.find_token(
+        conn, account_id=VENDOR, digests=keyring.hashes(TOKEN_PURPOSE, token), now=clock.now()
+    )
     return None if found is None or found.used_at is not None else mail.mask(found.email)
 
 
@@ -166,7 +168,7 @@ async def confirm(conn: Conn, *, keyring: Keyring, token: str, client: str | Non
 
     Can be repeated until the link expires or a newer one is sent. Raises TokenInvalid.
     """
-    now, digests = clock.now(), keyring.hashes(HASHED, token)
+    now, digests = clock.now(), keyring.hashes(TOKEN_PURPOSE, token)
     found = await store.find_token(conn, account_id=VENDOR, digests=digests, now=now)
     if found is not None and found.used_at is None:
         # Lock the lead before its token, as everywhere; a concurrent request may have used or replaced the token.
@@ -244,10 +246,10 @@ async def expire(database: Database) -> None:
     async with database.connection() as conn:
         await store.expire(conn, account_id=VENDOR, before=now - LINK_LIFE, now=now)
         await store.prune_tokens(conn, account_id=VENDOR, now=now)
-        await requests.prune(conn, account_id=VENDOR, before=now - KEPT)
+        await requests.prune(conn, account_id=VENDOR, before=now - RETENTION)
         deleted = DELETE_BATCH
         while deleted == DELETE_BATCH:
-            deleted = await store.delete_old(conn, account_id=VENDOR, before=now - KEPT, batch=DELETE_BATCH)
+            deleted = await store.delete_old(conn, account_id=VENDOR, before=now - RETENTION, batch=DELETE_BATCH)
 
 
 async def erase(conn: Conn, *, keyring: Keyring, email: str) -> Erased:
@@ -256,7 +258,7 @@ async def erase(conn: Conn, *, keyring: Keyring, email: str) -> Erased:
     The address is in canonical form.
     """
     await requests.lock_address(conn, email=email)
-    digest = keyring.hash_token(SUPPRESSED, email)
+    digest = keyring.hash_token(SUPPRESSION_PURPOSE, email)
     await requests.suppress(conn, account_id=VENDOR, digest=digest, now=clock.now())
     count = await requests.delete_of_address(conn, account_id=VENDOR, email=email)
     message_ids = await store.delete(conn, account_id=VENDOR, email=email)

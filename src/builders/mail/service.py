@@ -28,7 +28,7 @@ from builders.mail.renderer import (
     render as render,
 )
 from builders.mail.store import (
-    KEPT as KEPT,
+    RETENTION as RETENTION,
     Key,
     Reply,
 )

@@ -14,8 +14,8 @@ from builders.kit.values import ids
 from builders.kit.values.ids import AccountSelection, selection_parameter
 from builders.mail.records import Category, Message, Origin, Status, Topic
 
-KEPT = timedelta(days=90)
-partitions.declare("mail_messages", retention=KEPT)
+RETENTION = timedelta(days=90)
+partitions.declare("mail_messages", retention=RETENTION)
 
 INSERT = """
     INSERT INTO mail_messages (account_id, id, created_at, letter, category, recipient, content, status,

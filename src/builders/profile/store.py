@@ -197,7 +197,7 @@ async def use_token(conn: Conn, *, account_id: UUID, digests: Sequence[bytes], n
 
 
 async def delete_token(conn: Conn, *, account_id: UUID) -> None:
-    """Delete the token of the account, so that its link is no longer valid."""
+    """Delete the token of the account, which makes its link invalid."""
     await conn.execute(DELETE_LINK, {"account_id": account_id})
 
 

@@ -25,7 +25,7 @@ from builders.mail.records import Origin
 from builders.tracking import store
 from builders.tracking.records import TrackingEvent, TrackingEventKind
 
-TOO_SOON = timedelta(seconds=5)  # after sending; no person opens an email so fast
+MIN_OPEN_DELAY = timedelta(seconds=5)  # after sending; no person opens an email so fast
 TIMEOUT_S = 1.5  # in the queue, and again for the database
 MAX_ORIGINS = 20_000  # messages whose account is cached
 LOG_INTERVAL_S = 10.0
@@ -131,5 +131,5 @@ def is_web_address(target: str) -> bool:
 def _machine(event: TrackingEvent, origin: Origin) -> Machine | None:
     if event.visitor.machine is not None:
         return event.visitor.machine
-    is_too_soon = origin.sent_at is None or event.at < origin.sent_at + TOO_SOON
+    is_too_soon = origin.sent_at is None or event.at < origin.sent_at + MIN_OPEN_DELAY
     return Machine.TOO_SOON if is_too_soon else None

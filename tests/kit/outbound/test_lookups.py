@@ -8,7 +8,7 @@ import dns.nameserver
 import pytest
 
 from builders.kit.outbound.resolver import DnsResolver, LookupFailed
-from tests.domains.nameserver import Manner, Nameserver, serving
+from tests.domains.nameserver import Fault, Nameserver, serving
 
 NAME = "a.example"
 
@@ -60,10 +60,10 @@ async def test_concurrent_lookups_of_a_name_are_shared(server: Nameserver, found
     assert len(server.asked) == 2
 
 
-@pytest.mark.parametrize("manner", [Manner.SERVFAIL, Manner.REFUSED, Manner.GARBAGE, Manner.SILENT])
-async def test_a_name_server_that_does_not_answer_is_a_failure(server: Nameserver, manner: Manner) -> None:
+@pytest.mark.parametrize("fault", [Fault.SERVFAIL, Fault.REFUSED, Fault.GARBAGE, Fault.SILENT])
+async def test_a_name_server_that_does_not_answer_is_a_failure(server: Nameserver, fault: Fault) -> None:
     found = DnsResolver(timeout_s=0.2)
-    server.manners[NAME] = manner
+    server.faults[NAME] = fault
     with pytest.raises(LookupFailed):
         await found.find(NAME)
 
@@ -77,7 +77,7 @@ async def test_an_unknown_name_is_a_failure(found: DnsResolver) -> None:
 async def test_silent_names_delay_no_other(server: Nameserver) -> None:
     found = DnsResolver(timeout_s=2)
     silent = [f"{n}.slow.example" for n in range(50)]
-    server.manners |= dict.fromkeys(silent, Manner.SILENT)
+    server.faults |= dict.fromkeys(silent, Fault.SILENT)
     hanging = [asyncio.create_task(found.find(each)) for each in silent]
     await asyncio.sleep(0.01)
     assert await found.find(NAME)
@@ -100,7 +100,7 @@ async def test_ended_lookups_are_forgotten(server: Nameserver, found: DnsResolve
 
 async def test_closing_ends_all_lookups(server: Nameserver) -> None:
     found = DnsResolver()
-    server.manners[NAME] = Manner.SILENT
+    server.faults[NAME] = Fault.SILENT
     asking = asyncio.create_task(found.find(NAME))
     await asyncio.sleep(0.01)
     await asyncio.wait_for(found.close(), 1)

@@ -31,7 +31,7 @@ Destination = Annotated[
     checked(texts.canonical_email, "email"),
 ]
 _AT = "2026-01-05T09:30:00Z"
-_TOKEN = "builders-verification=mfrggzdfmztwq2lknnwg23tpobyxe43u"  # noqa: S105 - everybody can read it in DNS
+_TOKEN = "builders-verification=mfrggzdfmztwq2lknnwg23tpobyxe43u"  # noqa: S105 - public in DNS
 _OK: JsonDict = {"status": "ok", "found": ["10 mx1.builders.example"], "next_action": None, "checked_at": _AT}
 _GONE: JsonDict = {
     "status": "missing",

@@ -19,12 +19,12 @@ from tests.cli.databases import own_database
 
 
 @pytest.fixture(scope="session")
-def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def demo_images(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with all images, drawn once for all workers of a run."""
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    folder, fresh = shared / "drawn", shared / "draft" / "images"
-    with (shared / "drawn.lock").open("w") as lock:
+    folder, fresh = shared / "demo-images", shared / "draft" / "images"
+    with (shared / "demo-images.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.exists():
             images.write_images(fresh, list_titles())
@@ -33,13 +33,13 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @asynccontextmanager
-async def stocked(server: str, settings: Settings, *, drawn: Path, data_dir: Path) -> AsyncIterator[str]:
+async def demo_database(server: str, settings: Settings, *, images: Path, data_dir: Path) -> AsyncIterator[str]:
     """Yield a separate database with the demo catalog; a demo that is set up in it draws no images."""
     with own_database(server) as conninfo:
         migrations.migrate(conninfo)
         database = Database(conninfo, settings)
         await database.open()
         with as_file(demo_csv()) as path:
-            await catalog.load(database, path=path, images=drawn, assets=data_dir / "assets")
+            await catalog.load(database, path=path, images=images, assets=data_dir / "assets")
         await database.close()
         yield conninfo
