@@ -30,7 +30,7 @@ from builders.catalog.records import Check, Suggestion, Suggestions
 from builders.catalog.schemas.catalog import CheckReply, SuggestReply
 from builders.catalog.snapshot import Snapshot
 from builders.catalog.store.domains import Row, record
-from builders.catalog.suggestion_index import tokenise
+from builders.catalog.suggestion_index import tokenize
 from builders.identity import scopes
 from builders.identity.records import Preset
 from builders.identity.schemas.keys import ApiKeyItem, ApiKeyReply
@@ -216,7 +216,7 @@ async def suggest(
     taken = await names.find_taken(session, names.keys_of(candidates))
     return Suggestions(
         query=q,
-        tokens=tokenise(q.partition("@")[0]),
+        tokens=tokenize(q.partition("@")[0]),
         items=tuple(suggesting.best(names.without_taken(candidates, taken), limit=limit)),
         catalog_version=shown.version,
     )

@@ -102,7 +102,7 @@ def test_changes_continue_from_a_serial(builders: Cli, harbour: Harbour, tmp_pat
     exported, _ = lines("--since", serial)
     assert exported == [{"op": "delete", **name}]
     said = builders("aliases", "export", "--json", "--since", serial, "--output", tmp_path / "changes").stderr
-    assert re.fullmatch(rf"1 change, to go on from serial \d+, is in {tmp_path}/changes\.\n", said)
+    assert re.fullmatch(rf"1 change \(next serial \d+\) is in {tmp_path}/changes\.\n", said)
     assert lines()[0] == []
 
 

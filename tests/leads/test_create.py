@@ -1,4 +1,4 @@
-"""Submitting an address: what is stored and refused, and equal replies for all addresses."""
+"""Submitting an address: stored and refused members, and equal replies for all addresses."""
 
 import asyncio
 from datetime import timedelta

@@ -70,7 +70,7 @@ async def test_secrets_stay_out_of_the_table_and_the_logs(
     found = await conn.execute("SELECT row_to_json(m)::text FROM mail_messages AS m WHERE id = %s", [message_id])
     (row_text,) = await found.fetchone() or ("",)
     assert '"content":null' in row_text
-    # aiosmtpd, the server of the tests, logs what it reads.
+    # aiosmtpd, the server of the tests, logs the data that it reads.
     logged = "\n".join(each for each in stream.getvalue().splitlines() if '"logger":"mail.log"' not in each)
     for secret in (CODE, "s3cret-Token", "reader@mail.example"):
         assert secret not in row_text

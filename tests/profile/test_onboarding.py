@@ -62,7 +62,7 @@ async def test_a_verified_account_with_a_key_has_done_two_steps(alice: Person, o
     assert steps(profile) == {"verify_email", "create_api_key"}
     assert profile["onboarding"]["status"] == "in_progress"
     assert profile["onboarding"]["next_action"] == (
-        "PATCH /v1/me with what is missing: display_name, country, timezone."
+        "PATCH /v1/me with the missing members: display_name, country, timezone."
     )
 
 

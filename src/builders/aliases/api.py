@@ -202,7 +202,7 @@ async def confirm_destination(
         if _is_program(request):
             reply = destination_schemas.confirmed_reply(await _confirm(database, keys, token))
             return ReplyWithHeaders(reply, html.NEGOTIATED)
-        return await _question_page(database, keys, token) or _result_page(await _confirm(database, keys, token))
+        return await _form_page(database, keys, token) or _thanks(await _confirm(database, keys, token))
     except (TokenInvalid, PrefetchRefused) as refusal:
         return _error_page(request, refusal)
 
@@ -218,7 +218,7 @@ async def confirm_destination_page(
 ) -> Response:
     """Confirm a destination with the button of the link's page. The token is the only credential."""
     try:
-        return _result_page(await _confirm(database, keys, token))
+        return _thanks(await _confirm(database, keys, token))
     except TokenInvalid as refusal:
         return _error_page(request, refusal)
 
@@ -233,7 +233,7 @@ def _is_program(request: Request) -> bool:
     return "application/json" in request.headers.get("accept", "").lower() and not html.wants_html(request)
 
 
-async def _question_page(database: Database, keyring: Keyring, token: str) -> Response | None:
+async def _form_page(database: Database, keyring: Keyring, token: str) -> Response | None:
     """Return a page with a button; None for a link that was used before.
 
     Mail scanners open links in complete browsers, and must not confirm in place of the recipient.
@@ -250,7 +250,7 @@ async def _question_page(database: Database, keyring: Keyring, token: str) -> Re
     return html.page("Allow mail to be forwarded to you", paragraphs, button=button)
 
 
-def _result_page(confirmation: Confirmation) -> Response:
+def _thanks(confirmation: Confirmation) -> Response:
     said = "was confirmed before" if confirmation.repeated else "is confirmed"
     paragraph = f"The address {confirmation.email_masked} {said}. You can close this page."
     return html.page("Thank you", [paragraph])

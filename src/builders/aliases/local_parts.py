@@ -30,7 +30,7 @@ _GAP = re.compile(r"[^a-z0-9._\-\u0080-\U0010ffff]+")
 
 def normalize(text: str) -> str:
     """Return the text, valid or not, trimmed, in NFKC and in lower case."""
-    if text.isascii():  # NFKC leaves ASCII as it is
+    if text.isascii():  # NFKC does not change ASCII
         return text.strip().lower()
     # Composed again: lower-case letters compose where capitals do not (a diaeresis joins `t`, but not `T`).
     # Trimmed last: NFKC turns other characters into blanks.

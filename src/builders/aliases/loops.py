@@ -36,7 +36,7 @@ async def list_forwarded(
 async def lock_forwarded(
     conn: Conn, *, realm: UUID = LIVE, account_id: UUID, names: Sequence[Name] = (), alias_ids: Sequence[UUID] = ()
 ) -> list[Alias]:
-    """Return what `list_forwarded` does, and block changes of it; call `lock_routes` before."""
+    """Return the aliases of `list_forwarded`, and block changes of their routes; call `lock_routes` before."""
     found = await store.list_forwarded(conn, realm=realm, account_id=account_id, names=names, alias_ids=alias_ids)
     if not all(each.is_own for each in found):
         await store.lock_routes_between(conn)

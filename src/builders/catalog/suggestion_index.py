@@ -27,7 +27,7 @@ POOL = 200  # domains compared with a query
 _PER_LIST = 40  # domains taken from one list
 _LONGER_THEMES = 5  # categories and tags that begin with a word
 _NO_POSITIONS = array("I")
-_MIN_PREFIX = 3  # characters of a word that can stand for a longer category or tag
+_MIN_PREFIX = 3  # characters of a word that can abbreviate a longer category or tag
 _POSTINGS = 2000  # entries read of the trigram lists of a word, the rarest trigrams first
 _CACHED = 256  # queries with cached results, of about 50 KB each at most
 _MAX_DOMAIN_LENGTH = 254 - len("@") - 64  # RFC 5321, 4.5.3.1: not every local part fits on a longer name
@@ -67,7 +67,7 @@ def _similarity(pieces: frozenset[str], others: frozenset[str]) -> int:
 
 
 class Fit:
-    """How well one domain fits the words of a query."""
+    """The fit of a domain to the words of a query."""
 
     __slots__ = ("_affinities", "_similarities", "_theme", "best", "position")
 
@@ -150,7 +150,7 @@ class SuggestionIndex:
         return list(self._featured or self._highest)
 
     def fit(self, position: int, words: Sequence[tuple[str, frozenset[str]]]) -> Fit:
-        """Return how well a domain fits the words, each given with its trigrams."""
+        """Return the fit of a domain to the words, each with its trigrams."""
         domain = self.domains[position]
         themes, pieces = (*domain.categories, *domain.tags), trigrams(domain.label)
         theme = max((_theme_points(word, themes) for word, _ in words), default=0)

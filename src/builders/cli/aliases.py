@@ -93,7 +93,7 @@ async def _write_changes(database: Database, file: TextIO, since: int) -> str:
             file.write(f"{_change(entry)}\n")
             count += 1
     file.write(f'{{"next_serial":{horizon}}}\n')
-    return f"{counted(count, 'change')}, to go on from serial {horizon}, {_are(count)}"
+    return f"{counted(count, 'change')} (next serial {horizon}) {_are(count)}"
 
 
 def _are(number: int) -> str:

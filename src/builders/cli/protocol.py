@@ -81,7 +81,7 @@ class _Transport:
         self._inner.abort()
 
     def lose(self) -> None:
-        """Discard what is written to a lost connection."""
+        """Discard data that is written to a lost connection."""
         self._end()
         self._is_sending = bool  # drops the reference to the protocol
 

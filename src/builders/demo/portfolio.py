@@ -159,7 +159,7 @@ async def find_start(conn: Conn, *, account_id: UUID) -> date | None:
 
 
 async def _record_costs(conn: Conn, *, account_id: UUID, rows: Sequence[DemoDomain], ids: Sequence[UUID]) -> None:
-    """Record what the domains cost, and what leases and parking earned."""
+    """Record the costs of the domains, and the income from leases and parking."""
     entries = [entry for row, domain_id in zip(rows, ids, strict=True) for entry in list_entries(row, domain_id)]
     await ledger.post_entries(conn, account_id=account_id, entries=entries)
     sheet = SentSheet(text=write_parking_sheet(rows), format=SheetFormat.GENERIC, date_format=None)
@@ -172,7 +172,7 @@ async def _record_costs(conn: Conn, *, account_id: UUID, rows: Sequence[DemoDoma
 
 
 def list_entries(row: DemoDomain, domain_id: UUID) -> Iterator[NewEntry]:
-    """Yield what a domain cost and what it was leased for; the newest lease payment is of this month."""
+    """Yield the costs of a domain and its lease payments, the newest of this month."""
     price, renewal_price, rent = row.money("price"), row.money("renewal_price"), row.money("lease")
     payments: list[tuple[EntryKind, Money, date]] = []
     if price is not None:

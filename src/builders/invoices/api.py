@@ -44,7 +44,7 @@ Reader = Annotated[Caller, needs("invoices:read")]
 router.refuse(
     "POST", "", remedy="An invoice is issued by the promotion that claims names: POST /v1/sandbox/promote."
 )
-# A payment needs no scope of its own.
+# Payments have no separate scope.
 AccountReader = Annotated[Caller, needs("account:read")]
 AccountWriter = Annotated[Caller, needs("account:write")]
 INVOICE = declare(

@@ -57,9 +57,7 @@ async def confirm(
         if not html.wants_html(request):
             reply = schemas.confirmed(await _confirm(database, keys, token, address))
             return ReplyWithHeaders(reply, html.NEGOTIATED)
-        return await _question_page(database, keys, token) or _result_page(
-            await _confirm(database, keys, token, address)
-        )
+        return await _form_page(database, keys, token) or _thanks(await _confirm(database, keys, token, address))
     except (TokenInvalid, PrefetchRefused) as refusal:
         return _error_page(request, refusal)
 
@@ -79,12 +77,12 @@ async def confirm_page(
 ) -> Response:
     """Confirm a lead by the button of the link's page. The token is the only credential."""
     try:
-        return _result_page(await _confirm(database, keys, token, address))
+        return _thanks(await _confirm(database, keys, token, address))
     except TokenInvalid as refusal:
         return _error_page(request, refusal)
 
 
-async def _question_page(database: Database, keyring: Keyring, token: str) -> Response | None:
+async def _form_page(database: Database, keyring: Keyring, token: str) -> Response | None:
     """Return a page with a button; None for a link that is used or not valid.
 
     Mail scanners open links in browsers, and must not confirm for the recipient.
@@ -106,7 +104,7 @@ async def _confirm(database: Database, keyring: Keyring, token: str, address: st
         return await leads.confirm(conn, keyring=keyring, token=token, client=truncate_address(address))
 
 
-def _result_page(confirmation: Confirmation) -> Response:
+def _thanks(confirmation: Confirmation) -> Response:
     state = "is already confirmed" if confirmation.repeated else "is confirmed"
     return html.page("Thank you", [f"The address {confirmation.email_masked} {state}. You can close this page."])
 

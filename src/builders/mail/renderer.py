@@ -109,7 +109,7 @@ def _fields(template: EmailTemplate) -> dict[str, Any]:
 
 
 def _outcome(row: Mapping[str, Any]) -> str:
-    """Return what happens to a domain, and when."""
+    """Return the next event of a domain, and its date."""
     days = row["days"]
     if days < 0:
         return "Expired"
@@ -150,7 +150,7 @@ def _isolate(value: Any) -> Any:
 
 
 def _wrap(text: str) -> str:
-    """Wrap the lines of a text; a link stays whole, on a line of its own."""
+    """Wrap the lines of a text; a link is not broken, and has a separate line."""
     lines = [
         textwrap.fill(
             line, _WIDTH, subsequent_indent=" " * _indent(line), break_long_words=False, break_on_hyphens=False

@@ -113,7 +113,7 @@ async def confirm(
         refuse_prefetch(request)
         if not html.wants_html(request):
             return ReplyWithHeaders(schemas.confirmed(await _confirm(database, keys, token)), html.NEGOTIATED)
-        return await _question_page(database, keys, token) or _result_page(await _confirm(database, keys, token))
+        return await _form_page(database, keys, token) or _thanks(await _confirm(database, keys, token))
     except (TokenInvalid, identity.EmailTaken, PrefetchRefused) as error:
         return _error_page(request, error)
 
@@ -130,7 +130,7 @@ async def confirm_page(request: Request, token: FormToken, database: Pool, keys:
     The request can have any origin: only the token counts, and the session of the browser does not change.
     """
     try:
-        return _result_page(await _confirm(database, keys, token))
+        return _thanks(await _confirm(database, keys, token))
     except (TokenInvalid, identity.EmailTaken) as error:
         return _error_page(request, error)
 
@@ -140,7 +140,7 @@ async def _confirm(database: Database, keyring: Keyring, token: str) -> Confirma
         return await profiles.confirm(conn, keyring=keyring, token=token)
 
 
-async def _question_page(database: Database, keyring: Keyring, token: str) -> Response | None:
+async def _form_page(database: Database, keyring: Keyring, token: str) -> Response | None:
     """Return the page with the button, or None for a used link.
 
     Mail scanners open links in browsers, so opening the page must not confirm.
@@ -164,7 +164,7 @@ async def _question_page(database: Database, keyring: Keyring, token: str) -> Re
     return html.page(title, paragraphs, button=button)
 
 
-def _result_page(confirmation: Confirmation) -> Response:
+def _thanks(confirmation: Confirmation) -> Response:
     status = "was confirmed before" if confirmation.repeated else "is confirmed"
     paragraph = f"The address {confirmation.email} {status}. You can close this page."
     return html.page("Thank you", [paragraph], links=[html.HOME_LINK])

@@ -42,7 +42,7 @@ REQUIRED_MEMBERS = ("display_name", "country", "timezone")
 NEXT_ACTIONS: Mapping[StepKey, str] = {
     StepKey.VERIFY_EMAIL: "Follow the link in the message we sent; "
     "POST /v1/account/email-verification/resend sends another.",
-    StepKey.COMPLETE_PROFILE: "PATCH /v1/me with what is missing",
+    StepKey.COMPLETE_PROFILE: "PATCH /v1/me with the missing members",
     StepKey.CREATE_API_KEY: "Create a key with POST /v1/api-keys.",
     StepKey.CREATE_PROJECT: "Create a project with POST /v1/builders/projects.",
     StepKey.FIRST_PLAN: "Plan a manifest with POST /v1/sandbox/plan.",

@@ -51,7 +51,7 @@ _ONBOARDING: JsonDict = {
         {"key": "verify_email", "track": "common", "status": "done", "done_at": _AT},
         {"key": "complete_profile", "track": "common", "status": "todo", "done_at": None},
     ],
-    "next_action": "PATCH /v1/me with what is missing: timezone.",
+    "next_action": "PATCH /v1/me with the missing members: timezone.",
 }
 _PROFILE: JsonDict = {
     "id": "0193a1b2-0000-7000-8000-000000000005",

@@ -100,7 +100,7 @@ LOCK_UNCHANGED = """
      AND alias.version = wanted.version AND alias.status <> 'deleted'
     ORDER BY alias.id FOR UPDATE OF alias
 """
-# A suspended alias stays suspended; `enabled` decides what it is after the suspension.
+# A suspended alias stays suspended; `enabled` decides its status after the suspension.
 UPDATE = f"""
     UPDATE aliases AS alias
     SET {_SET},

@@ -43,7 +43,7 @@ _CONFLICT = """
     wanted.domain, wanted.key, name.state, name.until,
     coalesce(name.account_id, skeleton.account_id) AS account_id
 """
-# One name has a statement of its own: each keeps its own generic plan, and planning costs more than execution.
+# One name has a separate statement: each keeps its own generic plan, and planning costs more than execution.
 FIND_CONFLICT = f"""
     SELECT {_CONFLICT}
     FROM (VALUES (%(domains)s::text, %(keys)s::text, %(skeletons)s::text)) AS wanted (domain, key, skeleton)
@@ -115,7 +115,7 @@ TAKE = """
         ) AS found ON true
         WHERE found.is_taken IS NOT TRUE
         ON CONFLICT (realm, domain, key) DO UPDATE
-        -- A reservation does not shorten a quarantine: if no claim follows, the quarantine goes on.
+        -- A reservation does not shorten a quarantine: if no claim follows, the quarantine continues.
         SET alias_id = CASE WHEN name.until > excluded.until THEN name.alias_id ELSE excluded.alias_id END,
             state = CASE WHEN name.until > excluded.until THEN name.state ELSE excluded.state END,
             until = CASE WHEN name.until > excluded.until THEN name.until ELSE excluded.until END

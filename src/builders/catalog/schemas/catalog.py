@@ -281,6 +281,6 @@ class CheckReply(Reply):
     ]
     rules: Annotated[RulesReply, Field(description="Rules for local parts on this domain.")]
     definitive: Annotated[
-        bool, Field(description="Always true: the response comes from the registry of names, it is no estimate.")
+        bool, Field(description="Always true: the response comes from the registry of names.")
     ] = True
     checked_at: Annotated[datetime, Field(description="Time of the check.")]

@@ -87,7 +87,7 @@ async def _mx(dns: Dns, name: str, expected: Expected, before: Finding, now: dat
 def validate_mx(
     domain: str, exchanges: Sequence[tuple[int, str]], *, wanted: Sequence[str]
 ) -> tuple[RecordHealth, str | None]:
-    """Return the health of the MX records of a domain, and what to do: all mail must come to our hosts."""
+    """Return the health of the MX records of a domain, and an instruction: all mail must go to our hosts."""
     if not wanted:
         return RecordHealth.UNCHECKED, None
     records = ", ".join(f"{10 * place} {host}" for place, host in enumerate(wanted, 1))

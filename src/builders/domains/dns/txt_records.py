@@ -115,7 +115,7 @@ def _parse_term(word: str) -> Term | None:
 
 
 def validate_spf(domain: str, texts: Sequence[str], *, include: str | None) -> tuple[RecordHealth, str | None]:
-    """Return the health of the SPF record among the TXT records of a domain, and what to do."""
+    """Return the health of the SPF record among the TXT records of a domain, and an instruction."""
     found = [parse_spf(each) for each in texts if is_spf(each)]
     wanted = f"{SPF_VERSION} include:{include} ~all"
     if len(found) > 1:
@@ -189,7 +189,7 @@ def find_dmarc_error(text: str) -> str | None:
 
 
 def validate_dmarc(domain: str, texts: Sequence[str], *, inherited: bool) -> tuple[RecordHealth, str | None]:
-    """Return the health of the DMARC record among the TXT records at `_dmarc` of a domain, and what to do.
+    """Return the health of the DMARC record among the TXT records at `_dmarc` of a domain, and an instruction.
 
     `inherited`: a parent domain has a record, which applies to this domain too.
     """
