@@ -4,14 +4,14 @@ import pytest
 
 from builders.kit.db.connections import Database
 from builders.kit.process.settings import Settings
-from tests.aliases.make import Office, Owner, fresh
+from tests.aliases.make import AliasWorker, Owner, fresh
 from tests.cast import Person
 
 
 @pytest.fixture
-def office(database: Database, settings: Settings) -> Office:
+def worker(database: Database, settings: Settings) -> AliasWorker:
     """The worker and the mailbox of the test."""
-    return Office(database, settings)
+    return AliasWorker(database, settings)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
 from tests.cast import Client, Person
-from tests.profile.make import Office as ProfileOffice, text
+from tests.profile.make import ProfileWorker, text
 
 ALIASES, DESTINATIONS = "/v1/aliases", "/v1/aliases/destinations"
 RESEND, CONFIRM = f"{DESTINATIONS}/resend", f"{DESTINATIONS}/confirm"
@@ -166,8 +166,8 @@ async def registry(conn: Conn, domain: str) -> dict[Name, str]:
     return {Name(domain, row[2]): row[3] for row in rows}
 
 
-class Office(ProfileOffice):
-    """Dispatches events, runs jobs, and reads the confirmations that were mailed."""
+class AliasWorker(ProfileWorker):
+    """Reads the tokens of confirmation links."""
 
     async def tokens(self, address: str) -> list[str]:
         """Return the tokens of the links that the address received, oldest first."""

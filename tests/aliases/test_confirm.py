@@ -10,7 +10,7 @@ from builders.kit.values import clock
 from tests.aliases.make import (
     CONFIRM,
     PROGRAM,
-    Office,
+    AliasWorker,
     Owner,
     fresh_address,
     published,
@@ -21,11 +21,11 @@ from tests.profile.make import BROWSER
 
 
 async def test_a_confirmation_can_be_repeated_until_the_link_expires(
-    anyone: Client, owner: Owner, office: Office, conn: Conn, domain: str
+    anyone: Client, owner: Owner, worker: AliasWorker, conn: Conn, domain: str
 ) -> None:
     email = fresh_address()
     await owner.claim_one("ada", domain, email)
-    token = await office.token(email)
+    token = await worker.token(email)
     clock.move(timedelta(hours=71))
     answers = await asyncio.gather(
         *(anyone.get(CONFIRM, params={"token": token}, headers=PROGRAM) for _ in range(4))
@@ -38,22 +38,22 @@ async def test_a_confirmation_can_be_repeated_until_the_link_expires(
 
 @pytest.mark.parametrize("accept", ["*/*", "", "text/plain, */*;q=0.1", "image/webp,*/*"])
 async def test_a_client_that_accepts_every_type_does_not_confirm(
-    alice: Person, anyone: Client, owner: Owner, office: Office, domain: str, accept: str
+    alice: Person, anyone: Client, owner: Owner, worker: AliasWorker, domain: str, accept: str
 ) -> None:
     email = fresh_address()
     await owner.claim_one("ada", domain, email)
-    token = await office.token(email)
+    token = await worker.token(email)
     page = await anyone.get(CONFIRM, params={"token": token}, headers={"Accept": accept})
     assert (page.status_code, f'value="{token}"' in page.text) == (200, True)
     assert not await verified(alice, email)
 
 
 async def test_a_browser_gets_a_page_with_a_button(
-    alice: Person, anyone: Client, owner: Owner, office: Office, domain: str
+    alice: Person, anyone: Client, owner: Owner, worker: AliasWorker, domain: str
 ) -> None:
     email = fresh_address()
     await owner.claim_one("ada", domain, email)
-    token = await office.token(email)
+    token = await worker.token(email)
     page = await anyone.get(CONFIRM, params={"token": token}, headers=BROWSER)
     assert (page.status_code, page.headers["Cache-Control"]) == (200, "no-store")
     assert f'value="{token}"' in page.text
@@ -75,10 +75,12 @@ async def test_an_unknown_link_is_refused(anyone: Client, headers: dict[str, str
     assert posted.status_code == 400
 
 
-async def test_only_a_hash_of_the_token_is_stored(owner: Owner, office: Office, conn: Conn, domain: str) -> None:
+async def test_only_a_hash_of_the_token_is_stored(
+    owner: Owner, worker: AliasWorker, conn: Conn, domain: str
+) -> None:
     email = fresh_address()
     await owner.claim_one("ada", domain, email)
-    token = await office.token(email)
+    token = await worker.token(email)
     found = await conn.execute(
         "SELECT row_to_json(link)::text FROM aliases_links AS link WHERE email = %s", [email]
     )

@@ -20,7 +20,7 @@ from builders.mail.service import VerifyDestination
 from tests.aliases.make import (
     DESTINATIONS,
     RESEND,
-    Office,
+    AliasWorker,
     Owner,
     change,
     fresh,
@@ -33,20 +33,20 @@ from tests.conftest import MakePerson
 
 
 async def test_all_accounts_together_send_an_address_one_confirmation_in_15_minutes(
-    people: MakePerson, database: Database, office: Office, domain: str
+    people: MakePerson, database: Database, worker: AliasWorker, domain: str
 ) -> None:
     email = fresh_address()
     for at in range(3):
         person = await people(f"one{at}")
         await Owner.of(database, person).claim_one(f"crew{at:04}", domain, email)
-    assert len(await office.list_emails(email)) == 1
+    assert len(await worker.list_emails(email)) == 1
     clock.move(timedelta(minutes=14))
-    await send(database, office.settings)
-    assert len(await office.list_emails(email)) == 1
+    await send(database, worker.settings)
+    assert len(await worker.list_emails(email)) == 1
     for count in (2, 3, 3):
         clock.move(timedelta(minutes=16))
-        await send(database, office.settings)
-        assert len(await office.list_emails(email)) == count
+        await send(database, worker.settings)
+        assert len(await worker.list_emails(email)) == count
 
 
 async def send(database: Database, settings: Settings) -> None:
@@ -84,14 +84,14 @@ async def test_a_recipient_with_a_non_ascii_address_gets_a_confirmation(
 
 
 async def test_the_reply_does_not_reveal_requests_of_other_accounts(
-    alice: Person, bob: Person, owner: Owner, database: Database, office: Office, domain: str
+    alice: Person, bob: Person, owner: Owner, database: Database, worker: AliasWorker, domain: str
 ) -> None:
     known, unknown = fresh_address(), fresh_address()
     await Owner.of(database, bob).claim_one("bob", domain, known)
-    await office.work()
+    await worker.work()
     await owner.claim(spec("ada", domain, known), spec("grace", domain, unknown))
-    await office.work()
-    assert len(await office.list_emails(known)) == 1
+    await worker.work()
+    assert len(await worker.list_emails(known)) == 1
     for minutes in (0, 1, 15, 1, 1, 20):
         clock.move(timedelta(minutes=minutes))
         listed = {each["email"]: each for each in (await alice.get(DESTINATIONS)).json()["items"]}
@@ -99,47 +99,47 @@ async def test_the_reply_does_not_reveal_requests_of_other_accounts(
         assert abs(first - second) < timedelta(seconds=20)
         answers = [await alice.post(RESEND, json={"email": each}) for each in (known, unknown)]
         assert answers[0].status_code == answers[1].status_code
-        await office.work()
+        await worker.work()
 
 
 async def test_concurrent_jobs_send_an_address_one_confirmation(
-    people: MakePerson, database: Database, settings: Settings, office: Office, domain: str
+    people: MakePerson, database: Database, settings: Settings, worker: AliasWorker, domain: str
 ) -> None:
     email = fresh_address()
     for at in range(4):
         person = await people(f"one{at}")
         await Owner.of(database, person).claim_one(f"crew{at:04}", domain, email, fresh_address())
     await asyncio.gather(*(send(database, settings) for _ in range(4)))
-    assert len(await office.list_emails(email)) == 1
+    assert len(await worker.list_emails(email)) == 1
 
 
 async def test_an_address_that_bounced_gets_no_confirmation_for_a_week(
-    alice: Person, bob: Person, owner: Owner, database: Database, office: Office, conn: Conn, domain: str
+    alice: Person, bob: Person, owner: Owner, database: Database, worker: AliasWorker, conn: Conn, domain: str
 ) -> None:
     email = fresh_address()
     await owner.claim_one("ada", domain, email)
-    await office.work()
+    await worker.work()
     found = await conn.execute("SELECT message_id FROM aliases_destinations WHERE email = %s", [email])
     ((message_id,),) = await found.fetchall()
     async with database.transaction() as other:
         bounced = MailBounced(message_id=message_id, template=VerifyDestination.name, code=550)
         await outbox.publish(other, MAIL_BOUNCED, account_id=alice.account.id, data=bounced)
-    await office.work()
+    await worker.work()
     clock.move(timedelta(hours=1))
     await Owner.of(database, bob).claim_one("bob", domain, email)
     assert (await alice.post(RESEND, json={"email": email})).status_code == 200
-    assert len(await office.list_emails(email)) == 1
+    assert len(await worker.list_emails(email)) == 1
     clock.move(timedelta(days=7))  # the mailbox may exist now
     assert (await alice.post(RESEND, json={"email": email})).json()["sent"] is True
-    assert len(await office.list_emails(email)) == 2
+    assert len(await worker.list_emails(email)) == 2
 
 
 async def test_a_recipient_who_opted_out_gets_no_confirmation(
-    alice: Person, owner: Owner, database: Database, settings: Settings, office: Office, domain: str
+    alice: Person, owner: Owner, database: Database, settings: Settings, worker: AliasWorker, domain: str
 ) -> None:
     email, keyring = fresh_address(), secret_keys.keyring_of(settings)
     await owner.claim_one("ada", domain, email)
-    (message,) = await office.list_emails(email)
+    (message,) = await worker.list_emails(email)
     assert "unsubscribe" in message["List-Unsubscribe"]
     link = mail.unsubscribe_link(
         keyring, base_url="", account_id=alice.account.id, topic=Topic.DESTINATIONS, address=email
@@ -151,27 +151,27 @@ async def test_a_recipient_who_opted_out_gets_no_confirmation(
     await owner.claim_one("grace", domain, email.replace("@", "+again@"))
     clock.move(timedelta(hours=1))
     await send(database, settings)
-    assert len(await office.list_emails(email)) == 1
-    assert await office.list_emails(email.replace("@", "+again@")) == []
+    assert len(await worker.list_emails(email)) == 1
+    assert await worker.list_emails(email.replace("@", "+again@")) == []
 
 
 async def test_a_destination_without_an_alias_gets_no_confirmation(
-    owner: Owner, office: Office, domain: str
+    owner: Owner, worker: AliasWorker, domain: str
 ) -> None:
     email = fresh_address()
     await owner.claim_one("ada", domain, email)
     await owner.update(change((await owner.aliases())["ada"], destinations=["x@example.net"]))
-    assert await office.list_emails(email) == []
+    assert await worker.list_emails(email) == []
     await owner.update(change((await owner.aliases())["ada"], destinations=[email]))
-    assert len(await office.list_emails(email)) == 1
+    assert len(await worker.list_emails(email)) == 1
 
 
 async def test_old_links_and_mailboxes_are_deleted(
-    owner: Owner, office: Office, database: Database, conn: Conn, domain: str
+    owner: Owner, worker: AliasWorker, database: Database, conn: Conn, domain: str
 ) -> None:
     email = fresh_address()
     await owner.claim_one("ada", domain, email)
-    await office.work()
+    await worker.work()
     clock.move(timedelta(days=34))
     await aliases.prune_confirmations(database)
     for query in (
@@ -198,9 +198,9 @@ async def test_many_new_destinations_cost_as_many_statements_as_one(
     assert counts[0] == counts[1] <= 16
 
 
-async def test_confirmations_are_sent_in_sets(owner: Owner, office: Office, conn: Conn) -> None:
+async def test_confirmations_are_sent_in_sets(owner: Owner, worker: AliasWorker, conn: Conn) -> None:
     specs = many_specs(230, fresh())
     await owner.claim(*specs)
-    await send(office.database, office.settings.model_copy(update={"confirmations_per_day": 1_000}))
+    await send(worker.database, worker.settings.model_copy(update={"confirmations_per_day": 1_000}))
     query = "SELECT count(*), count(message_id), count(ask_at) FROM aliases_destinations WHERE account_id = %s"
     assert await (await conn.execute(query, [owner.account_id])).fetchall() == [(230, 230, 0)]

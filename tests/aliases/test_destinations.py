@@ -11,7 +11,7 @@ from tests.aliases.make import (
     DESTINATIONS,
     PROGRAM,
     RESEND,
-    Office,
+    AliasWorker,
     Owner,
     destinations,
     fresh,
@@ -26,15 +26,15 @@ from tests.profile.make import text
 
 
 async def test_the_recipient_of_a_new_destination_confirms_by_mail(
-    alice: Person, anyone: Client, owner: Owner, office: Office, conn: Conn, domain: str
+    alice: Person, anyone: Client, owner: Owner, worker: AliasWorker, conn: Conn, domain: str
 ) -> None:
     email = fresh_address()
     alias_id = await owner.claim_one("ada", domain, email)
     assert not await verified(alice, email)
-    (message,) = await office.list_emails(email)
+    (message,) = await worker.list_emails(email)
     assert message["Subject"] == "Confirm mail forwarding to your address"
     assert f"ada@{domain}" in text(message)
-    answer = await anyone.get(CONFIRM, params={"token": await office.token(email)}, headers=PROGRAM)
+    answer = await anyone.get(CONFIRM, params={"token": await worker.token(email)}, headers=PROGRAM)
     assert (answer.status_code, answer.json()) == (200, {"status": "confirmed", "email": mail.mask(email)})
     assert await verified(alice, email)
     assert (await alice.get(f"{ALIASES}/{alias_id}")).json()["destinations"] == [
@@ -44,96 +44,98 @@ async def test_the_recipient_of_a_new_destination_confirms_by_mail(
     assert (data["email"], data["aliases"]) == (mail.mask(email), 1)
 
 
-async def test_an_account_sends_an_address_one_confirmation(owner: Owner, office: Office, domain: str) -> None:
+async def test_an_account_sends_an_address_one_confirmation(
+    owner: Owner, worker: AliasWorker, domain: str
+) -> None:
     email = fresh_address()
     await owner.claim(spec("ada", domain, email), spec("grace", domain, email))
-    assert len(await office.list_emails(email)) == 1
+    assert len(await worker.list_emails(email)) == 1
     clock.move(timedelta(hours=1))
     await owner.claim_one("linus", domain, email)
-    assert len(await office.list_emails(email)) == 1
+    assert len(await worker.list_emails(email)) == 1
 
 
 async def test_an_address_in_another_case_is_confirmed_too(
-    alice: Person, anyone: Client, owner: Owner, office: Office, domain: str
+    alice: Person, anyone: Client, owner: Owner, worker: AliasWorker, domain: str
 ) -> None:
     email = fresh_address("Reader")
     alias_id = await owner.claim_one("ada", domain, email)
-    await anyone.get(CONFIRM, params={"token": await office.token(email)}, headers=PROGRAM)
+    await anyone.get(CONFIRM, params={"token": await worker.token(email)}, headers=PROGRAM)
     changed = await alice.patch(f"{ALIASES}/{alias_id}", json={"destinations": [email.lower()]})
     assert changed.json()["destinations"] == [{"email": email.lower(), "verified": True}]
-    assert await office.list_emails(email.lower()) == []
+    assert await worker.list_emails(email.lower()) == []
 
 
 async def test_the_verified_address_of_the_account_is_confirmed(
-    alice: Person, owner: Owner, office: Office, domain: str
+    alice: Person, owner: Owner, worker: AliasWorker, domain: str
 ) -> None:
     await owner.claim_one("ada", domain, alice.account.email.title())
     ((_, shown),) = (await destinations(alice)).items()
     assert shown["verified"]
-    assert await office.list_emails(alice.account.email) == []
+    assert await worker.list_emails(alice.account.email) == []
 
 
 async def test_the_address_of_the_account_is_confirmed_when_it_is_verified(
-    people: MakePerson, database: Database, office: Office, domain: str, anyone: Client
+    people: MakePerson, database: Database, worker: AliasWorker, domain: str, anyone: Client
 ) -> None:
     ursula = await people("ursula", verified=False)
     email = ursula.account.email
     await Owner.of(database, ursula).claim_one("ada", domain, email)
     assert not await verified(ursula, email)
-    (said,) = [each for each in map(text, await office.list_emails(email)) if "email-verification" in each]
+    (said,) = [each for each in map(text, await worker.list_emails(email)) if "email-verification" in each]
     token = said.partition("confirm?token=")[2].split()[0]
     await anyone.get("/v1/account/email-verification/confirm", params={"token": token})
-    await office.work()
+    await worker.work()
     assert await verified(ursula, email)
 
 
-async def test_a_sandbox_sends_no_confirmations(alice: Person, database: Database, office: Office) -> None:
+async def test_a_sandbox_sends_no_confirmations(alice: Person, database: Database, worker: AliasWorker) -> None:
     email = fresh_address()
     await Owner.of_sandbox(database, alice).claim_one("ada", fresh(), email)
-    assert await office.list_emails(email) == []
+    assert await worker.list_emails(email) == []
     assert await verified(alice.test, email)
     assert await destinations(alice) == {}
 
 
 async def test_a_confirmation_is_valid_for_one_account(
-    alice: Person, bob: Person, anyone: Client, owner: Owner, database: Database, office: Office, domain: str
+    alice: Person, bob: Person, anyone: Client, owner: Owner, database: Database, worker: AliasWorker, domain: str
 ) -> None:
     email = fresh_address()
     await owner.claim_one("ada", domain, email)
     await Owner.of(database, bob).claim_one("bob", domain, email)
-    token = (await office.tokens(email))[0]
+    token = (await worker.tokens(email))[0]
     await anyone.get(CONFIRM, params={"token": token}, headers=PROGRAM)
     assert sorted([await verified(alice, email), await verified(bob, email)]) == [False, True]
 
 
 async def test_a_resend_replaces_the_previous_link(
-    alice: Person, anyone: Client, owner: Owner, office: Office, domain: str
+    alice: Person, anyone: Client, owner: Owner, worker: AliasWorker, domain: str
 ) -> None:
     email = fresh_address()
     await owner.claim_one("ada", domain, email)
-    first = await office.token(email)
+    first = await worker.token(email)
     clock.move(timedelta(minutes=16))
     answer = await alice.post(RESEND, json={"email": email})
     assert (answer.status_code, answer.json()["sent"], answer.json()["verified"]) == (200, True, False)
-    second = await office.token(email)
+    second = await worker.token(email)
     assert (await anyone.get(CONFIRM, params={"token": first}, headers=PROGRAM)).json()["code"] == "token_invalid"
     assert (await anyone.get(CONFIRM, params={"token": second}, headers=PROGRAM)).status_code == 200
     clock.move(timedelta(minutes=16))
     assert (await alice.post(RESEND, json={"email": email})).json()["sent"] is False
-    assert len(await office.list_emails(email)) == 2
+    assert len(await worker.list_emails(email)) == 2
 
 
-async def test_resends_are_limited(alice: Person, owner: Owner, office: Office, domain: str) -> None:
+async def test_resends_are_limited(alice: Person, owner: Owner, worker: AliasWorker, domain: str) -> None:
     email = fresh_address()
     await owner.claim_one("ada", domain, email)
-    await office.work()
+    await worker.work()
     refused = await alice.post(RESEND, json={"email": email})
     assert (refused.status_code, refused.json()["code"]) == (429, "destination_asked_too_soon")
     assert 1 <= int(refused.headers["Retry-After"]) <= 900
     for _ in range(4):
         clock.move(timedelta(minutes=16))
         assert (await alice.post(RESEND, json={"email": email})).status_code == 200
-        await office.work()
+        await worker.work()
     clock.move(timedelta(minutes=16))
     refused = await alice.post(RESEND, json={"email": email})
     assert refused.status_code == 429

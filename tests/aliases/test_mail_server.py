@@ -12,7 +12,17 @@ from builders.aliases.local_parts import key
 from builders.aliases.records import SeparatorPolicy
 from builders.aliases.service import MapEntry
 from builders.kit.db.connections import Conn, Database
-from tests.aliases.make import FREE, PROGRAM, Office, Owner, change, fresh, fresh_address, spec, wait_for_horizon
+from tests.aliases.make import (
+    FREE,
+    PROGRAM,
+    AliasWorker,
+    Owner,
+    change,
+    fresh,
+    fresh_address,
+    spec,
+    wait_for_horizon,
+)
 from tests.cast import Client, Person
 
 Changes = list[tuple[str, tuple[str, ...]]]
@@ -77,7 +87,7 @@ async def test_names_of_sandboxes_are_not_listed(
 
 
 async def test_each_change_is_listed_once(
-    owner: Owner, alice: Person, database: Database, office: Office, anyone: Client, domain: str
+    owner: Owner, alice: Person, database: Database, worker: AliasWorker, anyone: Client, domain: str
 ) -> None:
     own, other = alice.account.email, fresh_address()
     since = await horizon(database)
@@ -86,7 +96,7 @@ async def test_each_change_is_listed_once(
     assert listed == [("ada", (own,)), ("bob", ())]
     assert (await changes(database, domain, since))[0] == []
     await anyone.get(
-        "/v1/aliases/destinations/confirm", params={"token": await office.token(other)}, headers=PROGRAM
+        "/v1/aliases/destinations/confirm", params={"token": await worker.token(other)}, headers=PROGRAM
     )
     listed, since = await changes(database, domain, since)
     assert listed == [("bob", (other,))]

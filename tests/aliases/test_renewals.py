@@ -19,7 +19,7 @@ from builders.kit.errors import DatabaseUnavailable
 from builders.kit.jobs import queue
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
-from tests.aliases.make import ALIASES, Office, Owner, fresh, published, spec
+from tests.aliases.make import ALIASES, AliasWorker, Owner, fresh, published, spec
 from tests.cast import Person
 
 SELLER = Seller(name="Harbour Names Ltd")
@@ -164,7 +164,7 @@ async def test_an_interrupted_renewal_changes_nothing(
 
 
 async def test_the_job_renews_every_account_and_mails_the_invoice(
-    owner: Owner, bob: Person, database: Database, office: Office, conn: Conn
+    owner: Owner, bob: Person, database: Database, worker: AliasWorker, conn: Conn
 ) -> None:
     other = Owner.of(database, bob)
     for each in (owner, other):
@@ -173,7 +173,7 @@ async def test_the_job_renews_every_account_and_mails_the_invoice(
     for _ in range(2):
         async with database.transaction() as other_conn:
             await queue.defer(other_conn, renew_job, timestamp=0)
-        await office.work()
+        await worker.work()
     for each in (owner, other):
         (invoice,) = await billed(database, each)
         assert str(invoice.total) == "13.00 USD"
@@ -251,15 +251,15 @@ async def test_postgresql_adds_months_equally(conn: Conn) -> None:
 
 
 async def test_a_released_name_is_not_charged_for_the_next_year(
-    alice: Person, owner: Owner, database: Database, office: Office, conn: Conn, domain: str
+    alice: Person, owner: Owner, database: Database, worker: AliasWorker, conn: Conn, domain: str
 ) -> None:
     ada, _ = await owner.claim(spec("ada", domain), spec("grace", domain))
     clock.move(timedelta(days=350))
     assert await renew(database, owner) == 2
 
     assert (await alice.delete(f"{ALIASES}/{ada}")).status_code == 200
-    await office.work()
-    await office.work()
+    await worker.work()
+    await worker.work()
 
     voided, anew = await billed(database, owner)
     assert (voided.status, [each.description for each in anew.lines]) == (
@@ -269,19 +269,19 @@ async def test_a_released_name_is_not_charged_for_the_next_year(
     assert (anew.status, anew.due_at) == (InvoiceStatus.OPEN, voided.due_at)
     await owner.release((await owner.aliases())["grace"])
     clock.move(timedelta(days=60))
-    await office.work()
+    await worker.work()
     await invoices.advance(database)
     assert {each.status for each in await billed(database, owner)} == {InvoiceStatus.VOID}
     assert await published(conn, owner.account_id, "invoice.overdue") == []
 
 
 async def test_a_name_that_is_released_within_its_year_is_charged_for_it(
-    alice: Person, owner: Owner, database: Database, office: Office, domain: str
+    alice: Person, owner: Owner, database: Database, worker: AliasWorker, domain: str
 ) -> None:
     ada = await owner.claim_one("ada", domain)
     clock.move(timedelta(days=350))
     assert await renew(database, owner) == 1
     clock.move(timedelta(days=30))
     assert (await alice.delete(f"{ALIASES}/{ada}")).status_code == 200
-    await office.work()
+    await worker.work()
     assert [each.status for each in await billed(database, owner)] == [InvoiceStatus.OPEN]

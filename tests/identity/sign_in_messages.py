@@ -9,7 +9,7 @@ from builders.kit.db.connections import Database
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 from tests.cast import Client
-from tests.profile.outbox import emails_to
+from tests.worker import emails_to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

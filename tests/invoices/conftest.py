@@ -1,39 +1,14 @@
 from collections.abc import AsyncIterator
-from email.message import EmailMessage
 
 import pytest
 from pydantic import SecretStr
 
-from builders import worker as worker_process
 from builders.app import Service
 from builders.kit.db.connections import Conn, Database
-from builders.kit.events import dispatcher
-from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 from tests.invoices.stripe_server import KEY, SECRET, StripeServer
-from tests.profile.outbox import emails_to
 from tests.webhooks.reaching import reachable
-
-
-class Worker:
-    """Dispatches events, runs jobs, and reads the emails that were sent."""
-
-    def __init__(self, database: Database, settings: Settings) -> None:
-        assert worker_process.JOBS  # all subscribers are declared
-        self.database, self.settings = database, settings
-
-    async def work(self) -> None:
-        """Run until no event and no job is left."""
-        published = 1
-        while published:
-            await queue.run_pending(self.database, self.settings)
-            async with self.database.transaction() as conn:
-                published = await dispatcher.dispatch(conn)
-
-    async def list_emails(self, address: str) -> list[EmailMessage]:
-        """Return the emails to an address, oldest first."""
-        await self.work()
-        return emails_to(address, self.settings.data_dir)
+from tests.worker import Worker
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue
 from builders.kit.values import clock
 from tests.cast import Person
-from tests.invoices.conftest import Worker
 from tests.invoices.make import DUE, line, make_invoice, pass_by
+from tests.worker import Worker
 
 
 @pytest.fixture(autouse=True)

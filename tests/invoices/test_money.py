@@ -9,12 +9,12 @@ from builders.app import Service
 from builders.invoices import service as invoices
 from builders.kit.db.connections import Database
 from tests.cast import Client, Person
-from tests.invoices.conftest import Worker
 from tests.invoices.make import line, make_invoice, usd
 from tests.invoices.stripe_server import StripeServer, event
 from tests.invoices.test_checkout import link
 from tests.invoices.test_stripe import send_event
 from tests.webhooks import make as hooks
+from tests.worker import Worker
 
 Json = dict[str, Any]
 

@@ -9,13 +9,13 @@ from builders.invoices.records import Invoice, NewLine
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
 from tests.cast import Client, Person
-from tests.invoices.conftest import Worker
 from tests.invoices.make import line, make_invoice, published, usd
 from tests.invoices.stripe_server import StripeServer, event
 from tests.invoices.test_checkout import link
 from tests.invoices.test_credit import balances
 from tests.invoices.test_emails import text
 from tests.invoices.test_stripe import SUCCEEDED, send_event
+from tests.worker import Worker
 
 Json = dict[str, Any]
 

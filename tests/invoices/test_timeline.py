@@ -12,8 +12,8 @@ from builders.invoices.records import InvoiceStatus, Stage
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
 from tests.cast import Person
-from tests.invoices.conftest import Worker
 from tests.invoices.make import DUE, line, make_invoice, pass_by, published
+from tests.worker import Worker
 
 STEPS = ["invoice.overdue", "invoice.reminded", "invoice.grace_ended", "invoice.uncollectible"]
 WAITS = [timedelta(), timedelta(days=7), timedelta(days=14), timedelta(days=44)]

@@ -5,13 +5,13 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import ids
 from tests.cast import Person
 from tests.conftest import MakePerson
-from tests.profile.make import Office
+from tests.profile.make import ProfileWorker
 
 
 @pytest.fixture
-def office(database: Database, settings: Settings) -> Office:
+def worker(database: Database, settings: Settings) -> ProfileWorker:
     """Return a worker that dispatches events and runs jobs."""
-    return Office(database, settings)
+    return ProfileWorker(database, settings)
 
 
 @pytest.fixture

@@ -4,13 +4,9 @@ import re
 from email.message import EmailMessage
 from typing import Any
 
-from builders import worker
-from builders.kit.db.connections import Conn, Database
-from builders.kit.events import dispatcher
-from builders.kit.jobs import queue
-from builders.kit.process.settings import Settings
+from builders.kit.db.connections import Conn
 from tests.cast import Client, Person
-from tests.profile.outbox import emails_to
+from tests.worker import Worker
 
 ME = "/v1/me"
 VERIFICATION = "/v1/account/email-verification"
@@ -23,25 +19,8 @@ _LINK = re.compile(rf"https?://\S+{CONFIRM}\?token=([\w-]+)")
 Json = dict[str, Any]
 
 
-class Office:
-    """Dispatches events, runs jobs, and reads the emails that were sent."""
-
-    def __init__(self, database: Database, settings: Settings) -> None:
-        assert worker.JOBS  # all subscribers are declared
-        self.database, self.settings = database, settings
-
-    async def work(self) -> None:
-        """Run until no event and no job is left."""
-        published = 1
-        while published:
-            async with self.database.transaction() as conn:
-                published = await dispatcher.dispatch(conn)
-            await queue.run_pending(self.database, self.settings)
-
-    async def list_emails(self, address: str) -> list[EmailMessage]:
-        """Return the emails to an address, oldest first."""
-        await self.work()
-        return emails_to(address, self.settings.data_dir)
+class ProfileWorker(Worker):
+    """Reads the tokens of verification links."""
 
     async def tokens(self, address: str) -> list[str]:
         """Return the tokens of the links that were sent to an address, oldest first."""

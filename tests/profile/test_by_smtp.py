@@ -9,15 +9,15 @@ from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.mail.conftest import with_server
 from tests.mail.smtp_server import MailServer
-from tests.profile.make import CONFIRM, RESEND, Office, me, verification
+from tests.profile.make import CONFIRM, RESEND, ProfileWorker, me, verification
 
 
 async def test_the_message_arrives_and_its_link_works_once(
     ursula: Person, anyone: Client, database: Database, settings: Settings
 ) -> None:
     async with MailServer() as server:
-        office = Office(database, with_server(settings, server.url()))
-        await office.work()
+        worker = ProfileWorker(database, with_server(settings, server.url()))
+        await worker.work()
         [received] = [each for each in server.received if each.recipients == [ursula.account.email]]
         body = received.message.get_body(("plain",))
         assert body is not None
@@ -37,9 +37,9 @@ async def test_an_address_that_the_server_rejects_is_bounced(
     ursula: Person, database: Database, settings: Settings
 ) -> None:
     async with MailServer() as server:
-        office = Office(database, with_server(settings, server.url()))
+        worker = ProfileWorker(database, with_server(settings, server.url()))
         server.script.rcpt = ["550 5.1.1 no such user"] * 50  # other tests may have queued mail
-        await office.work()
+        await worker.work()
 
         found = await verification(ursula)
         assert (found["status"], found["delivery"]["status"]) == ("bounced", "bounced")

@@ -11,7 +11,7 @@ from tests.cast import Client, Person
 from tests.profile.make import (
     BROWSER,
     CONFIRM,
-    Office,
+    ProfileWorker,
     audited,
     me,
     published,
@@ -24,8 +24,10 @@ SIGN_IN = re.compile(r"/v1/auth/login\?token=([\w-]+)")
 DIGEST = "SELECT digest::text || row_to_json(profile_tokens)::text FROM profile_tokens WHERE account_id = %s"
 
 
-async def test_following_the_link_confirms_the_address(ursula: Person, anyone: Client, office: Office) -> None:
-    token = await office.token(ursula.account.email)
+async def test_following_the_link_confirms_the_address(
+    ursula: Person, anyone: Client, worker: ProfileWorker
+) -> None:
+    token = await worker.token(ursula.account.email)
     answer = await anyone.get(CONFIRM, params={"token": token})
 
     local_part = ursula.account.email.partition("@")[0]
@@ -38,16 +40,18 @@ async def test_following_the_link_confirms_the_address(ursula: Person, anyone: C
     assert "verify_email" in steps(await me(ursula))
 
 
-async def test_following_the_link_does_not_sign_in(ursula: Person, anyone: Client, office: Office) -> None:
-    answer = await anyone.get(CONFIRM, params={"token": await office.token(ursula.account.email)})
+async def test_following_the_link_does_not_sign_in(ursula: Person, anyone: Client, worker: ProfileWorker) -> None:
+    answer = await anyone.get(CONFIRM, params={"token": await worker.token(ursula.account.email)})
 
     assert "set-cookie" not in answer.headers
     assert (await anyone.get("/v1/me")).status_code == 401
 
 
-async def test_promotions_are_allowed_after_confirmation(ursula: Person, anyone: Client, office: Office) -> None:
+async def test_promotions_are_allowed_after_confirmation(
+    ursula: Person, anyone: Client, worker: ProfileWorker
+) -> None:
     before = (await ursula.get("/v1/sandbox/status")).json()
-    await anyone.get(CONFIRM, params={"token": await office.token(ursula.account.email)})
+    await anyone.get(CONFIRM, params={"token": await worker.token(ursula.account.email)})
     after = (await ursula.get("/v1/sandbox/status")).json()
 
     assert "email_unverified" in before["reasons"]
@@ -55,9 +59,9 @@ async def test_promotions_are_allowed_after_confirmation(ursula: Person, anyone:
 
 
 async def test_the_sandbox_account_is_confirmed_too(
-    ursula: Person, anyone: Client, office: Office, conn: Conn
+    ursula: Person, anyone: Client, worker: ProfileWorker, conn: Conn
 ) -> None:
-    await anyone.get(CONFIRM, params={"token": await office.token(ursula.account.email)})
+    await anyone.get(CONFIRM, params={"token": await worker.token(ursula.account.email)})
 
     found = await conn.execute(
         "SELECT count(email_verified_at) FROM identity_accounts WHERE email = %s", [ursula.account.email]
@@ -66,9 +70,9 @@ async def test_the_sandbox_account_is_confirmed_too(
 
 
 async def test_following_the_link_is_idempotent_until_it_expires(
-    ursula: Person, anyone: Client, office: Office
+    ursula: Person, anyone: Client, worker: ProfileWorker
 ) -> None:
-    token = await office.token(ursula.account.email)
+    token = await worker.token(ursula.account.email)
     await anyone.get(CONFIRM, params={"token": token})
     verified = await verification(ursula)
 
@@ -82,9 +86,9 @@ async def test_following_the_link_is_idempotent_until_it_expires(
 
 
 async def test_concurrent_requests_confirm_once(
-    ursula: Person, anyone: Client, office: Office, conn: Conn
+    ursula: Person, anyone: Client, worker: ProfileWorker, conn: Conn
 ) -> None:
-    token = await office.token(ursula.account.email)
+    token = await worker.token(ursula.account.email)
     answers = await asyncio.gather(*(anyone.get(CONFIRM, params={"token": token}) for _ in range(5)))
 
     assert sorted(each.json()["status"] for each in answers) == [*["already_confirmed"] * 4, "confirmed"]
@@ -92,8 +96,8 @@ async def test_concurrent_requests_confirm_once(
     assert len(await audited(ursula, "email.verified")) == 1
 
 
-async def test_invalid_tokens_get_the_same_response(ursula: Person, anyone: Client, office: Office) -> None:
-    token = await office.token(ursula.account.email)
+async def test_invalid_tokens_get_the_same_response(ursula: Person, anyone: Client, worker: ProfileWorker) -> None:
+    token = await worker.token(ursula.account.email)
     wrong = [f"{token[:-1]}{'A' if token[-1] != 'A' else 'B'}", token.upper(), "x" * 8, "é" * 20, "x" * 5000]
     answers = [await anyone.get(CONFIRM, params={"token": each}) for each in wrong]
     clock.move(timedelta(hours=24))
@@ -123,9 +127,9 @@ async def test_a_short_token_is_422(anyone: Client) -> None:
 )
 @pytest.mark.parametrize("browser", [{}, BROWSER])
 async def test_a_prefetch_does_not_confirm(
-    ursula: Person, anyone: Client, office: Office, header: dict[str, str], browser: dict[str, str]
+    ursula: Person, anyone: Client, worker: ProfileWorker, header: dict[str, str], browser: dict[str, str]
 ) -> None:
-    token = await office.token(ursula.account.email)
+    token = await worker.token(ursula.account.email)
     answer = await anyone.get(CONFIRM, params={"token": token}, headers={**header, **browser})
 
     assert (answer.status_code, answer.headers["Cache-Control"]) == (503, "no-store")
@@ -133,17 +137,17 @@ async def test_a_prefetch_does_not_confirm(
     assert (await anyone.get(CONFIRM, params={"token": token})).json()["status"] == "confirmed"
 
 
-async def test_a_head_request_does_not_confirm(ursula: Person, anyone: Client, office: Office) -> None:
-    answer = await anyone.head(CONFIRM, params={"token": await office.token(ursula.account.email)})
+async def test_a_head_request_does_not_confirm(ursula: Person, anyone: Client, worker: ProfileWorker) -> None:
+    answer = await anyone.head(CONFIRM, params={"token": await worker.token(ursula.account.email)})
 
     assert answer.status_code == 405
     assert (await verification(ursula))["status"] == "sent"
 
 
 async def test_a_browser_gets_a_page_with_a_button_that_confirms(
-    ursula: Person, anyone: Client, office: Office
+    ursula: Person, anyone: Client, worker: ProfileWorker
 ) -> None:
-    token = await office.token(ursula.account.email)
+    token = await worker.token(ursula.account.email)
     link = {"token": token}
     opened = [await anyone.get(CONFIRM, params=link, headers=BROWSER) for _ in range(2)]
     assert (await verification(ursula))["status"] == "sent"
@@ -166,8 +170,8 @@ async def test_a_browser_gets_a_page_with_a_button_that_confirms(
         assert (page.headers["Cache-Control"], page.headers["Referrer-Policy"]) == ("no-store", "same-origin")
 
 
-async def test_credentials_are_ignored(ursula: Person, bob: Person, anyone: Client, office: Office) -> None:
-    token = await office.token(ursula.account.email)
+async def test_credentials_are_ignored(ursula: Person, bob: Person, anyone: Client, worker: ProfileWorker) -> None:
+    token = await worker.token(ursula.account.email)
 
     assert (await bob.get(CONFIRM, params={"token": token})).status_code == 200
     assert (await anyone.get(CONFIRM, params={"token": token}, headers={"X-API-Key": "bad"})).status_code == 200
@@ -175,8 +179,8 @@ async def test_credentials_are_ignored(ursula: Person, bob: Person, anyone: Clie
     assert (await verification(ursula))["status"] == "verified"
 
 
-async def test_the_token_is_not_stored(ursula: Person, office: Office, conn: Conn) -> None:
-    token = await office.token(ursula.account.email)
+async def test_the_token_is_not_stored(ursula: Person, worker: ProfileWorker, conn: Conn) -> None:
+    token = await worker.token(ursula.account.email)
 
     found = await (await conn.execute(DIGEST, [ursula.account.id])).fetchone()
     assert found is not None
@@ -185,11 +189,11 @@ async def test_the_token_is_not_stored(ursula: Person, office: Office, conn: Con
 
 
 async def test_signing_in_and_following_the_link_publish_one_event(
-    ursula: Person, anyone: Client, office: Office, conn: Conn
+    ursula: Person, anyone: Client, worker: ProfileWorker, conn: Conn
 ) -> None:
-    token = await office.token(ursula.account.email)
+    token = await worker.token(ursula.account.email)
     await anyone.post("/v1/auth/login", json={"email": ursula.account.email})
-    [*_, email] = await office.list_emails(ursula.account.email)
+    [*_, email] = await worker.list_emails(ursula.account.email)
     sign_in = SIGN_IN.search(text(email))
     assert sign_in is not None
     assert (await anyone.post("/v1/auth/login/redeem", json={"token": sign_in[1]})).status_code == 200
@@ -203,9 +207,9 @@ async def test_signing_in_and_following_the_link_publish_one_event(
 
 
 async def test_a_confirmation_is_published_and_audited(
-    ursula: Person, anyone: Client, office: Office, conn: Conn
+    ursula: Person, anyone: Client, worker: ProfileWorker, conn: Conn
 ) -> None:
-    await anyone.get(CONFIRM, params={"token": await office.token(ursula.account.email)})
+    await anyone.get(CONFIRM, params={"token": await worker.token(ursula.account.email)})
 
     [event] = await published(conn, ursula, "email.verified")
     [entry] = await audited(ursula, "email.verified")

@@ -4,16 +4,16 @@ import pytest
 
 from tests.browser import press
 from tests.cast import Client, Person
-from tests.profile.make import BROWSER, CONFIRM, Office, me, patch
+from tests.profile.make import BROWSER, CONFIRM, ProfileWorker, me, patch
 
 PAGE = f"{CONFIRM}/page"
 
 
 async def test_opening_the_page_does_not_confirm(
-    alice: Person, anyone: Client, office: Office, address: str
+    alice: Person, anyone: Client, worker: ProfileWorker, address: str
 ) -> None:
     await patch(alice, email=address)
-    token = await office.token(address)
+    token = await worker.token(address)
     pages = [await anyone.get(CONFIRM, params={"token": token}, headers=BROWSER) for _ in range(2)]
 
     assert [each.status_code for each in pages] == [200, 200]
@@ -24,9 +24,11 @@ async def test_opening_the_page_does_not_confirm(
     assert ((await me(alice))["email"], (await me(alice))["pending_email"]) == (alice.account.email, address)
 
 
-async def test_the_button_confirms_a_change(alice: Person, anyone: Client, office: Office, address: str) -> None:
+async def test_the_button_confirms_a_change(
+    alice: Person, anyone: Client, worker: ProfileWorker, address: str
+) -> None:
     await patch(alice, email=address)
-    link = {"token": await office.token(address)}
+    link = {"token": await worker.token(address)}
     page = await anyone.get(CONFIRM, params=link, headers=BROWSER)
     pressed = [await press(anyone, page) for _ in range(2)]
     later = await anyone.get(CONFIRM, params=link, headers=BROWSER)
@@ -41,20 +43,20 @@ async def test_the_button_confirms_a_change(alice: Person, anyone: Client, offic
 
 @pytest.mark.parametrize("origin", ["null", "http://elsewhere.example"])
 async def test_the_form_accepts_any_origin(
-    alice: Person, anyone: Client, office: Office, address: str, origin: str
+    alice: Person, anyone: Client, worker: ProfileWorker, address: str, origin: str
 ) -> None:
     await patch(alice, email=address)
-    answer = await anyone.post(PAGE, data={"token": await office.token(address)}, headers={"Origin": origin})
+    answer = await anyone.post(PAGE, data={"token": await worker.token(address)}, headers={"Origin": origin})
 
     assert answer.status_code == 200
     assert (await me(alice))["email"] == address
 
 
 async def test_errors_of_the_form_are_pages_or_problems(
-    alice: Person, bob: Person, anyone: Client, office: Office
+    alice: Person, bob: Person, anyone: Client, worker: ProfileWorker
 ) -> None:
     await patch(alice, email=bob.account.email)
-    token = await office.token(bob.account.email)
+    token = await worker.token(bob.account.email)
     page = await press(anyone, await anyone.get(CONFIRM, params={"token": token}, headers=BROWSER))
     answers = [await anyone.post(PAGE, data=each) for each in ({"token": token}, {"token": "x" * 9}, {"tok": "x"})]
 

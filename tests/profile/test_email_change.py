@@ -16,7 +16,7 @@ from tests.profile.make import (
     CONFIRM,
     ME,
     Json,
-    Office,
+    ProfileWorker,
     audited,
     me,
     patch,
@@ -36,23 +36,23 @@ async def follow(client: Client, token: str) -> tuple[int, Json]:
 
 
 async def test_a_new_address_is_pending_until_confirmed(
-    alice: Person, anyone: Client, office: Office, address: str
+    alice: Person, anyone: Client, worker: ProfileWorker, address: str
 ) -> None:
     profile = await patch(alice, email=f" {address.upper()} ")
     assert (profile["email"], profile["pending_email"]) == (alice.account.email, address)
     assert (await verification(alice))["status"] == "pending_change"
 
-    assert (await follow(anyone, await office.token(address)))[1]["status"] == "confirmed"
+    assert (await follow(anyone, await worker.token(address)))[1]["status"] == "confirmed"
     profile = await me(alice)
     assert (profile["email"], profile["pending_email"], profile["email_verified"]) == (address, None, True)
     assert (await verification(alice))["status"] == "verified"
 
 
 async def test_account_and_sandbox_account_change_together(
-    alice: Person, anyone: Client, office: Office, address: str, conn: Conn
+    alice: Person, anyone: Client, worker: ProfileWorker, address: str, conn: Conn
 ) -> None:
     await patch(alice, email=address)
-    await follow(anyone, await office.token(address))
+    await follow(anyone, await worker.token(address))
 
     found = await conn.execute("SELECT id FROM identity_accounts WHERE email = %s", [address])
     assert {row[0] for row in await found.fetchall()} == {alice.account.id, alice.account.sandbox_id}
@@ -60,20 +60,20 @@ async def test_account_and_sandbox_account_change_together(
 
 
 async def test_the_old_address_is_notified_with_the_new_one_masked(
-    alice: Person, office: Office, address: str
+    alice: Person, worker: ProfileWorker, address: str
 ) -> None:
     await patch(alice, email=address)
 
-    [email] = await office.list_emails(alice.account.email)
+    [email] = await worker.list_emails(alice.account.email)
     assert email["Subject"] == "A change of your account's email address was requested"
     assert "n***@example.net" in text(email).replace("\u2068", "").replace("\u2069", "")
     assert address not in text(email)
-    assert await office.tokens(alice.account.email) == []
+    assert await worker.tokens(alice.account.email) == []
 
 
 @pytest.mark.parametrize("own", [True, False])
 async def test_a_test_key_cannot_change_the_address(
-    alice: Person, office: Office, address: str, *, own: bool
+    alice: Person, worker: ProfileWorker, address: str, *, own: bool
 ) -> None:
     """The recipient of the address can sign in and create live keys."""
     body = {"company": "Engines", "email": alice.account.email if own else address}
@@ -81,29 +81,29 @@ async def test_a_test_key_cannot_change_the_address(
 
     assert (answer.status_code, answer.json()["code"]) == (403, "live_key_required")
     assert ((await me(alice))["pending_email"], (await me(alice))["company"]) == (None, None)
-    assert await office.list_emails(address) == await office.list_emails(alice.account.email) == []
+    assert await worker.list_emails(address) == await worker.list_emails(alice.account.email) == []
 
 
 async def test_the_old_address_is_notified_of_the_change(
-    alice: Person, anyone: Client, office: Office, address: str
+    alice: Person, anyone: Client, worker: ProfileWorker, address: str
 ) -> None:
     await patch(alice, email=address)
-    token = await office.token(address)
+    token = await worker.token(address)
     for _ in range(2):
         await follow(anyone, token)
 
-    [_, email] = await office.list_emails(alice.account.email)
+    [_, email] = await worker.list_emails(alice.account.email)
     assert email["Subject"] == "The email address of your account has changed"
     assert "n***@example.net" in text(email)
     assert address not in text(email)
-    assert len(await office.list_emails(address)) == 1
+    assert len(await worker.list_emails(address)) == 1
 
 
 async def test_a_change_is_published_and_audited(
-    alice: Person, anyone: Client, office: Office, address: str, conn: Conn
+    alice: Person, anyone: Client, worker: ProfileWorker, address: str, conn: Conn
 ) -> None:
     await patch(alice, email=address)
-    await follow(anyone, await office.token(address))
+    await follow(anyone, await worker.token(address))
 
     assert await published(conn, alice, "email.changed") == [
         {"email": address, "previous_email": alice.account.email}
@@ -116,10 +116,10 @@ async def test_a_change_is_published_and_audited(
 
 
 async def test_the_present_address_cancels_a_change(
-    alice: Person, anyone: Client, office: Office, address: str
+    alice: Person, anyone: Client, worker: ProfileWorker, address: str
 ) -> None:
     await patch(alice, email=address)
-    token = await office.token(address)
+    token = await worker.token(address)
     before = await me(alice)
     profile = await patch(alice, email=alice.account.email.upper())
 
@@ -129,24 +129,26 @@ async def test_the_present_address_cancels_a_change(
     assert (await verification(alice))["status"] == "verified"
 
 
-async def test_the_present_address_with_no_change_pending_does_nothing(alice: Person, office: Office) -> None:
+async def test_the_present_address_with_no_change_pending_does_nothing(
+    alice: Person, worker: ProfileWorker
+) -> None:
     assert (await patch(alice, email=alice.account.email))["version"] == 1
-    assert await office.list_emails(alice.account.email) == []
+    assert await worker.list_emails(alice.account.email) == []
 
 
-async def test_a_repeated_request_sends_no_message(alice: Person, office: Office, address: str) -> None:
+async def test_a_repeated_request_sends_no_message(alice: Person, worker: ProfileWorker, address: str) -> None:
     first, second = [await patch(alice, email=address) for _ in range(2)]
 
     assert first["version"] == second["version"]
-    assert len(await office.list_emails(address)) == len(await office.list_emails(alice.account.email)) == 1
+    assert len(await worker.list_emails(address)) == len(await worker.list_emails(alice.account.email)) == 1
 
 
 async def test_a_third_address_replaces_the_second(
-    alice: Person, anyone: Client, office: Office, address: str
+    alice: Person, anyone: Client, worker: ProfileWorker, address: str
 ) -> None:
     await patch(alice, email=f"typo-{address}")
     assert (await patch(alice, email=address))["pending_email"] == address
-    old, new = await office.token(f"typo-{address}"), await office.token(address)
+    old, new = await worker.token(f"typo-{address}"), await worker.token(address)
 
     assert (await follow(anyone, old))[0] == 400
     assert (await follow(anyone, new))[0] == 200
@@ -165,19 +167,19 @@ async def test_a_request_right_after_the_cancellation_is_too_soon(alice: Person,
     assert (await patch(alice, email=address))["pending_email"] == address
 
 
-async def test_an_account_sends_ten_messages_a_day(alice: Person, office: Office, address: str) -> None:
+async def test_an_account_sends_ten_messages_a_day(alice: Person, worker: ProfileWorker, address: str) -> None:
     for each in range(10):
         await patch(alice, email=f"{each}-{address}")
     answer = await alice.patch(ME, json={"email": address})
 
     assert (answer.status_code, answer.json()["code"]) == (429, "resend_too_soon")
-    assert await office.list_emails(address) == []
+    assert await worker.list_emails(address) == []
     clock.move(timedelta(seconds=answer.json()["retry_after"]))
     assert (await patch(alice, email=address))["pending_email"] == address
 
 
 async def test_the_response_does_not_reveal_an_address_of_another_account(
-    alice: Person, bob: Person, office: Office, address: str, people: MakePerson
+    alice: Person, bob: Person, worker: ProfileWorker, address: str, people: MakePerson
 ) -> None:
     """The responses and the messages are the same; only the recipient gets the error."""
     carol = await people("alice")
@@ -185,11 +187,11 @@ async def test_the_response_does_not_reveal_an_address_of_another_account(
     for asking, wanted in ((alice, address), (carol, bob.account.email)):
         profile = await patch(asking, email=wanted)
         assert profile["pending_email"] == wanted
-        await office.work()
+        await worker.work()
         found = await verification(asking)
         seen.append({"profile": sorted(profile), "status": found["status"], "delivery": found["delivery"]})
-        assert len(await office.tokens(wanted)) == 1
-        assert len(await office.list_emails(asking.account.email)) == 1
+        assert len(await worker.tokens(wanted)) == 1
+        assert len(await worker.list_emails(asking.account.email)) == 1
         clock.move(MOMENT)
         assert (await asking.post("/v1/account/email-verification/resend")).status_code == 200
 
@@ -197,10 +199,10 @@ async def test_the_response_does_not_reveal_an_address_of_another_account(
 
 
 async def test_an_address_of_another_account_is_refused(
-    alice: Person, bob: Person, anyone: Client, office: Office
+    alice: Person, bob: Person, anyone: Client, worker: ProfileWorker
 ) -> None:
     await patch(alice, email=bob.account.email)
-    token = await office.token(bob.account.email)
+    token = await worker.token(bob.account.email)
 
     for _ in range(2):  # the token stays unused
         status, body = await follow(anyone, token)
@@ -211,10 +213,10 @@ async def test_an_address_of_another_account_is_refused(
 
 
 async def test_one_of_two_accounts_that_confirm_an_address_concurrently_succeeds(
-    alice: Person, bob: Person, anyone: Client, office: Office, address: str
+    alice: Person, bob: Person, anyone: Client, worker: ProfileWorker, address: str
 ) -> None:
     await asyncio.gather(patch(alice, email=address), patch(bob, email=address))
-    tokens = await office.tokens(address)
+    tokens = await worker.tokens(address)
     answers = await asyncio.gather(*(follow(anyone, each) for each in tokens))
 
     assert sorted(status for status, _ in answers) == [200, 409]
@@ -223,10 +225,10 @@ async def test_one_of_two_accounts_that_confirm_an_address_concurrently_succeeds
 
 
 async def test_concurrent_confirmations_and_a_new_request(
-    alice: Person, anyone: Client, office: Office, address: str
+    alice: Person, anyone: Client, worker: ProfileWorker, address: str
 ) -> None:
     await patch(alice, email=address)
-    token = await office.token(address)
+    token = await worker.token(address)
     answers = await asyncio.gather(
         follow(anyone, token), follow(anyone, token), alice.patch(ME, json={"email": f"other-{address}"})
     )
@@ -239,21 +241,21 @@ async def test_concurrent_confirmations_and_a_new_request(
 
 
 async def test_the_new_address_verifies_an_unverified_account(
-    ursula: Person, anyone: Client, office: Office, address: str
+    ursula: Person, anyone: Client, worker: ProfileWorker, address: str
 ) -> None:
-    first = await office.token(ursula.account.email)
+    first = await worker.token(ursula.account.email)
     await patch(ursula, email=address)
 
     assert (await follow(anyone, first))[0] == 400  # only the newest link is valid
-    assert (await follow(anyone, await office.token(address)))[0] == 200
+    assert (await follow(anyone, await worker.token(address)))[0] == 200
     assert "verify_email" in steps(await me(ursula))
     assert (await me(ursula))["email_verified"] is True
 
 
 async def test_an_unverified_account_can_resend_after_a_cancelled_change(
-    ursula: Person, office: Office, address: str
+    ursula: Person, worker: ProfileWorker, address: str
 ) -> None:
-    await office.work()
+    await worker.work()
     await patch(ursula, email=address)
     await patch(ursula, email=ursula.account.email)
 
@@ -263,10 +265,10 @@ async def test_an_unverified_account_can_resend_after_a_cancelled_change(
 
 
 async def test_a_link_is_valid_after_a_rotation_of_secret_keys(
-    alice: Person, office: Office, address: str, settings: Settings, database: Database
+    alice: Person, worker: ProfileWorker, address: str, settings: Settings, database: Database
 ) -> None:
     await patch(alice, email=address)
-    token = await office.token(address)
+    token = await worker.token(address)
     old = secret_keys.load_or_create(settings.data_dir / "secret_keys")
     async with database.transaction() as conn:
         with pytest.raises(TokenInvalid):

@@ -1,5 +1,5 @@
 from tests.cast import Client, Person
-from tests.profile.make import ME, Office, me, patch, tag
+from tests.profile.make import ME, ProfileWorker, me, patch, tag
 
 
 async def test_a_new_account_has_a_profile(alice: Person) -> None:
@@ -74,24 +74,24 @@ async def test_live_and_test_keys_get_the_same_etag(alice: Person) -> None:
     assert (await alice.test.get(ME)).headers["ETag"] == (await alice.get(ME)).headers["ETag"]
 
 
-async def test_each_change_of_the_response_is_a_new_version(alice: Person, office: Office) -> None:
+async def test_each_change_of_the_response_is_a_new_version(alice: Person, worker: ProfileWorker) -> None:
     first = await alice.get(ME)
-    await office.work()  # dispatch the events about the account and its keys
+    await worker.work()  # dispatch the events about the account and its keys
 
     second = await alice.get(ME, headers={"If-None-Match": first.headers["ETag"]})
 
     assert second.status_code == 200
     assert second.json()["roles"] == ["builder"]
-    await office.work()
+    await worker.work()
     assert (await alice.get(ME, headers={"If-None-Match": second.headers["ETag"]})).status_code == 304
 
 
-async def test_the_presets_of_keys_add_roles(dana: Person, office: Office) -> None:
-    await office.work()
+async def test_the_presets_of_keys_add_roles(dana: Person, worker: ProfileWorker) -> None:
+    await worker.work()
     assert (await me(dana))["roles"] == ["domainer"]
 
     wanted = {"label": "ci", "key_kind": "test", "preset": "developer_full"}
     assert (await dana.post("/v1/api-keys", json=wanted)).status_code == 200
-    await office.work()
+    await worker.work()
 
     assert (await me(dana))["roles"] == ["builder", "domainer"]

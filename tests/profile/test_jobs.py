@@ -8,15 +8,15 @@ from builders.kit.values import clock
 from builders.profile import jobs as profile_jobs, service as profiles, store, verification as verification_module
 from builders.profile.records import Proof, Role, StepKey
 from tests.cast import Person
-from tests.profile.make import CONFIRM, RESEND, Office, me, patch, steps, verification
+from tests.profile.make import CONFIRM, RESEND, ProfileWorker, me, patch, steps, verification
 
 MESSAGES = "SELECT count(*) FROM profile_verifications WHERE account_id = %s"
 
 
-async def prune(database: Database, office: Office) -> None:
+async def prune(database: Database, worker: ProfileWorker) -> None:
     async with database.transaction() as conn:
         await queue.defer(conn, profile_jobs.prune, timestamp=0)
-    await office.work()
+    await worker.work()
 
 
 async def begin(database: Database, person: Person) -> None:
@@ -24,35 +24,35 @@ async def begin(database: Database, person: Person) -> None:
         await queue.defer(conn, profile_jobs.begin_verification, account_id=str(person.account.id))
 
 
-async def test_repeated_jobs_send_one_link(ursula: Person, database: Database, office: Office) -> None:
+async def test_repeated_jobs_send_one_link(ursula: Person, database: Database, worker: ProfileWorker) -> None:
     for _ in range(3):
         await begin(database, ursula)
-    await office.work()
+    await worker.work()
     clock.move(timedelta(days=2))
     await begin(database, ursula)
 
-    assert len(await office.list_emails(ursula.account.email)) == 1
+    assert len(await worker.list_emails(ursula.account.email)) == 1
 
 
 async def test_an_account_verified_in_the_meantime_gets_no_message(
-    alice: Person, database: Database, office: Office
+    alice: Person, database: Database, worker: ProfileWorker
 ) -> None:
     await begin(database, alice)
 
-    assert await office.list_emails(alice.account.email) == []
+    assert await worker.list_emails(alice.account.email) == []
 
 
 async def test_sends_are_deleted_after_a_month(
-    alice: Person, database: Database, office: Office, conn: Conn, address: str
+    alice: Person, database: Database, worker: ProfileWorker, conn: Conn, address: str
 ) -> None:
     await patch(alice, email=f"typo-{address}")
     clock.move(timedelta(days=29))
     await patch(alice, email=address)
-    await prune(database, office)
+    await prune(database, worker)
     assert await (await conn.execute(MESSAGES, [alice.account.id])).fetchone() == (2,)
 
     clock.move(timedelta(days=2))
-    await prune(database, office)
+    await prune(database, worker)
     assert await (await conn.execute(MESSAGES, [alice.account.id])).fetchone() == (1,)
     assert (await verification(alice))["pending_email"] == address
 
@@ -84,39 +84,41 @@ async def lose_events(database: Database, *people: Person) -> None:
         await conn.execute("DELETE FROM kit_outbox WHERE account_id <> ALL(%s)", [ours])
 
 
-async def catch_up(database: Database, office: Office) -> None:
+async def catch_up(database: Database, worker: ProfileWorker) -> None:
     async with database.transaction() as conn:
         await queue.defer(conn, profile_jobs.catch_up, timestamp=0)
-    await office.work()
+    await worker.work()
 
 
 async def test_steps_from_events_that_an_older_worker_dispatched_are_recorded(
-    alice: Person, dana: Person, database: Database, office: Office
+    alice: Person, dana: Person, database: Database, worker: ProfileWorker
 ) -> None:
     await lose_events(database, alice, dana)
-    await office.work()
+    await worker.work()
     assert steps(await me(alice)) == set()
-    await catch_up(database, office)
+    await catch_up(database, worker)
 
     profile = await me(alice)
     assert (steps(profile), profile["roles"]) == ({"verify_email", "create_api_key"}, ["builder"])
     assert (await me(dana))["roles"] == ["domainer"]
-    await catch_up(database, office)
+    await catch_up(database, worker)
     assert await me(alice) == profile
 
 
 async def test_accounts_from_an_older_worker_get_one_link(
-    ursula: Person, database: Database, office: Office
+    ursula: Person, database: Database, worker: ProfileWorker
 ) -> None:
     await lose_events(database, ursula)
     for _ in range(2):
-        await catch_up(database, office)
+        await catch_up(database, worker)
 
-    assert len(await office.list_emails(ursula.account.email)) == 1
+    assert len(await worker.list_emails(ursula.account.email)) == 1
 
 
-async def test_recorded_steps_are_not_enqueued_again(alice: Person, database: Database, office: Office) -> None:
-    await office.work()
+async def test_recorded_steps_are_not_enqueued_again(
+    alice: Person, database: Database, worker: ProfileWorker
+) -> None:
+    await worker.work()
     async with database.transaction() as conn:
         known = [
             (alice.account.id, Proof(StepKey.VERIFY_EMAIL)),
@@ -130,13 +132,13 @@ async def test_recorded_steps_are_not_enqueued_again(alice: Person, database: Da
 
 
 async def test_a_change_can_be_confirmed_after_pruning(
-    alice: Person, database: Database, office: Office, address: str
+    alice: Person, database: Database, worker: ProfileWorker, address: str
 ) -> None:
     await patch(alice, email=address)
     clock.move(timedelta(days=40))
-    await prune(database, office)
+    await prune(database, worker)
     assert (await verification(alice))["last_sent_at"] is None
 
     assert (await alice.post(RESEND)).json()["sent"] is True
-    assert (await alice.get(CONFIRM, params={"token": await office.token(address)})).status_code == 200
+    assert (await alice.get(CONFIRM, params={"token": await worker.token(address)})).status_code == 200
     assert (await verification(alice))["email"] == address

@@ -12,7 +12,7 @@ from builders.kit.values import clock
 from builders.profile import jobs as profile_jobs, onboarding, service as profiles
 from builders.profile.records import StepKey, StoredProfile, Track
 from tests.cast import Person
-from tests.profile.make import COMPLETE, CONFIRM, Json, Office, me, patch, published, steps
+from tests.profile.make import COMPLETE, CONFIRM, Json, ProfileWorker, me, patch, published, steps
 from tests.sandbox.make import Domains, alias, plan, promote
 
 COMMON = {"verify_email", "complete_profile", "create_api_key"}
@@ -55,8 +55,8 @@ async def test_steps_have_an_order_and_a_track(alice: Person) -> None:
     ]
 
 
-async def test_a_verified_account_with_a_key_has_done_two_steps(alice: Person, office: Office) -> None:
-    await office.work()
+async def test_a_verified_account_with_a_key_has_done_two_steps(alice: Person, worker: ProfileWorker) -> None:
+    await worker.work()
 
     profile = await me(alice)
     assert steps(profile) == {"verify_email", "create_api_key"}
@@ -66,13 +66,13 @@ async def test_a_verified_account_with_a_key_has_done_two_steps(alice: Person, o
     )
 
 
-async def test_an_unverified_account_has_to_confirm_its_address(ursula: Person, office: Office) -> None:
-    await office.work()
+async def test_an_unverified_account_has_to_confirm_its_address(ursula: Person, worker: ProfileWorker) -> None:
+    await worker.work()
     profile = await me(ursula)
     assert steps(profile) == {"create_api_key"}
     assert "resend" in profile["onboarding"]["next_action"]
 
-    await ursula.get(CONFIRM, params={"token": await office.token(ursula.account.email)})
+    await ursula.get(CONFIRM, params={"token": await worker.token(ursula.account.email)})
     assert steps(await me(ursula)) == {"create_api_key", "verify_email"}
 
 
@@ -84,8 +84,8 @@ async def test_the_last_required_member_completes_the_profile(alice: Person) -> 
     assert steps(await patch(alice, timezone=None)) == {"complete_profile"}  # a completed step stays completed
 
 
-async def test_a_step_has_the_time_of_its_event(alice: Person, office: Office) -> None:
-    await office.work()
+async def test_a_step_has_the_time_of_its_event(alice: Person, worker: ProfileWorker) -> None:
+    await worker.work()
 
     shown = {each["key"]: each["done_at"] for each in (await me(alice))["onboarding"]["steps"]}
     listed = (await alice.get("/v1/api-keys")).json()["items"]
@@ -95,35 +95,35 @@ async def test_a_step_has_the_time_of_its_event(alice: Person, office: Office) -
 
 
 async def test_plan_and_promotion_are_steps_of_the_builder_track(
-    alice: Person, office: Office, domain: str
+    alice: Person, worker: ProfileWorker, domain: str
 ) -> None:
     planned = await plan(alice.test, alias(f"ada@{domain}"))  # a plan with a test key counts too
-    await office.work()
+    await worker.work()
     assert "first_plan" in steps(await me(alice))
 
     await promote(alice, planned)
-    await office.work()
+    await worker.work()
     assert steps(await me(alice)) >= {"first_plan", "first_promote"}
 
 
-async def test_a_plan_with_errors_does_not_count(alice: Person, office: Office) -> None:
+async def test_a_plan_with_errors_does_not_count(alice: Person, worker: ProfileWorker) -> None:
     planned = await plan(alice, alias("ada@nowhere.example"))
     assert planned["status"] == "blocked"
-    await office.work()
+    await worker.work()
 
     assert "first_plan" not in steps(await me(alice))
 
 
-async def test_events_of_a_sandbox_account_do_not_count(alice: Person, office: Office) -> None:
-    await publish_events(office.database, alice, "project.created", "promotion.completed", sandbox=True)
-    await office.work()
+async def test_events_of_a_sandbox_account_do_not_count(alice: Person, worker: ProfileWorker) -> None:
+    await publish_events(worker.database, alice, "project.created", "promotion.completed", sandbox=True)
+    await worker.work()
 
     assert steps(await me(alice)) == {"verify_email", "create_api_key"}
 
 
-async def test_bob_has_his_own_steps(alice: Person, bob: Person, office: Office) -> None:
-    await publish_events(office.database, alice, "project.created")
-    await office.work()
+async def test_bob_has_his_own_steps(alice: Person, bob: Person, worker: ProfileWorker) -> None:
+    await publish_events(worker.database, alice, "project.created")
+    await worker.work()
 
     assert "create_project" in steps(await me(alice))
     assert "create_project" not in steps(await me(bob))
@@ -137,16 +137,16 @@ async def test_bob_has_his_own_steps(alice: Person, bob: Person, office: Office)
     ],
 )
 async def test_the_common_steps_and_one_track_complete_onboarding_once(
-    alice: Person, office: Office, conn: Conn, domain: str, names: tuple[str, ...], track: str, preset: str
+    alice: Person, worker: ProfileWorker, conn: Conn, domain: str, names: tuple[str, ...], track: str, preset: str
 ) -> None:
     await patch(alice, **COMPLETE)
-    await publish_events(office.database, alice, *names)
+    await publish_events(worker.database, alice, *names)
     if track == "builder":
-        await office.work()
+        await worker.work()
         assert await published(conn, alice, "onboarding.completed") == []
         assert (await me(alice))["onboarding"]["next_action"].startswith("Plan a manifest")
         await plan(alice, alias(f"ada@{domain}"))
-    await office.work()
+    await worker.work()
 
     profile = await me(alice)
     [event] = await published(conn, alice, "onboarding.completed")
@@ -160,42 +160,42 @@ async def test_the_common_steps_and_one_track_complete_onboarding_once(
         "duration_s": None,
     }
     assert {each["key"] for each in event["steps"]} >= COMMON
-    await publish_events(office.database, alice, "portfolio.registrar.connected", "promotion.completed")
-    await office.work()
+    await publish_events(worker.database, alice, "portfolio.registrar.connected", "promotion.completed")
+    await worker.work()
     assert len(await published(conn, alice, "onboarding.completed")) == 1
 
 
-async def test_a_domain_added_to_the_portfolio_is_a_step(dana: Person, office: Office) -> None:
+async def test_a_domain_added_to_the_portfolio_is_a_step(dana: Person, worker: ProfileWorker) -> None:
     assert (await dana.post("/v1/portfolio/domains", json={"domain": "harbour.com"})).status_code == 201
-    await office.work()
+    await worker.work()
 
     assert "add_domain" in steps(await me(dana))
 
 
 async def test_an_import_and_a_registrar_complete_the_domainer_track(
-    dana: Person, office: Office, conn: Conn
+    dana: Person, worker: ProfileWorker, conn: Conn
 ) -> None:
     await patch(dana, **COMPLETE)
     for text, is_step in (("www.harbour.com", False), ("harbour.com", True)):
         imported = await dana.post("/v1/portfolio/import", json={"domains": [text]})
         assert imported.json()["summary"]["created"] == is_step
-        await office.work()
+        await worker.work()
         assert ("add_domain" in steps(await me(dana))) is is_step
     assert (await me(dana))["onboarding"]["next_action"].startswith("Connect a registrar")
     body = {"credentials": {"api_key": "pk1_0123456789", "secret_api_key": "sk1_0123456789"}, "verify": False}
     assert (await dana.put("/v1/portfolio/registrars/porkbun", json=body)).status_code == 200
-    await office.work()
+    await worker.work()
 
     [event] = await published(conn, dana, "onboarding.completed")
     assert (event["track"], event["preset"]) == ("domainer", "domainer_full")
 
 
 async def test_concurrent_last_steps_complete_onboarding_once(
-    alice: Person, office: Office, conn: Conn, database: Database
+    alice: Person, worker: ProfileWorker, conn: Conn, database: Database
 ) -> None:
     """Each subscriber has its own transaction, and must see the step of the other one."""
     await patch(alice, **COMPLETE)
-    await office.work()
+    await worker.work()
 
     async def note(step: StepKey) -> None:
         async with database.transaction() as own:
@@ -208,12 +208,12 @@ async def test_concurrent_last_steps_complete_onboarding_once(
     assert len(await published(conn, alice, "onboarding.completed")) == 1
 
 
-async def test_a_repeated_event_is_no_new_version(alice: Person, office: Office) -> None:
-    await publish_events(office.database, alice, "project.created")
-    await office.work()
+async def test_a_repeated_event_is_no_new_version(alice: Person, worker: ProfileWorker) -> None:
+    await publish_events(worker.database, alice, "project.created")
+    await worker.work()
     before: Json = await me(alice)
-    await publish_events(office.database, alice, "project.created")
-    await office.work()
+    await publish_events(worker.database, alice, "project.created")
+    await worker.work()
 
     assert await me(alice) == before
 

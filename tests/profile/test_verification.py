@@ -6,7 +6,7 @@ import pytest
 from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
-from tests.profile.make import CONFIRM, RESEND, VERIFICATION, Json, Office, patch, verification
+from tests.profile.make import CONFIRM, RESEND, VERIFICATION, Json, ProfileWorker, patch, verification
 
 MOMENT = timedelta(seconds=61)
 
@@ -37,8 +37,8 @@ async def test_the_status_is_unverified_before_the_first_message(ursula: Person)
     assert (found["status"], found["verified_at"], found["last_sent_at"]) == ("unverified", None, None)
 
 
-async def test_a_new_account_gets_one_link(ursula: Person, office: Office) -> None:
-    [email] = await office.list_emails(ursula.account.email)
+async def test_a_new_account_gets_one_link(ursula: Person, worker: ProfileWorker) -> None:
+    [email] = await worker.list_emails(ursula.account.email)
     found = await verification(ursula)
 
     assert email["Subject"] == "Confirm your email address"
@@ -47,8 +47,8 @@ async def test_a_new_account_gets_one_link(ursula: Person, office: Office) -> No
     assert (again - sent, over - sent) == (timedelta(seconds=60), timedelta(hours=24))
 
 
-async def test_a_verified_account_gets_no_message(alice: Person, office: Office) -> None:
-    assert await office.list_emails(alice.account.email) == []
+async def test_a_verified_account_gets_no_message(alice: Person, worker: ProfileWorker) -> None:
+    assert await worker.list_emails(alice.account.email) == []
 
 
 async def test_the_delivery_is_queued_first(ursula: Person) -> None:
@@ -59,8 +59,8 @@ async def test_the_delivery_is_queued_first(ursula: Person) -> None:
     assert {name: value for name, value in answer.json().items() if name != "sent"} == await verification(ursula)
 
 
-async def test_an_unused_link_expires(ursula: Person, office: Office) -> None:
-    await office.work()
+async def test_an_unused_link_expires(ursula: Person, worker: ProfileWorker) -> None:
+    await worker.work()
     clock.move(timedelta(hours=24, seconds=1))
 
     assert (await verification(ursula))["status"] == "expired"
@@ -80,8 +80,8 @@ async def test_an_early_resend_is_refused_with_a_time(ursula: Person) -> None:
     assert (await ursula.post(RESEND)).status_code == 200
 
 
-async def test_an_address_gets_five_messages_a_day(ursula: Person, office: Office) -> None:
-    await office.work()  # the first
+async def test_an_address_gets_five_messages_a_day(ursula: Person, worker: ProfileWorker) -> None:
+    await worker.work()  # the first
     for _ in range(4):
         clock.move(MOMENT)
         assert (await ursula.post(RESEND)).status_code == 200
@@ -90,7 +90,7 @@ async def test_an_address_gets_five_messages_a_day(ursula: Person, office: Offic
 
     assert (answer.status_code, answer.json()["code"]) == (429, "resend_too_soon")
     assert 85_000 < answer.json()["retry_after"] <= 86_400 - 5 * 60
-    assert len(await office.tokens(ursula.account.email)) == 5
+    assert len(await worker.tokens(ursula.account.email)) == 5
     found = await verification(ursula)
     assert at(found["resend_available_at"]) > at(found["last_sent_at"]) + timedelta(hours=23)
 
@@ -99,55 +99,55 @@ async def test_an_address_gets_five_messages_a_day(ursula: Person, office: Offic
     assert (await ursula.post(RESEND)).status_code == 429
 
 
-async def test_concurrent_requests_send_one_message(ursula: Person, office: Office) -> None:
+async def test_concurrent_requests_send_one_message(ursula: Person, worker: ProfileWorker) -> None:
     answers = await asyncio.gather(*(ursula.post(RESEND) for _ in range(5)))
 
     assert sorted(each.status_code for each in answers) == [200, 429, 429, 429, 429]
-    assert len(await office.tokens(ursula.account.email)) == 1
+    assert len(await worker.tokens(ursula.account.email)) == 1
 
 
-async def test_a_resend_before_the_first_message_replaces_it(ursula: Person, office: Office) -> None:
+async def test_a_resend_before_the_first_message_replaces_it(ursula: Person, worker: ProfileWorker) -> None:
     await ursula.post(RESEND)
 
-    assert len(await office.tokens(ursula.account.email)) == 1
+    assert len(await worker.tokens(ursula.account.email)) == 1
 
 
-async def test_a_verified_address_is_not_sent_again(alice: Person, office: Office) -> None:
+async def test_a_verified_address_is_not_sent_again(alice: Person, worker: ProfileWorker) -> None:
     for _ in range(2):
         answer = await alice.post(RESEND)
         assert (answer.status_code, answer.json()["sent"]) == (200, False)
         assert (answer.json()["status"], answer.json()["resend_available_at"]) == ("verified", None)
 
-    assert await office.list_emails(alice.account.email) == []
+    assert await worker.list_emails(alice.account.email) == []
 
 
-async def test_a_repeated_idempotency_key_sends_no_message(ursula: Person, office: Office) -> None:
+async def test_a_repeated_idempotency_key_sends_no_message(ursula: Person, worker: ProfileWorker) -> None:
     first, second = [await ursula.post(RESEND, headers={"Idempotency-Key": "once"}) for _ in range(2)]
 
     assert (first.status_code, second.status_code) == (200, 200)
     assert first.json() == second.json()
-    assert len(await office.tokens(ursula.account.email)) == 1
+    assert len(await worker.tokens(ursula.account.email)) == 1
 
 
-async def test_a_new_link_replaces_the_previous_one(ursula: Person, anyone: Client, office: Office) -> None:
+async def test_a_new_link_replaces_the_previous_one(ursula: Person, anyone: Client, worker: ProfileWorker) -> None:
     await ursula.post(RESEND)
     clock.move(MOMENT)
     await ursula.post(RESEND)
-    old, new = await office.tokens(ursula.account.email)
+    old, new = await worker.tokens(ursula.account.email)
 
     assert (await anyone.get(CONFIRM, params={"token": old})).status_code == 400
     assert (await anyone.get(CONFIRM, params={"token": new})).status_code == 200
 
 
-async def test_a_resend_goes_to_the_pending_address(alice: Person, office: Office, address: str) -> None:
+async def test_a_resend_goes_to_the_pending_address(alice: Person, worker: ProfileWorker, address: str) -> None:
     await patch(alice, email=address)
     clock.move(MOMENT)
     answer = await alice.post(RESEND)
 
     assert (answer.json()["sent"], answer.json()["status"]) == (True, "pending_change")
     assert answer.json()["pending_email"] == address
-    assert len(await office.tokens(address)) == 2
-    assert await office.tokens(alice.account.email) == []
+    assert len(await worker.tokens(address)) == 2
+    assert await worker.tokens(alice.account.email) == []
 
 
 async def test_a_test_key_acts_on_the_real_account(ursula: Person) -> None:
@@ -175,9 +175,9 @@ async def test_without_credentials_the_response_is_401(anyone: Client, method: s
     assert (await anyone.request(method, path)).status_code == 401
 
 
-async def test_a_bounced_message_is_shown(ursula: Person, office: Office) -> None:
-    await office.work()
-    async with office.database.connection() as conn:  # as `mail` stores it
+async def test_a_bounced_message_is_shown(ursula: Person, worker: ProfileWorker) -> None:
+    await worker.work()
+    async with worker.database.connection() as conn:  # as `mail` stores it
         await conn.execute(
             "UPDATE mail_messages SET status = 'bounced', last_error = '550 no such user' WHERE account_id = %s",
             [ursula.account.id],

@@ -12,10 +12,10 @@ from builders.kit.process.settings import Settings
 from tests.cast import Person
 from tests.domains.make import assign
 from tests.kit.outbound.receivers import Receiver
-from tests.profile.make import Office
 from tests.sandbox.failures import FailingCompletion, FaultyProxy, ResumingWorker, fail_completion, open_proxy
 from tests.sandbox.make import Domains, unique_domain
 from tests.webhooks.reaching import reachable
+from tests.worker import Worker
 
 
 @pytest.fixture
@@ -38,9 +38,9 @@ async def receiver(service: Service) -> AsyncIterator[Receiver]:
 
 
 @pytest.fixture
-def office(database: Database, settings: Settings) -> Office:
+def event_worker(database: Database, settings: Settings) -> Worker:
     """Return a worker that dispatches events and runs jobs."""
-    return Office(database, settings)
+    return Worker(database, settings)
 
 
 @pytest.fixture

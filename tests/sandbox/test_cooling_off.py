@@ -15,7 +15,7 @@ from builders.sandbox.records import Plan, TargetAccount
 from builders.sandbox.resources.kinds import Batch
 from tests.cast import Person, replaced
 from tests.invoices.make import usd
-from tests.profile.make import Office, text
+from tests.profile.make import text
 from tests.sandbox.make import (
     AFTER_COOLING_OFF,
     PROMOTE,
@@ -30,6 +30,7 @@ from tests.sandbox.make import (
     promotion_request,
     start_promotion,
 )
+from tests.worker import Worker
 
 
 async def test_a_release_undoes_the_claim_and_reissues_the_other_lines(
@@ -242,10 +243,10 @@ async def test_without_a_cooling_off_period_every_claim_is_owed(
 
 
 async def test_a_void_invoice_is_not_mailed(
-    alice: Person, database: Database, domain: str, office: Office
+    alice: Person, database: Database, domain: str, event_worker: Worker
 ) -> None:
     await apply(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}"))
     await apply(alice, alias(f"grace@{domain}"), prune=True)
-    said = "\n".join(map(text, await office.list_emails(alice.account.email)))
+    said = "\n".join(map(text, await event_worker.list_emails(alice.account.email)))
     mailed = [each.number in said for each in await list_invoices(database, alice) if each.number]
     assert mailed == [False, True]

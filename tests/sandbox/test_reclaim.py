@@ -14,7 +14,6 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
 from tests.cast import Person
 from tests.invoices.make import pass_by
-from tests.profile.make import Office
 from tests.sandbox.make import (
     AFTER_COOLING_OFF,
     PROMOTE,
@@ -32,6 +31,7 @@ from tests.sandbox.make import (
     promotion_request,
     start_promotion,
 )
+from tests.worker import Worker
 
 
 @pytest.fixture(autouse=True)
@@ -161,7 +161,7 @@ async def test_a_plan_with_a_price_is_stale_after_the_name_has_a_paid_period(ali
 
 
 async def test_a_reclaimed_name_is_suspended_with_its_invoice(
-    alice: Person, database: Database, domain: str, office: Office
+    alice: Person, database: Database, domain: str, event_worker: Worker
 ) -> None:
     await apply(alice, alias(f"ada@{domain}"))
     (first,) = await list_invoices(database, alice)
@@ -169,10 +169,10 @@ async def test_a_reclaimed_name_is_suspended_with_its_invoice(
     await apply(alice, prune=True)
     back = await apply(alice, alias(f"ada@{domain}"))
     await pass_by(database, timedelta(days=30))
-    await office.work()
+    await event_worker.work()
     assert (await get_alias(alice, back))["status"] == "suspended"
     await pay_invoice(database, alice, first)
-    await office.work()
+    await event_worker.work()
     assert (await get_alias(alice, back))["status"] == "active"
 
 

@@ -18,8 +18,8 @@ from builders.kit.values.money import Money
 from tests.cast import Person
 from tests.conftest import MakePerson
 from tests.invoices.make import usd
-from tests.profile.make import Office
 from tests.sandbox.make import Domains, Json, alias, list_invoices, plan, promote
+from tests.worker import Worker
 
 NAMES = ("ada", "grace")
 STEPS = ("claim", "claim_both", "release", "release_by_hand", "pay", "void", "wait")
@@ -39,7 +39,7 @@ class History:
 
     person: Person
     database: Database
-    office: Office
+    event_worker: Worker
     domain: str
     paid: Money = field(default_factory=lambda: usd("0.00"))
 
@@ -85,7 +85,7 @@ class History:
                 conn, account_id=self.person.account.id, seller=Seller(name="Harbour Names Ltd")
             )
         await invoices.advance(self.database)
-        await self.office.work()
+        await self.event_worker.work()
 
     async def _settle(self, step: str, choice: int) -> None:
         unpaid = [
@@ -103,7 +103,7 @@ class History:
                 self.paid += invoice.amount_due
             else:
                 await invoices.void(conn, **owner)
-        await self.office.work()
+        await self.event_worker.work()
 
     async def check(self) -> None:
         """Assert that no period is charged twice, that invoices add up, and that no money is lost."""
@@ -142,9 +142,15 @@ class History:
 @example([("claim", 0), ("wait", 3), ("pay", 0), ("claim", 0), ("release", 0), ("claim", 0)])
 @given(history=HISTORY)
 async def test_no_period_is_billed_twice(
-    people: MakePerson, database: Database, office: Office, domains: Domains, history: list[tuple[str, int]]
+    people: MakePerson,
+    database: Database,
+    event_worker: Worker,
+    domains: Domains,
+    history: list[tuple[str, int]],
 ) -> None:
-    published = History(person=await people("carol"), database=database, office=office, domain=await domains())
+    published = History(
+        person=await people("carol"), database=database, event_worker=event_worker, domain=await domains()
+    )
     for step, choice in history:
         await published.take(step, choice)
     await published.check()

@@ -14,8 +14,8 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
 from tests.cast import Person, replaced
 from tests.invoices.make import pass_by, published, usd
-from tests.profile.make import Office
 from tests.sandbox.make import Domains, alias, apply, findings, list_invoices, pay_invoice, plan
+from tests.worker import Worker
 
 SELLER = Seller(name="Harbour Names Ltd")
 
@@ -45,22 +45,22 @@ async def _status(person: Person, alias_id: str) -> str:
 
 
 async def test_a_release_does_not_restore_unpaid_names(
-    alice: Person, database: Database, domain: str, office: Office, conn: Conn
+    alice: Person, database: Database, domain: str, event_worker: Worker, conn: Conn
 ) -> None:
     """Otherwise a release would give the other names of the invoice a second grace period."""
     ids = await _renewed_together(database, alice, domain)
     await pass_by(database, timedelta(days=24))
-    await office.work()
+    await event_worker.work()
     assert await _status(alice, ids["ada"]) == "suspended"
 
     assert (await alice.delete(f"/v1/aliases/{ids['grace']}")).status_code == 200
-    await office.work()
+    await event_worker.work()
 
     assert await _status(alice, ids["ada"]) == "suspended"
     planned = await plan(alice, alias(f"linus@{domain}"))
     assert findings(planned["errors"]) == {("alias.linus", "payment_overdue")}
     await pay_invoice(database, alice, (await list_invoices(database, alice))[-1])
-    await office.work()
+    await event_worker.work()
     assert await _status(alice, ids["ada"]) == "active"
     assert len(await published(conn, alice.account.id, "invoice.grace_ended")) == 2
 

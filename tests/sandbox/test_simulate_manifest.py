@@ -13,7 +13,6 @@ from builders.sandbox.schemas.manifest import SandboxManifest
 from builders.sandbox.service import RunParameters
 from tests.cast import Client, Person
 from tests.kit.outbound.receivers import Receiver
-from tests.profile.make import Office
 from tests.sandbox.make import (
     Json,
     alias,
@@ -28,6 +27,7 @@ from tests.sandbox.make import (
 from tests.sandbox.simulations import SIMULATE, count_rows, list_errors, request_simulation, simulate
 from tests.sandbox.test_scaling import StatementTrace, single_connection
 from tests.webhooks.make import create, deliveries, send_due
+from tests.worker import Worker
 
 __all__ = ["single_connection"]  # a fixture
 
@@ -152,14 +152,14 @@ async def test_pruning_is_rehearsed(alice: Person, domain: str) -> None:
 
 
 async def test_events_of_a_persisted_rehearsal_reach_sandbox_webhooks(
-    alice: Person, service: Service, conn: Conn, office: Office, domain: str, receiver: Receiver
+    alice: Person, service: Service, conn: Conn, event_worker: Worker, domain: str, receiver: Receiver
 ) -> None:
     await create(alice.test, url=receiver.url, events=["*"])
     await create(alice, url=receiver.url, events=["*"])
-    await office.work()
+    await event_worker.work()
     before = await count_rows(conn, alice.account.id)
     await rehearse(alice, alias(f"ada@{domain}"), persist=True)
-    await office.work()
+    await event_worker.work()
     await send_due(service, account_id=alice.account.sandbox_id)
 
     sent = {each["event"]: each for each in await deliveries(alice.test)}

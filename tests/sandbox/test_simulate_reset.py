@@ -19,10 +19,10 @@ from builders.webhooks import service as webhooks
 from tests.cast import Person
 from tests.kit.db.locks import waiting
 from tests.kit.outbound.receivers import Receiver
-from tests.profile.make import Office
 from tests.sandbox.make import alias, apply, full_manifest, manifest, unique_domain
 from tests.sandbox.simulations import count_rows, simulate, simulate_event
 from tests.webhooks.make import create, deliveries, send_due
+from tests.worker import Worker
 
 # The sandbox account keeps the history of events, its lock of the credit, and its onboarding.
 KEPT = {
@@ -37,7 +37,7 @@ NOTHING = {"aliases": 0, "projects": 0, "domains": 0, "invoices": 0, "webhooks":
 
 
 @pytest.fixture
-async def busy(alice: Person, service: Service, office: Office, domain: str, receiver: Receiver) -> Person:
+async def busy(alice: Person, service: Service, event_worker: Worker, domain: str, receiver: Receiver) -> Person:
     """Return Alice with resources of every kind in both accounts."""
     own = unique_domain("own")
     for client in (alice, alice.test):
@@ -47,7 +47,7 @@ async def busy(alice: Person, service: Service, office: Office, domain: str, rec
     await apply(alice, alias(f"ada@{domain}"))
     await simulate(alice, type="manifest", manifest=manifest([alias(f"ada@{domain}")]), persist=True)
     await simulate_event(alice, deliver=True)
-    await office.work()
+    await event_worker.work()
     await send_due(service, account_id=alice.account.sandbox_id)
     return alice
 
@@ -130,12 +130,12 @@ async def test_a_test_invoice_number_is_never_reused(busy: Person, domain: str) 
 
 
 async def test_pending_jobs_of_deleted_rows_do_nothing(
-    alice: Person, conn: Conn, office: Office, domain: str
+    alice: Person, conn: Conn, event_worker: Worker, domain: str
 ) -> None:
     await create(alice.test, events=["*"])
     await simulate(alice, type="manifest", manifest=manifest([alias(f"ada@{domain}")]), persist=True)
     await simulate(alice, type="reset")
-    await office.work()
+    await event_worker.work()
 
     query = "SELECT task_name FROM procrastinate_jobs WHERE args::text LIKE %s"
     assert await (await conn.execute(query, (f"%{alice.account.sandbox_id}%",))).fetchall() == []
