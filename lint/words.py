@@ -1,5 +1,5 @@
 # ruff: noqa: INP001 - a program, and what its tests import; not a package
-"""Refuse retired words in finished parts: `script/lint`, or `python lint/words.py PATH...` for any part.
+"""Refuse retired words: `script/lint`, or `python lint/words.py PATH...` for some folders and files.
 
 `words.toml` lists each retired word with the standard term, the reason, and where it is refused; `finished.txt`
 lists the folders and files that must be free of them. The program examines:
@@ -49,7 +49,7 @@ class Rule:
 
     @cached_property
     def prose(self) -> re.Pattern[str]:
-        """What finds the word in text."""
+        """Return the pattern that finds the word in text."""
         return re.compile(rf"\b(?:{'|'.join(map(re.escape, self.forms))})\b", re.IGNORECASE)
 
 
@@ -109,7 +109,7 @@ def check_text(name: str, text: str, rules: Sequence[Rule]) -> Iterator[str]:
 
 
 def find(rule: Rule, piece: Piece) -> str | None:
-    """Return the retired word as the piece has it."""
+    """Return the retired word in the piece, or None."""
     if piece.kind == "prose":
         if "prose" not in rule.where:
             return None
@@ -125,7 +125,7 @@ def find(rule: Rule, piece: Piece) -> str | None:
 
 
 def python_pieces(name: str, text: str) -> Iterator[Piece]:
-    """Yield what a Python file defines and says."""
+    """Yield the definitions and the prose of a Python file."""
     yield Piece("module", 1, Path(name).stem if Path(name).stem != "__init__" else Path(name).parent.name)
     is_store = "/store/" in name or name.endswith("/store.py")  # all its strings are SQL
     nodes = list(ast.walk(ast.parse(text)))
@@ -187,7 +187,7 @@ def _lines(text: str, begin: int) -> Iterator[Piece]:
 
 
 def finished(path: Path = FINISHED) -> list[Path]:
-    """Return the files of all finished parts. Raise FileNotFoundError for a part that is not there."""
+    """Return the files of all listed parts. Raise FileNotFoundError for a missing part."""
     files: list[Path] = []
     for line in path.read_text(encoding="utf-8").splitlines():
         part = line.partition("#")[0].strip()
@@ -207,7 +207,7 @@ def files_of(part: Path) -> list[Path]:
 
 
 def main(parts: Sequence[str]) -> int:
-    """Print what is retired in these parts, or in all that are finished; return the exit status."""
+    """Print the errors in these parts, or in all listed ones; return the exit status."""
     rules = read_rules()
     files = [file for part in parts for file in files_of(ROOT / part)] if parts else finished()
     said = [each for file in files for each in check(file, rules)]

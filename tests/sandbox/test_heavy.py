@@ -4,6 +4,7 @@ import asyncio
 import threading
 from typing import Any
 
+import httpx
 import pytest
 
 from builders.app import Service
@@ -61,8 +62,10 @@ async def test_a_concurrent_large_request_of_an_account_is_refused(
         bob.test.post(PLAN, json=body),
         alice.test.post(PLAN, json=large(domain, "small", count=1)),
     )
-    assert [each.status_code for each in (first, second, simulated, other, small)] == [200, 429, 429, 200, 200]
-    for refused in (second, simulated):
+    heavy = (first, second, simulated)
+    assert sorted(each.status_code for each in heavy) == [200, 429, 429]
+    assert [other.status_code, small.status_code] == [200, 200]
+    for refused in (each for each in heavy if each.status_code == httpx.codes.TOO_MANY_REQUESTS):
         assert (refused.json()["code"], refused.headers["Retry-After"]) == ("heavy_request_running", "1")
     assert (await alice.test.post(PLAN, json=body)).status_code == 200
 
