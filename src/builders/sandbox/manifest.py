@@ -61,7 +61,7 @@ GENERATE = "generate"  # the reference of a new secret
 
 
 class OnConflict(StrEnum):
-    """What to do with an existing resource that this manifest does not manage."""
+    """The treatment of an existing resource that this manifest does not manage."""
 
     FAIL = "fail"
     ADOPT = "adopt"

@@ -55,7 +55,7 @@ Json = Any  # any JSON value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class References:
-    """The diffs of projects, domains and webhooks, and what aliases refer to."""
+    """The diffs of projects, domains and webhooks, and the indexes that aliases refer to."""
 
     diffs: tuple[KindDiff, ...]
     projects: ProjectIndex
@@ -116,7 +116,7 @@ async def build_plan(
 
 
 def resolve_references(manifest: Manifest, live: LiveState) -> References:
-    """Compare projects, domains and webhooks, and index what aliases refer to. Pure."""
+    """Compare projects, domains and webhooks, and index the targets of references. Pure."""
     project_diff, domain_diff = projects.diff(manifest, live), domains.diff(manifest, live)
     settings = {each.address: each.after for each in domain_diff.actions if isinstance(each.after, DomainView)}
     return References(
@@ -217,7 +217,7 @@ def _hash(value: Json) -> str:
 
 
 def sum_totals(actions: Iterable[Action]) -> list[Total]:
-    """Return what the actions cost, by currency and interval."""
+    """Return the total price of the actions by currency and interval."""
     sums: dict[str, dict[str, Money]] = {}
     for price in _list_prices(actions):
         of = sums.setdefault(price.money.currency, {})
@@ -234,7 +234,7 @@ def sum_totals(actions: Iterable[Action]) -> list[Total]:
 
 
 def sum_due(actions: Iterable[Action]) -> dict[str, Money]:
-    """Return what is due at once, by currency: one-time prices, and each first month or year."""
+    """Return the amount due immediately by currency: one-time prices, and each first month or year."""
     sums: dict[str, Money] = {}
     for price in _list_prices(actions):
         currency = price.money.currency

@@ -28,7 +28,7 @@ class Kind(StrEnum):
 
 
 class ActionKind(StrEnum):
-    """What a plan does to a resource, in the sequence of execution."""
+    """The actions of a plan on a resource, in the sequence of execution."""
 
     UPDATE = "update"
     ADOPT = "adopt"
@@ -77,7 +77,7 @@ class Risk(StrEnum):
 
 
 class OnError(StrEnum):
-    """What a promotion does after a failed step."""
+    """The reactions of a promotion to a failed step."""
 
     STOP = "stop"
     CONTINUE = "continue"
@@ -274,7 +274,7 @@ class Promotion:
     started_at: datetime
     finished_at: datetime | None
     invoices: Sequence[BilledOn] = ()
-    error: StepError | None = None  # why it was abandoned
+    error: StepError | None = None  # of an abandoned promotion
     unconfirmed: Sequence[str] = ()  # destinations that are not confirmed, up to MAX_SHOWN
     unpaid: Sequence[BilledOn] = ()  # its open invoices
 

@@ -44,7 +44,7 @@ RETRYABLE: Mapping[str, bool] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepError:
-    """Why a step failed, or a whole promotion could not be completed."""
+    """The error of a failed step or of an abandoned promotion."""
 
     code: str
     message: str

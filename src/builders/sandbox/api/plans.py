@@ -124,7 +124,7 @@ def _plan_response(plan: Plan, caller: Caller, request: Request) -> ReplyWithHea
 
 @router.get("/status", response_model=status_schemas.StatusReply)
 async def get_status(caller: Reader, conn: Reads, settings: SettingsDep) -> status_schemas.StatusReply:
-    """Sandbox status: what this caller can do, why not, open plans and promotions, and limits."""
+    """Sandbox status: allowed operations and their obstacles, open plans, running promotions, and limits."""
     found = await sandbox.get_overview(conn, account_id=caller.live_account_id)
     return status_schemas.status_reply(found, caller=caller, limits=_limits(settings))
 

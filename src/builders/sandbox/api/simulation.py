@@ -64,7 +64,7 @@ async def _charge(request: Request, account_id: UUID, requested: schemas.Simulat
 
 
 class _Context(NamedTuple):
-    """What simulations need besides the request."""
+    """The dependencies of simulations."""
 
     database: Database
     outbound: Outbound

@@ -33,7 +33,7 @@ UNEXPECTED = StepError(code="unexpected", message="An unexpected error occurred.
 
 
 def find_drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator[Finding]:
-    """Yield what changed since the plan was made."""
+    """Yield the changes since the plan was made."""
     by_kind: dict[Kind, list[Action]] = defaultdict(list)
     for action in actions:
         by_kind[action.kind].append(action)

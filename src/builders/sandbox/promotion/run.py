@@ -57,7 +57,7 @@ async def promote(
 ) -> Promotion:
     """Execute a reviewed plan. A repeated call continues where the promotion stopped, and repeats nothing.
 
-    With `resume` it also retries failed and skipped steps, unless what they depend on has changed. A job executes
+    With `resume` it also retries failed and skipped steps, unless their preconditions have changed. A job executes
     a large promotion, which is returned as `running`. New secrets are in one response only.
 
     Take the database, since each batch of steps is a transaction. Raise PlanNotFound, PlanBlocked,

@@ -186,7 +186,7 @@ async def _insert(conn: Conn, plan: Plan, request: PromotionRequest, created_by:
 
 
 async def _reopen(conn: Conn, plan: Plan, promotion: Promotion, on_error: OnError, urls: ValidatedUrls) -> None:
-    """Make failed and skipped steps pending again, unless what they depend on has changed.
+    """Make failed and skipped steps pending again, unless their preconditions have changed.
 
     An old promotion must not claim at outdated prices and terms. Raise PlanStale if a step depends on a change and
     the caller wants to stop at errors.
@@ -236,7 +236,7 @@ async def _check_email(conn: Conn, account_id: UUID) -> None:
 
 
 async def _find_drift(conn: Conn, plan: Plan, actions: Sequence[Action], urls: ValidatedUrls) -> list[Finding]:
-    """Return what changed since the plan was made. Raise ProjectArchived: a new plan would not help."""
+    """Return the changes since the plan was made. Raise ProjectArchived: a new plan would not help."""
     live = await _read_live_state(conn, plan, actions, urls)
     drifted = list(batches.find_drift(plan.manifest, actions, live))
     archived = {project.id for project in live.projects if project.is_archived}

@@ -117,7 +117,7 @@ def _delete(domain: AccountDomain) -> Action:
 
 
 def drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator[Finding]:
-    """Yield what changed since the plan was made."""
+    """Yield the changes since the plan was made."""
     by_id = {each.id: each for each in live.own.values()}
     planned = {action.resource_id for action in actions}
     keys = {each.manifest_key for each in by_id.values() if each.manifest == manifest and each.id not in planned}

@@ -1,4 +1,4 @@
-"""What each kind of resource in a manifest provides: a diff, and an executor of its actions."""
+"""The interface of each kind of resource in a manifest: a diff, and an executor of its actions."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

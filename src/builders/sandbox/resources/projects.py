@@ -148,7 +148,7 @@ def _delete(project: Project) -> Action:
 
 
 def drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator[Finding]:
-    """Yield what changed since the plan was made."""
+    """Yield the changes since the plan was made."""
     active = {each.id: each for each in live.projects if not each.is_archived}
     planned = {action.resource_id for action in actions}
     others = [each for each in active.values() if each.id not in planned]

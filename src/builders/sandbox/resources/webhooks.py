@@ -198,7 +198,7 @@ def _delete(destination: ManagedDestination) -> Action:
 
 
 def drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator[Finding]:
-    """Yield what changed since the plan was made."""
+    """Yield the changes since the plan was made."""
     by_id = {each.id: each for each in live.webhooks}
     planned = {action.resource_id for action in actions}
     keys = {each.manifest_key for each in live.webhooks if each.manifest == manifest and each.id not in planned}

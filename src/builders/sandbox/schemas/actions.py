@@ -75,7 +75,7 @@ ViewReply = AliasViewReply | ProjectViewReply | WebhookViewReply | DomainViewRep
 
 
 class Mask:
-    """Masks addresses with a keyed hash for each account, which shows whether two of them differ.
+    """A mask of addresses with a keyed hash for each account, which shows whether two of them differ.
 
     The result has the form of an address, with the hash in its local part: `o***#1f0c9a3e@example.net`.
     """

@@ -61,7 +61,7 @@ class SandboxPromoteRequest(StrictBody):
 
 
 class StepErrorReply(Reply):
-    """Why a step failed, or the promotion could not be completed."""
+    """The error of a failed step or of an abandoned promotion."""
 
     code: Annotated[str, Field(description="Stable name of the failure, such as `taken`; more can be added.")]
     message: Annotated[str, Field(description="Text for people: the failure and the remedy.")]

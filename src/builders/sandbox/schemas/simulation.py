@@ -148,7 +148,7 @@ class SimulatedReply(Reply):
 
 
 class MatchReply(Reply):
-    """Whether a destination of the sandbox account would receive the event."""
+    """A destination of the sandbox account and its decision about the event."""
 
     webhook_id: Annotated[UUID, Field(description="The destination.")]
     label: Annotated[str, Field(description="Your name for the destination.")]
@@ -195,7 +195,7 @@ class EventSimulatedReply(SimulatedReply):
 
 
 class SimulatedCheckReply(Reply):
-    """Whether the sandbox account can claim the name."""
+    """The availability of the name for the sandbox account."""
 
     address: Annotated[str, Field(description="The address in the request.")]
     available: Annotated[bool, Field(description="Whether the sandbox account can claim the name.")]

@@ -56,7 +56,7 @@ Obstacle = Literal["live_key_required", "email_unverified", "insufficient_scope"
 
 
 class CanReply(Reply):
-    """What this caller can do."""
+    """The operations that this caller can call."""
 
     simulate: Annotated[bool, Field(description="Whether `POST /v1/sandbox/simulate` is allowed.")]
     plan: Annotated[bool, Field(description="Whether `POST /v1/sandbox/plan` is allowed.")]

@@ -145,7 +145,7 @@ async def finish_promotion(
     error: StepError | None,
     now: datetime,
 ) -> None:
-    """End a promotion; `error` says why it was abandoned."""
+    """End a promotion; `error` is that of an abandoned one."""
     why = None if error is None else journal.dump_error(error)
     row = {"account_id": account_id, "promotion_id": promotion_id, "status": status, "now": now}
     await conn.execute(MARK_PROMOTION, {**row, "error": why})

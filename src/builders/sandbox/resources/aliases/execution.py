@@ -28,7 +28,7 @@ DOMAIN_CHANGED = StepError(code="domain_changed", message="Names can no longer b
 
 
 def drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator[Finding]:
-    """Yield what changed since the plan was made."""
+    """Yield the changes since the plan was made."""
     by_id = {alias.id: alias for alias in live.aliases}
     mine = {alias.name for alias in live.aliases}
     planned = {action.resource_id for action in actions}
@@ -49,7 +49,7 @@ def drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator
 
 
 def _project_drift(actions: Sequence[Action], live: LiveState) -> Iterator[Finding]:
-    """Yield what a project refuses, unless this plan changes the project first."""
+    """Yield the aliases that a project refuses, unless this plan changes the project first."""
     added = {
         at: each
         for at, each in enumerate(actions)
