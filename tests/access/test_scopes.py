@@ -1,6 +1,6 @@
-"""Every operation of the OpenAPI document, asked by nobody, by a bad key and by one that lacks the scope.
+"""Every operation refuses missing credentials, an invalid key, and a key without the scope.
 
-tests/architecture/test_scopes.py sees to it that an operation without a scope is on the one list of public ones.
+tests/architecture/test_scopes.py checks that an operation without a scope is listed as public.
 """
 
 import re

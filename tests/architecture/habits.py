@@ -1,11 +1,17 @@
-"""Rules against late imports, swallowed errors, and a second source of time, randomness or HTTP."""
+"""Rules against late imports, swallowed errors, second mechanisms and sources, and patched constants."""
 
 import ast
+import re
 from collections.abc import Collection, Iterator, Mapping
 
 from tests.architecture.interfaces import imported
 from tests.architecture.source import Source, functions
 
+_DECLARING = {"queue.app.task", "queue.app.periodic", "dispatcher.subscribe", "dispatcher.subscribe_batches"}
+# `model_fields_set` and `exclude_unset` distinguish an absent member from null.
+_ABSENT = {"model_fields_set", "exclude_unset"}
+CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]*")
+CLOCKS = {"monotonic", "perf_counter", "process_time", "thread_time"}
 IMPORTERS = {"import_module", "__import__"}
 BROAD = {"Exception", "BaseException"}
 # Functions that may catch every error, with the reason.
@@ -124,3 +130,53 @@ def enum_literal(file: Source) -> Iterator[str]:
         if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "Literal":
             members = [each for each in ast.walk(node.slice) if isinstance(each, ast.Attribute)]
             yield from (f"{file.at(node)}: {ast.unparse(each)} in a Literal" for each in members)
+
+
+def merge_patch(file: Source) -> Iterator[str]:
+    """Yield a second mechanism for merge patches: only `PatchBody` distinguishes an absent member from null."""
+    if (
+        file.path.parts[:2] == ("builders", "kit") or file.path.name == "session.py"
+    ):  # settings of the command line
+        return
+    for node in file.nodes:
+        match node:
+            case ast.Attribute(attr=name) if name in _ABSENT:
+                yield f"{file.at(node)}: {name}: use PatchBody.patch_of"
+            case ast.keyword(arg=str(name)) if name in _ABSENT:
+                yield f"{file.path}:{node.lineno}: {name}: use PatchBody.patch_of"
+
+
+def stray_job(file: Source) -> Iterator[str]:
+    """Yield tasks and subscribers outside of `jobs.py`, which only the worker imports."""
+    if file.path.parts[:2] == ("builders", "kit") or file.path.name == "jobs.py":
+        return
+    for node in file.nodes:
+        if isinstance(node, ast.Call) and (called := ast.unparse(node.func)) in _DECLARING:
+            yield f"{file.at(node)}: {called} belongs in jobs.py"
+
+
+def patched_constant(file: Source) -> Iterator[str]:
+    """Yield patched constants: a limit that a test changes is a setting or a parameter."""
+    for node in file.nodes:
+        match node:
+            case ast.Call(func=ast.Attribute(attr="setattr"), args=[_, ast.Constant(value=str(name)), _]):
+                pass
+            case ast.Call(func=ast.Attribute(attr="setattr"), args=[ast.Constant(value=str(path)), _]):
+                name = path.rpartition(".")[2]
+            case ast.Assign(targets=[ast.Attribute(attr=name)]):
+                pass
+            case _:
+                continue
+        if CONSTANT.fullmatch(name):
+            yield f"{file.at(node)}: patches {name}"
+
+
+def timed_assertion(file: Source) -> Iterator[str]:
+    """Yield assertions about durations, which depend on the machine; bench/ measures them."""
+    for node in file.nodes:
+        if not isinstance(node, ast.Assert):
+            continue
+        for part in ast.walk(node.test):
+            match part:
+                case ast.BinOp(op=ast.Sub(), left=ast.Call(func=ast.Attribute(attr=clock))) if clock in CLOCKS:
+                    yield f"{file.at(node)}: asserts a duration"

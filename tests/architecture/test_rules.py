@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.architecture import habits, interfaces, mechanisms, patches, sizes
+from tests.architecture import habits, interfaces, sizes
 from tests.architecture.source import ROOT, Rule, Source, breaches, functions, source, sources
 
 OF_THE_SERVICE: list[Rule] = [
@@ -13,8 +13,8 @@ OF_THE_SERVICE: list[Rule] = [
     habits.catch_all,
     habits.import_by_name,
     habits.second_source,
-    mechanisms.merge_patch,
-    mechanisms.stray_job,
+    habits.merge_patch,
+    habits.stray_job,
     sizes.busy_package,
     sizes.long_handler,
 ]
@@ -22,7 +22,7 @@ EVERYWHERE: list[Rule] = [
     habits.enum_literal,
     habits.late_import,
     habits.typing_import,
-    patches.timed_assertion,
+    habits.timed_assertion,
     sizes.long_file,
     sizes.long_function,
     sizes.vague_name,
@@ -54,7 +54,7 @@ def test_tests_benchmarks_and_docs_keep_the_rules() -> None:
 
 
 def test_no_further_constant_is_patched() -> None:
-    found = [each for file in sources(ROOT, "tests", "bench", "soak") for each in patches.patched_constant(file)]
+    found = [each for file in sources(ROOT, "tests", "bench", "soak") for each in habits.patched_constant(file)]
     assert len(found) <= PATCHED_CONSTANTS, "\n".join(found)
 
 
@@ -146,19 +146,19 @@ BROKEN: list[tuple[Rule, str, str, str]] = [
     (habits.second_source, "builders/x.py", "import httpx", "builders/kit/outbound/connections.py"),
     (habits.second_source, "builders/x.py", "import urllib.request", "builders/kit/outbound/connections.py"),
     (
-        mechanisms.stray_job,
+        habits.stray_job,
         "builders/mail/delivery.py",
         "@queue.app.task(name='x')\nasync def f(): ...",
         "queue.app.task belongs in jobs.py",
     ),
     (
-        mechanisms.stray_job,
+        habits.stray_job,
         "builders/mail/service.py",
         "@dispatcher.subscribe('x')\nasync def f(): ...",
         "subscribe",
     ),
-    (mechanisms.merge_patch, "builders/mail/schemas.py", "sent = self.model_fields_set", "PatchBody.patch_of"),
-    (mechanisms.merge_patch, "builders/mail/schemas.py", "self.model_dump(exclude_unset=True)", "exclude_unset"),
+    (habits.merge_patch, "builders/mail/schemas.py", "sent = self.model_fields_set", "PatchBody.patch_of"),
+    (habits.merge_patch, "builders/mail/schemas.py", "self.model_dump(exclude_unset=True)", "exclude_unset"),
     (sizes.busy_package, "builders/mail/__init__.py", '"""Mail."""\nimport os', "more than a docstring"),
     (sizes.long_file, "builders/x.py", "x = 1\n" * 301, "301 lines"),
     (sizes.long_function, "builders/x.py", "def f():\n" + LINES * 40, "f has 41 lines"),
@@ -166,10 +166,10 @@ BROKEN: list[tuple[Rule, str, str, str]] = [
     (sizes.long_handler, "builders/mail/api.py", HANDLER + LINES * 9, "get has 9 lines"),
     (sizes.long_handler, "builders/mail/api.py", WIDE_HANDLER + LINES * 9, "get has 9 lines"),
     (sizes.vague_name, "builders/mail/utils.py", "", "utils"),
-    (patches.patched_constant, "tests/test_x.py", "monkeypatch.setattr(feed, 'MAX_WAITERS', 1)", "MAX_WAITERS"),
-    (patches.patched_constant, "tests/test_x.py", "monkeypatch.setattr('builders.x._BATCH', 1)", "_BATCH"),
-    (patches.patched_constant, "tests/test_x.py", "accounts.MAX_CACHED = 1", "MAX_CACHED"),
-    (patches.timed_assertion, "tests/test_x.py", "assert time.monotonic() - begin < 2", "duration"),
+    (habits.patched_constant, "tests/test_x.py", "monkeypatch.setattr(feed, 'MAX_WAITERS', 1)", "MAX_WAITERS"),
+    (habits.patched_constant, "tests/test_x.py", "monkeypatch.setattr('builders.x._BATCH', 1)", "_BATCH"),
+    (habits.patched_constant, "tests/test_x.py", "accounts.MAX_CACHED = 1", "MAX_CACHED"),
+    (habits.timed_assertion, "tests/test_x.py", "assert time.monotonic() - begin < 2", "duration"),
     (sizes.vague_name, "builders/common/mail.py", "", "common"),
 ]
 KEPT: list[tuple[Rule, str, str]] = [
@@ -200,10 +200,10 @@ KEPT: list[tuple[Rule, str, str]] = [
     (habits.catch_all, "builders/x.py", "try: g()\nexcept BaseException:\n  tidy()\n  raise"),
     (habits.second_source, "builders/kit/values/clock.py", "datetime.now(UTC)"),
     (habits.second_source, "builders/x.py", "from uuid import UUID\nimport urllib.parse\ntime.monotonic()"),
-    (mechanisms.merge_patch, "builders/mail/schemas.py", "Patch(note=self.patch_of('note', self.note))"),
-    (mechanisms.stray_job, "builders/mail/jobs.py", "@queue.app.task(name='x')\nasync def f(): ..."),
-    (mechanisms.stray_job, "builders/mail/service.py", "await mail.subscribe(conn, topic=topic)"),
-    (mechanisms.merge_patch, "builders/kit/http/bodies.py", "name in self.model_fields_set"),
+    (habits.merge_patch, "builders/mail/schemas.py", "Patch(note=self.patch_of('note', self.note))"),
+    (habits.stray_job, "builders/mail/jobs.py", "@queue.app.task(name='x')\nasync def f(): ..."),
+    (habits.stray_job, "builders/mail/service.py", "await mail.subscribe(conn, topic=topic)"),
+    (habits.merge_patch, "builders/kit/http/bodies.py", "name in self.model_fields_set"),
     (sizes.busy_package, "builders/mail/__init__.py", '"""Mail."""'),
     (sizes.long_file, "builders/x.py", "x = 1\n" * 300),
     (habits.enum_literal, "builders/x.py", "Literal['open', 'paid']\nstatus is Status.OPEN"),
@@ -217,11 +217,11 @@ KEPT: list[tuple[Rule, str, str]] = [
     (sizes.long_handler, "builders/mail/api.py", "@cached()\nasync def f():\n" + LINES * 9),
     (sizes.vague_name, "builders/mail/database.py", ""),
     (
-        patches.patched_constant,
+        habits.patched_constant,
         "tests/test_x.py",
         "patch.setattr(waiters, 'max_waiters', 1)\nclock.now = at",
     ),
-    (patches.timed_assertion, "tests/test_x.py", "assert time.monotonic() < deadline"),
+    (habits.timed_assertion, "tests/test_x.py", "assert time.monotonic() < deadline"),
 ]
 
 
@@ -239,7 +239,7 @@ def test_a_kept_rule_reports_nothing(rule: Rule, path: str, text: str) -> None:
 
 
 def test_every_rule_has_a_sample_that_breaks_it() -> None:
-    assert {*OF_THE_SERVICE, *EVERYWHERE, patches.patched_constant} == {rule for rule, *_ in BROKEN}
+    assert {*OF_THE_SERVICE, *EVERYWHERE, habits.patched_constant} == {rule for rule, *_ in BROKEN}
 
 
 def test_an_allowed_handler_passes() -> None:

@@ -19,7 +19,7 @@ PACKAGE = "generated_builders_client"
 DOCUMENT = ROOT / "docs/reference/openapi.json"
 CONFIG = Path(__file__).with_name("python.yaml")
 GENERATE = [sys.executable, "-m", "openapi_python_client", "generate", "--meta", "none", "--fail-on-warning"]
-Generated = Any  # what is generated has no types here
+Generated = Any  # the generated code has no types here
 # The generator sends the optional cookie parameter in a way that httpx deprecates.
 pytestmark = pytest.mark.filterwarnings("ignore:Setting per-request cookies:DeprecationWarning")
 

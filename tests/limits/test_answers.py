@@ -16,7 +16,7 @@ from tests.contract.document import operations
 KEYS = "/v1/api-keys"
 CHECK = "/v1/catalog/check?local_part=ada&domain=harbour.example"
 NEW_KEY = {"label": "new", "key_kind": "live", "preset": "developer_full"}
-# Limits in place of the general one: a page's beacons must not use up its visitor's checks, nor mail anything.
+# Operations with a limit instead of the general one: beacons must not use up the checks of their visitor.
 ALONE = {
     "POST /v1/catalog/events": "funnel",
     "GET /v1/t/o/{token}": "tracked",
@@ -26,7 +26,7 @@ UNLIMITED = {"GET /livez", "GET /health", "GET /readyz", "GET /.well-known/jwks.
 
 
 async def statuses(client: Client, path: str, times: int, **options: str) -> Counter[int]:
-    """Return the statuses of so many sequential requests."""
+    """Return the statuses of sequential requests."""
     return Counter([(await client.get(path, headers=options)).status_code for _ in range(times)])
 
 

@@ -54,7 +54,7 @@ async def test_a_recently_valid_key_is_accepted_and_another_waits(start: MakeSer
         await guess(anyone)
 
         assert (await ada.get(PATH)).status_code == 200
-        clock.move(timedelta(seconds=10))  # it has to be looked up again, and is no guess all the same
+        clock.move(timedelta(seconds=10))  # the database is asked again, and the key is still no guess
         assert (await ada.get(PATH)).status_code == 200
         assert (await ada.test.get(PATH)).status_code == 429
         clock.move(timedelta(seconds=300))

@@ -43,7 +43,7 @@ async def test_the_service_continues_without_redis(start: MakeService, redis: Re
         clients = [Client(service, ada.key) for service in services]
 
         async def ask(times: int) -> int:
-            """Return how many of so many requests are accepted."""
+            """Return the number of accepted requests."""
             answers = [await clients[n % 2].get(PATH) for n in range(times)]
             assert {answer.status_code for answer in answers} <= {200, 429}
             return [answer.status_code for answer in answers].count(200)

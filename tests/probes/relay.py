@@ -8,7 +8,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 
 class Relay:
-    """Forwards a loopback port, until it is stopped."""
+    """A proxy of a loopback port that can hang and continue."""
 
     def __init__(self, conninfo: str) -> None:
         self._target = conninfo
@@ -33,7 +33,7 @@ class Relay:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for writer in self._writers:  # also of those whose task never began
+        for writer in self._writers:  # also of connections without a started task
             writer.transport.abort()
 
     def hang(self) -> None:

@@ -1,6 +1,6 @@
-"""script/bootstrap in a small checkout of its own that pins nothing, so that pip needs no network.
+"""script/bootstrap in a small checkout without requirements, so that pip needs no network.
 
-The Python it is given says that it has no ensurepip: such an environment borrows pip and is made at once.
+The fake Python reports that it has no ensurepip: its environment uses an existing pip, which is fast.
 """
 
 import os
@@ -41,7 +41,7 @@ class Checkout:
     def python(self, result: str) -> Path:
         """Install a fake Python that prints `result` for the version check."""
         path = self.root / result
-        if not path.exists():  # else one that is running would change under its reader
+        if not path.exists():  # otherwise a running script would change
             path.write_text(PYTHON.format(result=result, real=sys.executable))
             path.chmod(0o755)
         return path
