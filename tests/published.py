@@ -6,10 +6,10 @@ from functools import cache
 from typing import Any
 
 import httpx
-import jsonschema_rs
 
 from builders.app import create_app
 from builders.kit.process.settings import Settings
+from tests.contract.document import validators
 
 # What every operation may answer, whatever its own list says.
 EVERYWHERE = {"500"}
@@ -24,6 +24,7 @@ class Published:
             (re.compile(re.sub(r"\{\w+\}", "[^/]+", path)), path, "{" in path) for path in document["paths"]
         ]
         self._paths.sort(key=lambda each: each[2])
+        self._validator_of = validators(document)
         self._validators: dict[str, Any] = {}
 
     def operation(self, method: str, path: str) -> dict[str, Any] | None:
@@ -67,8 +68,7 @@ class Published:
     def _validator(self, schema: dict[str, Any]) -> Any:
         text = json.dumps(schema)
         if text not in self._validators:
-            whole = {**schema, "components": self.document["components"]}
-            self._validators[text] = jsonschema_rs.validator_for(whole)
+            self._validators[text] = self._validator_of(schema)
         return self._validators[text]
 
 

@@ -4,8 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 
-import jsonschema_rs
-
 from tests.contract.document import (
     BOUNDS,
     Json,
@@ -18,6 +16,7 @@ from tests.contract.document import (
     resolve,
     success_schemas,
     successes,
+    validators,
 )
 from tests.contract.shape import Auth, Body, Operation
 
@@ -166,10 +165,11 @@ def examples(document: Json) -> Iterator[str]:
         for schema in (*body_schemas(operation), *success_schemas(operation)):
             if not resolve(document, schema).get("examples"):
                 yield f"{name}: no example of {schema.get('$ref', 'a schema').rpartition('/')[2]}"
+    validator_of = validators(document)
     for name, schema in document.get("components", {}).get("schemas", {}).items():
         if "examples" not in schema:
             continue
-        validator = jsonschema_rs.validator_for({**schema, "components": document["components"]})
+        validator = validator_of(schema)
         for example in schema["examples"]:
             for error in validator.iter_errors(example):
                 yield f"{name}: its example is wrong at {error.instance_path}: {error.message}"

@@ -1,11 +1,14 @@
 """How the checks read an OpenAPI document."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
+
+import jsonschema_rs
 
 # OpenAPI is JSON of any depth; naming its every part would be longer than the checks.
 Json = dict[str, Any]
 
+_BASE = "urn:document"
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 BOUNDS = {"minimum": "minimum", "maximum": "maximum", "min_length": "minLength", "format": "format"}
 
@@ -26,6 +29,20 @@ def resolve(document: Json, schema: Json) -> Json:
         *_, name = schema["$ref"].split("/")
         schema = document["components"]["schemas"][name]
     return schema
+
+
+def validators(document: Json) -> Callable[[Json], Any]:
+    """Return a function that makes the validator of a schema; they share the components of the document."""
+    components = {"components": document.get("components", {})}
+    registry = jsonschema_rs.Registry([(_BASE, components)], draft=jsonschema_rs.Draft202012)
+    return lambda schema: jsonschema_rs.validator_for(_absolute(schema), registry=registry)
+
+
+def _absolute(schema: Any) -> Any:
+    """Return the schema with references that do not depend on its place."""
+    if isinstance(schema, dict):
+        return {name: f"{_BASE}{each}" if name == "$ref" else _absolute(each) for name, each in schema.items()}
+    return [_absolute(each) for each in schema] if isinstance(schema, list) else schema
 
 
 def branches(schema: Json) -> list[Json]:
