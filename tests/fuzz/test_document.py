@@ -26,7 +26,7 @@ CALLERS = {
 def schemathesis(served: Served, folder: Path, *, key: str | None, key_id: str | None) -> None:
     """Run schemathesis in a folder; its findings, with curl commands and the seed, fail the test.
 
-    script/fuzz also asks with a test key, follows links between operations and goes through every rule of each schema.
+    script/fuzz also asks with a test key, follows links between operations and tries every rule of each schema.
     """
     environment = {
         **os.environ,
