@@ -6,7 +6,7 @@ from email.message import EmailMessage
 import pytest
 
 from builders.invoices import jobs, service as invoices
-from builders.invoices.emails import Occasion
+from builders.invoices.documents.emails import Occasion
 from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue
 from builders.kit.values import clock

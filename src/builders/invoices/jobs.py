@@ -4,8 +4,9 @@ from uuid import UUID
 
 from procrastinate import JobContext
 
-from builders.invoices import emails, invoices, stripe_events
-from builders.invoices.emails import Occasion
+from builders.invoices import invoices, stripe_events
+from builders.invoices.documents import emails
+from builders.invoices.documents.emails import Occasion
 from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent

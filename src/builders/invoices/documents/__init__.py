@@ -1,1 +1,1 @@
-"""Invoices as documents: the HTML page and the PDF."""
+"""Invoices as documents: the HTML page, the PDF and the emails."""
