@@ -103,6 +103,7 @@ async def test_charges_are_booked_once_taken_back_and_booked_again(alice: Person
     assert (await charges(alice))["totals"]["by_state"]["matched"] == 4
     tried = await apply(alice, dry_run=True)
     assert (tried["applied"], await entries(alice)) == (4, [])
+    assert {each["entry_id"] for each in tried["results"]} == {None}  # nothing is recorded
     again = await asyncio.gather(apply(alice), apply(alice))
     assert sorted(each["applied"] for each in again) == [0, 4]
     assert sorted(each[5] for each in await entries(alice)) == sorted(each[5] for each in booked)
@@ -158,6 +159,21 @@ async def test_a_member_decides_about_charges(alice: Person, bob: Person) -> Non
     await apply(alice, undo=True, ids=[found["1"]["id"]])
     assert (await apply(alice, ids=[found["1"]["id"]]))["results"][0]["reason"] == "A member chose it."
     assert ok(await alice.patch(path, json={"domain": None}))["state"] == "unmatched"
+
+
+async def test_the_choice_of_a_member_counts_before_the_refunded_charge(alice: Person) -> None:
+    held = await add_domains(alice, "pier.com", "quay.com")
+    await bill(
+        alice,
+        line("11.00", "pier.com", order_id="2"),
+        line("-11.00", order_id="3", parent_order_id="2", kind=ChargeKind.REFUND),
+    )
+    found = {each["order_id"]: each for each in (await charges(alice))["items"]}
+    assert found["3"]["match"]["domain_id"] == str(held["pier.com"])
+    path = f"{CHARGES}/{found['3']['id']}"
+    chosen = ok(await alice.patch(path, json={"domain": "quay.com"}))
+    assert (chosen["state"], chosen["match"]["domain_id"]) == ("applied", str(held["quay.com"]))
+    assert chosen["refund_of"] == found["2"]["id"]
 
 
 async def test_an_ignored_charge_and_its_refund_stay_ignored(alice: Person) -> None:

@@ -61,6 +61,7 @@ async def test_a_file_of_any_form_is_read(alice: Person) -> None:
     body: dict[str, Any] = {"mapping": mapping, "provider": "manual:harbour-registrar"}
     tried = await load(alice, csv, **body, dry_run=True)
     assert (tried["summary"]["created"], tried["dry_run"], (await charges(alice))["count"]) == (4, True, 0)
+    assert {each["id"] for each in tried["results"]} == {None}  # no charge is recorded
     done = await load(alice, csv, **body)
     assert done["detected"] == {
         "template": "generic",
@@ -131,6 +132,23 @@ async def test_rows_of_json_and_what_is_refused(alice: Person) -> None:
 async def test_what_is_no_file_of_charges_is_refused(alice: Person, body: dict[str, Any], found: str) -> None:
     answer = await alice.post(IMPORT, json=body)
     assert (answer.status_code, answer.json()["detail"][0]["type"]) == (422, found), answer.text
+
+
+async def test_money_that_is_paid_into_an_account_is_no_refund(alice: Person) -> None:
+    rows = [
+        {"date": "2026-03-01", "type": "Account credit", "description": "Top-up", "amount": "50.00"},
+        {"date": "2026-03-02", "type": "Credit added", "description": "", "amount": "25.00"},
+        {"date": "2026-03-03", "type": "", "description": "Renewal harbour.com, credit card", "amount": "10.00"},
+        {"date": "2026-03-04", "type": "Credit", "description": "harbour.com", "amount": "3.00"},
+        {"date": "2026-03-05", "type": "Refund to account credit", "description": "harbour.com", "amount": "2.00"},
+    ]
+    await load(alice, rows=rows, provider="manual:dock")
+    found = [(each["kind"], each["total"]["amount"]) for each in (await charges(alice))["items"]]
+    assert found[::-1] == [
+        *(("other", "50.00"), ("other", "25.00"), ("renewal", "10.00"), ("refund", "-3.00"), ("refund", "-2.00")),
+    ]
+    tried = await load(alice, rows=[{"date": "2026-03-06", "domain": "nobodys.com", "amount": "1"}], dry_run=True)
+    assert [each["charge_id"] for each in tried["unmatched"]] == [None]
 
 
 async def test_an_unknown_registrar_is_refused(alice: Person) -> None:

@@ -82,11 +82,23 @@ def test_lists_columns_and_words_are_names() -> None:
     assert names.list_names("a.com a.com") == ()
     assert names.split_field("a.com; b.com") == ["a.com", "b.com"]
     assert names.split_field("a.com") == ["a.com"]
+    many = " ".join(f"d{number}.com" for number in range(names.MAX_NAMES + 1))
+    assert names.split_field(many) == [many]  # a person decides: part of the names would be wrong
+    assert len(names.split_field(many.rpartition(" ")[0])) == names.MAX_NAMES
     assert names.split_field("Renewal of a.com and so on b.com") == ["Renewal of a.com and so on b.com"]
     assert [names.join_name(*each) for each in (("harbour", ".com"), ("harbour.com", "com"), ("Harbour", ""))] == [
         *("harbour.com", "harbour.com", "Harbour"),
     ]
     assert names.read_names(None, "Renewal of harbour, 2 years").labels == ["harbour"]
+
+
+@pytest.mark.parametrize("word", ["a.com ", "a.", "a"])
+def test_a_description_of_any_length_is_read_to_a_bound(word: str) -> None:
+    long = word * 1_000_000
+    [charge] = made(line("1", description=long, line_id=long))
+    assert (len(charge.description), len(charge.line_id)) <= (500, 200)
+    assert names.split_field(long) == [long.strip()]
+    assert names.read_names(long, long) == names.read_names(long[: names.MAX_READ], long[: names.MAX_READ])
 
 
 @settings(max_examples=40)

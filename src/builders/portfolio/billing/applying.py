@@ -66,8 +66,9 @@ async def match_charges(
     known = {each.id: each for each in earlier}
     decided: dict[UUID, _Decision] = {}
     for charge in sorted(charges, key=lambda each: each.is_refund):  # refunds follow what they reverse
-        match = _own_match(charge, holdings) or match_charge(charge, holdings)
-        if charge.is_refund:
+        chosen = _own_match(charge, holdings)
+        match = chosen or match_charge(charge, holdings)
+        if charge.is_refund and chosen is None:
             match = match_refund(charge, match, known.values(), holdings)
         candidate = None if match.is_ignored else match.accepted(booking.min_confidence)
         decided[charge.id] = _Decision(charge=charge, match=match, candidate=candidate)

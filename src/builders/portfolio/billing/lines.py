@@ -18,6 +18,7 @@ from builders.portfolio.registrars.records import BilledLine, ChargeKind
 
 FIRST_DAY, LAST_DAY = date(1985, 1, 1), date(2999, 12, 31)  # of charges; no domain was sold before
 AMOUNT_LIMIT = Decimal(10) ** 15  # amounts are less
+MAX_DOMAINS = 1_000  # of a line
 _CURRENCY = re.compile(r"[A-Z]{3}")
 Prices = Mapping[str, Money]  # of a year, by domain
 Paid = Mapping[str, Mapping[str, Decimal]]  # by order, by domain
@@ -66,7 +67,7 @@ def charges_of(
             domain_raw=None if raw is None else _plain(raw, MAX_TEXT),
             name_origin=origin,
             domain=domain,
-            kind=ChargeKind.REFUND if line.total < 0 else line.kind,
+            kind=_kind(line),
             years=line.years if line.years and 1 <= line.years <= MAX_YEARS else None,
             total=total[at],
             tax=tax[at],
@@ -76,10 +77,14 @@ def charges_of(
 
 
 def require_storable(line: BilledLine) -> BilledLine:
-    """Return the line of a registrar. Raises RegistrarFailed for a currency, amount or day that no charge has."""
+    """Return the line of a registrar. Raises RegistrarFailed for a line that no bill has.
+
+    That is a line with the currency, amount or day of no charge, or with too many domains.
+    """
     amounts = (line.total, line.tax, line.fees)
     is_exact = all(each.is_finite() and abs(each) < AMOUNT_LIMIT for each in amounts)
-    if not (is_exact and _CURRENCY.fullmatch(line.currency) and FIRST_DAY <= line.charged_on <= LAST_DAY):
+    is_dated = FIRST_DAY <= line.charged_on <= LAST_DAY
+    if not (is_exact and is_dated and _CURRENCY.fullmatch(line.currency) and len(line.domains) <= MAX_DOMAINS):
         raise registrars.RegistrarFailed(registrars.RegistrarFailure.MALFORMED)
     return line
 
@@ -112,9 +117,16 @@ def _weights(line: BilledLine, found: Sequence[str | None], prices: Prices, paid
     return [Decimal(0)] * len(found)
 
 
+def _kind(line: BilledLine) -> ChargeKind:
+    """Return what a line is for; only a negative amount is a refund."""
+    if line.total < 0:
+        return ChargeKind.REFUND
+    return ChargeKind.OTHER if line.kind is ChargeKind.REFUND else line.kind
+
+
 def _plain(text: str, most: int) -> str:
     """Return a text on one line without control characters, cut to its limit."""
-    return " ".join(texts.cleaned(text).split())[:most]
+    return " ".join(texts.cleaned(text[: names.MAX_READ]).split())[:most]
 
 
 def _key(*parts: str) -> bytes:

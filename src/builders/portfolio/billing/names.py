@@ -15,7 +15,9 @@ _LABEL = r"[^\W_](?:[\w-]{0,61}[^\W_])?"
 _HOST = re.compile(rf"(?<![@\w.-]){_LABEL}(?:[{_DOTS}]{_LABEL})+(?![\w@-])")
 _SEPARATORS = re.compile(r"[\s,;|/&+]*(?:and\s+)?", re.IGNORECASE)
 _WORD = re.compile(_LABEL)
-MAX_NAMES = 100  # of a line
+MAX_NAMES = 100  # of a field or a description
+MAX_READ = 5_000  # characters of a field or a description
+_MAX_HOST = 1_000  # characters; a longer one is no domain
 _MIN_LABEL = 3  # characters of a name without a suffix
 _MAX_LABELS = 20  # words of a description that are looked up as such names
 # Words of bills, which name no domain on their own.
@@ -59,6 +61,8 @@ class Names:
 
 def read_names(raw: str | None, description: str) -> Names:
     """Return the domains that a line names: in the field `raw`, else in the description."""
+    description = description[:MAX_READ]
+    raw = None if raw is None else raw[:MAX_READ]
     name = None if raw is None else find_name(raw)
     if name is not None:
         return Names(field=name)
@@ -74,7 +78,7 @@ def find_name(text: str) -> str | None:
     """Return the registered domain of a name or a host in either form; None when it is none."""
     host = text.strip().strip(_DOTS).lower()
     host = host.removeprefix("www.") if host.count(".") > 1 else host
-    if not host or any(each.isspace() for each in host):
+    if not 0 < len(host) <= _MAX_HOST or any(each.isspace() for each in host):
         return None
     try:
         return domains.parse_name(host).domain
@@ -97,15 +101,17 @@ def join_name(name: str, suffix: str) -> str:
 
 
 def split_field(raw: str) -> Sequence[str]:
-    """Return the names of a field that lists several; the field itself when it lists none."""
+    """Return the names of a field that lists several; the field itself when it lists none, or too many."""
+    if len(raw) > MAX_READ:
+        return [raw.strip()]
     parts = [each for each in re.split(r"[\s,;|/&+]+", raw.strip()) if each]
     named = list(dict.fromkeys(each for each in parts if find_name(each)))
-    return named[:MAX_NAMES] if len(named) > 1 and len(named) >= len(parts) - 1 else [raw.strip()]
+    return named if 1 < len(named) <= MAX_NAMES and len(named) >= len(parts) - 1 else [raw.strip()]
 
 
 def list_names(description: str) -> Sequence[str]:
     """Return the names of a description that lists several next to each other; none for any other description."""
-    found = [each for each in _HOST.finditer(description) if find_name(each.group())]
+    found = [each for each in _HOST.finditer(description[:MAX_READ]) if find_name(each.group())]
     names = list(dict.fromkeys(name for each in found if (name := find_name(each.group()))))
     if len(names) < 2 or len(names) > MAX_NAMES:  # noqa: PLR2004 - several
         return ()

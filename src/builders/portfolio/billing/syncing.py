@@ -186,13 +186,16 @@ async def _record(
 
 
 async def _batches(pages: AsyncIterator[_Lines], size: int) -> AsyncGenerator[_Lines, None]:
-    """Yield the lines of pages in batches: a page can be one order, or all of them."""
+    """Yield the lines of pages in batches of about `size` charges: a page can be one order, or all of them."""
     waiting: list[BilledLine] = []
+    charges = 0
     async for page in pages:
-        waiting += page
-        while len(waiting) >= size:
-            yield waiting[:size]
-            waiting = waiting[size:]
+        for line in page:
+            waiting.append(require_storable(line))
+            charges += max(1, len(line.domains))
+            if charges >= size:
+                yield waiting
+                waiting, charges = [], 0
     if waiting:
         yield waiting
 
@@ -203,7 +206,6 @@ async def _record_batch(conn: Conn, *, work: _Progress, lines: Sequence[BilledLi
         hint = "The registrar was disconnected meanwhile."
         raise RegistrarFailed(registrars.RegistrarFailure.AUTH_FAILED, hint=hint)
     booking = Booking(min_confidence=MIN_CONFIDENCE, applies=options.applies, member_id=options.member_id)
-    lines = [require_storable(each) for each in lines]
     async with conn.transaction(force_rollback=options.dry_run):
         recorded = await record_lines(
             conn, account_id=account_id, lines=lines, origin=work.origin, booking=booking

@@ -85,7 +85,11 @@ async def apply_billing_charges(
     ] = 0.8,
     dry_run: Annotated[bool, Query(description="Report what would be done, and change nothing.")] = False,
     undo: Annotated[
-        bool, Query(description="Void the entries of applied charges instead, which are matched again.")
+        bool,
+        Query(
+            description="Void the entries of applied charges instead. The next application matches and books the "
+            "charges again; a domain that a member chose stays."
+        ),
     ] = False,
     portfolio: team.PortfolioAccount = None,
 ) -> results.BillingApplied:

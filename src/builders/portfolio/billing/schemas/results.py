@@ -1,6 +1,7 @@
 """Replies about what was done with charges: applications and imports."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated
 from uuid import UUID
 
@@ -73,7 +74,9 @@ class AppliedChargeReply(Reply):
 
     charge_id: Annotated[UUID, Field(description="The charge.")]
     domain_id: Annotated[UUID | None, Field(description="The domain, or the likeliest candidate.")]
-    entry_id: Annotated[UUID | None, Field(description="The entry of the ledger; null when there is none.")]
+    entry_id: Annotated[
+        UUID | None, Field(description="The entry of the ledger; null when there is none, as in a dry run.")
+    ]
     outcome: Annotated[ApplyOutcome, Field(description="What was done with it.")]
     confidence: Confidence
     reason: Annotated[str, Field(description="Why, in a sentence.")]
@@ -108,15 +111,18 @@ _REASONS: Mapping[MatchMethod, str] = {
 
 def applied_reply(done: Application, *, dry_run: bool) -> BillingApplied:
     """Return what an application did."""
-    return BillingApplied.from_record(done, dry_run=dry_run, results=[_applied(each) for each in done.results])
+    return BillingApplied.from_record(
+        done, dry_run=dry_run, results=[_applied(each, dry_run=dry_run) for each in done.results]
+    )
 
 
-def _applied(done: AppliedCharge) -> AppliedChargeReply:
+def _applied(done: AppliedCharge, *, dry_run: bool) -> AppliedChargeReply:
     found = done.candidate
+    is_rolled_back = dry_run and done.outcome is ApplyOutcome.APPLIED
     return AppliedChargeReply(
         charge_id=done.charge.id,
         domain_id=done.charge.domain_id if found is None else found.domain_id,
-        entry_id=done.entry_id,
+        entry_id=None if is_rolled_back else done.entry_id,
         outcome=done.outcome,
         confidence=show_confidence(done.charge.confidence if found is None else found.confidence),
         reason=_reason(done.outcome, found),
@@ -150,7 +156,7 @@ class DetectedSheet(Reply):
 class UnmatchedCharge(Reply):
     """A new charge that needs a decision."""
 
-    charge_id: Annotated[UUID, Field(description="The charge; not recorded in a dry run.")]
+    charge_id: Annotated[UUID | None, Field(description="The charge; null in a dry run, which records none.")]
     line: Annotated[int | None, Field(description="Line of the file.")]
     index: Annotated[int | None, Field(description="Index of the row in the body.")]
     domain: Annotated[str | None, Field(description="The domain that is named, if any.")]
@@ -188,18 +194,18 @@ def imported_reply(done: ImportedCharges, *, dry_run: bool) -> BillingImported:
             dates_ambiguous=sheet.is_ambiguous,
             unmapped_columns=list(sheet.unmapped),
         ),
-        results=list(done.results),
+        results=[replace(each, id=None) if dry_run else each for each in done.results],
         summary=summarize(done.results),
         matched=done.matched,
         applied=done.applied,
-        unmatched=[_unmatched(place, each) for place, each in done.unmatched],
+        unmatched=[_unmatched(place, each, dry_run=dry_run) for place, each in done.unmatched],
     )
 
 
-def _unmatched(place: RowResult, done: AppliedCharge) -> UnmatchedCharge:
+def _unmatched(place: RowResult, done: AppliedCharge, *, dry_run: bool) -> UnmatchedCharge:
     found = done.candidate
     return UnmatchedCharge(
-        charge_id=done.charge.id,
+        charge_id=None if dry_run else done.charge.id,
         line=place.line,
         index=place.index,
         domain=done.charge.domain,
