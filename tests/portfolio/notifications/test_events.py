@@ -30,7 +30,9 @@ async def test_an_unexpected_transfer_does_not_wait_and_owners_hear_of_an_auth_c
 ) -> None:
     owner = alice.account.id
     await join(alice, charlie, "admin")
-    await charlie.patch(PREFERENCES, json={"enabled": True, "muted_domains": ["b.com"]}, headers=of(alice))
+    await charlie.patch(
+        PREFERENCES, json={"enabled": True, "muted_domains": ["b.com", "c.com"]}, headers=of(alice)
+    )
     quiet = {"enabled": True, "start": "00:00", "end": "23:59"}
     await prefer(alice, quiet_hours=quiet, digest={"enabled": True, "include": ["charges", "parking"]})
     await happen_in(
@@ -38,6 +40,7 @@ async def test_an_unexpected_transfer_does_not_wait_and_owners_hear_of_an_auth_c
         owner,
         ("transfer.started", {"domain": "b.com", "direction": "out", "expected": False}),
         ("transfer.started", {"domain": "a.com", "direction": "out", "expected": True}),
+        ("transfer.failed", {"domain": "c.com", "direction": "out", "expected": True}),
         ("auth_code.requested", {"domain": "a.com"}),
         ("billing.charge_unmatched", CHARGES),
         ("sync.failed", {"provider": "porkbun", "message": "It does not respond."}),
@@ -47,11 +50,16 @@ async def test_an_unexpected_transfer_does_not_wait_and_owners_hear_of_an_auth_c
     assert [(each["event"][10:], each["severity"], each["held_by"]) for each in reversed(mine)] == [
         ("transfer.started", "critical", None),
         ("transfer.started", "warn", "quiet_hours"),
+        ("transfer.failed", "high", "quiet_hours"),
         ("auth_code.requested", "high", "quiet_hours"),
         ("billing.charge_unmatched", "info", "digest"),
         ("sync.failed", "warn", "quiet_hours"),
     ]
-    assert [each["event"][10:] for each in reversed(theirs)] == ["transfer.started", "sync.failed"]
+    assert [(each["event"][10:], each["domain"]) for each in reversed(theirs)] == [
+        ("transfer.started", "b.com"),  # critical, which no mute withholds
+        ("transfer.started", "a.com"),
+        ("sync.failed", None),
+    ]
     assert mine[0]["title"] == "porkbun could not be synced. It does not respond."
     assert "`events.portfolio.sync.failed.enabled` false" in mine[0]["why"]
     assert (await alice.get(PREFERENCES)).json()["events"]["portfolio.parking.revenue_recorded"]["enabled"] is True

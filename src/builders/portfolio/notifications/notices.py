@@ -19,6 +19,7 @@ from builders.portfolio.notifications.records import (
     Channel,
     NewNotice,
     NoticeKind,
+    Severity,
 )
 from builders.portfolio.notifications.store import notices as store
 from builders.portfolio.team.records import TeamRole
@@ -133,7 +134,8 @@ def _event_notice(recipient: Recipient, event: PublishedEvent, now: datetime) ->
     if not channels or (PUBLISHED[event.name].owners_only and recipient.role is not TeamRole.OWNER):
         return None
     domain, names, tags = data.get("domain"), event_texts.domains_of(data), data.get("tags") or ()
-    if names and all(rules.is_muted(preferences, domain=each, tags=tags) for each in names):
+    is_muted = names and all(rules.is_muted(preferences, domain=each, tags=tags) for each in names)
+    if is_muted and severity is not Severity.CRITICAL:
         return None
     email = rules.schedule_email(preferences, event=event.name, severity=severity, now=now)
     domain_id = data.get("domain_id") or (data.get("id") if isinstance(domain, str) else None)

@@ -19,6 +19,7 @@ from builders.portfolio.notifications.records import (
     OwnPreferences,
     SampleRequest,
     Samples,
+    Severity,
     Suppression,
     Threshold,
 )
@@ -103,7 +104,8 @@ def find_suppression(own: OwnPreferences, request: SampleRequest) -> Suppression
         severity = rules.severity_of(known.get(days, Threshold(days=days)))
     if Channel.EMAIL not in rules.channels_of(preferences, event=event, severity=severity):
         return Suppression.DISABLED
-    if request.domain is not None and rules.is_muted(preferences, domain=request.domain, tags=()):
+    is_muted = request.domain is not None and rules.is_muted(preferences, domain=request.domain, tags=())
+    if is_muted and (event in MADE_HERE or severity is not Severity.CRITICAL):
         return Suppression.MUTED
     return rules.schedule_email(preferences, event=event, severity=severity, now=clock.now()).by
 

@@ -57,8 +57,8 @@ DIGEST = (
     "One email with the notices of a day, a week or a month, by topic; critical ones are sent at once. "
     "Parking revenue, recorded renewals and matched charges are notified of too, unless `events` turns them off."
 )
-MUTED_DOMAINS = "Domains without notices, as A-labels."
-MUTED_TAGS = "Tags whose domains have no notices, in lower case."
+MUTED_DOMAINS = "Domains whose expiry has no notices, and whose events have only critical ones; A-labels."
+MUTED_TAGS = "Tags whose domains are muted in the same way, in lower case."
 COST_ALERT = "Alert when the renewals of a month cost more than a limit."
 
 
