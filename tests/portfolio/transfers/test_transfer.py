@@ -1,5 +1,6 @@
 """The state of a transfer: with and without a connection, when the registrar does not answer, and its events."""
 
+import asyncio
 from datetime import timedelta
 from typing import Any
 
@@ -14,7 +15,7 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.portfolio.domains import service as domains
 from builders.portfolio.domains.records import DomainPatch
-from builders.portfolio.transfers import service as transfers
+from builders.portfolio.transfers import service as transfers, store
 from tests.cast import Person
 from tests.portfolio.domains.make import DOMAINS, add
 from tests.portfolio.registrars.make import keyring_of
@@ -200,6 +201,26 @@ async def test_a_sync_finds_a_domain_that_leaves(
         found = await report(alice, refresh=False)
         assert account.requests == asked + 1
     assert (found["state"], found["locked"], found["blocked_by"]) == ("cancelled", False, [])
+
+
+async def test_a_registrar_that_hangs_delays_no_check_of_another_account(
+    alice: Person, bob: Person, fakes: FakeServer, reach: Outbound, database: Database
+) -> None:
+    silent = await add_held(alice, fakes, "gandi")
+    silent.faults.extend([Fault.HANG] * 3)
+    responding = await add_held(bob, fakes, "spaceship")
+    for person in (alice, bob):  # in this order
+        found = await find(database, person, "harbour.com")
+        async with database.transaction() as conn:
+            await store.add_due(conn, account_id=person.account.id, domain_ids=[found.id], now=clock.now())
+    follows = transfers.follow_transfers(database, outbound=reach, keyring=keyring_of(alice))
+    run = asyncio.create_task(follows)
+    for _ in range(1_000):
+        await asyncio.sleep(0.01)
+        if silent.requests and responding.requests:
+            break
+    assert (silent.requests, responding.requests > 0, run.done()) == (1, True, False)
+    run.cancel()
 
 
 async def find(database: Database, person: Person, name: str) -> Any:

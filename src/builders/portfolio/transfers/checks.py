@@ -1,5 +1,6 @@
-"""Which transfers are looked at again, and by whom: pending ones, and domains that may move now."""
+"""Check transfers again: those that are pending, and domains that may move now."""
 
+import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID
@@ -14,8 +15,9 @@ from builders.portfolio.registrars import service as registrars
 from builders.portfolio.transfers import situations, status, store
 from builders.portfolio.transfers.facts import PENDING_TRANSFER, normalize
 from builders.portfolio.transfers.records import DueDomain
+from builders.portfolio.transfers.situations import Situation
 
-RUN_SIZE = 50  # domains of one run, asked about one after another
+RUN_SIZE = 50  # domains of one run
 MAX_LEAVING = 1_000  # domains of one sync
 CLAIM_TIME = timedelta(hours=1)  # a worker that is killed leaves its domains for so long
 
@@ -23,42 +25,55 @@ _log = log.get_logger()
 
 
 async def follow_transfers(database: Database, *, outbound: Outbound, keyring: Keyring) -> int:
-    """Look at the transfers that are due, at most RUN_SIZE; return how many were.
+    """Check the transfers that are due, at most RUN_SIZE; return how many were.
 
-    A registrar that does not answer is not asked again in this run: its other domains fall due later.
+    Registrars are asked at the same time, each about one domain after another. A registrar that does not respond
+    is not asked again in this run: its other domains fall due later.
     """
     now = clock.now()
     async with database.transaction() as conn:
         due = await store.claim(conn, now=now, due_at=now + CLAIM_TIME, limit=RUN_SIZE)
-    silent: set[UUID] = set()  # connections
+    groups: dict[UUID, list[tuple[DueDomain, Situation]]] = {}  # by connection, or by account without one
     for each in due:
-        await _follow(database, outbound, keyring, each, silent)
+        situation = await _read(database, each)
+        if situation is not None:
+            connection = situation.connection
+            group = each.account_id if connection is None else connection.id
+            groups.setdefault(group, []).append((each, situation))
+    await asyncio.gather(*(_follow(database, outbound, keyring, each) for each in groups.values()))
     return len(due)
 
 
-async def _follow(
-    database: Database, outbound: Outbound, keyring: Keyring, due: DueDomain, silent: set[UUID]
-) -> None:
+async def _read(database: Database, due: DueDomain) -> Situation | None:
     try:
         async with database.connection() as conn:
-            situation = await situations.read_situation(conn, account_id=due.account_id, key=str(due.domain_id))
+            return await situations.read_situation(conn, account_id=due.account_id, key=str(due.domain_id))
+    except domains.DomainNotFound:
+        _log.info("transfer_of_removed_domain", domain_id=str(due.domain_id))
+        return None
+
+
+async def _follow(
+    database: Database, outbound: Outbound, keyring: Keyring, found: Sequence[tuple[DueDomain, Situation]]
+) -> None:
+    """Check the transfers of the domains of one connection, until the registrar does not respond."""
+    for due, situation in found:
         connection, answer = situation.connection, None
-        if connection is not None and connection.id in silent:
-            return
         if connection is not None:
             answer = await situations.ask(
                 database, outbound=outbound, keyring=keyring, connection=connection, domain=situation.domain
             )
-            if answer.failure is not None:
-                silent.add(connection.id)
-        async with database.transaction() as conn:
-            await status.record(conn, account_id=due.account_id, domain_id=due.domain_id, answer=answer)
-    except domains.DomainNotFound:
-        _log.info("transfer_of_removed_domain", domain_id=str(due.domain_id))
+        try:
+            async with database.transaction() as conn:
+                await status.record(conn, account_id=due.account_id, domain_id=due.domain_id, answer=answer)
+        except domains.DomainNotFound:
+            _log.info("transfer_of_removed_domain", domain_id=str(due.domain_id))
+        if answer is not None and answer.failure is not None:
+            return
 
 
 async def follow_leaving(conn: Conn, *, account_id: UUID) -> None:
-    """Have the domains looked at soon that registrars list as on their way to another registrar."""
+    """Schedule a check of the domains that registrars list as on their way to another registrar."""
     names = await registrars.list_leaving(conn, account_id=account_id, limit=MAX_LEAVING)
     found = await domains.find_domains(conn, account_id=account_id, names=names)
     held = sorted(each.id for each in found.values() if each.connection_id is not None)
@@ -66,7 +81,7 @@ async def follow_leaving(conn: Conn, *, account_id: UUID) -> None:
 
 
 async def follow_domains(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> None:
-    """Have those of the domains looked at soon of which the registry reports a transfer, or did so before."""
+    """Schedule a check of the domains with a transfer that the registry reports, or reported before."""
     found = await domains.find_domains_by_id(conn, account_id=account_id, ids=domain_ids)
     leaving = [
         each.id

@@ -19,12 +19,13 @@ DOMAIN_UPDATED = "portfolio.domain.updated"
 @queue.app.periodic(cron="*/5 * * * *")
 @queue.app.task(
     name="portfolio.follow_transfers",
+    queue=queue.EXTERNAL,
     queueing_lock="portfolio.follow_transfers",
-    lock="portfolio.follow_transfers",  # one at a time on all workers: registrars are asked slowly
+    lock="portfolio.follow_transfers",  # one at a time on all workers
     pass_context=True,
 )
 async def follow_transfers(context: JobContext, timestamp: int) -> None:
-    """Look at the transfers that are pending, and at the domains that may move now."""
+    """Check the transfers that are pending, and the domains that may move now."""
     del timestamp
     outbound = await queue.get_shared(context, client.open_client)
     await transfers.follow_transfers(queue.database(context), outbound=outbound, keyring=queue.keyring(context))
