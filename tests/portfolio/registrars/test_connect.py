@@ -171,9 +171,12 @@ async def test_what_is_not_allowed_is_refused(alice: Person, fakes: FakeServer) 
         (f"{stand_in}?key=1", "base_url_not_allowed"),
         ("http://127.0.0.1:9/x", "url_not_allowed"),
         ("ftp://stand-in.example.com", "url_not_allowed"),
+        ("https://user:secret@stand-in.example.com/", "url_not_allowed"),
+        ("https://stand-in.example.com/#a", "url_not_allowed"),
+        *((f"http://{host}/", "url_not_allowed") for host in ("169.254.169.254", "[::1]", "2130706433", "0x7f.1")),
     ]:
         assert await said(alice.test, "porkbun", base_url=url) == ("base_url", kind)
-    for secret in ("", "  ", "schlüssel", "two\nlines"):
+    for secret in ("", "  ", "schlüssel", "two\nlines", "a\r\nX-Evil: 1", "a\tb"):
         assert (await said(alice, "porkbun", credentials={**KEYS, "api_key": secret}))[1] == "credential_form"
     assert [each["connected"] for each in await listed(alice.test, "porkbun")] == [False]
     unknown = await put(alice, "porkbunn", {"credentials": KEYS}, 404)

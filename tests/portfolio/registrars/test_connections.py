@@ -54,6 +54,9 @@ async def test_a_rate_limit_is_shared_by_all_processes(
             await pass_through([pace_of(made, other, quota=SLOW, max_wait_s=0)], 2)
         assert refused.value.kind is RegistrarFailure.RATE_LIMITED
         assert refused.value.retry_after_s is not None
+        # The registrar has refused nothing: other jobs of the connection go on.
+        shown = await record(alice, made, refused.value)
+        assert (shown.status, shown.next_allowed_at) == (ConnectionStatus.NEVER_SYNCED, None)
     finally:
         await other.close()
 

@@ -171,6 +171,7 @@ async def test_what_a_registrar_says_is_no_formula_in_a_file(
         {"total": Decimal(10) ** 40},
         {"charged_on": date(1, 1, 1)},
         {"charged_on": date(9999, 12, 31)},
+        {"domains": ["pier.com"] * 1_001},
     ],
 )
 def test_lines_that_no_bill_has_are_malformed(wrong: dict[str, Any]) -> None:

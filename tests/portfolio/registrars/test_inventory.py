@@ -1,5 +1,6 @@
 """The inventory: listed with filters, and imported from files."""
 
+import gzip
 from typing import Any
 
 from builders.demo.registrars.fake import FakeServer
@@ -104,6 +105,44 @@ async def test_imports_a_file_as_it_is(alice: Person) -> None:
     assert code(await send(b"x", provider=CORNER, mode="all"))[0] == 422
     named = ok(await alice.post(IMPORT, params={"provider": CORNER}, json={"domains": ["a.com"]}))
     assert named["provider"] == CORNER
+
+
+async def test_files_that_are_no_text_are_refused_or_read_row_by_row(alice: Person) -> None:
+    async def send(content: bytes, **headers: str) -> Any:
+        sent = {"Content-Type": "text/csv", **headers}
+        return await alice.post(IMPORT, params={"provider": CORNER}, content=content, headers=sent)
+
+    file = b"domain,notes\nquay.com,=HYPERLINK(1)\n"
+    unreadable = {"Content-Encoding": "gzip"}
+    for content, headers in [
+        (gzip.compress(file), {}),
+        (gzip.compress(file), unreadable),
+        (bytes(range(256)), {}),
+    ]:
+        found = ok(await send(content, **headers))
+        assert found["summary"]["errors"] == found["summary"]["total"] > 0
+    for content, name in [
+        (b"domain\na\0.com\n", "a.com"),
+        ("domain\näö.com\n".encode("cp1252"), "xn--4ca0b.com"),
+        ("domain\näö.com\n".encode("utf-16"), "xn--4ca0b.com"),
+        (b"domain\n=quay.com\n+1.com\n@pier.com\nreef.com\n", "reef.com"),
+    ]:
+        found = ok(await send(content))
+        assert [each["domain"] for each in found["results"] if not each["errors"]] == [name]
+    assert code(await send(b"," * 1_000)) == (422, "too_many_columns")
+    assert code(await send(b"domain\n" + b"a.com\n" * 10_001)) == (422, "too_many_rows")
+    assert code(await send(b"a.com\n" * 2_000_000)) == (413, "body_too_large")
+    assert await listed(alice) == ["a.com", "reef.com", "xn--4ca0b.com"]
+
+
+async def test_a_list_without_a_domain_marks_none_missing(alice: Person) -> None:
+    await load(alice, domains=["a.com"], mode="replace_snapshot")
+    for empty in (b"\n", b"\0" * 100, b"domain\n", b"nothing here\n"):
+        query = {"provider": CORNER, "mode": "replace_snapshot"}
+        sent = await alice.post(IMPORT, params=query, content=empty, headers={"Content-Type": "text/csv"})
+        assert (ok(sent)["complete"], ok(sent)["missing"]) == (False, 0)
+    found = ok(await alice.get(INVENTORY))
+    assert (found["items"][0]["missing_since"], found["snapshots"][0]["complete"]) == (None, True)
 
 
 async def test_a_complete_list_marks_others_missing_and_adds_on_request(alice: Person) -> None:

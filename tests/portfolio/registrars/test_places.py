@@ -34,6 +34,16 @@ def test_places_are_given_back() -> None:
     assert not taken._taken
 
 
+def test_production_keeps_half_of_the_places() -> None:
+    taken = Places()
+    blocks = [taken.take(f"account {number}", places.STAND_INS) for number in range(places.STAND_IN_PLACES)]
+    assert [each.__enter__() for each in blocks] == [True] * (queue.EXTERNAL_CONCURRENCY // 2)
+    with taken.take("other", places.STAND_INS) as is_free, taken.take("other", "porkbun") as also:
+        assert (is_free, also) == (False, True)
+    for each in blocks:
+        each.__exit__(None, None, None)
+
+
 async def test_a_registrar_that_hangs_does_not_take_all_places(
     alice: Person, bob: Person, fakes: FakeServer, worker: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

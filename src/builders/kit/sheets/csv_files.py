@@ -99,6 +99,9 @@ def records(
     source = _Lines(lines)
     while (line := source.take()) is not None:
         start = source.number
+        if not line.strip("\r\n"):  # a file can be nothing else
+            yield after + start, []
+            continue
         taken = [line]
         quotes = line.count('"')
         while quotes % 2 and len(taken) < _MAX_LINES and (line := source.take()) is not None:

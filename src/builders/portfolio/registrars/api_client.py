@@ -1,8 +1,10 @@
 """Requests to the API of one registrar, with its rate limit, retries and failures.
 
-A response is at most 16 MiB. Addresses that users give go through the outbound client (decision 0010).
+A response is at most 16 MiB, and at most 1 MiB from a base URL that a user set. Addresses that users give go
+through the outbound client (decision 0010).
 """
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -24,10 +26,13 @@ from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFai
 
 TOTAL_S = 30.0  # of one request
 MAX_BYTES = 16 * 1024 * 1024
+STAND_IN_BYTES = 1024 * 1024  # of a response of a base URL that a user set
+SMALL_BYTES = 64 * 1024  # of a response that is parsed within 20 ms
 ATTEMPTS = 3
 SHORT_WAIT_S = 5.0  # a longer Retry-After ends the run
 _SERVER_ERROR = 500
 _TOO_MANY = 429
+_REDIRECTED = "The registrar redirects to another address, and redirects are not followed. Check the base URL."
 
 T = TypeVar("T")
 Query = Mapping[str, str | int]
@@ -43,7 +48,7 @@ class Pace(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiResponse:
-    """A response of any status below 500 except 429."""
+    """A response of success or of an error below 500, except 429."""
 
     status: int
     body: bytes = field(repr=False)
@@ -95,6 +100,7 @@ class ApiClient:
     outbound: Outbound = field(repr=False)
     pace: Pace
     base_url: str
+    max_bytes: int = MAX_BYTES  # of a response
 
     async def get(
         self,
@@ -140,7 +146,8 @@ class ApiClient:
         try:
             async for attempt in stamina.retry_context(on=_backoff, attempts=attempts, timeout=TOTAL_S * attempts):
                 with attempt:
-                    return into(await self._send(method, url, headers=sent, body=body))
+                    response = await self._send(method, url, headers=sent, body=body)
+                    return await self._parse(response, into)
         except RegistrarFailed as failure:
             if failure.kind is not RegistrarFailure.IP_NOT_ALLOWED:
                 raise
@@ -148,11 +155,15 @@ class ApiClient:
             raise RegistrarFailed(failure.kind, hint=hint, code=failure.code) from None
         raise AssertionError("stamina raises the last failure")
 
+    async def _parse(self, response: ApiResponse, into: Callable[[ApiResponse], T]) -> T:
+        """Parse a response; a large one in a thread, so that the event loop stays free."""
+        return await asyncio.to_thread(into, response) if len(response.body) > SMALL_BYTES else into(response)
+
     async def _send(self, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None) -> ApiResponse:
         await self.pace.acquire()
         try:
             response = await self.outbound.request(
-                method, url, headers=headers, body=body, total_s=TOTAL_S, max_bytes=MAX_BYTES, reuse=True
+                method, url, headers=headers, body=body, total_s=TOTAL_S, max_bytes=self.max_bytes, reuse=True
             )
         except OutboundFailed as error:
             # The URL of some registrars holds the key: only the kind of the failure is kept.
@@ -161,6 +172,8 @@ class ApiClient:
             raise RegistrarFailed(RegistrarFailure.RATE_LIMITED, retry_after_s=_retry_after_s(response.headers))
         if response.status >= _SERVER_ERROR:
             raise RegistrarFailed(RegistrarFailure.UNAVAILABLE, code=str(response.status))
+        if HTTPStatus.MULTIPLE_CHOICES <= response.status < HTTPStatus.BAD_REQUEST:
+            raise RegistrarFailed(RegistrarFailure.REFUSED, code=str(response.status), hint=_REDIRECTED)
         return ApiResponse(status=response.status, body=response.body)
 
 

@@ -11,7 +11,7 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 from builders.portfolio.registrars import credentials, providers
 from builders.portfolio.registrars.adapter import Adapter
-from builders.portfolio.registrars.api_client import ApiClient, Pace
+from builders.portfolio.registrars.api_client import MAX_BYTES, STAND_IN_BYTES, ApiClient, Pace
 from builders.portfolio.registrars.errors import (
     DEFAULT_WAIT_S,
     ConnectionAmbiguous,
@@ -221,7 +221,8 @@ def make_adapter(
     profile: Profile, *, outbound: Outbound, pace: Pace, base_url: str, credentials: Mapping[str, str]
 ) -> Adapter:
     """Return the adapter of a registrar."""
-    api = ApiClient(outbound=outbound, pace=pace, base_url=base_url)
+    max_bytes = MAX_BYTES if base_url in profile.base_urls.values() else STAND_IN_BYTES
+    api = ApiClient(outbound=outbound, pace=pace, base_url=base_url, max_bytes=max_bytes)
     return providers.ADAPTERS[profile.provider](api, credentials=credentials)
 
 
@@ -237,10 +238,12 @@ async def record_outcome(
     """Write how the requests of a connection ended; `synced_at` is the time of a complete sync.
 
     Publishes portfolio.registrar.credentials_invalid and .restricted when the status becomes that. Does nothing
-    for a connection that is gone.
+    for a connection that is gone, and for a failure that says nothing about it.
     """
+    if failure is not None and (failure.is_own or failure.kind in _OF_REQUEST):
+        return
     before = await store.lock_status(conn, account_id=account_id, connection_id=connection_id)
-    if before is None or (failure is not None and failure.kind in _OF_REQUEST):
+    if before is None:
         return
     now = clock.now()
     status = status_after(before, failure)

@@ -31,6 +31,7 @@ _MESSAGES = {
 _LATER = {RegistrarFailure.RATE_LIMITED, RegistrarFailure.UNAVAILABLE, RegistrarFailure.MALFORMED}
 
 
+MAX_CODE = 100  # characters
 MAX_RETRY_AFTER_S = 86_400.0  # a registrar that names a longer time is asked again after this one
 
 
@@ -44,12 +45,15 @@ class RegistrarFailed(Exception):
         hint: str | None = None,
         code: str | None = None,
         retry_after_s: float | None = None,
+        is_own: bool = False,
     ) -> None:
         super().__init__(_MESSAGES[kind])
         self.kind = kind
         self.hint = hint  # what the user can do
-        self.code = code  # the registrar's own code
+        self.code = None if code is None else code[:MAX_CODE]  # the registrar's own code
         self.retry_after_s = None if retry_after_s is None else _bounded(retry_after_s)
+
+        self.is_own = is_own  # this service refused the request, and the registrar was not asked
 
     @property
     def is_temporary(self) -> bool:

@@ -47,8 +47,8 @@ class _Row:
 async def import_inventory(conn: Conn, *, account_id: UUID, new: NewInventoryImport) -> InventoryImport:
     """Import the list of domains of a connection, in the transaction of the caller.
 
-    Raises Invalid when no row can be read, ProviderNotFound, NotConnected, ConnectionAmbiguous,
-    ConnectionLimit.
+    A list without a domain marks no domain missing. Raises Invalid for a file without a column of domains,
+    ProviderNotFound, NotConnected, ConnectionAmbiguous, ConnectionLimit.
     """
     detected, drafts = await _read(new)
     async with conn.transaction(force_rollback=new.options.dry_run):
@@ -56,13 +56,14 @@ async def import_inventory(conn: Conn, *, account_id: UUID, new: NewInventoryImp
         listing = Listing(connection=connection, id=ids.new(), source=InventorySource.IMPORT, dry_run=False)
         rows = _combine(drafts)
         taken, added = await _take(conn, listing=listing, rows=rows, adds=new.adds_to_portfolio)
-        is_complete = new.mode is ImportMode.REPLACE_SNAPSHOT and not any(each.errors for each in drafts)
+        is_whole = bool(rows) and not any(each.errors for each in drafts)
+        is_complete = new.mode is ImportMode.REPLACE_SNAPSHOT and is_whole
         missing = 0
-        if is_complete or connection.is_manual:
+        if is_complete or (connection.is_manual and rows):
             missing = await close_listing(
                 conn, listing=listing, is_complete=is_complete, domains_seen=len(rows), known=0
             )
-        if connection.is_manual:
+        if connection.is_manual and rows:
             await record_outcome(
                 conn, account_id=account_id, connection_id=connection.id, failure=None, synced_at=clock.now()
             )

@@ -39,7 +39,7 @@ PROVIDER = "The registrar. One without an API is `manual:NAME`, and needs no con
 CONNECTION = "Name of the connection, among several to one registrar."
 MODE = (
     "`merge`: domains that the list does not have stay. `replace_snapshot`: they are missing, as the list is "
-    "complete, unless a row is refused."
+    "complete, unless a row is refused or none has a domain."
 )
 ADD = "Whether to add domains that the portfolio does not have."
 FORMAT = f"Format of the file: `{AUTO}` recognizes it by the header, else one of {_FORMATS}."

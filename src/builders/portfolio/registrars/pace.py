@@ -62,4 +62,4 @@ class SharedPace:
         if until is None:
             return RegistrarFailed(RegistrarFailure.AUTH_FAILED, hint="The registrar was disconnected.")
         wait_s = (until - clock.now()).total_seconds()
-        return RegistrarFailed(RegistrarFailure.RATE_LIMITED, retry_after_s=max(1.0, wait_s))
+        return RegistrarFailed(RegistrarFailure.RATE_LIMITED, retry_after_s=max(1.0, wait_s), is_own=True)

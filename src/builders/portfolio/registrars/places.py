@@ -16,6 +16,9 @@ from builders.kit.process.settings import Settings
 from builders.portfolio.registrars.connections import get_connection
 
 PLACES = 8  # of one registrar, and of one portfolio
+# Of all base URLs that users set: any account can add some with a test key, and production keeps the other half.
+STAND_IN_PLACES = queue.EXTERNAL_CONCURRENCY // 2
+STAND_INS = "stand-ins"
 RETRY_AFTER = timedelta(seconds=15)  # of a job without a place
 
 
@@ -28,7 +31,7 @@ class Places:
     @contextmanager
     def take(self, *names: str) -> Iterator[bool]:
         """Take a place of each name until the end of the block; yield False when one of them has none left."""
-        is_free = all(self._taken[each] < PLACES for each in names)
+        is_free = all(self._taken[each] < (STAND_IN_PLACES if each == STAND_INS else PLACES) for each in names)
         taken = names if is_free else ()
         self._taken.update(taken)
         try:
@@ -52,7 +55,8 @@ async def take_place(
     places = await queue.get_shared(context, _open_places)
     async with queue.database(context).connection() as conn:
         connection = await get_connection(conn, account_id=account_id, connection_id=connection_id)
-    with places.take(str(account_id), connection.base_url or connection.provider) as is_free:
+    registrar = [connection.provider] if connection.base_url is None else [connection.base_url, STAND_INS]
+    with places.take(str(account_id), *registrar) as is_free:
         if not is_free:
             name = context.job.task_name
             target = {"account_id": str(account_id), "run_id": str(run_id), "connection_id": str(connection_id)}

@@ -4,6 +4,7 @@ The job of a connection lists it page by page, each batch in a transaction with 
 again lists from the start and comes to the same result.
 """
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -122,7 +123,7 @@ async def _list_domains(
         database, outbound=outbound, keyring=keyring, connection=progress.listing.connection
     )
     async for page in bounded(adapter.list_domains()):
-        for batch in _batches(matching.clean(page), batch_size):
+        for batch in _batches(await asyncio.to_thread(matching.clean, page), batch_size):
             async with database.transaction() as conn:
                 await _take(conn, progress=progress, held=batch)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
-from builders.portfolio.registrars.adapter import Adapter, Flag, a_label, read_time
+from builders.portfolio.registrars.adapter import Adapter, Flag, Rows, a_label, convert, read_time
 from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, read
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
@@ -54,7 +54,7 @@ class _Cursor(BaseModel):
 
 class _Envelope(BaseModel):
     success: bool
-    errors: tuple[_Error, ...] = ()
+    errors: Rows[_Error] = ()
     result: Any = None
     result_info: _Cursor | None = None
 
@@ -78,7 +78,7 @@ class _Workflow(BaseModel):
 
 
 _ENVELOPE = TypeAdapter(_Envelope)
-_REGISTRATIONS = TypeAdapter(tuple[_Registration, ...])
+_REGISTRATIONS = TypeAdapter(Rows[_Registration])
 _WORKFLOW = TypeAdapter(_Workflow)
 
 
@@ -109,7 +109,7 @@ class Cloudflare(Adapter):
         query: dict[str, str | int] = {"per_page": _PER_PAGE}
         while True:
             page = await self._api.get(self._path, into=_read, query=query, headers=self._headers)
-            yield [_held(row) for row in read(_REGISTRATIONS, page.result)]
+            yield await convert(read(_REGISTRATIONS, page.result), _held)
             if page.result_info is None or not page.result_info.cursor:
                 return
             query["cursor"] = page.result_info.cursor

@@ -7,13 +7,13 @@ documented, so bills come from CSV.
 import hmac
 from base64 import b64encode
 from collections.abc import AsyncIterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter
 
-from builders.portfolio.registrars.adapter import Adapter, Flag, a_label
+from builders.portfolio.registrars.adapter import Adapter, Flag, Rows, a_label, convert
 from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, T, read
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
@@ -29,6 +29,7 @@ from builders.portfolio.registrars.records import (
 )
 
 _PREFIX = "/restful/v2"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _KEY_REFUSED = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
 _PRIVACY = {"full privacy": True, "partial privacy": True, "privacy off": False}
 _STATUSES = {
@@ -40,7 +41,9 @@ _STATUSES = {
 
 def _instant(value: object) -> object:
     """Return the time of a number of milliseconds, also written as text; None for none."""
-    return datetime.fromtimestamp(int(str(value)) / 1000, tz=UTC) if value not in {None, ""} else None
+    if value is None or value == "":
+        return None
+    return _EPOCH + timedelta(milliseconds=int(str(value)))
 
 
 _Millis = Annotated[datetime | None, BeforeValidator(_instant)]
@@ -51,7 +54,7 @@ class _Server(BaseModel):
 
 
 class _Glue(BaseModel):
-    nameserver_list: tuple[_Server, ...] = ()
+    nameserver_list: Rows[_Server] = ()
 
 
 class _Domain(BaseModel):
@@ -66,11 +69,11 @@ class _Domain(BaseModel):
 
 
 class _Domains(BaseModel):
-    domain_info_list: tuple[_Domain, ...] = ()
+    domain_info_list: Rows[_Domain] = ()
 
 
 class _Info(BaseModel):
-    domain_info: tuple[_Domain, ...] = ()
+    domain_info: Rows[_Domain] = ()
 
 
 class _Code(BaseModel):
@@ -122,7 +125,7 @@ class Dynadot(Adapter):
     async def list_domains(self) -> AsyncIterator[Sequence[HeldDomain]]:
         """Yield all domains of the account as one page."""
         found = await self._get("/domains", _DOMAINS)
-        yield [_held(row) for row in found.domain_info_list]
+        yield await convert(found.domain_info_list, _held)
 
     async def get_domain(self, domain: str) -> HeldDomain:
         """Return one domain."""

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter
 
-from builders.portfolio.registrars.adapter import Adapter, Flag, a_label, read_time
+from builders.portfolio.registrars.adapter import Adapter, Flag, Rows, a_label, convert, read_time
 from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, Query, T, read, require_success
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
@@ -44,12 +44,12 @@ class _Dates(BaseModel):
 
 
 class _Nameserver(BaseModel):
-    hosts: tuple[str, ...] = ()
+    hosts: Rows[str] = ()
 
 
 class _Domain(BaseModel):
     fqdn: str
-    status: tuple[str, ...] = ()
+    status: Rows[str] = ()
     dates: _Dates = _Dates()
     autorenew: Annotated[Flag, BeforeValidator(_switch)] = None
     nameserver: _Nameserver | None = None  # in the list
@@ -57,7 +57,7 @@ class _Domain(BaseModel):
     authinfo: str | None = Field(default=None, repr=False)
 
 
-_DOMAINS = TypeAdapter(tuple[_Domain, ...])
+_DOMAINS = TypeAdapter(Rows[_Domain])
 _DOMAIN = TypeAdapter(_Domain)
 
 
@@ -88,7 +88,7 @@ class Gandi(Adapter):
         page = 1
         while True:
             rows = await self._get("/domain/domains", _DOMAINS, {"page": page, "per_page": _PER_PAGE})
-            yield [_held(row) for row in rows]
+            yield await convert(rows, _held)
             if len(rows) < _PER_PAGE:
                 return
             page += 1

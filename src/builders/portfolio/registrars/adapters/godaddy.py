@@ -7,7 +7,17 @@ from http import HTTPStatus
 
 from pydantic import Field, TypeAdapter
 
-from builders.portfolio.registrars.adapter import Adapter, Flag, Row, a_label, classify, read_time
+from builders.portfolio.registrars.adapter import (
+    Adapter,
+    Amount,
+    Flag,
+    Row,
+    Rows,
+    a_label,
+    classify,
+    convert,
+    read_time,
+)
 from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, Query, T, read, require_success
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
@@ -84,30 +94,30 @@ class _Pagination(Row):
 
 
 class _Purchases(Row):
-    orders: tuple[_Summary, ...] = ()
+    orders: Rows[_Summary] = ()
     pagination: _Pagination = _Pagination()
 
 
 class _Fees(Row):
-    total: Decimal = Decimal(0)
+    total: Amount = Decimal(0)
 
 
 class _Pricing(Row):
-    subtotal: Decimal
-    taxes: Decimal = Decimal(0)
+    subtotal: Amount
+    taxes: Amount = Decimal(0)
     fees: _Fees = _Fees()
 
 
 class _Item(Row):
     label: str = ""
-    domains: tuple[str, ...] = ()
+    domains: Rows[str] = ()
     period: int | None = None
     period_unit: str = "MONTH"
     pricing: _Pricing
 
 
 class _Purchase(_Summary):
-    items: tuple[_Item, ...] = ()
+    items: Rows[_Item] = ()
 
 
 class _Error(Row):
@@ -115,9 +125,9 @@ class _Error(Row):
     retry_after_sec: float | None = None
 
 
-_DOMAINS = TypeAdapter(tuple[_Domain, ...])
+_DOMAINS = TypeAdapter(Rows[_Domain])
 _DOMAIN = TypeAdapter(_Domain)
-_ACTIONS = TypeAdapter(tuple[_Action, ...])
+_ACTIONS = TypeAdapter(Rows[_Action])
 _ORDERS = TypeAdapter(_Purchases)
 _ORDER = TypeAdapter(_Purchase)
 _ERROR = TypeAdapter(_Error)
@@ -162,7 +172,7 @@ class GoDaddy(Adapter):
         query: dict[str, str | int] = {"limit": _PER_PAGE, "includes": "nameServers"}
         while True:
             rows = await self._get("/v1/domains", _DOMAINS, query)
-            yield [_held(row) for row in rows]
+            yield await convert(rows, _held)
             if len(rows) < _PER_PAGE:
                 return
             query["marker"] = rows[-1].domain

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 from xml.etree.ElementTree import Element
 
-from builders.portfolio.registrars.adapter import Adapter, a_label, read_flag
+from builders.portfolio.registrars.adapter import Adapter, a_label, convert, read_flag, read_number
 from builders.portfolio.registrars.api_client import ApiResponse
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
@@ -65,8 +65,9 @@ class Namecheap(Adapter):
         page = 1
         while True:
             found = await self._call("namecheap.domains.getList", Page=page, PageSize=_PER_PAGE)
-            yield [_held(each) for each in found.iter(f"{_NAMESPACE}Domain")]
-            if page * _PER_PAGE >= _total(found):
+            yield await convert(list(found.iter(f"{_NAMESPACE}Domain")), _held)
+            total = read_number(found.findtext(f".//{_NAMESPACE}Paging/{_NAMESPACE}TotalItems"))
+            if page * _PER_PAGE >= total:
                 return
             page += 1
 
@@ -80,7 +81,7 @@ class Namecheap(Adapter):
         ]
         if not rows:
             return None
-        latest = max(rows, key=lambda each: int(each.get("TransferID", "0")))
+        latest = max(rows, key=lambda each: read_number(each.get("TransferID")))
         status = latest.get("Status", "")
         state = next((state for word, state in _STATE_WORDS if word in status.lower()), TransferState.PENDING)
         return HeldTransfer(
@@ -127,13 +128,6 @@ class Namecheap(Adapter):
         if code in _NOT_FOUND:
             return RegistrarFailed(RegistrarFailure.NOT_FOUND, code=code)
         return RegistrarFailed(RegistrarFailure.REFUSED, code=code)
-
-
-def _total(root: Element) -> int:
-    try:
-        return int(root.findtext(f".//{_NAMESPACE}Paging/{_NAMESPACE}TotalItems") or "0")
-    except ValueError:
-        raise RegistrarFailed(RegistrarFailure.MALFORMED) from None
 
 
 def _held(row: Element) -> HeldDomain:

@@ -9,7 +9,7 @@ from decimal import Decimal
 from pydantic import Field, TypeAdapter
 
 from builders.kit.values.money import Money
-from builders.portfolio.registrars.adapter import Adapter, Flag, Row, a_label, read_time
+from builders.portfolio.registrars.adapter import Adapter, Amount, Flag, Row, Rows, a_label, convert, read_time
 from builders.portfolio.registrars.api_client import ApiClient, T, read, require_success
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
@@ -54,7 +54,7 @@ class _Domain(Row):
     locked: Flag = False
     privacy_enabled: Flag = False
     nameservers: tuple[str, ...] | None = None
-    renewal_price: Decimal | None = None  # USD
+    renewal_price: Amount | None = None  # USD
 
 
 class _Item(Row):
@@ -62,9 +62,9 @@ class _Item(Row):
     status: str = "success"
     name: str | None = None  # none for what is not for one domain
     type: str = ""
-    price: Decimal
-    price_non_usd: Decimal | None = None
-    tax_amount: Decimal = Decimal(0)
+    price: Amount
+    price_non_usd: Amount | None = None
+    tax_amount: Amount = Decimal(0)
     duration: int | None = None
     interval: str | None = None
 
@@ -74,12 +74,12 @@ class _Purchase(Row):
     create_date: str
     status: str = "success"
     currency: str = "USD"
-    order_items: tuple[_Item, ...] = ()
+    order_items: Rows[_Item] = ()
 
 
 class _Page(Row):
-    domains: tuple[_Domain, ...] = ()
-    orders: tuple[_Purchase, ...] = ()
+    domains: Rows[_Domain] = ()
+    orders: Rows[_Purchase] = ()
     next_page: int | None = None
 
 
@@ -125,7 +125,7 @@ class NameCom(Adapter):
     async def list_domains(self) -> AsyncIterator[Sequence[HeldDomain]]:
         """Yield pages of at most 1,000 domains; the last one names no next page."""
         async for page in self._pages("/core/v1/domains"):
-            yield [_held(row) for row in page.domains]
+            yield await convert(page.domains, _held)
 
     async def get_domain(self, domain: str) -> HeldDomain:
         """Return one domain."""

@@ -6,11 +6,21 @@ The list says neither auto-renew nor lock; the details of a domain do.
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
-from decimal import Decimal, InvalidOperation
 from xml.etree.ElementTree import Element
 
-from builders.portfolio.registrars.adapter import Adapter, a_label, classify, read_flag, read_time
-from builders.portfolio.registrars.api_client import ApiResponse
+from pydantic import TypeAdapter
+
+from builders.portfolio.registrars.adapter import (
+    Adapter,
+    Amount,
+    a_label,
+    classify,
+    convert,
+    read_flag,
+    read_number,
+    read_time,
+)
+from builders.portfolio.registrars.api_client import ApiResponse, read
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
     AuthCode,
@@ -41,6 +51,7 @@ _STATE_WORDS = (
     ("reject", TransferState.FAILED),
     ("awaiting", TransferState.ACTION_REQUIRED),
 )
+_AMOUNT = TypeAdapter(Amount)
 _HINT = "Check the key, and that it was created for this environment."
 
 
@@ -75,10 +86,10 @@ class NameSilo(Adapter):
         while True:
             page += 1
             reply = await self._call("listDomains", page=page, pageSize=_PER_PAGE)
-            rows = [_held(each) for each in reply.iterfind("domains/domain")]
+            rows = await convert(reply.findall("domains/domain"), _held)
             yield rows
             seen += len(rows)
-            if not rows or seen >= int(reply.findtext("pager/total") or "0"):
+            if not rows or seen >= read_number(reply.findtext("pager/total")):
                 return
 
     async def get_domain(self, domain: str) -> HeldDomain:
@@ -183,9 +194,9 @@ def _lines(row: Element, *, order_id: str, line_id: str, on: date) -> Iterator[B
         description=description,
         domains=(name,) if "." in name else (),
         kind=classify(description),
-        total=_decimal(row.findtext("subtotal")),
+        total=read(_AMOUNT, row.findtext("subtotal")),
         currency="USD",
-        years=int(row.findtext("years_qty") or "0") or None,
+        years=read_number(row.findtext("years_qty")) or None,
     )
     yield line
     if row.findtext("status") == "Credited":
@@ -195,13 +206,6 @@ def _lines(row: Element, *, order_id: str, line_id: str, on: date) -> Iterator[B
             line_id=f"{line_id}-refund",
             charged_on=credited_at.date() if credited_at else on,
             kind=ChargeKind.REFUND,
-            total=-_decimal(row.findtext("credited_amount") or row.findtext("subtotal")),
+            total=-read(_AMOUNT, row.findtext("credited_amount") or row.findtext("subtotal")),
             parent_order_id=order_id,
         )
-
-
-def _decimal(text: str | None) -> Decimal:
-    try:
-        return Decimal(text or "")
-    except InvalidOperation:
-        raise RegistrarFailed(RegistrarFailure.MALFORMED) from None

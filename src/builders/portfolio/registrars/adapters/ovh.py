@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import date, datetime
-from decimal import Decimal
 from hashlib import sha1
 from typing import Annotated
 from urllib.parse import urlencode
@@ -10,7 +9,7 @@ from urllib.parse import urlencode
 from pydantic import BeforeValidator, TypeAdapter
 
 from builders.kit.values import clock
-from builders.portfolio.registrars.adapter import Adapter, Row, a_label, classify, read_time
+from builders.portfolio.registrars.adapter import Adapter, Amount, Row, Rows, a_label, classify, read_time
 from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, Query, T, read, require_success
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
@@ -31,7 +30,7 @@ _HINT = "Check the three keys, that the consumer key is validated, and its acces
 _PER_PAGE = 20  # names whose details are read before a page is given on
 _STATUSES = {"ok": HeldStatus.ACTIVE, "expired": HeldStatus.EXPIRED, "unPaid": HeldStatus.EXPIRED}
 _LOCKS = {"locked": True, "locking": True, "unlocked": False, "unlocking": False}
-_Exact = Annotated[Decimal, BeforeValidator(str)]  # prices are floats
+_Exact = Annotated[Amount, BeforeValidator(str)]  # prices are floats
 
 
 class _Renew(Row):
@@ -68,7 +67,7 @@ class _Line(Row):
     total_price: _Price
 
 
-_NAMES = TypeAdapter(tuple[str, ...])
+_NAMES = TypeAdapter(Rows[str])
 _SERVICE = TypeAdapter(_Service)
 _DOMAIN = TypeAdapter(_Domain)
 _BILL = TypeAdapter(_Bill)

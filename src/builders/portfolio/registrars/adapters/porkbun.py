@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from pydantic import TypeAdapter
 
-from builders.portfolio.registrars.adapter import Adapter, Flag, Row, a_label, read_time
+from builders.portfolio.registrars.adapter import Adapter, Flag, Row, Rows, a_label, convert, read_time
 from builders.portfolio.registrars.api_client import ApiResponse, read
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
@@ -54,8 +54,8 @@ class _Reply(Row):
     status: str
     code: str | None = None
     ttl_remaining: float | None = None  # seconds
-    domains: tuple[_Domain, ...] = ()
-    transfers: tuple[_Transfer, ...] = ()
+    domains: Rows[_Domain] = ()
+    transfers: Rows[_Transfer] = ()
 
 
 _REPLY = TypeAdapter(_Reply)
@@ -83,7 +83,7 @@ class Porkbun(Adapter):
         start = 0
         while True:
             rows = (await self._call("/domain/listAll", start=str(start))).domains
-            yield [_held(row) for row in rows]
+            yield await convert(rows, _held)
             if len(rows) < PAGE:
                 return
             start += PAGE

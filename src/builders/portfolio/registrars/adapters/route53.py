@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
-from decimal import Decimal
 from http import HTTPStatus
 from typing import Annotated
 
@@ -13,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.alias_generators import to_pascal
 from pydantic_core import to_json
 
-from builders.portfolio.registrars.adapter import Adapter, a_label, bounded
+from builders.portfolio.registrars.adapter import Adapter, Amount, Rows, a_label, bounded, convert
 from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, T, read
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
@@ -51,7 +50,7 @@ _KEY_REFUSED = {
     *("MissingAuthenticationToken", "SignatureDoesNotMatch", "UnrecognizedClientException"),
 }
 _NOT_FOUND = "not found"  # within the message of InvalidInput
-_Exact = Annotated[Decimal, BeforeValidator(str)]  # prices are floats
+_Exact = Annotated[Amount, BeforeValidator(str)]  # prices are floats
 _Instant = Annotated[datetime, AfterValidator(lambda value: value.astimezone(UTC))]  # epoch seconds
 
 
@@ -67,7 +66,7 @@ class _Domain(_Members):
 
 
 class _Domains(_Members):
-    domains: tuple[_Domain, ...] = ()
+    domains: Rows[_Domain] = ()
     next_page_marker: str | None = None
 
 
@@ -80,7 +79,7 @@ class _Bill(_Members):
 
 
 class _Bills(_Members):
-    billing_records: tuple[_Bill, ...] = ()
+    billing_records: Rows[_Bill] = ()
     next_page_marker: str | None = None
 
 
@@ -94,7 +93,7 @@ class _Operation(_Members):
 
 
 class _Operations(_Members):
-    operations: tuple[_Operation, ...] = ()
+    operations: Rows[_Operation] = ()
     next_page_marker: str | None = None
 
 
@@ -146,7 +145,7 @@ class Route53(Adapter):
         marker: dict[str, object] = {}
         while True:
             page = await self._call("ListDomains", _DOMAINS, {"MaxItems": _PER_PAGE, **marker})
-            yield [_held(row) for row in page.domains]
+            yield await convert(page.domains, _held)
             if not page.next_page_marker:
                 return
             marker = {"Marker": page.next_page_marker}

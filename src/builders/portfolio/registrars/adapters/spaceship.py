@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from pydantic import Field, TypeAdapter
 from pydantic_core import to_json
 
-from builders.portfolio.registrars.adapter import Adapter, Flag, Row, a_label, read_time
+from builders.portfolio.registrars.adapter import Adapter, Flag, Row, Rows, a_label, convert, read_time
 from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, Query, T, read, require_success
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
@@ -45,7 +45,7 @@ class _Privacy(Row):
 
 
 class _Nameservers(Row):
-    hosts: tuple[str, ...] = ()
+    hosts: Rows[str] = ()
 
 
 class _Domain(Row):
@@ -60,7 +60,7 @@ class _Domain(Row):
 
 
 class _Page(Row):
-    items: tuple[_Domain, ...] = ()
+    items: Rows[_Domain] = ()
     total: int = 0
 
 
@@ -109,7 +109,7 @@ class Spaceship(Adapter):
         skip = 0
         while True:
             page = await self._get("/domains", _PAGE, {"take": _PER_PAGE, "skip": skip})
-            yield [_held(row) for row in page.items]
+            yield await convert(page.items, _held)
             skip += len(page.items)
             if not page.items or skip >= page.total:
                 return

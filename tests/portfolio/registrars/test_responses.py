@@ -1,0 +1,140 @@
+"""What adapters do with responses that no registrar should give."""
+
+import asyncio
+import json
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import date
+from typing import Any
+
+import pytest
+
+from builders.kit.outbound.client import Response
+from builders.portfolio.registrars.adapter import FEW_ROWS, Adapter
+from builders.portfolio.registrars.failures import MAX_CODE, RegistrarFailed, RegistrarFailure
+from builders.portfolio.registrars.providers import ADAPTERS
+from tests.portfolio.registrars.test_recorded import Replay, adapter_of
+
+Call = Callable[[Adapter], Awaitable[Any]]
+HUGE = "1E+9999999"
+
+
+async def listed(adapter: Adapter) -> Any:
+    return [page async for page in adapter.list_domains()]
+
+
+async def charged(adapter: Adapter) -> Any:
+    return [page async for page in adapter.list_charges(since=date(2026, 1, 1), until=date(2026, 12, 31))]
+
+
+async def transferred(adapter: Adapter) -> Any:
+    return await adapter.find_transfer("a.com")
+
+
+def reply(inner: str) -> str:
+    return f"<namesilo><reply><code>300</code>{inner}</reply></namesilo>"
+
+
+def namesilo(details: str) -> Mapping[str, str]:
+    order = "<order><order_number>1</order_number><order_date>2026-03-01 00:00:00</order_date></order>"
+    row = f"<order_details><description>a.com - renewal</description>{details}</order_details>"
+    return {"/listOrders": reply(order), "/orderDetails": reply(row)}
+
+
+def godaddy(subtotal: str) -> Mapping[str, str]:
+    order = {"orderId": "1", "createdAt": "2026-03-01T00:00:00Z"}
+    item = {"label": "a.com", "pricing": {"subtotal": subtotal, "taxes": subtotal}}
+    page = {"orders": [order], "pagination": {"total": 1}}
+    return {"/v1/orders": json.dumps(page), "/v1/orders/1": json.dumps({**order, "items": [item]})}
+
+
+def dynadot(expiration: object) -> Mapping[str, str]:
+    row = {"domain_name": "a.com", "expiration_date": expiration}
+    return {"/restful/v2/domains": json.dumps({"code": 200, "data": {"domain_info_list": [row]}})}
+
+
+TRANSFERS = (
+    '<ApiResponse xmlns="http://api.namecheap.com/xml.response" Status="OK">'
+    '<Transfer DomainName="a.com" TransferID="1"/><Transfer DomainName="a.com" TransferID="x"/></ApiResponse>'
+)
+
+
+@pytest.mark.parametrize(
+    ("provider", "responses", "call"),
+    [
+        (
+            "namesilo",
+            {"/listDomains": reply("<pager><total>many</total></pager><domains><domain>a.com</domain></domains>")},
+            listed,
+        ),
+        ("namesilo", namesilo("<subtotal>9</subtotal><years_qty>two</years_qty>"), charged),
+        ("namesilo", namesilo(f"<subtotal>{HUGE}</subtotal><status>Credited</status>"), charged),
+        ("namesilo", namesilo("<subtotal>free</subtotal>"), charged),
+        ("namecheap", {"/xml.response": TRANSFERS}, transferred),
+        ("godaddy", godaddy(HUGE), charged),
+        ("godaddy", godaddy("NaN"), charged),
+        (
+            "namecom",
+            {"/core/v1/domains": json.dumps({"domains": [{"domainName": "a.com", "renewalPrice": 1e300}]})},
+            listed,
+        ),
+        ("dynadot", dynadot({}), listed),
+        ("dynadot", dynadot("1" + "0" * 20), listed),
+    ],
+)
+async def test_values_that_cannot_be_read_are_malformed(
+    provider: str, responses: Mapping[str, str], call: Call
+) -> None:
+    with pytest.raises(RegistrarFailed) as failed:
+        await call(adapter_of(provider, Replay(responses)))
+    assert failed.value.kind is RegistrarFailure.MALFORMED
+
+
+class Redirecting(Replay):
+    """Redirects each request to a private address."""
+
+    async def request(self, *_: Any, **__: Any) -> Response:
+        self.requests += 1
+        headers = {"Location": "http://169.254.169.254/"}
+        return Response(status=302, headers=headers, body=b"{}", elapsed_ms=1, truncated=False)
+
+
+@pytest.mark.parametrize("provider", sorted(ADAPTERS))
+async def test_a_redirect_is_neither_followed_nor_a_success(provider: str) -> None:
+    async def switched(adapter: Adapter) -> None:
+        await adapter.set_auto_renew("a.com", enabled=True)
+
+    replay = Redirecting({})
+    adapter = adapter_of(provider, replay)
+    calls: list[Call] = [listed, *([switched] if adapter.profile.capabilities.set_auto_renew else [])]
+    for call in calls:
+        replay.requests = 0
+        with pytest.raises(RegistrarFailed) as failed:
+            await call(adapter)
+        assert (failed.value.kind, failed.value.code, replay.requests) == (RegistrarFailure.REFUSED, "302", 1)
+
+
+async def test_a_large_response_leaves_the_event_loop_free() -> None:
+    rows = [{"domain": f"d{number}.com", "status": "ACTIVE"} for number in range(FEW_ROWS * 4)]
+    adapter = adapter_of(
+        "porkbun", Replay(defaultdict(lambda: json.dumps({"status": "SUCCESS", "domains": rows})))
+    )
+    others = 0
+
+    async def count() -> None:
+        nonlocal others
+        while True:
+            others += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(count())
+    await asyncio.sleep(0)
+    before = others
+    page = await anext(aiter(adapter.list_domains()))
+    task.cancel()
+    assert len(page) == len(rows)
+    assert others > before
+
+
+def test_the_code_of_a_failure_is_bounded() -> None:
+    assert len(RegistrarFailed(RegistrarFailure.REFUSED, code="x" * 10_000).code or "") == MAX_CODE
