@@ -84,7 +84,7 @@ def holds(conn: psycopg.Connection, table: str, text: str) -> bool:
 @pytest.mark.parametrize(
     ("provider", "delivery", "words"),
     [
-        ("gandi", "returned", "Whoever has it"),
+        ("gandi", "returned", "Keep it secret"),
         ("namesilo", "emailed", "sends the code by email"),
         ("porkbun", "dashboard", "Sign in at Porkbun (https://"),
     ],

@@ -1,4 +1,4 @@
-"""What the conformance suite tests of each registrar, and why a behavior does not occur; in docs/reference too."""
+"""The behaviors that the conformance suite tests of each registrar, and reasons for those that do not occur."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum

@@ -11,7 +11,7 @@ from builders.demo.registrars.fake import FakeLine, FakePurchase
 from builders.demo.registrars.inventories import provider_of
 from builders.kit.values import domain_names
 
-QUARTER = timedelta(days=91)  # what falls into it is one order, as long as the currency is the same
+QUARTER = timedelta(days=91)  # its charges in one currency are one order
 _QUARTERS = 12
 _REFUNDED_AFTER = timedelta(days=5)
 _REFUNDED = {2: "privacy", 5: "renewal"}  # orders by their place, and the operation whose first line it is
@@ -49,7 +49,7 @@ _ALIKE = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrueCharge:
-    """A line of a bill, and what it is for."""
+    """A line of a bill, and its domains."""
 
     provider: str
     order_id: str  # this and the line as the adapter of the registrar names them
@@ -61,7 +61,7 @@ class TrueCharge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Item:
-    """What a registrar charges on a day, before it is put on an order."""
+    """A charge of a day that is not on an order yet."""
 
     on: date
     currency: str
@@ -160,7 +160,7 @@ def _list_items(provider: str, today: date) -> Iterator[_Item]:
 
 
 def _list_items_of(provider: str, number: int, row: DemoDomain) -> Iterator[_Item]:
-    """Yield what a domain of the portfolio was charged for: purchase, renewals, privacy, and other services."""
+    """Yield the charges of a domain of the portfolio: purchase, renewals, privacy, and other services."""
     price = row.money("renewal_price")
     if price is None:
         return
@@ -184,7 +184,7 @@ def _list_items_of(provider: str, number: int, row: DemoDomain) -> Iterator[_Ite
 def _list_years(
     provider: str, name: str, days: Sequence[date], price: Decimal, currency: str, first: str = "registration"
 ) -> Iterator[_Item]:
-    """Yield the first year of a domain and its renewals, with what the registrar charges beside."""
+    """Yield the first year of a domain and its renewals, with further charges of the registrar."""
     for at, day in enumerate(days):
         operation = "renewal" if at else first
         # Name.com and OVHcloud write names as their owners read them.

@@ -1,4 +1,4 @@
-"""What every fake registrar offers, and the server that runs it."""
+"""The base class of fake registrars, and their server."""
 
 import asyncio
 import socket
@@ -136,7 +136,7 @@ class FakeRegistrar(ABC):
 
 
 class _Faults:
-    """Plays the next fault of the account, or checks the credentials and passes the request on."""
+    """Returns the next fault of the account, or checks the credentials and forwards the request."""
 
     def __init__(self, app: ASGIApp, *, fake: FakeRegistrar) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""What the registrars of the demo hold: the demo portfolio, with differences that reconciling finds."""
+"""The domains at the registrars of the demo: the demo portfolio, with differences that a comparison finds."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +22,7 @@ _REDEMPTION_AFTER = timedelta(days=45)  # the expiry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """A domain that a registrar holds otherwise than the demo portfolio says."""
+    """A difference between a registrar and the demo portfolio."""
 
     category: str  # of the finding that reconciling gives
     provider: str
@@ -30,7 +30,7 @@ class Difference:
     is_held: bool = True  # at this registrar
     is_moved: bool = False  # the registrar of the portfolio does not hold it
     held_as: str | None = None  # the name that the registrar holds in its place
-    days: int = 0  # by which it expires later than the portfolio says
+    days: int = 0  # by which it expires later than in the portfolio
     changes: Mapping[str, Any] = field(default_factory=dict)  # of the members of FakeDomain
 
 
@@ -95,7 +95,7 @@ def provider_of(row: DemoDomain) -> str:
 
 
 def list_held(today: date) -> Iterator[tuple[str, FakeDomain]]:
-    """Yield the provider and the domain of everything that the registrars hold, at dates relative to `today`."""
+    """Yield the provider and the domain of each holding, at dates relative to `today`."""
     rows = {row.name: row for row in read_domains(today)}
     at = {(each.provider, each.domain): each for each in DIFFERENCES}
     moved = {each.domain for each in DIFFERENCES if each.is_moved}

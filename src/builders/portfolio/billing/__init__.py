@@ -1,1 +1,1 @@
-"""Billing: what registrars charged, matched with the domains of a portfolio and booked in its ledger."""
+"""Billing: charges of registrars, matched with the domains of a portfolio and booked in its ledger."""

@@ -1,4 +1,4 @@
-"""Match charges with the domains of a portfolio, book them in its ledger, and take that back."""
+"""Match charges with the domains of a portfolio, book them in its ledger, and undo that."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -51,7 +51,7 @@ class _Decision:
 async def match_charges(
     conn: Conn, *, account_id: UUID, charges: Sequence[Charge], booking: Booking
 ) -> Sequence[AppliedCharge]:
-    """Match charges that are not applied, book those that are certain enough, and return what was done with each.
+    """Match charges that are not applied, book those that are certain enough, and return the result of each.
 
     Needs a transaction that holds the lock of the portfolio. Raises DomainNotFound when a domain is removed at the
     same time.
@@ -65,7 +65,7 @@ async def match_charges(
     )
     known = {each.id: each for each in earlier}
     decided: dict[UUID, _Decision] = {}
-    for charge in sorted(charges, key=lambda each: each.is_refund):  # refunds follow what they reverse
+    for charge in sorted(charges, key=lambda each: each.is_refund):  # refunds after other charges
         chosen = _own_match(charge, holdings)
         match = chosen or match_charge(charge, holdings)
         if charge.is_refund and chosen is None:
@@ -201,7 +201,7 @@ async def undo_charges(
     """Void the entries of applied charges, which are matched again. An entry that was linked stays."""
     own = [each.entry_id for each in charges if each.entry_id is not None and not each.is_linked]
     if own:
-        # Before any entry is locked: who changes the base currency waits for all entries of the portfolio.
+        # Before any entry is locked: a change of the base currency locks all entries of the portfolio.
         await ledger.lock_base_currency(conn, account_id=account_id)
         await ledger.void_entries(conn, account_id=account_id, ids=own, reason=_UNDONE, voided_by=member_id)
     await update_charges(conn, account_id=account_id, rows=[taken_back(each) for each in charges])
@@ -227,7 +227,7 @@ def taken_back(charge: Charge, **changed: Any) -> Mapping[str, Any]:
 
 
 async def update_charges(conn: Conn, *, account_id: UUID, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write what charges are matched with. Raises DomainNotFound for a domain that is removed at the same time."""
+    """Write the matches of charges. Raises DomainNotFound for a domain that is removed at the same time."""
     try:
         await store.update(conn, account_id=account_id, rows=rows)
     except ForeignKeyViolation:

@@ -1,4 +1,4 @@
-"""Charges: listed, applied again, taken back, and decided by a member."""
+"""List charges, apply them again, undo applications, and change a charge."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -125,7 +125,7 @@ async def change_charge(
 ) -> Charge:
     """Set the domain of a charge and book it there, or ignore it; needs a transaction.
 
-    What was booked before is taken back. A charge without a domain is matched with the next application. Publishes
+    An earlier booking is undone. A charge without a domain is matched with the next application. Publishes
     portfolio.billing.charge_matched for another domain. Raises ChargeNotFound and DomainNotFound.
     """
     await store.lock_portfolio(conn, account_id=account_id)

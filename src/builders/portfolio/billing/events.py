@@ -23,7 +23,7 @@ class ChargesData(BaseModel):
 
 
 class BillingData(BaseModel):
-    """What a sync or an import of charges did."""
+    """Result of a sync or an import of charges."""
 
     run_id: Annotated[UUID, Field(description="The sync or the import.")]
     provider: Annotated[str, Field(description="The registrar.")]

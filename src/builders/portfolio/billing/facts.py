@@ -1,4 +1,4 @@
-"""What matching needs to know, loaded for a batch of charges: each fact in one statement."""
+"""Load the facts that matching needs for a batch of charges, each with one statement."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -36,7 +36,7 @@ class NewImport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedCharges:
-    """What an import did."""
+    """Result of an import."""
 
     id: UUID
     provider: str

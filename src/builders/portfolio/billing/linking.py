@@ -1,4 +1,4 @@
-"""Entries of the ledger that members recorded for what a registrar then charged: they are linked, not doubled."""
+"""Link a charge with the entry that a member recorded for it before, so that it is booked once."""
 
 from collections.abc import Collection, Iterable
 from datetime import timedelta

@@ -19,7 +19,7 @@ from builders.portfolio.billing.wording import find_years
 from builders.portfolio.domains.records import Domain, PortfolioDomainStatus
 
 SAME_CONNECTION = Decimal("1.00")
-OTHER_CONNECTION = Decimal("0.95")  # the domain has moved, or nobody knows where it is
+OTHER_CONNECTION = Decimal("0.95")  # the domain has moved, or its connection is unknown
 FREE_TEXT = Decimal("0.90")
 OUTSIDE_OWNERSHIP = Decimal("0.80")
 LABEL_ONLY = Decimal("0.50")

@@ -11,7 +11,7 @@ from builders.portfolio.domains.service import NameInvalid
 
 _DOTS = ".\u3002\uff0e\uff61"  # UTS 46 maps the last three to the first
 _LABEL = r"[^\W_](?:[\w-]{0,61}[^\W_])?"
-# What follows "@" is the host of an address, and no product.
+# The host after "@" belongs to an email address.
 _HOST = re.compile(rf"(?<![@\w.-]){_LABEL}(?:[{_DOTS}]{_LABEL})+(?![\w@-])")
 _SEPARATORS = re.compile(r"[\s,;|/&+]*(?:and\s+)?", re.IGNORECASE)
 _WORD = re.compile(_LABEL)
@@ -92,7 +92,7 @@ def is_written_in_unicode(raw: str | None) -> bool:
 
 
 def join_name(name: str, suffix: str) -> str:
-    """Return the name of two columns, of which the second has the suffix with or without its dot."""
+    """Return the domain of a name and a suffix, which may start with a dot."""
     ending = suffix.strip().strip(_DOTS).lower()
     start = name.strip().strip(_DOTS)
     if not start or not ending or start.lower().endswith(f".{ending}"):

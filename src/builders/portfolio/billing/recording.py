@@ -1,4 +1,4 @@
-"""Record lines of bills: each once, matched and applied at once."""
+"""Record each line of a bill once, and match and apply it."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedLine:
-    """What became of a line: the charges that are new, and how many were recorded before."""
+    """Result of a line: its new charges, and the number of those that were recorded before."""
 
     new: Sequence[AppliedCharge]
     duplicates: int
@@ -45,7 +45,7 @@ class RecordedLine:
 async def record_lines(
     conn: Conn, *, account_id: UUID, lines: Sequence[BilledLine], origin: Origin, booking: Booking
 ) -> Sequence[RecordedLine]:
-    """Record lines, and return what became of each; needs a transaction.
+    """Record lines, and return the result of each; needs a transaction.
 
     A line that was recorded before changes nothing, and neither does one that the other source (API or file) has.
     """

@@ -1,4 +1,4 @@
-"""Records of billing: charges, and what they are matched with."""
+"""Records of billing: charges and their matches."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ MAX_YEARS = 10  # of a charge
 
 
 class ChargeState(StrEnum):
-    """What is known of the domain that a charge was for."""
+    """State of a charge."""
 
     UNMATCHED = "unmatched"
     SUGGESTED = "suggested"  # there are candidates
@@ -157,7 +157,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
-    """What became of the charges that a sync or an import recorded."""
+    """Result of the charges that a sync or an import recorded."""
 
     new: int
     matched: int  # with a domain, applied or not
@@ -235,7 +235,7 @@ class StateSum:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Application:
-    """What an application of charges did, or its undoing."""
+    """Result of an application of charges, or of undoing it."""
 
     results: Sequence[AppliedCharge]  # the first of them
     examined: int

@@ -25,7 +25,7 @@ Rows = Callable[[], Iterator[tuple[int, Sequence[str] | None]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SheetOptions:
-    """How to read charges, where the file does not say it."""
+    """Options for reading a file of charges; None: detected."""
 
     template: str | None = None  # None: by the header
     mapping: Mapping[ChargeField, str] | None = None

@@ -1,4 +1,4 @@
-"""What a sync, an import or an application did, as events."""
+"""Publish the results of syncs, imports and applications of charges."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -23,11 +23,10 @@ from builders.portfolio.billing.store import lists as store
 async def publish_run(
     conn: Conn, *, account_id: UUID, event: Event | None, origin: Origin, fetched: int, charges: int
 ) -> RunSummary:
-    """Publish what a sync or an import did, and return it; without `event` only what became of its charges.
+    """Publish the result of a sync or an import, and return it; without `event` only the events of its charges.
 
-    `charges` is the number of charges that were read, new ones and others.
-
-    The numbers are those of the recorded charges, so that a run that was continued after a failure counts all.
+    `charges` is the number of charges that were read, new ones and others. The other numbers are those of the
+    recorded charges, so that a run that was continued after a failure counts all.
     """
     summary = await store.summarize_run(
         conn,
@@ -69,7 +68,7 @@ async def publish_run(
 
 
 async def publish_application(conn: Conn, *, account_id: UUID, done: Sequence[AppliedCharge]) -> None:
-    """Publish the charges that were found a domain for by an application."""
+    """Publish the charges whose domain an application found."""
     found = [
         each
         for each in done
@@ -81,7 +80,7 @@ async def publish_application(conn: Conn, *, account_id: UUID, done: Sequence[Ap
 
 
 async def publish_matches(conn: Conn, *, account_id: UUID, found: Sequence[AppliedCharge]) -> None:
-    """Publish the charges that were found a domain for, if there are any."""
+    """Publish the charges whose domain was found, if there are any."""
     if not found:
         return
     data = charges_data(

@@ -12,7 +12,7 @@ from builders.portfolio.registrars.service import Run
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncOptions:
-    """Which charges a sync reads, and what it does with them."""
+    """Which charges a sync reads, and whether it books them."""
 
     since: date | None = None  # None: where the last sync ended, with an overlap
     until: date | None = None  # None: today
@@ -49,7 +49,7 @@ class Freshness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refresh:
-    """What is refreshed, and the runs that do it."""
+    """Age of the data of each connection, and the runs that refresh it."""
 
     connections: Sequence[Freshness]
     inventory: Run | None = None

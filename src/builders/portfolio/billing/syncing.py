@@ -1,7 +1,7 @@
-"""Sync of charges: what each registrar connection was billed since the last sync, recorded, matched and booked.
+"""Sync charges: record, match and book the bills of each registrar connection since the last sync.
 
-The job of a connection records the lines in batches. A part that is begun again reads them from the start; what is
-recorded already is not recorded again, so that the result is the same.
+The job of a connection records the lines in batches. A part that is restarted reads them from the beginning, and
+skips the recorded ones, so that the result is the same.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -84,7 +84,7 @@ def next_since(connection: Connection) -> date:
 
 @dataclass(slots=True, kw_only=True)
 class _Progress:
-    """A part, as far as it has come."""
+    """Progress of a part."""
 
     part: RunPart
     connection: Connection
@@ -226,7 +226,7 @@ async def _record_batch(conn: Conn, *, work: _Progress, lines: Sequence[BilledLi
 
 
 async def _finish(conn: Conn, *, work: _Progress, failure: RegistrarFailed | None) -> None:
-    """Count what the run has recorded, publish it, and end the part."""
+    """Count the recorded charges, publish them, and end the part."""
     part = work.part
     if not work.options.dry_run:
         summary = await summaries.publish_run(
@@ -264,7 +264,7 @@ def _state_after(failure: RegistrarFailed | None) -> PartState:
 
 
 async def abandon_sync(conn: Conn, *, account_id: UUID, run_id: UUID, connection_id: UUID) -> None:
-    """End a part that keeps failing on our side; what it has recorded stays, and the next sync begins anew."""
+    """End a part that keeps failing on our side; recorded charges stay, and the next sync reads all again."""
     part = await registrars.begin_part(conn, account_id=account_id, run_id=run_id, connection_id=connection_id)
     if part is not None:
         error = PartError(code="sync_failed", message="The sync stopped at an error on our side. Start it again.")
@@ -293,7 +293,7 @@ async def follow_sync(conn: Conn, *, account_id: UUID, run_id: UUID) -> None:
 
 
 async def wait_for_sync(database: Database, *, run: Run, timeout_s: float) -> SyncedRun:
-    """Return a sync when it has ended, or as it is after a time; holds no connection meanwhile."""
+    """Return a sync when it has ended, or as it is after a time. Holds no database connection."""
     target = {"account_id": run.account_id, "run_id": run.id}
     run = await registrars.wait_for_run(database, **target, timeout_s=timeout_s)
     async with database.connection() as conn:

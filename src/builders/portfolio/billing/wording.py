@@ -1,4 +1,4 @@
-"""What the words of a bill say: years, and which entry of the ledger a kind of charge becomes."""
+"""Read years from the words of a bill, and map kinds of charges to kinds of ledger entries."""
 
 import re
 from collections.abc import Mapping

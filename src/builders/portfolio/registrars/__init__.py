@@ -1,1 +1,1 @@
-"""Registrar connections: what registrars hold for an account, and what they charge."""
+"""Registrar connections, the inventory of domains at registrars, and its comparison with the portfolio."""

@@ -1,4 +1,4 @@
-"""What every registrar adapter offers."""
+"""The interface of all registrar adapters, and helpers for their responses."""
 
 import asyncio
 import re
@@ -119,7 +119,7 @@ class Row(BaseModel):
 
 
 async def convert(rows: Sequence[T], make: Callable[[T], Made]) -> Sequence[Made]:
-    """Return what `make` returns for each row; many rows in a thread, so that the event loop stays free."""
+    """Return the result of `make` for each row; many rows in a thread, so that the event loop stays free."""
     if len(rows) <= FEW_ROWS:
         return [make(row) for row in rows]
     return await asyncio.to_thread(lambda: [make(row) for row in rows])
@@ -131,7 +131,7 @@ def a_label(name: str) -> str:
 
 
 def classify(description: str) -> ChargeKind:
-    """Return what a charge is for by the words of its description; OTHER when none is known."""
+    """Return the kind of a charge by the words of its description; OTHER when none is known."""
     text = _NO_REFUND.sub(" ", description.lower())
     return next((kind for word, kind in _KIND_WORDS if word in text), ChargeKind.OTHER)
 

@@ -19,13 +19,13 @@ from builders.portfolio.registrars.records import Connection
 from builders.portfolio.registrars.store import auto_renew as store
 from builders.portfolio.registrars.store.auto_renew import Holder
 
-MAX_PACE_WAIT_S = 5.0  # for the rate limit; what has to wait longer stays pending
+MAX_PACE_WAIT_S = 5.0  # for the rate limit; later settings stay pending
 # They are about one domain; any other failure would repeat for the next one.
 _OF_DOMAIN = {RegistrarFailure.NOT_FOUND, RegistrarFailure.REFUSED, RegistrarFailure.MALFORMED}
 
 
 class SettingState(StrEnum):
-    """What became of the setting of a domain at its registrar."""
+    """State of the setting of a domain at its registrar."""
 
     PENDING = "pending"  # to be sent
     SET = "set"
@@ -56,7 +56,7 @@ class AutoRenewSetting:
 async def plan_auto_renew(
     conn: Conn, *, account_id: UUID, wanted: Sequence[tuple[Domain, bool]]
 ) -> Sequence[AutoRenewSetting]:
-    """Return what is to be done for domains to have a setting at their registrars, in their order."""
+    """Return the state of each wanted setting at its registrar, in the same order."""
     if not wanted:
         return ()
     connections = {each.id: each for each in await list_connections(conn, account_id=account_id)}
@@ -104,8 +104,8 @@ async def set_auto_renew(
 ) -> Sequence[AutoRenewSetting]:
     """Send the pending settings to the registrars, and write those that were set; return all in their order.
 
-    Registrars are asked at the same time, each for one domain after the other. What is not sent within the time
-    stays pending, as do settings whose registrar asks to wait or does not respond. Raises nothing of a registrar.
+    Requests go to all registrars concurrently, to each for one domain after another. Settings that are not sent
+    within the time stay pending. A failure of a registrar is the state of its settings, and not raised.
     """
     by_connection: dict[UUID, list[AutoRenewSetting]] = {}
     for each in settings:
@@ -137,7 +137,7 @@ async def _set_at_one(
     keyring: Keyring,
     until: float,
 ) -> Sequence[AutoRenewSetting]:
-    """Send settings to one registrar, and write what came of it."""
+    """Send settings to one registrar, and write the results."""
     connection = settings[0].connection
     if connection is None:
         raise ValueError("a pending setting has a connection")
@@ -149,7 +149,7 @@ async def _set_at_one(
                 database, outbound=outbound, keyring=keyring, connection=connection, max_wait_s=MAX_PACE_WAIT_S
             )
             for each in settings:
-                done.append(await _set_one(adapter, each))  # noqa: PERF401 - what is done counts when it ends early
+                done.append(await _set_one(adapter, each))  # noqa: PERF401 - keeps the results when it ends early
     except TimeoutError:
         pass
     except RegistrarFailed as caught:
@@ -182,7 +182,7 @@ def _failed(setting: AutoRenewSetting, failure: RegistrarFailed) -> AutoRenewSet
 async def _write(
     conn: Conn, *, account_id: UUID, connection: Connection, settings: Sequence[AutoRenewSetting]
 ) -> None:
-    """Write what was set to the inventory and to the domains."""
+    """Write the new settings to the inventory and to the domains."""
     done = [each for each in settings if each.state is SettingState.SET]
     if not done:
         return

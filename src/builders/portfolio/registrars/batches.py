@@ -1,4 +1,4 @@
-"""Rows of a listing, taken into the inventory and into the domains of the portfolio."""
+"""Write batches of a listing to the inventory and to the domains of the portfolio."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedBatch:
-    """What became of a batch of a listing."""
+    """Result of a batch of a listing."""
 
     before: Mapping[str, Holding]  # the inventory, by domain
     matched: Mapping[str, Domain]  # of the portfolio, as they were
@@ -42,7 +42,7 @@ class ListedBatch:
 
 
 async def take_batch(conn: Conn, *, listing: Listing, held: Mapping[str, HeldDomain]) -> ListedBatch:
-    """Write a batch of a listing into the inventory, and what it changes into the portfolio."""
+    """Write a batch of a listing to the inventory, and its changes to the portfolio."""
     connection, account_id = listing.connection, listing.connection.account_id
     target = {"account_id": account_id, "connection_id": connection.id}
     before = await store.find(conn, **target, domains=list(held))

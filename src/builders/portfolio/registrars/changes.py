@@ -63,7 +63,7 @@ class _Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Change:
-    """What is saved: a draft in place of a target, and what the registrar said to it."""
+    """A draft that replaces a target, and the result of its verification."""
 
     profile: Profile
     target: _Target

@@ -1,4 +1,4 @@
-"""Connections to registrars: found, opened, and what became of their requests."""
+"""Find and open connections to registrars, and record the outcome of their requests."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -47,7 +47,7 @@ _STATUSES: Mapping[RegistrarFailure, ConnectionStatus] = {
     RegistrarFailure.IP_NOT_ALLOWED: ConnectionStatus.RESTRICTED,
     RegistrarFailure.RATE_LIMITED: ConnectionStatus.RATE_LIMITED,
 }
-# They are about one request and say nothing of the connection.
+# Failures of one request, which do not change the status of the connection.
 _OF_REQUEST = {RegistrarFailure.NOT_FOUND, RegistrarFailure.UNSUPPORTED}
 PUBLISHED = {
     ConnectionStatus.AUTH_FAILED: REGISTRAR_CREDENTIALS_INVALID,
@@ -109,7 +109,7 @@ async def find_named(conn: Conn, *, account_id: UUID, provider: str, name: str |
 
 
 async def lock_for_new_connection(conn: Conn, *, account_id: UUID) -> None:
-    """Let nobody else add a connection until the transaction ends. Raises ConnectionLimit."""
+    """Lock the portfolio for a new connection until the transaction ends. Raises ConnectionLimit."""
     await store.lock_portfolio(conn, account_id=account_id)
     if len(await list_connections(conn, account_id=account_id)) >= MAX_CONNECTIONS:
         raise ConnectionLimit(f"A portfolio has at most {MAX_CONNECTIONS} registrar connections.")
@@ -238,7 +238,7 @@ async def record_outcome(
     """Write how the requests of a connection ended; `synced_at` is the time of a complete sync.
 
     Publishes portfolio.registrar.credentials_invalid and .restricted when the status becomes that. Does nothing
-    for a connection that is gone, and for a failure that says nothing about it.
+    for a disconnected connection, and for a failure that does not change the status.
     """
     if failure is not None and (failure.is_own or failure.kind in _OF_REQUEST):
         return

@@ -1,4 +1,4 @@
-"""A connection as a request would leave it: credentials, environment and base URL, checked by their rules."""
+"""Build the new state of a connection from a request, and validate it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

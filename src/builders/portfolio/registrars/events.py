@@ -91,7 +91,7 @@ def registrar_data(connection: Connection) -> RegistrarData:
 
 
 class SyncedRegistrar(BaseModel):
-    """What a sync did with one connection."""
+    """Result of a sync for one connection."""
 
     connection_id: Annotated[UUID, Field(description="Identifier of the connection.")]
     provider: Annotated[str, Field(description="The registrar.")]

@@ -1,4 +1,4 @@
-"""What a comparison of a portfolio with its registrars finds."""
+"""Records of a comparison of a portfolio with its registrars."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ BY_RANK = {rank: each for each, rank in _RANKS.items()}
 
 
 class FindingCategory(StrEnum):
-    """What differs. Findings of one severity are listed in this order."""
+    """Kind of a difference. Findings of one severity are listed in this order."""
 
     PENDING_TRANSFER_OUT_UNEXPECTED = "pending_transfer_out_unexpected"
     REDEMPTION = "redemption"
@@ -90,7 +90,7 @@ class NotCheckedReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedConnection:
-    """What is known of a connection, and how old it is."""
+    """A connection, and the age of its listings."""
 
     connection_id: UUID
     provider: str
@@ -103,7 +103,7 @@ class ListedConnection:
     complete_at: datetime | None  # the last complete one; None: never
 
     def is_stale(self, now: datetime) -> bool:
-        """Return whether what is known is too old to be compared."""
+        """Return whether the listing is too old to be compared."""
         known_at = self.complete_at or self.taken_at
         least = MANUAL_STALE_AFTER if self.is_manual else STALE_AFTER
         intervals = timedelta(hours=0 if self.is_manual else STALE_INTERVALS * self.sync_interval_hours)
@@ -112,7 +112,7 @@ class ListedConnection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotChecked:
-    """A connection of which some categories, or all, were not compared."""
+    """A connection that was not compared in some or all categories."""
 
     snapshot: ListedConnection
     reason: NotCheckedReason
@@ -140,7 +140,7 @@ class Difference:
     portfolio_value: Any  # JSON
     registrar_value: Any  # JSON
     delta_days: int | None
-    facts: Mapping[str, Any]  # what the suggestion needs besides
+    facts: Mapping[str, Any]  # further values for the suggestion
 
     @property
     def id(self) -> UUID:

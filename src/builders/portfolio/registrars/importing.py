@@ -147,7 +147,7 @@ def _time(value: date | datetime | None) -> datetime | None:
 async def _take(
     conn: Conn, *, listing: Listing, rows: Mapping[str, _Row], adds: bool
 ) -> tuple[Sequence[ListedBatch], int]:
-    """Write the rows; return what became of them, and how many domains were added to the portfolio."""
+    """Write the rows; return the result of each batch, and the number of domains added to the portfolio."""
     taken, added, names = [], 0, iter(rows)
     while batch := list(islice(names, BATCH)):
         held = matching.clean([rows[name].held for name in batch])

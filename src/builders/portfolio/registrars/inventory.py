@@ -1,4 +1,4 @@
-"""The inventory: what registrars hold, as their latest listings had it."""
+"""The inventory: the domains at registrars, by their latest listings."""
 
 from collections.abc import Mapping, Sequence
 from uuid import UUID
@@ -19,7 +19,7 @@ from builders.portfolio.registrars.store import holdings as store
 async def list_inventory(
     conn: Conn, *, account_id: UUID, filters: InventoryFilters, page: PageRequest
 ) -> Page[InventoryItem]:
-    """Return what registrars hold, by domain."""
+    """Return a page of the inventory, by domain."""
     after = ("", ids.NIL) if page.after is None else (str(page.after[0]), UUID(str(page.after[1])))
     rows = await store.list_page(
         conn,
@@ -40,7 +40,7 @@ async def list_snapshots(conn: Conn, *, account_id: UUID) -> Sequence[Snapshot]:
 async def find_holdings(
     conn: Conn, *, account_id: UUID, domains: Sequence[str]
 ) -> Mapping[str, Sequence[Holding]]:
-    """Return what connections say of some domains, by domain; without the domains of which none says anything."""
+    """Return the holdings of some domains at all connections, by domain; without domains that have none."""
     found: dict[str, list[Holding]] = {}
     for each in await store.list_of_domains(conn, account_id=account_id, domains=domains):
         found.setdefault(each.domain, []).append(each)
@@ -53,5 +53,5 @@ async def list_leaving(conn: Conn, *, account_id: UUID, limit: int) -> Sequence[
 
 
 async def delete_inventory(conn: Conn, *, account_id: UUID, connection_id: UUID) -> int:
-    """Delete what is known of a connection; return how many domains."""
+    """Delete the inventory of a connection; return the number of domains."""
     return await store.delete(conn, account_id=account_id, connection_id=connection_id)

@@ -35,7 +35,7 @@ class InventoryUnmappedColumn(Reply):
 
 
 class InventoryImportDetected(Reply):
-    """What was found out about the source."""
+    """Detected format of the source."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_DETECTED))
 
@@ -53,7 +53,7 @@ class InventoryImportDetected(Reply):
 
 
 class InventoryImportReply(BulkReply):
-    """What an import did with each row, in the inventory and in the portfolio."""
+    """Result of an import in the inventory and in the portfolio, by row."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example(

@@ -1,4 +1,4 @@
-"""Records of the inventory: what registrars hold, as their latest listings had it."""
+"""Records of the inventory: the domains at registrars, by their latest listings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from builders.portfolio.domain_files.records import Detected, Options, Source
 from builders.portfolio.registrars.records import HeldStatus
 
 MAX_IMPORT_ROWS = 10_000
-FRESH_FOR = timedelta(hours=48)  # what was not seen for longer is stale
+FRESH_FOR = timedelta(hours=48)  # a domain that no listing had for longer is stale
 
 
 class InventorySource(StrEnum):
@@ -103,7 +103,7 @@ class NewInventoryImport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InventoryImport:
-    """What an import did, or in a dry run would do."""
+    """Result of an import, or of its dry run."""
 
     id: UUID
     provider: str

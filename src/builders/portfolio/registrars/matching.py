@@ -1,8 +1,7 @@
-"""What a listing changes in the domains of a portfolio. Pure.
+"""Compute the changes that a listing makes in the domains of a portfolio. Pure.
 
-The expiry and auto-renew are the registrar's. Of the other fields, those that are unknown are filled in, and those
-that still have the value that the registrar said last follow it; a value that a member entered stays. What the
-registrar does not say changes nothing.
+The expiry and auto-renew are the registrar's. Unknown values of other fields are filled in, and values that are
+still those of the last listing follow it; a value that a member entered stays. A missing value changes nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -113,7 +112,7 @@ def is_source(
 def patch_of(
     domain: Domain, held: HeldDomain, *, before: Holding | None, connection_id: UUID, registrar: str
 ) -> DomainPatch:
-    """Return what a row changes in a domain; `before` is what the registrar said last."""
+    """Return the changes that a row makes in a domain; `before` is the row of the last listing."""
     members: dict[str, Any] = {} if domain.connection_id == connection_id else {"connection_id": connection_id}
     if domain.registrar is None:
         members["registrar"] = registrar
@@ -136,7 +135,7 @@ def patch_of(
 
 
 def _better_expiry(known: datetime | None, said: datetime) -> datetime:
-    """Return the expiry that the registrar says; where it says only the day, a known time of that day stays."""
+    """Return the expiry of the registrar; if that is only a day, a known time of that day stays."""
     is_day = said.timetz() == _MIDNIGHT
     return known if known is not None and is_day and known.date() == said.date() else said
 

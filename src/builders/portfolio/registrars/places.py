@@ -1,4 +1,4 @@
-"""How many jobs of a worker may wait for one registrar, or work for one portfolio, at once.
+"""Limit the concurrent jobs of a worker for one registrar, and for one portfolio.
 
 A registrar that hangs takes these places alone: the others of the lane stay free (`queue.EXTERNAL_CONCURRENCY`).
 """

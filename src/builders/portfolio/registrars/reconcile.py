@@ -1,4 +1,4 @@
-"""Compare a portfolio with what its registrars hold. Nothing is written."""
+"""Compare a portfolio with the inventory of its registrars. Nothing is written."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -58,7 +58,7 @@ async def get_reconcile_report(
 
 
 async def read_context(conn: Conn, *, account_id: UUID, filters: Filters) -> Context:
-    """Read what the comparisons of all categories need."""
+    """Read the parameters of the comparisons of all categories."""
     now = clock.now()
     snapshots = await store.list_snapshots(conn, account_id=account_id)
     compared = [each for each in snapshots if each.taken_at is not None and not each.is_stale(now)]

@@ -107,7 +107,7 @@ class ReconcileFinding(Reply):
 
 
 class ReconcileNotChecked(Reply):
-    """A connection of which not everything could be compared."""
+    """A connection that could not be compared in all categories."""
 
     provider: Annotated[str, Field(description="The registrar.")]
     connection: Annotated[str, Field(description="Name of the connection to it.")]

@@ -37,7 +37,7 @@ class AuthCodeDelivery(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What the API of a registrar offers."""
+    """Capabilities of the API of a registrar."""
 
     list: bool = True
     auto_renew: bool = True  # the list says whether a domain renews itself
@@ -114,7 +114,7 @@ class HeldDomain:
 
 
 class ChargeKind(StrEnum):
-    """What a charge is for."""
+    """Kind of a charge."""
 
     REGISTRATION = "registration"
     RENEWAL = "renewal"
@@ -253,7 +253,7 @@ class RegistrarItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionPatch:
-    """What a request sets of a connection; the rest stays as it is."""
+    """Changes of a connection by a request; other values stay."""
 
     credentials: Mapping[str, str | None] = field(repr=False)  # None: cleared
     label: Patch[str | None]
@@ -287,7 +287,7 @@ class SavedConnection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disconnection:
-    """What a disconnection did."""
+    """Result of a disconnection."""
 
     provider: str
     connection: str | None

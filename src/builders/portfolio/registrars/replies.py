@@ -100,7 +100,7 @@ class RegistrarCredential(Reply):
 
 
 class RegistrarCapabilities(Reply):
-    """What the API of a registrar offers."""
+    """Capabilities of the API of a registrar."""
 
     list: Annotated[bool, Field(description="Lists the domains of the account.")]
     auto_renew: Annotated[bool, Field(description="The list reports whether auto-renew is on.")]
@@ -178,7 +178,7 @@ class RegistrarWritten(RegistrarReply, WriteReply):
 
 
 class RegistrarDisconnected(Reply):
-    """What a disconnection did."""
+    """Result of a disconnection."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_DISCONNECTED))
 
@@ -248,7 +248,7 @@ def written_reply(saved: SavedConnection) -> RegistrarWritten:
 
 
 def disconnected_reply(ended: Disconnection) -> RegistrarDisconnected:
-    """Return what a disconnection did."""
+    """Return the result of a disconnection."""
     return RegistrarDisconnected(
         provider=ended.provider,
         connection=ended.connection,

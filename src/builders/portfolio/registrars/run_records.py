@@ -11,14 +11,14 @@ MAX_CHANGES = 1_000  # that a part keeps
 
 
 class RunKind(StrEnum):
-    """What a run does with each connection."""
+    """Kind of a run."""
 
     SYNC = "sync"  # list the domains
     BILLING = "billing"  # list the charges
 
 
 class RunState(StrEnum):
-    """Where a run is."""
+    """State of a run."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -27,7 +27,7 @@ class RunState(StrEnum):
 
 
 class PartState(StrEnum):
-    """Where the part of one connection is."""
+    """State of the part of one connection."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -55,7 +55,7 @@ class PartError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPart:
-    """What a run does with one connection."""
+    """The part of a run for one connection."""
 
     account_id: UUID
     run_id: UUID

@@ -103,7 +103,7 @@ class PartErrorReply(Reply):
 
 
 class RunProvider(Reply):
-    """What a run did with one connection."""
+    """Result of a run for one connection."""
 
     provider: Annotated[str, Field(description="The registrar.")]
     connection_id: Annotated[UUID, Field(description="Identifier of the connection.")]

@@ -1,7 +1,7 @@
 """Runs: one kind of work over several registrar connections, with one job for the part of each.
 
-A part is claimed by the job that runs it. A second job, after a killed or a slow worker, claims it anew: whatever
-the first one writes afterwards is refused, so that nothing is done twice.
+A job claims the part that it runs. After a killed or slow worker, a second job claims the part again; later writes
+of the first job are refused, so that nothing is done twice.
 """
 
 import asyncio
@@ -167,7 +167,7 @@ async def begin_part(
 async def advance_part(
     conn: Conn, *, part: RunPart, counts: Mapping[str, int], changes: Sequence[Mapping[str, Any]] = ()
 ) -> RunPart:
-    """Add to the counts and changes of a claimed part, in the transaction of what they count. Raises PartLost."""
+    """Add to the counts and changes of a claimed part, in the transaction of the changes. Raises PartLost."""
     row = await store.advance_part(
         conn,
         account_id=part.account_id,
@@ -189,7 +189,7 @@ async def finish_part(
 ) -> Run | None:
     """End a claimed part; return the run when it has ended with it. Raises PartLost.
 
-    With `any_claim` the part ends whoever has claimed it, and nothing is raised when it has ended.
+    With `any_claim` the part ends whichever job has claimed it, and an ended part raises nothing.
     """
     now, target = clock.now(), {"account_id": part.account_id, "run_id": part.run_id}
     await store.lock(conn, **target)
@@ -227,7 +227,7 @@ async def get_run(conn: Conn, *, account_id: UUID, run_id: UUID) -> Run:
 
 
 async def wait_for_run(database: Database, *, account_id: UUID, run_id: UUID, timeout_s: float) -> Run:
-    """Return a run when it has ended, or as it is after a time; holds no connection meanwhile."""
+    """Return a run when it has ended, or as it is after a time. Holds no database connection."""
     until, pause_s = time.monotonic() + timeout_s, _POLL_S
     while True:
         async with database.connection() as conn:

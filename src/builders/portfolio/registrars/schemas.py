@@ -87,7 +87,7 @@ class RegistrarConnect(PatchBody):
         return self
 
     def patch(self) -> ConnectionPatch:
-        """Return what the body sets."""
+        """Return the changes of the body."""
         return ConnectionPatch(
             credentials={
                 name: None if value is None else value.get_secret_value()

@@ -1,4 +1,4 @@
-"""What a finding says, and the request that resolves it. Pure."""
+"""Build the message of a finding, and the request that resolves it. Pure."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

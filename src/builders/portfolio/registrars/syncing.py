@@ -1,7 +1,7 @@
 """Sync: the domains of each registrar connection, listed into the inventory and the portfolio.
 
-The job of a connection lists it page by page, each batch in a transaction with its counts. A part that is begun
-again lists from the start and comes to the same result.
+The job of a connection lists it page by page, each batch in a transaction with its counts. A restarted part lists
+from the beginning, and has the same result.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ from builders.portfolio.registrars.store import schedule as schedule_store
 
 BATCH = 500  # domains of one transaction
 _SCHEDULED = 500  # connections of one transaction
-_KEPT = ("new", "updated")  # counts of what stays written when a part is begun again
+_KEPT = ("new", "updated")  # counts that a restarted part keeps
 _log = log.get_logger()
 
 
@@ -66,7 +66,7 @@ async def refresh_inventory(
 
 @dataclass(slots=True)
 class _Progress:
-    """A part, as far as it has come."""
+    """Progress of a part."""
 
     part: RunPart
     listing: Listing
@@ -151,7 +151,7 @@ async def _take(conn: Conn, *, progress: _Progress, held: Mapping[str, HeldDomai
 
 
 async def _finish(conn: Conn, *, progress: _Progress, failure: RegistrarFailed | None) -> None:
-    """Close the listing and end the part; publish what ended."""
+    """Close the listing, end the part, and publish its end."""
     part, connection = progress.part, progress.listing.connection
     is_complete = failure is None
     seen, known = part.counts.get("seen", 0), part.counts.get("known", 0)
@@ -201,7 +201,7 @@ async def _publish_end(conn: Conn, run: Run | None) -> None:
 
 
 async def abandon_part(conn: Conn, *, account_id: UUID, run_id: UUID, connection_id: UUID) -> None:
-    """End a part that keeps failing on our side; what it has written stays, and the next sync begins anew."""
+    """End a part that keeps failing on our side; its rows stay, and the next sync lists all again."""
     part = await runs.begin_part(
         conn, account_id=account_id, run_id=run_id, connection_id=connection_id, kept=_KEPT
     )

@@ -48,7 +48,7 @@ async def verify(
 
 
 def describe_check(failure: RegistrarFailed | None, now: datetime) -> Verification:
-    """Return what the registrar said to the credentials."""
+    """Return the result of a verification."""
     if failure is None:
         return Verification(
             ok=True, code=None, message="The registrar accepts the credentials.", hint=None, checked_at=now

@@ -29,7 +29,7 @@ RENEWAL_DECISION_CHANGED = declare(
     Event(
         name="portfolio.renewal.decision_changed",
         version=1,
-        description="It was decided to renew or to drop a domain, or the decision was taken back.",
+        description="A member decided to renew or to drop a domain, or withdrew the decision.",
         example=DecisionData(
             id=UUID("0193a1b2-0000-7000-8000-000000000030"),
             domain="harbour.example",

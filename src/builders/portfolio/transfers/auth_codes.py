@@ -1,6 +1,6 @@
 """Auth codes: requested at the registrar, shown once, stored nowhere.
 
-The request is counted, audited and published before the registrar is asked, so that no code is shown without.
+Each request is counted, audited and published before the request to the registrar.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ from builders.portfolio.transfers.rule_records import RuleName
 from builders.portfolio.transfers.situations import Answer, Situation
 
 HOUR = timedelta(hours=1)
-ASK_S, PACE_S = 20.0, 5.0  # longest question, and wait for the rate limit
+ASK_S, PACE_S = 20.0, 5.0  # longest request, and wait for the rate limit
 _ASKED = frozenset({AuthCodeDelivery.RETURNED, AuthCodeDelivery.EMAILED})  # by a request to the registrar
 
 
@@ -221,13 +221,13 @@ def _issued_code(request: _Request, issued: AuthCode, options: CodeOptions, afte
 
 
 def _instructions(request: _Request, delivery: AuthCodeDelivery, options: CodeOptions) -> Sequence[str]:
-    """Return what to do next, in sentences."""
+    """Return the next steps, in sentences."""
     domain, label = request.situation.domain.domain, request.profile.label
     place = label if request.profile.dashboard_url is None else f"{label} ({request.profile.dashboard_url})"
     if request.moves_by_tag:
         return [f"{domain} moves without an auth code: set the IPS tag of the gaining registrar at {place}."]
     said = {
-        AuthCodeDelivery.RETURNED: "Enter the code at the gaining registrar. Whoever has it can move the domain.",
+        AuthCodeDelivery.RETURNED: "Enter the code at the gaining registrar. Keep it secret: it moves the domain.",
         AuthCodeDelivery.EMAILED: f"{label} sends the code by email to the registrant of {domain}.",
         AuthCodeDelivery.DASHBOARD: f"Sign in at {place} and request the code of {domain} there.",
         AuthCodeDelivery.UNSUPPORTED: f"{label} gives no code by its API. Ask for it at {place}.",

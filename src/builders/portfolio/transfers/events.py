@@ -147,7 +147,7 @@ _FREE = frozenset({MoveState.ELIGIBLE, MoveState.UNLOCKED, MoveState.AUTH_CODE_I
 
 
 def list_events(before: Known, after: Known) -> Sequence[Event]:
-    """Return the events of what became known of a domain. A transfer that had ended before is not reported."""
+    """Return the events of a change. A transfer that had ended before is not reported."""
     was, move = before.move, after.move
     if move is not None and move.state.is_open:
         if was is None or not was.state.is_open or was.direction is not move.direction:

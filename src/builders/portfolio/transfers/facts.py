@@ -1,4 +1,4 @@
-"""What is known of a domain that the rules about transfers ask about. Pure."""
+"""Collect the facts of a domain that the rules about transfers use. Pure."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -24,7 +24,7 @@ _BY_HELD: Mapping[HeldStatus | None, str] = {
 
 
 def collect_facts(domain: Domain, registry: RegistryCheck, known: Known, *, now: datetime) -> TransferFacts:
-    """Return what the rules ask about: by the registrar where it said something, else by the registry."""
+    """Return the facts for the rules: those of the registrar where it has some, else those of the registry."""
     said = known.observation
     statuses = {normalize(each): FactSource.RDAP for each in domain.epp_statuses}
     lifecycle = domains.lifecycle_of(domain, now)
@@ -53,7 +53,7 @@ def collect_facts(domain: Domain, registry: RegistryCheck, known: Known, *, now:
 
 
 def is_outdated(registry: RegistryCheck, said: Observation | None) -> bool:
-    """Return whether a registrar has answered since the registry did."""
+    """Return whether the registrar responded after the registry."""
     if said is None or said.failure is not None:
         return False
     return registry.checked_at is None or registry.checked_at < said.checked_at
@@ -75,7 +75,7 @@ def _created(domain: Domain, registry: RegistryCheck, known: Known) -> TimeFact 
 
 
 def _transferred(registry: RegistryCheck, known: Known) -> TimeFact | None:
-    """Return the last completed transfer by whoever knows of a later one."""
+    """Return the later of the last completed transfers of registrar and registry."""
     found: list[TimeFact] = []
     if registry.transferred_at is not None:
         found.append(TimeFact(at=registry.transferred_at, known_from=FactSource.RDAP))

@@ -1,4 +1,4 @@
-"""The transfer of a domain: what registrar and registry say of it, and what was known before. Pure."""
+"""Derive the transfer of a domain from its registrar, the registry, and the stored state. Pure."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -23,11 +23,11 @@ def move_of_registrar(
     now: datetime,
     is_asked: bool = True,
 ) -> Move | None:
-    """Return the transfer that a registrar speaks of; None when it speaks of none.
+    """Return the transfer that a registrar reports; None when it reports none.
 
-    Most registrars report incoming transfers only. That a domain leaves is then its status, and that it has left
-    is that the registrar does not hold it any more. `is_asked`: it was asked about transfers, so that
-    None means that it knows of none.
+    Most registrars report incoming transfers only. An outgoing one is then a status of the domain, and it is
+    completed when the registrar does not hold the domain any more. `is_asked`: the request was about transfers, so
+    that None means that there is none.
     """
     if transfer is not None and not _is_history(transfer, status, before):
         return Move(
@@ -64,12 +64,12 @@ def _is_history(transfer: HeldTransfer, status: HeldStatus | None, before: Move 
 def move_of_registry(
     domain: Domain, registry: RegistryCheck, *, before: Move | None, now: datetime, is_outdated: bool = False
 ) -> Move | None:
-    """Return the transfer that the registry speaks of, which names neither its direction nor the other registrar.
+    """Return the transfer that the registry reports, without its direction and the other registrar.
 
-    A transfer of which a registrar has spoken is left to the registrar. When the status has gone, the transfer is
-    completed if the registry has a new time of the last one, else cancelled.
+    A transfer that a registrar reported follows the registrar. When the status has gone, the transfer is completed
+    if the registry has a new time of the last one, else cancelled.
     """
-    if is_outdated:  # a registrar has answered since
+    if is_outdated:  # the registrar responded later
         return None
     is_open = before is not None and before.state.is_open
     if before is not None and is_open and before.provider is not None:
@@ -90,16 +90,16 @@ def move_of_registry(
 
 
 def end_move(before: Move, state: TransferState, *, now: datetime) -> Move:
-    """Return a pending transfer as one that has ended now, by what else is known of the domain."""
+    """Return a pending transfer as one that has ended now."""
     return replace(before, state=state, status_raw=None, message=None, ended_at=now)
 
 
 def merge_move(
     before: Move | None, said: Move | None, *, domain: Domain, code: CodeRequest | None, now: datetime
 ) -> Move | None:
-    """Return the latest transfer after somebody spoke of one; what they left out now is kept from before.
+    """Return the latest transfer after a report of one; values that the report does not have are kept.
 
-    An end without a time is now if the transfer was pending before; else it is history, at an unknown time.
+    A transfer that ended at an unknown time ended now if it was pending before.
     """
     if said is None:
         return before
@@ -118,7 +118,7 @@ def merge_move(
 
 
 def _is_expected(said: Move, domain: Domain, code: CodeRequest | None, now: datetime) -> bool | None:
-    """Return whether the holder prepared a transfer; None when nobody can say."""
+    """Return whether the holder prepared a transfer; None when that is unknown."""
     if said.direction is TransferDirection.IN or domain.status in _GONE:
         return True
     if code is not None and now - code.requested_at < CODE_COUNTS:

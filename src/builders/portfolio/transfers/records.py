@@ -1,4 +1,4 @@
-"""Records of transfers: what is known of one, its state and steps, and requests for auth codes."""
+"""Records of transfers, their states and steps, and of requests for auth codes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -67,7 +67,7 @@ class CodeDelivery(StrEnum):
     EMAILED = "emailed"  # by the registrar, to the registrant
     DASHBOARD = "dashboard"  # on the registrar's website
     UNSUPPORTED = "unsupported"
-    PENDING = "pending"  # requested; the registrar has not said that it was delivered
+    PENDING = "pending"  # requested; the registrar has not confirmed the delivery
 
     @property
     def is_delivered(self) -> bool:
@@ -91,19 +91,19 @@ class Move:
     direction: TransferDirection
     state: TransferState
     status_raw: str | None
-    provider: str | None  # of the registrar that said so; None: the registry did
+    provider: str | None  # of the registrar that reports it; None: the registry does
     message: str | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None  # of a transfer that is no longer pending; None: unknown
-    is_expected: bool | None = None  # None: nobody can say
+    is_expected: bool | None = None  # None: unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """When a registrar was asked last, and what it said of a domain when it answered last."""
+    """The last request to a registrar about a domain, with the values of its last response."""
 
     checked_at: datetime
-    failure: str | None = None  # why the last question was not answered; None: it was
+    failure: str | None = None  # of the last request; None: it succeeded
     status: HeldStatus | None = None
     locked: bool | None = None
     created_at: datetime | None = None
@@ -111,11 +111,11 @@ class Observation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What is stored of the transfer of a domain."""
+    """Stored state of the transfer of a domain."""
 
     domain_id: UUID
     state: MoveState = MoveState.NONE
-    observation: Observation | None = None  # None: no registrar was asked
+    observation: Observation | None = None  # None: no request to a registrar yet
     move: Move | None = None
     code: CodeRequest | None = None
     next_check_at: datetime | None = None  # None: not followed
@@ -123,14 +123,14 @@ class Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueDomain:
-    """A domain whose transfer is to be looked at."""
+    """A domain whose transfer is due for a check."""
 
     account_id: UUID
     domain_id: UUID
 
 
 class SourceName(StrEnum):
-    """Who was asked about a transfer."""
+    """Source of information about a transfer."""
 
     REGISTRAR = "registrar"
     RDAP = "rdap"
@@ -140,7 +140,7 @@ class SourceName(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Who said something about a transfer, when, and whether the last question was answered."""
+    """A source, its last check, and whether that succeeded."""
 
     name: SourceName
     checked_at: datetime | None  # None: never
@@ -154,7 +154,7 @@ class TransferReport:
 
     domain: Domain
     state: MoveState
-    provider: str | None  # of the registrar that is connected, or that spoke last
+    provider: str | None  # of the connected registrar, or of the last one that reported
     move: Move | None  # as long as the state is its
     eligibility: Eligibility
     locked: bool | None
@@ -168,7 +168,7 @@ class TransferReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeOptions:
-    """What a request for an auth code asks besides."""
+    """Options of a request for an auth code."""
 
     unlock: bool = False
     regenerate: bool = False

@@ -1,4 +1,4 @@
-"""Records of the rules about transfers: what they ask about a domain, and what they say."""
+"""Records of the rules about transfers, their facts and their results."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class RuleName(StrEnum):
-    """What a rule decides."""
+    """Subject of a rule."""
 
     CREATION_LOCK = "creation_lock"
     TRANSFER_LOCK = "transfer_lock"
@@ -32,7 +32,7 @@ class RuleStatus(StrEnum):
 
 
 class RuleUnit(StrEnum):
-    """What the value of a rule counts or names."""
+    """Unit of the value of a rule."""
 
     DAYS = "days"
     HOURS = "hours"
@@ -68,13 +68,13 @@ class RuleOutcome(StrEnum):
 
     BLOCKS = "blocks"
     PASSES = "passes"
-    UNKNOWN = "unknown"  # what it asks about is not known
+    UNKNOWN = "unknown"  # a fact is missing
     INFORMS = "informs"  # it forbids nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedRule:
-    """A rule that is in force for a domain, and what it says."""
+    """A rule that is in force for a domain, and its result."""
 
     rule: Rule
     outcome: RuleOutcome
@@ -85,12 +85,12 @@ class FactSource(StrEnum):
 
     REGISTRAR = "registrar"
     RDAP = "rdap"
-    PORTFOLIO = "portfolio"  # what was entered or imported
+    PORTFOLIO = "portfolio"  # entered or imported
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeFact:
-    """When something happened, by somebody."""
+    """A time, and its source."""
 
     at: datetime
     known_from: FactSource
@@ -98,13 +98,15 @@ class TimeFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferFacts:
-    """What the rules ask about a domain."""
+    """Facts of a domain that the rules use."""
 
     tld: str
     created: TimeFact | None = None
     transferred: TimeFact | None = None  # the last time
-    statuses: Mapping[str, FactSource] = field(default_factory=dict)  # EPP statuses in lower case, and who said so
-    is_unlocked: bool = False  # somebody says that the registrar does not lock it
+    statuses: Mapping[str, FactSource] = field(
+        default_factory=dict
+    )  # EPP statuses in lower case
+    is_unlocked: bool = False  # a source reports that the registrar does not lock it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +114,7 @@ class Block:
     """Why a domain cannot move now."""
 
     code: RuleName
-    until: datetime | None  # None: until somebody changes it
+    until: datetime | None  # None: until a person changes it
     source: str  # of the rule
     known_from: FactSource
     message: str
@@ -120,7 +122,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Eligibility:
-    """Whether a domain may move. None: its rules, or what they ask about, are not known."""
+    """Whether a domain may move. None: its rules or facts are not known."""
 
     transferable: bool | None
     blocked_by: Sequence[Block]

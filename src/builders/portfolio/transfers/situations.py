@@ -1,4 +1,4 @@
-"""What is known of a domain and its transfer: read, locked, and asked for at the registrar."""
+"""Read and lock the state of a domain and its transfer, and request it from the registrar."""
 
 import asyncio
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ from builders.portfolio.transfers.facts import collect_facts
 from builders.portfolio.transfers.records import Known, Observation
 from builders.portfolio.transfers.rule_records import Eligibility
 
-FRESH = timedelta(minutes=10)  # an answer of a registrar is used for so long
-ASK_S, PACE_S = 15.0, 5.0  # longest question, and wait for the rate limit, of a request
+FRESH = timedelta(minutes=10)  # an answer of a registrar is not requested again
+ASK_S, PACE_S = 15.0, 5.0  # longest request, and wait for the rate limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """What is known of a domain and its transfer."""
+    """State of a domain and its transfer."""
 
     domain: Domain
     registry: RegistryCheck
@@ -35,7 +35,7 @@ class Situation:
 
     @property
     def listing(self) -> "Answer | None":
-        """Return what the latest listing says, if it is newer than the last answer."""
+        """Return the latest listing as an answer, if it is newer than the last one."""
         held, said = self.holding, self.known.observation
         if held is None:
             return None
@@ -55,11 +55,11 @@ class Situation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a registrar said when it was asked about a domain."""
+    """Response of a registrar about a domain."""
 
     provider: str
     at: datetime
-    held: HeldDomain | None = None  # None: it offers no such question, or does not hold the domain
+    held: HeldDomain | None = None  # None: not offered, or it does not hold the domain
     is_gone: bool = False
     transfer: HeldTransfer | None = None
     is_asked: bool = True  # about transfers
@@ -74,14 +74,14 @@ class Answer:
 
 
 async def read_situation(conn: Conn, *, account_id: UUID, key: str) -> Situation:
-    """Return what is known of a domain and its transfer. Raises DomainNotFound."""
+    """Return the state of a domain and its transfer. Raises DomainNotFound."""
     domain = await domains.get_domain(conn, account_id=account_id, key=key)
     known = await store.find(conn, account_id=account_id, domain_id=domain.id)
     return await _situation(conn, account_id, domain, Known(domain_id=domain.id) if known is None else known)
 
 
 async def lock_situation(conn: Conn, *, account_id: UUID, key: str) -> Situation:
-    """Return what is known, locked until the transaction ends. Raises DomainNotFound."""
+    """Return the state, locked until the transaction ends. Raises DomainNotFound."""
     domain = await domains.lock_domain(conn, account_id=account_id, key=key)
     known = await store.lock(conn, account_id=account_id, domain_id=domain.id)
     return await _situation(conn, account_id, domain, known)
@@ -120,7 +120,7 @@ def _is_fresh(said: Observation | None) -> bool:
 async def ask_unless_fresh(
     database: Database, *, outbound: Outbound, keyring: Keyring, situation: Situation, refresh: bool = False
 ) -> Answer | None:
-    """Ask the registrar if one is connected, and its last answer is old or `refresh` is set."""
+    """Request the state from the connected registrar if its last answer is old, or with `refresh`."""
     connection = situation.connection
     if connection is None or (_is_fresh(situation.known.observation) and not refresh):
         return None
@@ -130,7 +130,7 @@ async def ask_unless_fresh(
 async def ask(
     database: Database, *, outbound: Outbound, keyring: Keyring, connection: Connection, domain: Domain
 ) -> Answer:
-    """Ask a registrar about a domain; a failure is part of the answer."""
+    """Request the state of a domain from a registrar; a failure is part of the answer."""
     failure, at = None, clock.now()
     try:
         async with asyncio.timeout(ASK_S):

@@ -1,4 +1,4 @@
-"""The state of a domain on its way to another registrar, its steps, and when to look again. Pure."""
+"""Compute the state and the steps of a transfer, and the time of the next check. Pure."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -10,8 +10,8 @@ from builders.portfolio.transfers.rule_records import Eligibility, RuleName, Rul
 
 OUTCOME_SHOWN = timedelta(days=60)  # after the end of a transfer; then its domain may move again
 CODE_LIFETIME = timedelta(days=30)  # of an auth code whose end the registrar does not say
-PENDING_CHECK, LATER_CHECK = timedelta(hours=1), timedelta(days=1)  # until the next look at a transfer
-OLD = timedelta(days=14)  # a transfer that is pending for longer is looked at each day
+PENDING_CHECK, LATER_CHECK = timedelta(hours=1), timedelta(days=1)  # until the next check of a transfer
+OLD = timedelta(days=14)  # a transfer that is pending for longer is checked each day
 ABANDONED = timedelta(days=90)  # and then no more
 _PREPARED = frozenset({MoveState.UNLOCKED, MoveState.AUTH_CODE_ISSUED})
 _ENDED: Mapping[TransferState, MoveState] = {
@@ -57,7 +57,7 @@ def is_valid(code: CodeRequest, now: datetime) -> bool:
 
 
 def next_check(state: MoveState, move: Move | None, eligibility: Eligibility, *, now: datetime) -> datetime | None:
-    """Return when to look again: often while a transfer is pending, and when the domain may move."""
+    """Return the time of the next check: soon while a transfer is pending, and when the domain may move."""
     if state.is_open and move is not None and move.started_at is not None:
         age = now - move.started_at
         return now + (PENDING_CHECK if age < OLD else LATER_CHECK) if age < ABANDONED else None

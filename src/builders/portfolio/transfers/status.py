@@ -42,8 +42,8 @@ async def get_report(
 ) -> TransferReport:
     """Return the state of a domain's transfer. Raises DomainNotFound.
 
-    The registrar is asked when its last answer is old, or always with `refresh`. A registrar that does not answer
-    is named in the sources; what it said before remains.
+    The registrar gets a request when its last answer is old, or with `refresh`. If it does not respond, the
+    sources name the failure, and its last answer remains.
     """
     async with database.connection() as conn:
         situation = await read_situation(conn, account_id=account_id, key=key)
@@ -57,7 +57,7 @@ async def get_report(
 
 
 async def record(conn: Conn, *, account_id: UUID, domain_id: UUID, answer: Answer | None) -> Situation:
-    """Write what a registrar said, and what follows from it and from the time; publish what changed.
+    """Write the answer of a registrar and the new state of the transfer; publish changes.
 
     Raises DomainNotFound when the domain was removed.
     """
@@ -70,7 +70,7 @@ async def record(conn: Conn, *, account_id: UUID, domain_id: UUID, answer: Answe
 
 
 async def write(conn: Conn, *, account_id: UUID, situation: Situation, answer: Answer | None = None) -> Situation:
-    """Write and publish what follows for a situation that is locked."""
+    """Write and publish the new state of a locked situation."""
     before, after = situation.known, advance(situation, answer, now=clock.now())
     if after != before:
         await store.update(conn, account_id=account_id, known=after)
@@ -81,7 +81,7 @@ async def write(conn: Conn, *, account_id: UUID, situation: Situation, answer: A
 
 
 def advance(situation: Situation, answer: Answer | None, *, now: datetime) -> Known:
-    """Return what is known after an answer, and at this time. Pure."""
+    """Return the state after an answer, at this time. Pure."""
     known, domain = situation.known, situation.domain
     for said in (situation.listing, answer):
         if said is not None:
@@ -105,7 +105,7 @@ def advance(situation: Situation, answer: Answer | None, *, now: datetime) -> Kn
 
 
 def _hear(known: Known, said: Answer, *, domain: Domain, now: datetime) -> Known:
-    """Return what is known after a registrar said something."""
+    """Return the state after an answer of a registrar."""
     known = replace(known, observation=_observe(known.observation, said))
     if said.failure is not None:
         return known
@@ -121,7 +121,7 @@ def _hear(known: Known, said: Answer, *, domain: Domain, now: datetime) -> Known
 
 
 def _observe(before: Observation | None, answer: Answer) -> Observation:
-    """Return an answer; what it leaves out is kept from before."""
+    """Return an answer as an observation; values that it does not have are kept."""
     before = before or Observation(checked_at=answer.at)
     if answer.failure is not None:
         return replace(before, checked_at=answer.at, failure=str(answer.failure.kind))

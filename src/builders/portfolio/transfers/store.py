@@ -43,7 +43,7 @@ UPDATE = """
         next_check_at = %(next_check_at)s
     WHERE account_id = %(account_id)s AND domain_id = %(domain_id)s
 """
-# One statement decides, so that requests at once cannot exceed the limit.
+# One statement decides, so that concurrent requests do not exceed the limit.
 ADD_CODE_REQUEST = """
     INSERT INTO portfolio_transfers AS known (account_id, domain_id, state, code_requests, code_delivery)
     VALUES (%(account_id)s, %(domain_id)s, 'none', ARRAY[%(now)s::timestamptz], 'pending')
@@ -64,7 +64,7 @@ FINISH_CODE_REQUEST = """
     UPDATE portfolio_transfers SET code_delivery = %(delivery)s, code_expires_at = %(expires_at)s
     WHERE account_id = %(account_id)s AND domain_id = %(domain_id)s
 """
-# Claimed rows fall due again by themselves.
+# Claimed rows are due again after a time.
 CLAIM = """
     WITH due AS (
         SELECT account_id, domain_id FROM portfolio_transfers
@@ -74,7 +74,7 @@ CLAIM = """
     WHERE known.account_id = due.account_id AND known.domain_id = due.domain_id
     RETURNING known.account_id, known.domain_id
 """
-# A transfer that was reported: its domain falls due at once.
+# The domain of a reported transfer is due now.
 ADD_DUE = """
     INSERT INTO portfolio_transfers AS known (account_id, domain_id, state, next_check_at)
     SELECT %(account_id)s, domain_id, 'none', %(now)s FROM unnest(%(domain_ids)s::uuid[]) AS new (domain_id)
@@ -88,7 +88,7 @@ HASTEN_OPEN = """
 
 
 async def find(conn: Conn, *, account_id: UUID, domain_id: UUID) -> Known | None:
-    """Return what is stored of a domain."""
+    """Return the stored state of a domain."""
     async with conn.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(FIND, {"account_id": account_id, "domain_id": domain_id})
         row = await cursor.fetchone()
@@ -96,7 +96,7 @@ async def find(conn: Conn, *, account_id: UUID, domain_id: UUID) -> Known | None
 
 
 async def lock(conn: Conn, *, account_id: UUID, domain_id: UUID) -> Known:
-    """Return what is stored of a domain, locked until the transaction ends; add a row for the first time."""
+    """Return the stored state of a domain, locked until the transaction ends; add a missing row."""
     await conn.execute(ADD, {"account_id": account_id, "domain_id": domain_id})
     async with conn.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(LOCK, {"account_id": account_id, "domain_id": domain_id})
@@ -157,12 +157,12 @@ async def claim(conn: Conn, *, now: datetime, due_at: datetime, limit: int) -> S
 
 
 async def add_due(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID], now: datetime) -> None:
-    """Have domains fall due now, also those of which nothing is stored."""
+    """Make domains due now, also those without a row."""
     await conn.execute(ADD_DUE, {"account_id": account_id, "domain_ids": list(domain_ids), "now": now})
 
 
 async def hasten_open(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID], now: datetime) -> None:
-    """Have those of the domains fall due now whose transfer is pending."""
+    """Make those of the domains due now whose transfer is pending."""
     await conn.execute(HASTEN_OPEN, {"account_id": account_id, "domain_ids": list(domain_ids), "now": now})
 
 

@@ -123,7 +123,7 @@ async def update_billing_charge(
 ) -> charges.BillingCharge:
     """Set the domain of a charge, which is booked there; or ignore the charge for good.
 
-    What was booked before is voided. A charge whose domain is set to null is matched with the next application.
+    An earlier booking is voided. A charge whose domain is set to null is matched with the next application.
     """
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT_FINANCE)
     changed = await billing.change_charge(

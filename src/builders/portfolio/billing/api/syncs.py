@@ -76,8 +76,8 @@ async def ensure_billing_charges(
 ) -> syncs.BillingEnsured:
     """Refresh domains and charges of the registrars, where they are older than `max_age_hours` or with `force`.
 
-    What was refreshed within 5 minutes is not refreshed again. The domains are refreshed only for a role that may
-    sync them.
+    A connection that was refreshed within 5 minutes is not refreshed again. The domains are refreshed only for a
+    role that may sync them.
     """
     wanted = body or requests.BillingEnsure()
     async with database.transaction() as conn:

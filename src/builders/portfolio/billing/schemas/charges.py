@@ -147,7 +147,7 @@ class ChargeSums(Reply):
 
 
 class ChargeTotals(Reply):
-    """What the charges come to."""
+    """Numbers and sums of charges."""
 
     by_state: Annotated[ChargesByState, Field(description="Numbers of charges.")]
     by_currency: Annotated[list[ChargeSums], Field(description="Sums of each currency.")]

@@ -132,7 +132,7 @@ class ChargeUpdate(PatchBody):
 
 
 class BillingSync(Body):
-    """Which charges to fetch, and what to do with them."""
+    """Which charges to fetch, and whether to book them."""
 
     model_config = ConfigDict(json_schema_extra=by_example({"providers": ["namesilo"], "apply": True}))
 

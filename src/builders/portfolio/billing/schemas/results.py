@@ -1,4 +1,4 @@
-"""Replies about what was done with charges: applications and imports."""
+"""Replies about applications and imports of charges."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -70,7 +70,7 @@ _IMPORTED: JsonDict = {
 
 
 class AppliedChargeReply(Reply):
-    """What was done with a charge."""
+    """Result of one charge."""
 
     charge_id: Annotated[UUID, Field(description="The charge.")]
     domain_id: Annotated[UUID | None, Field(description="The domain, or the likeliest candidate.")]
@@ -83,7 +83,7 @@ class AppliedChargeReply(Reply):
 
 
 class BillingApplied(WriteReply):
-    """What an application of charges did."""
+    """Result of an application of charges."""
 
     model_config = ConfigDict(json_schema_extra=by_example({"warnings": [], **_APPLIED}))
 
@@ -110,7 +110,7 @@ _REASONS: Mapping[MatchMethod, str] = {
 
 
 def applied_reply(done: Application, *, dry_run: bool) -> BillingApplied:
-    """Return what an application did."""
+    """Return the result of an application."""
     return BillingApplied.from_record(
         done, dry_run=dry_run, results=[_applied(each, dry_run=dry_run) for each in done.results]
     )
@@ -140,7 +140,7 @@ def _reason(outcome: ApplyOutcome, found: Candidate | None) -> str:
 
 
 class DetectedSheet(Reply):
-    """What was found out about the form of a file."""
+    """Detected format of a file."""
 
     template: Annotated[str, Field(description="Name of the template that it was read by.")]
     delimiter: Annotated[str | None, Field(description="Between cells; null for rows of JSON and one column.")]
@@ -165,7 +165,7 @@ class UnmatchedCharge(Reply):
 
 
 class BillingImported(BulkReply):
-    """What an import of charges did with each row."""
+    """Result of an import of charges, by row."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_IMPORTED))
 
@@ -179,7 +179,7 @@ class BillingImported(BulkReply):
 
 
 def imported_reply(done: ImportedCharges, *, dry_run: bool) -> BillingImported:
-    """Return what an import did."""
+    """Return the result of an import."""
     sheet = done.sheet
     return BillingImported(
         import_id=done.id,

@@ -75,7 +75,7 @@ class BillingCounts(Reply):
 
 
 class BillingRunProvider(BillingCounts):
-    """What a sync did with one connection."""
+    """Result of a sync for one connection."""
 
     provider: Annotated[str, Field(description="The registrar.")]
     connection_id: Annotated[UUID, Field(description="Identifier of the connection.")]
@@ -128,7 +128,7 @@ class InventoryRun(Reply):
 
 
 class BillingEnsured(WriteReply):
-    """What was stale, and the runs that refresh it."""
+    """Age of the data of each connection, and the runs that refresh it."""
 
     model_config = ConfigDict(json_schema_extra=by_example({"warnings": [], **_ENSURED}))
 
@@ -171,7 +171,7 @@ def _provider(part: RunPart, next_since: date | None) -> BillingRunProvider:
 
 
 def ensured_reply(refreshed: Refreshed) -> BillingEnsured:
-    """Return what was stale, and the runs."""
+    """Return the age of the data of each connection, and the runs."""
     return BillingEnsured(
         providers=[_freshness(each) for each in refreshed.connections],
         inventory=None if refreshed.inventory is None else _inventory(refreshed.inventory),

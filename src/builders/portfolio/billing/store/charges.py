@@ -61,7 +61,7 @@ LIST_OPEN = f"""
       AND (charged_on, id) > (%(after_on)s, %(after_id)s)
     ORDER BY charged_on, id LIMIT %(limit)s
 """  # noqa: S608 - of constants
-# What refunds can reverse: charges of their orders, and of their domains within some days.
+# Charges that refunds can reverse: those of their orders, and those of their domains within some days.
 LIST_EARLIER = f"""
     SELECT {COLUMNS} FROM portfolio_billing_charges
     WHERE account_id = %(account_id)s AND total > 0 AND order_id = ANY(%(orders)s::text[])
@@ -89,7 +89,7 @@ UPDATE = """
 
 
 async def lock_portfolio(conn: Conn, *, account_id: UUID) -> None:
-    """Let nobody else change charges of the portfolio until the transaction ends."""
+    """Lock the charges of the portfolio until the transaction ends."""
     await conn.execute(LOCK_PORTFOLIO, {"account_id": account_id})
 
 
@@ -159,7 +159,7 @@ async def count_duplicates(
 async def list_paid(
     conn: Conn, *, account_id: UUID, provider: str, orders: Collection[str]
 ) -> Sequence[tuple[str, str, Any]]:
-    """Return order, domain and sum of what was paid for it."""
+    """Return order, domain and the sum of its charges."""
     row = {"account_id": account_id, "provider": provider, "orders": list(orders)}
     return await (await conn.execute(LIST_PAID, row)).fetchall()
 
@@ -218,5 +218,5 @@ async def list_taken(conn: Conn, *, account_id: UUID, entry_ids: Collection[UUID
 
 
 async def update(conn: Conn, *, account_id: UUID, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Set what charges are matched with; the members of a row are the columns of UPDATE."""
+    """Write the matches of charges; the members of a row are the columns of UPDATE."""
     await conn.execute(UPDATE, {"account_id": account_id, "rows": to_json(rows).decode()})

@@ -95,7 +95,7 @@ async def list_run_totals(conn: Conn, *, account_id: UUID, run_id: UUID) -> Sequ
 async def summarize_run(
     conn: Conn, *, account_id: UUID, run_id: UUID, connection_id: UUID | None, most: int
 ) -> RunSummary:
-    """Return what became of the charges of a run; of the domains up to `most` names."""
+    """Return the numbers of charges of a run by state, with up to `most` domains each."""
     row = {"account_id": account_id, "run_id": run_id, "connection_id": connection_id, "most": most}
     async with conn.cursor(row_factory=class_row(RunSummary)) as cursor:
         await cursor.execute(SUMMARIZE_RUN, row)

@@ -60,7 +60,7 @@ class _Domain(Row):
 class _Item(Row):
     id: int
     status: str = "success"
-    name: str | None = None  # none for what is not for one domain
+    name: str | None = None  # None: it is not for one domain
     type: str = ""
     price: Amount
     price_non_usd: Amount | None = None

@@ -127,7 +127,7 @@ class NameSilo(Adapter):
                 yield lines
 
     async def get_auth_code(self, domain: str) -> AuthCode:
-        """Have the code sent to the administrative contact."""
+        """Request that NameSilo emails the code to the administrative contact."""
         await self._call("retrieveAuthCode", domain=domain)
         return AuthCode(delivery=AuthCodeDelivery.EMAILED)
 
@@ -184,7 +184,7 @@ def _held(row: Element) -> HeldDomain:
 
 
 def _lines(row: Element, *, order_id: str, line_id: str, on: date) -> Iterator[BilledLine]:
-    """Yield the line, and a negative one for what was credited back."""
+    """Yield the line, and a negative one for a credited amount."""
     description = row.findtext("description") or ""
     name = description.partition(" - ")[0].strip()
     line = BilledLine(

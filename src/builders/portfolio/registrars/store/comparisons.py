@@ -5,7 +5,7 @@ one row of JSON: the number of findings by connection and severity, and those of
 """
 # ruff: noqa: S608 - of constants
 
-# What the registrars hold: in listings that are fresh enough, without what they say is cancelled or moved away.
+# The domains at registrars, of fresh listings, without those that are cancelled or transferred away.
 PRESENT = """
     present AS (
         SELECT connection_id, domain, expires_at, auto_renew, locked, privacy, status, renewal_price,
@@ -15,7 +15,7 @@ PRESENT = """
           AND missing_since IS NULL AND status <> 'gone'
     )
 """
-# Each domain of the portfolio with what its registrars say.
+# Each domain of the portfolio with its rows of the inventory.
 COMPARED = f"""
     {PRESENT}, compared AS (
         SELECT present.*, own.id AS domain_id, own.connection_id AS own_connection, own.status AS own_status,
@@ -43,7 +43,7 @@ COUNTS = """
           )
     )
 """
-# What suggestions need besides the values.
+# Further values for suggestions.
 FACTS = """
     jsonb_build_object('expires_at', kit_time(expires_at), 'auto_renew', auto_renew) AS facts
 """
@@ -64,7 +64,7 @@ PAGE = """
     SELECT (SELECT coalesce(json_agg(counted), '[]') FROM counted),
            (SELECT coalesce(json_agg(page ORDER BY severity, domain, connection_id), '[]') FROM page)
 """
-# The registrar lets a held domain go to another registrar. Whoever requested an auth code here expects it.
+# A held domain is being transferred away, and its auth code was not requested here.
 PENDING_TRANSFER_OUT_UNEXPECTED = f"""
     WITH {COMPARED}, found AS (
         SELECT 0 AS severity, domain, domain_id, connection_id, to_jsonb(own_status) AS portfolio_value,

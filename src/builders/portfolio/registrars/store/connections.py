@@ -34,7 +34,7 @@ LIST_OF_PROVIDERS = f"""
     WHERE account_id = %(account_id)s AND provider = ANY(%(providers)s::text[]) AND disconnected_at IS NULL
     ORDER BY provider, created_at, id
 """  # noqa: S608 - of constants
-# Of two that connect at once, the second one counts what the first one has connected.
+# Concurrent connects are serialized, so that the second one counts the connection of the first.
 LOCK_PORTFOLIO = """
     SELECT pg_advisory_xact_lock(hashtextextended('portfolio_registrars ' || %(account_id)s::uuid, 0))
 """
@@ -82,7 +82,7 @@ LOCK_STATUS = """
     SELECT status FROM portfolio_registrars_connections
     WHERE account_id = %(account_id)s AND id = %(id)s AND disconnected_at IS NULL FOR NO KEY UPDATE
 """
-# A batch of a sync keeps the connection; meanwhile requests are counted and their outcomes recorded.
+# A batch of a sync locks the connection against a disconnection, and not against updates of its status.
 KEEP = """
     SELECT FROM portfolio_registrars_connections
     WHERE account_id = %(account_id)s AND id = %(id)s AND disconnected_at IS NULL FOR KEY SHARE
@@ -103,7 +103,7 @@ RECORD = f"""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenConnection:
-    """What is written of a connection."""
+    """Columns of a connection to write."""
 
     account_id: UUID
     id: UUID
@@ -135,7 +135,7 @@ async def list_of_providers(
 
 
 async def lock_portfolio(conn: Conn, *, account_id: UUID) -> None:
-    """Let nobody else connect a registrar to the portfolio until the transaction ends."""
+    """Lock the portfolio for a new connection until the transaction ends."""
     await conn.execute(LOCK_PORTFOLIO, {"account_id": account_id})
 
 

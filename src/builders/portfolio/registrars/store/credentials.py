@@ -18,7 +18,7 @@ LIST_STALE = """
       AND substr(credentials, 1, octet_length(%(header)s::bytea)) <> %(header)s
     ORDER BY account_id, id LIMIT %(limit)s
 """
-# Compares the bytes: credentials that were changed meanwhile stay.
+# Compares the bytes: credentials that were changed concurrently stay.
 REPLACE = """
     UPDATE portfolio_registrars_connections SET credentials = %(after)s
     WHERE account_id = %(account_id)s AND id = %(id)s AND credentials = %(before)s

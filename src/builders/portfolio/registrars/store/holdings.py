@@ -25,7 +25,7 @@ FIND = f"""
     SELECT {COLUMNS} FROM portfolio_registrars_holdings
     WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s AND domain = ANY(%(domains)s::text[])
 """  # noqa: S608 - of constants
-# What the registrar does not say keeps its value. In one order for all, so that two listings do not deadlock.
+# A missing value of the registrar keeps the stored one. One order for all, so that two listings do not deadlock.
 UPSERT = f"""
     INSERT INTO portfolio_registrars_holdings AS held (
         account_id, connection_id, provider, domain, expires_at, registered_at, auto_renew, locked, privacy,
@@ -133,7 +133,7 @@ DELETE = """
 async def find(
     conn: Conn, *, account_id: UUID, connection_id: UUID, domains: Sequence[str]
 ) -> Mapping[str, Holding]:
-    """Return what is known of domains at a connection, by domain."""
+    """Return the holdings of domains at a connection, by domain."""
     row = {"account_id": account_id, "connection_id": connection_id, "domains": list(domains)}
     async with conn.cursor(row_factory=kwargs_row(_holding)) as cursor:
         await cursor.execute(FIND, row)
@@ -151,7 +151,7 @@ async def upsert(
     rows: Sequence[Mapping[str, Any]],
     now: datetime,
 ) -> None:
-    """Write what a listing says of different domains."""
+    """Write rows of a listing, each of another domain."""
     row = {"account_id": account_id, "connection_id": connection_id, "provider": provider, "source": source}
     await conn.execute(UPSERT, {**row, "listing_id": listing_id, "rows": to_json(rows).decode(), "now": now})
 
@@ -203,7 +203,7 @@ async def list_holders(
 
 
 async def list_of_domains(conn: Conn, *, account_id: UUID, domains: Sequence[str]) -> Sequence[Holding]:
-    """Return what all connections say of some domains."""
+    """Return the holdings of some domains at all connections."""
     async with conn.cursor(row_factory=kwargs_row(_holding)) as cursor:
         await cursor.execute(LIST_OF_DOMAINS, {"account_id": account_id, "domains": list(domains)})
         return await cursor.fetchall()
@@ -239,7 +239,7 @@ async def count_by_connection(conn: Conn, *, account_id: UUID) -> Mapping[UUID, 
 
 
 async def delete(conn: Conn, *, account_id: UUID, connection_id: UUID) -> int:
-    """Delete what is known of a connection; return how many domains."""
+    """Delete the inventory of a connection; return the number of domains."""
     return (await conn.execute(DELETE, {"account_id": account_id, "connection_id": connection_id})).rowcount
 
 

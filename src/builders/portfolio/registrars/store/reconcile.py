@@ -1,4 +1,4 @@
-"""What a comparison of a portfolio with its registrars reads: listings, names, and findings by category."""
+"""SQL of the comparison of a portfolio with its registrars: listings, names, and findings by category."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from builders.portfolio.registrars.findings import (
 from builders.portfolio.registrars.records import MANUAL
 from builders.portfolio.registrars.store import comparisons as sql
 
-MAX_FORMS = 5_000  # internationalized names on each side that are looked through
+MAX_FORMS = 5_000  # internationalized names of each side that are compared
 BEGIN = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 LIST_SNAPSHOTS = """
     SELECT connection.id AS connection_id, connection.provider, connection.name,
@@ -97,7 +97,7 @@ FIND_PAIRS = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What the statements of all categories are given."""
+    """Parameters of the statements of all categories."""
 
     account_id: UUID
     now: datetime
@@ -159,7 +159,7 @@ async def begin(conn: Conn) -> None:
 
 
 async def list_snapshots(conn: Conn, *, account_id: UUID) -> Sequence[ListedConnection]:
-    """Return what is known of each connection of the portfolio, by provider, the oldest first."""
+    """Return the connections of the portfolio with the age of their listings, by provider, the oldest first."""
     async with conn.cursor(row_factory=class_row(ListedConnection)) as cursor:
         await cursor.execute(LIST_SNAPSHOTS, {"account_id": account_id, "manual": MANUAL})
         return await cursor.fetchall()
@@ -190,7 +190,7 @@ async def list_forms(
 async def find_pairs(
     conn: Conn, *, account_id: UUID, connections: Sequence[UUID], pairs: Sequence[tuple[str, str]]
 ) -> Sequence[tuple[str, str]]:
-    """Return those of the pairs of which a registrar has the first name alone, and the portfolio the second."""
+    """Return the pairs whose first name only a registrar has, and whose second name only the portfolio has."""
     row = {
         "account_id": account_id,
         "connections": list(connections),

@@ -19,7 +19,7 @@ INSERT = """
     INSERT INTO portfolio_registrars_runs (account_id, id, kind, options, state, created_at)
     VALUES (%(account_id)s, %(id)s, %(kind)s, %(options)s, 'queued', %(now)s)
 """
-# In one order for all, so that two that start at once do not wait for each other.
+# One order for all, so that concurrent starts do not deadlock.
 INSERT_PARTS = """
     INSERT INTO portfolio_registrars_parts (
         account_id, run_id, connection_id, provider, kind, state, error, created_at, advanced_at, finished_at

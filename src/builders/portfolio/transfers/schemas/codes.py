@@ -23,7 +23,7 @@ _CODE: JsonDict = {
     "expires_at": None,
     "sent_to": None,
     "dashboard_url": "https://admin.gandi.net/domain/",
-    "instructions": ["Enter the code at the gaining registrar. Whoever has it can move the domain."],
+    "instructions": ["Enter the code at the gaining registrar. Keep it secret: it moves the domain."],
     "eligibility": {"transferable": False, "eligible_at": None, "blocked_by": [BLOCK]},
     "requested_at": "2026-01-05T09:30:00Z",
     "audit_id": "0193a1b2-0000-7000-8000-000000000031",
