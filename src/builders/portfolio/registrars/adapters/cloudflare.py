@@ -109,7 +109,8 @@ class Cloudflare(Adapter):
         query: dict[str, str | int] = {"per_page": _PER_PAGE}
         while True:
             page = await self._api.get(self._path, into=_read, query=query, headers=self._headers)
-            yield await convert(read(_REGISTRATIONS, page.result), _held)
+            rows = read(_REGISTRATIONS, page.result)
+            yield await convert(rows, _held)
             if page.result_info is None or not page.result_info.cursor:
                 return
             query["cursor"] = page.result_info.cursor
