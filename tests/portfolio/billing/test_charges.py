@@ -7,7 +7,6 @@ from uuid import UUID
 
 from builders.kit.db.connections import Database
 from builders.kit.values import clock
-from builders.kit.values.money import Money
 from builders.portfolio.domains import service as domains
 from builders.portfolio.registrars.records import ChargeKind
 from tests.cast import Person
@@ -118,6 +117,16 @@ async def test_charges_are_booked_once_taken_back_and_booked_again(alice: Person
     assert (done["applied"], done["results"][0]["reason"] != "") == (1, True)
 
 
+async def test_concurrent_applications_and_undos_leave_one_entry_of_each_charge(alice: Person) -> None:
+    await billed(alice)
+    for _ in range(3):
+        await asyncio.gather(*(apply(alice, undo=undo) for undo in (True, False) * 3))
+        found = [each for each in (await charges(alice))["items"] if each["entry_id"]]
+        assert sorted(each["id"] for each in found) == sorted(each[5] for each in await entries(alice))
+    await apply(alice)
+    assert len(await entries(alice)) == 3
+
+
 async def matched_domains(person: Person) -> list[str]:
     """The domains of the events about charges that were matched."""
     async with database_of(person).connection() as conn:
@@ -161,42 +170,6 @@ async def test_a_member_decides_about_charges(alice: Person, bob: Person) -> Non
     assert ok(await alice.patch(path, json={"domain": None}))["state"] == "unmatched"
 
 
-async def test_the_choice_of_a_member_counts_before_the_refunded_charge(alice: Person) -> None:
-    held = await add_domains(alice, "pier.com", "quay.com")
-    await bill(
-        alice,
-        line("11.00", "pier.com", order_id="2"),
-        line("-11.00", order_id="3", parent_order_id="2", kind=ChargeKind.REFUND),
-    )
-    found = {each["order_id"]: each for each in (await charges(alice))["items"]}
-    assert found["3"]["match"]["domain_id"] == str(held["pier.com"])
-    path = f"{CHARGES}/{found['3']['id']}"
-    chosen = ok(await alice.patch(path, json={"domain": "quay.com"}))
-    assert (chosen["state"], chosen["match"]["domain_id"]) == ("applied", str(held["quay.com"]))
-    assert chosen["refund_of"] == found["2"]["id"]
-
-
-async def test_an_ignored_charge_and_its_refund_stay_ignored(alice: Person) -> None:
-    await add_domains(alice, "pier.com")
-    await bill(
-        alice,
-        line("11.00", "pier.com", order_id="2"),
-        line("-11.00", order_id="3", parent_order_id="2", kind=ChargeKind.REFUND),
-    )
-    [charge_id] = [each["id"] for each in (await charges(alice))["items"] if each["order_id"] == "2"]
-    path = f"{CHARGES}/{charge_id}"
-    ignored = ok(await alice.patch(path, json={"ignored": True}))
-    assert (ignored["state"], ignored["entry_id"]) == ("ignored", None)
-    await apply(alice, undo=True)
-    await apply(alice)
-    states = {each["order_id"]: each["state"] for each in (await charges(alice))["items"]}
-    assert states == {"2": "ignored", "3": "ignored"}
-    await bill(alice, line("11.00", "pier.com", order_id="2"))
-    assert (await charges(alice))["count"] == 2
-    back = ok(await alice.patch(path, json={"ignored": False}))
-    assert back["state"] == "applied"
-
-
 async def test_an_entry_of_a_member_is_linked_and_not_doubled(alice: Person) -> None:
     held = await add_domains(alice, "harbour.com", "lantern.com")
     today = clock.now().date()
@@ -222,39 +195,6 @@ async def test_an_entry_of_a_member_is_linked_and_not_doubled(alice: Person) -> 
     assert [each[4] for each in await entries(alice)] == ["manual", "manual"]
     again = await apply(alice)
     assert (again["applied"], again["linked_existing"]) == (4, 2)
-
-
-async def test_lines_are_split_and_refunds_reverse_their_parts(alice: Person) -> None:
-    await add_domains(alice, "a-pier.com", "b-pier.com", renewal_price=Money.of("10.00", "USD"))
-    await add_domains(alice, "c-pier.com", renewal_price=Money.of("20.00", "USD"))
-    shared = line("40.01", "a-pier.com", "b-pier.com", "c-pier.com", order_id="1", years=1)
-    fresh = line("10.00", "a-pier.com b-pier.com, c-pier.com", order_id="2", kind=ChargeKind.REGISTRATION)
-    back = line(
-        "-40.01",
-        "a-pier.com",
-        "b-pier.com",
-        "c-pier.com",
-        order_id="3",
-        parent_order_id="1",
-        kind=ChargeKind.REFUND,
-    )
-    await bill(alice, back, shared, fresh)
-    await bill(alice, shared, back)  # the overlap of the next sync
-    found = (await charges(alice))["items"]
-    parts = {
-        order: sorted((each["domain"], each["total"]["amount"]) for each in found if each["order_id"] == order)
-        for order in "123"
-    }
-    assert parts == {
-        "1": [("a-pier.com", "10.01"), ("b-pier.com", "10.00"), ("c-pier.com", "20.00")],
-        "2": [("a-pier.com", "3.34"), ("b-pier.com", "3.33"), ("c-pier.com", "3.33")],
-        "3": [("a-pier.com", "-10.01"), ("b-pier.com", "-10.00"), ("c-pier.com", "-20.00")],
-    }
-    by_id = {each["id"]: each for each in found}
-    for each in found:
-        assert (each["match"]["method"], each["state"]) == ("order_item", "applied")
-        if each["order_id"] == "3":
-            assert by_id[each["refund_of"]]["domain"] == each["domain"]
 
 
 async def test_a_file_adds_only_what_the_api_did_not_deliver(alice: Person) -> None:

@@ -103,9 +103,7 @@ class TransferFacts:
     tld: str
     created: TimeFact | None = None
     transferred: TimeFact | None = None  # the last time
-    statuses: Mapping[str, FactSource] = field(
-        default_factory=dict
-    )  # EPP statuses in lower case
+    statuses: Mapping[str, FactSource] = field(default_factory=dict)  # EPP statuses in lower case
     is_unlocked: bool = False  # a source reports that the registrar does not lock it
 
 

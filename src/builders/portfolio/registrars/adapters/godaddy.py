@@ -7,17 +7,7 @@ from http import HTTPStatus
 
 from pydantic import Field, TypeAdapter
 
-from builders.portfolio.registrars.adapter import (
-    Adapter,
-    Amount,
-    Flag,
-    Row,
-    Rows,
-    a_label,
-    classify,
-    convert,
-    read_time,
-)
+from builders.portfolio.registrars.adapter import Adapter, Amount, Flag, Row, a_label, classify, convert, read_time
 from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, Query, T, read, require_success
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
@@ -94,7 +84,7 @@ class _Pagination(Row):
 
 
 class _Purchases(Row):
-    orders: Rows[_Summary] = ()
+    orders: tuple[_Summary, ...] = ()
     pagination: _Pagination = _Pagination()
 
 
@@ -110,14 +100,14 @@ class _Pricing(Row):
 
 class _Item(Row):
     label: str = ""
-    domains: Rows[str] = ()
+    domains: tuple[str, ...] = ()
     period: int | None = None
     period_unit: str = "MONTH"
     pricing: _Pricing
 
 
 class _Purchase(_Summary):
-    items: Rows[_Item] = ()
+    items: tuple[_Item, ...] = ()
 
 
 class _Error(Row):
@@ -125,9 +115,9 @@ class _Error(Row):
     retry_after_sec: float | None = None
 
 
-_DOMAINS = TypeAdapter(Rows[_Domain])
+_DOMAINS = TypeAdapter(tuple[_Domain, ...])
 _DOMAIN = TypeAdapter(_Domain)
-_ACTIONS = TypeAdapter(Rows[_Action])
+_ACTIONS = TypeAdapter(tuple[_Action, ...])
 _ORDERS = TypeAdapter(_Purchases)
 _ORDER = TypeAdapter(_Purchase)
 _ERROR = TypeAdapter(_Error)
@@ -204,16 +194,14 @@ class GoDaddy(Adapter):
         """Return the authorization code."""
         found = await self._get(f"/v1/domains/{domain}", _DOMAIN)
         if found.auth_code is None:
-            hint = "Unlock the domain at GoDaddy and try again."
-            raise RegistrarFailed(RegistrarFailure.REFUSED, hint=hint)
+            raise RegistrarFailed(RegistrarFailure.REFUSED, hint="Unlock the domain at GoDaddy and try again.")
         return AuthCode(delivery=AuthCodeDelivery.RETURNED, code=found.auth_code)
 
     async def find_transfer(self, domain: str) -> HeldTransfer | None:
         """Return the latest transfer of the domain, in either direction."""
         customer = self._credentials.get("customer_id")
         if not customer:
-            hint = "Add customer_id to the credentials."
-            raise RegistrarFailed(RegistrarFailure.UNSUPPORTED, hint=hint)
+            raise RegistrarFailed(RegistrarFailure.UNSUPPORTED, hint="Add customer_id to the credentials.")
         try:
             actions = await self._get(f"/v2/customers/{customer}/domains/{domain}/actions", _ACTIONS)
         except RegistrarFailed as failed:
