@@ -1,4 +1,4 @@
-"""The base class of fake registrars, and their server."""
+"""Fake registrars: their accounts and faults, their base class, and their server."""
 
 import asyncio
 import socket

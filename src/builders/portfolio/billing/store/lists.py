@@ -74,6 +74,7 @@ async def list_page(
     """Return charges, the newest first, behind a day and an id."""
     before_on, before_id = before or (date.max, ids.LAST)
     row = {**_wanted(account_id, filters), "before_on": before_on, "before_id": before_id, "limit": limit}
+    row["until"] = min(row["until"], before_on)  # the scan of the index begins there
     async with conn.cursor(row_factory=class_row(Charge)) as cursor:
         await cursor.execute(LIST_PAGE, row, prepare=False)
         return await cursor.fetchall()
