@@ -187,8 +187,7 @@ async def _record(
 
 async def _batches(pages: AsyncIterator[_Lines], size: int) -> AsyncGenerator[_Lines, None]:
     """Yield the lines of pages in batches of about `size` charges: a page can be one order, or all of them."""
-    waiting: list[BilledLine] = []
-    charges = 0
+    waiting, charges = list[BilledLine](), 0
     async for page in pages:
         for line in page:
             waiting.append(require_storable(line))
@@ -203,8 +202,7 @@ async def _batches(pages: AsyncIterator[_Lines], size: int) -> AsyncGenerator[_L
 async def _record_batch(conn: Conn, *, work: _Progress, lines: Sequence[BilledLine]) -> None:
     account_id, options = work.part.account_id, work.options
     if not await registrars.lock_connected(conn, account_id=account_id, connection_id=work.connection.id):
-        hint = "The registrar was disconnected meanwhile."
-        raise RegistrarFailed(registrars.RegistrarFailure.AUTH_FAILED, hint=hint)
+        raise RegistrarFailed(registrars.RegistrarFailure.AUTH_FAILED, hint="The registrar was disconnected.")
     booking = Booking(min_confidence=MIN_CONFIDENCE, applies=options.applies, member_id=options.member_id)
     async with conn.transaction(force_rollback=options.dry_run):
         recorded = await record_lines(
