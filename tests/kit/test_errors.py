@@ -52,7 +52,7 @@ def test_a_problem_is_written_as_problem_json() -> None:
         "application/problem+json",
         {
             "type": "urn:builders:problem:database_away",
-            "title": "The database is away",
+            "title": "The database is unavailable",
             "status": 503,
             "detail": "Gone fishing.",
             "code": "database_away",

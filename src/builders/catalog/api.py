@@ -41,7 +41,7 @@ FUNNEL = declare(
         quota=600,
         window_s=60,
         by="address",
-        counts="Requests with funnel events, in place of `address`; a batch is one.",
+        counts="Requests with funnel events, instead of `address`; a batch counts once.",
     )
 )
 

@@ -129,7 +129,7 @@ class TokenInvalid(Problem):
 
 
 class DatabaseUnavailable(Problem):
-    """The database is away."""
+    """The database is unavailable."""
 
     status, code = 503, "database_away"
 

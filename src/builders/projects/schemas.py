@@ -213,15 +213,8 @@ class ProjectUpdate(PatchBody):
 
 # What a support session with write access can send: neither the default destination nor the webhooks.
 SUPPORT_FIELDS = (
-    "name",
-    "slug",
-    "description",
-    "website",
-    "allowed_domains",
-    "alias_limit",
-    "metadata",
-    "archived",
-    "version",
+    *("name", "slug", "description", "website", "allowed_domains"),
+    *("alias_limit", "metadata", "archived", "version"),
 )
 
 

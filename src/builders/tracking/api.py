@@ -31,7 +31,7 @@ TRACKED = declare(
         quota=12_000,
         window_s=60,
         by="address",
-        counts="Images and links of emails, in place of address.",
+        counts="Images and links of emails, instead of `address`.",
     )
 )
 _IMAGE: dict[int | str, dict[str, Any]] = {

@@ -1,4 +1,4 @@
-"""The database is away for a time: the service reports it and continues without a restart."""
+"""The database is unavailable for a time: the service reports it and continues without a restart."""
 
 import asyncio
 from collections.abc import AsyncIterator

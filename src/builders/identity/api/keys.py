@@ -23,9 +23,7 @@ router = Router(prefix="/v1/api-keys", tags=["api-keys"])
 KeyId = Annotated[UUID, Path(description="Identifier of the API key; not the secret."), ResourceId(KeyNotFound)]
 Reader = Annotated[Caller, needs("keys:read")]
 Minter = Annotated[Caller, needs("keys:write", fresh=True)]
-MINT = declare(
-    Policy(name="mint", quota=30, window_s=600, by="account", counts="API keys that are minted or replaced.")
-)
+MINT = declare(Policy(name="mint", quota=30, window_s=600, by="account", counts="New and rotated API keys."))
 # A link to the rotation of the new key (OpenAPI 3.1, "Link Object").
 ROTATION: dict[int | str, dict[str, Any]] = {
     200: {"links": {"rotate": {"operationId": "api_keys_rotate", "parameters": {"key_id": "$response.body#/id"}}}}

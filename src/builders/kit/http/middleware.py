@@ -47,7 +47,7 @@ _log = log.get_logger()
 
 
 class CodingUnsupported(Problem):
-    """The transfer coding is not understood."""
+    """The transfer coding is not supported."""
 
     status, code = 501, "transfer_coding_unsupported"
 

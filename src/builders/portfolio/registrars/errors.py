@@ -36,7 +36,7 @@ class ConnectionChanged(Problem):
 
 
 class ConnectionLimit(Problem):
-    """The portfolio has as many registrar connections as it may."""
+    """The portfolio has the maximum number of registrar connections."""
 
     status, code = 409, "connection_limit"
 
@@ -85,7 +85,7 @@ class ProviderRateLimited(Problem):
 
 
 class ProviderUnavailable(Problem):
-    """The registrar does not respond as it should."""
+    """The registrar does not respond correctly."""
 
     status, code = 502, "provider_unavailable"
 

@@ -62,6 +62,6 @@ class InviteForAnother(Problem):
 
 
 class TeamFull(Problem):
-    """The team has as many members as it may."""
+    """The team has the maximum number of members."""
 
     status, code = 409, "team_limit"
