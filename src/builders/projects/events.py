@@ -24,7 +24,7 @@ class ProjectData(BaseModel):
     allowed_domains: Annotated[list[str], Field(description="Domains on which its aliases may be; empty: any.")]
     default_destination: Annotated[
         str | None,
-        Field(description="Recipient of its aliases that have none of their own, masked; null when not set."),
+        Field(description="Default recipient of its aliases, masked; null when not set."),
     ]
     alias_limit: Annotated[int | None, Field(description="Maximum number of its aliases; null: no limit.")]
     manifest: EventManifest

@@ -89,7 +89,7 @@ Mailbox = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=254),
     checked(texts.canonical_email, "email"),
-    Field(description="Recipient of its aliases that have none of their own."),
+    Field(description="Default recipient of its aliases."),
 ]
 WebhookIds = Annotated[
     list[UUID],
@@ -122,9 +122,7 @@ class ProjectCreate(Body):
         Domains | None,
         Field(description="Domains on which its aliases may be, in Unicode or as A-labels. Empty: any."),
     ] = None
-    default_destination: Annotated[
-        Mailbox | None, Field(description="Recipient of its aliases that have none of their own.")
-    ] = None
+    default_destination: Annotated[Mailbox | None, Field(description="Default recipient of its aliases.")] = None
     webhook_ids: Annotated[
         WebhookIds | None, Field(description="Webhook destinations of the account that belong to it.")
     ] = None
@@ -172,7 +170,7 @@ class ProjectUpdate(PatchBody):
         Field(description="Domains on which its aliases may be; replaces the list. Null or empty: any."),
     ] = None
     default_destination: Annotated[
-        Mailbox | None, Field(description="Recipient of its aliases that have none of their own; null removes it.")
+        Mailbox | None, Field(description="Default recipient of its aliases; null removes it.")
     ] = None
     webhook_ids: Annotated[
         WebhookIds | None,
@@ -242,7 +240,7 @@ class ProjectReply(Reply):
         list[str], Field(description="Domains on which its aliases may be, as A-labels; empty: any.")
     ]
     default_destination: Annotated[
-        str | None, Field(description="Recipient of its aliases that have none of their own; null when not set.")
+        str | None, Field(description="Default recipient of its aliases; null when not set.")
     ]
     webhook_ids: Annotated[list[UUID], Field(description="Webhook destinations that belong to it.")]
     alias_limit: Annotated[int | None, Field(description="Maximum number of its aliases; null: no limit.")]

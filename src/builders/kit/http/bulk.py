@@ -48,7 +48,7 @@ class RowResult:
     domain: Annotated[str | None, Field(description="Domain of the row as an A-label; as sent when invalid.")] = (
         None
     )
-    id: Annotated[UUID | None, Field(description="Identifier of what the row created or found.")] = None
+    id: Annotated[UUID | None, Field(description="Identifier of the created or found object.")] = None
     errors: Annotated[Sequence[RowProblem], Field(description="Why the row was refused.")] = ()
     warnings: Annotated[Sequence[RowProblem], Field(description="What to check in an accepted row.")] = ()
 

@@ -115,7 +115,7 @@ async def add_domain(
 async def change_tags(
     body: schemas.PortfolioTagging, caller: Writer, conn: Tx, portfolio: team.PortfolioAccount = None
 ) -> replies.PortfolioTagged:
-    """Add tags to up to 1,000 domains, and remove others. A domain that is not found fails alone."""
+    """Add tags to up to 1,000 domains, and remove others. An unknown domain does not affect the others."""
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
     results = await domains.change_tags(
         conn,

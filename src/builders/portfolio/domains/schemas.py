@@ -49,7 +49,7 @@ class PortfolioPurchase(Body):
 
     model_config = ConfigDict(json_schema_extra=by_example(_PURCHASE))
 
-    amount: Annotated[MoneyInput, Field(description="What was paid, without fees that have entries of their own.")]
+    amount: Annotated[MoneyInput, Field(description="The paid amount, without fees that have separate entries.")]
     currency: Currency = None
     on: Annotated[Day | None, Field(description="Day; by default `acquired_on` or today.")] = None
     kind: Annotated[

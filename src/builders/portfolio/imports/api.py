@@ -83,11 +83,11 @@ async def import_portfolio(
 ) -> replies.PortfolioImportReply:
     """Import domains, purchases and sales from a file, from rows, or from names.
 
-    Send JSON, or a CSV file as a body of type `text/csv`: up to 50 MB and 100,000 rows. A bad row is refused
-    alone, with its line, column and reason. Up to 2,000 rows and 1 MB are imported at once. A larger source
-    becomes a job: its `state` is `queued`, and `GET /v1/portfolio/imports/{import_id}` has its progress and
-    results. The same source again changes nothing. An import can be undone for 24 hours. The added and changed
-    domains have no events of their own: `portfolio.import.completed` is published for all of them.
+    Send JSON, or a CSV file as a body of type `text/csv`: up to 50 MB and 100,000 rows. An invalid row is listed
+    with its line, column and reason, and does not affect the others. The request imports up to 2,000 rows and 1
+    MB. A job imports a larger source: its `state` is `queued`, and `GET /v1/portfolio/imports/{import_id}` has its
+    progress and results. A repeated import of the same source changes nothing. An import can be undone for 24
+    hours. It publishes `portfolio.import.completed`, and no events for single domains.
     """
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
     made = await imports.import_source(conn, access=access, new=body.new_import(options), keyring=keyring)
@@ -144,8 +144,8 @@ async def undo_portfolio_import(
 ) -> replies.PortfolioImportItem:
     """Undo an import: remove the domains that it added, restore changed fields, void its entries.
 
-    A field that was changed again since keeps its value. The undo of more than 2,000 rows is a job: `state` is
-    `undoing` until it has ended. Repeated, it changes nothing.
+    A field that was changed since the import keeps its value. A job undoes more than 2,000 rows: `state` is
+    `undoing` until it ends. A repeated request changes nothing.
     """
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
     made = await imports.undo_import(conn, account_id=access.portfolio_id, import_id=import_id)

@@ -41,7 +41,7 @@ IMPORT_COMPLETED = declare(
     Event(
         name="portfolio.import.completed",
         version=1,
-        description="An import has ended. The added and changed domains have no events of their own.",
+        description="An import has ended. Single domains have no events.",
         example=_EXAMPLE,
     )
 )

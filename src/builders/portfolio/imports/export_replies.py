@@ -54,7 +54,7 @@ class PortfolioExportEntry(Reply):
     memo: Annotated[str | None, Field(description="Note about the amount; absent without one.")] = None
     source: Annotated[EntrySource, Field(description="What recorded it.")]
     reference: Annotated[
-        str | None, Field(description="Reference of the source, by which it is recorded once; absent without one.")
+        str | None, Field(description="Reference of the source, which is recorded once; absent without one.")
     ] = None
 
 

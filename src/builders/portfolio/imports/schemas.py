@@ -63,7 +63,7 @@ ON_CONFLICT = (
     "keeps it, tags are added. `overwrite`: a blank cell clears the value. `skip`: the domain stays as it is."
 )
 DATE_ORDER = "How dates of digits are written. `auto`: a date with a number above 12 proves it, else `mdy`."
-DRY_RUN = "Whether to report what the import would do, and do nothing."
+DRY_RUN = "Whether to report the effect of the import without causing it."
 
 
 class PortfolioImportDefaults(Body):

@@ -190,7 +190,9 @@ class RegistrarDisconnected(Reply):
         bool, Field(description="False when there was no such connection, as in a repetition.")
     ]
     credentials_erased: Annotated[Literal[True], Field(description="Always true: no credentials are left.")]
-    inventory_kept: Annotated[bool, Field(description="Whether what the registrar held stays readable.")]
+    inventory_kept: Annotated[
+        bool, Field(description="Whether the listed domains of the registrar stay readable.")
+    ]
     domains_affected: Annotated[int, Field(description="Domains that the connection no longer keeps up to date.")]
 
 

@@ -56,7 +56,7 @@ async def list_renewals(
     conn: Reads,
     page: LongPageQuery,
     within_days: Annotated[
-        int, Query(ge=1, le=MAX_DAYS, description="Days ahead; what has expired is always included.")
+        int, Query(ge=1, le=MAX_DAYS, description="Days ahead; expired domains are always included.")
     ] = 30,
     portfolio: team.PortfolioAccount = None,
 ) -> reports.RenewalsReply:

@@ -42,7 +42,8 @@ class ProjectViewReply(Reply):
     website: Annotated[str | None, Field(description="http or https address; null when not set.")]
     allowed_domains: Annotated[list[str], Field(description="Domains on which its names may be; empty: any.")]
     default_destination: Annotated[
-        str | None, Field(description="Recipient for names without a destination of their own; null without one.")
+        str | None,
+        Field(description="Default recipient of mail to names without destinations; null if there is none."),
     ]
     webhook_ids: Annotated[list[UUID], Field(description="Webhook destinations that belong to it.")]
     alias_limit: Annotated[int | None, Field(description="Most names that it may have; null: no limit.")]

@@ -89,9 +89,7 @@ class SandboxManifest(StrictBody):
     api_version: Annotated[Literal["v1"], Field(description="Version of the format of a manifest.")]
     kind: Annotated[Literal["Manifest"], Field(description="Always `Manifest`.")]
     metadata: Annotated[ManifestMetadata, Field(description="Name and labels of the manifest.")]
-    project: Annotated[
-        ProjectReference | None, Field(description="Project of aliases without a project of their own.")
-    ] = None
+    project: Annotated[ProjectReference | None, Field(description="Default project of the aliases.")] = None
     prune: Annotated[
         StrictBool,
         Field(description="Delete resources that this manifest created or adopted and no longer contains."),

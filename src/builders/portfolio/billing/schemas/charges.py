@@ -84,7 +84,7 @@ class ChargeMatch(Reply):
     confidence: Confidence
     method: Annotated[MatchMethod | None, Field(description="How it was found.")]
     candidates: Annotated[
-        list[ChargeCandidate], Field(description="Domains that it can be, the likeliest first; none when decided.")
+        list[ChargeCandidate], Field(description="Candidates, the likeliest first; empty if decided.")
     ]
 
 

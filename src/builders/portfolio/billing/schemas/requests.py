@@ -113,7 +113,7 @@ class ChargeUpdate(PatchBody):
         str | None,
         Field(
             max_length=2048,
-            description="The domain of the portfolio that the charge was for: its name or identifier. Null: none.",
+            description="Name or identifier of the portfolio domain of the charge; null if there is none.",
         ),
     ] = None
     ignored: Annotated[

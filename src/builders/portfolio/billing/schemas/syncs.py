@@ -102,7 +102,7 @@ class BillingRun(WriteReply):
     state: Annotated[RunState, Field(description="Where the run is; `failed`: nothing could be fetched.")]
     dry_run: Annotated[bool, Field(description="Nothing is recorded.")]
     providers: Annotated[list[BillingRunProvider], Field(description="A part for each connection.")]
-    totals: Annotated[BillingRunTotals, Field(description="What the new charges come to; none in a dry run.")]
+    totals: Annotated[BillingRunTotals, Field(description="Sum of the new charges; empty in a dry run.")]
     summary: Annotated[BillingCounts, Field(description="Numbers of all connections together.")]
     created_at: CreatedAt
     finished_at: Annotated[datetime | None, Field(description="When it ended; null before.")]

@@ -99,7 +99,9 @@ async def disconnect_registrar(
     caller: Writer,
     conn: Tx,
     connection: ConnectionName = None,
-    keep_inventory: Annotated[bool, Query(description="False: delete what the registrar held, too.")] = True,
+    keep_inventory: Annotated[
+        bool, Query(description="False: also delete the listed domains of the registrar.")
+    ] = True,
     portfolio: team.PortfolioAccount = None,
 ) -> replies.RegistrarDisconnected:
     """Disconnect a registrar and erase its credentials. Repeated, it changes nothing."""

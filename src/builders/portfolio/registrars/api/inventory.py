@@ -117,10 +117,10 @@ async def import_registrar_inventory(
     """Import the list of domains of a registrar, such as one without an API, into the inventory.
 
     Send JSON with a CSV file as text, rows, or names; or the file as a body of type `text/csv` with `provider` and
-    the other options in the query: up to 10 MB and 10,000 rows. A bad row is refused alone. Domains of the
-    portfolio are updated as by a sync: the expiry and auto-renew become those of the list, other fields are filled
-    in. The same list again changes nothing. `manual:NAME` stands for any registrar, and is connected by its first
-    import.
+    the other options in the query: up to 10 MB and 10,000 rows. An invalid row does not affect the others. Domains
+    of the portfolio are updated as by a sync: the expiry and auto-renew get the values of the list, and unknown
+    fields are set. A repeated import of the same list changes nothing. `manual:NAME` is the provider of a
+    registrar without an API; its first import creates the connection.
     """
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
     made = await registrars.import_inventory(conn, account_id=access.portfolio_id, new=body.new_import(options))

@@ -40,18 +40,18 @@ async def sync_registrars(
         Query(max_length=MAX_PROVIDERS, description="Only connections to this registrar; may be repeated."),
     ] = None,
     dry_run: Annotated[
-        bool, Query(description="Whether to report what the sync would change, and write nothing.")
+        bool, Query(description="Whether to report the changes of the sync without writing them.")
     ] = False,
     wait: Annotated[float, Query(ge=0, le=30, description="Seconds to wait for its end.")] = 15,
     portfolio: team.PortfolioAccount = None,
 ) -> run_replies.RegistrarRun:
     """Update the inventory and the portfolio from the registrars.
 
-    Each connection is listed by a job of its own: one that fails, hangs or is rate-limited affects no other. On
-    domains of the portfolio, the expiry and auto-renew become those of the registrar; other fields are filled in
-    where they are unknown. What the registrar does not say overwrites nothing, and no domain is added or removed.
-    The reply is the run as it is after `wait` seconds; `GET /v1/portfolio/registrars/runs/{run_id}` reads it
-    later. While all connections are being synced, the reply is the run that is under way.
+    A separate job lists each connection, so a connection that fails, hangs or is rate-limited does not affect the
+    others. The expiry and auto-renew of portfolio domains get the registrar's values; other fields are set where
+    they are unknown. A value that the registrar does not report overwrites nothing. No domain is added or removed.
+    The reply is the state of the run after `wait` seconds; `GET /v1/portfolio/registrars/runs/{run_id}` reads it
+    later. A connection that another run works on is skipped; if all are, the reply is that run.
     """
     async with database.transaction() as conn:
         access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
