@@ -41,7 +41,7 @@ async def test_an_alias_is_stored_as_claimed(ada: Owner) -> None:
     (alias,) = (await ada.aliases()).values()
     assert (alias.id, alias.address, alias.key) == (claimed.id, f"jane.doe@{domain}", "janedoe")
     assert (alias.destinations, alias.enabled, alias.status) == (
-        ["b@example.net", "a@example.net"],
+        ("b@example.net", "a@example.net"),
         False,
         "disabled",
     )
@@ -207,7 +207,7 @@ async def test_a_confirmed_destination_stays_confirmed(ada: Owner, conn: Conn) -
         [ada.account_id],
     )
     assert await cursor.fetchall() == [("x@example.net",)]
-    assert (await ada.aliases())["ada"].destinations == ["y@example.net", "x@example.net"]
+    assert (await ada.aliases())["ada"].destinations == ("y@example.net", "x@example.net")
 
 
 async def test_destinations_are_masked_in_events(ada: Owner, conn: Conn) -> None:

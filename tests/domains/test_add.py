@@ -55,7 +55,7 @@ async def test_a_special_use_domain_is_422(alice: Person, top: str) -> None:
     answer = await alice.post(PATH, json={"domain": f"{fresh()}.{top}"})
 
     assert answer.status_code == 422
-    assert "in public" in answer.json()["detail"][0]["msg"]
+    assert "special use" in answer.json()["detail"][0]["msg"]
 
 
 async def test_a_domain_too_long_for_the_challenge_label_is_422(alice: Person) -> None:

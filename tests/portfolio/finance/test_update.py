@@ -1,12 +1,13 @@
 """PATCH /v1/portfolio/domains/{domain_id}/finance."""
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import pytest
 
 from builders.kit.db.connections import Conn
-from builders.portfolio.ledger import currencies
+from builders.portfolio.ledger import service as ledger
 from tests.cast import Person
 from tests.portfolio.finance.make import SALE, Book, add_domain, amounts, changed, first_error, shown, usd
 from tests.portfolio.team.make import code, join, of
@@ -94,7 +95,8 @@ async def test_the_base_currency_is_that_of_the_whole_portfolio(book: Book) -> N
 async def test_a_new_base_currency_rounds_as_it_does_at_the_end(
     book: Book, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(currencies, "BATCH", 1)  # a job converts the other entries
+    of_one = partial(ledger.set_base_currency, batch_size=1)  # a job converts the other entries
+    monkeypatch.setattr(ledger, "set_base_currency", of_one)
     add = {"kind": "renewal", "amount": "0.01", "currency": "EUR", "occurred_on": "2024-03-04"}  # 1.63 JPY
     await book.change(entries_add=[add] * 3)
     found = await book.change(base_currency="JPY")

@@ -78,6 +78,6 @@ class Books:
             found = await ledger.list_totals(conn, account_id=self.account_id, domain_ids=[self.domain_id])
         return found[self.domain_id]
 
-    async def set_base_currency(self, currency: str) -> None:
+    async def set_base_currency(self, currency: str, **options: Any) -> None:
         async with self.database.transaction() as conn:
-            await ledger.set_base_currency(conn, account_id=self.account_id, base_currency=currency)
+            await ledger.set_base_currency(conn, account_id=self.account_id, base_currency=currency, **options)

@@ -15,7 +15,7 @@ from builders.kit.errors import Invalid
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.portfolio.ledger import currencies, rates, service as ledger
+from builders.portfolio.ledger import rates, service as ledger
 from builders.portfolio.ledger.records import Rate
 from tests.kit.outbound.receivers import Reader, Writer, calling, receiving
 from tests.portfolio.ledger.make import FRIDAY, MONDAY, NEWEST, RATES, Books
@@ -175,12 +175,9 @@ async def test_the_days_since_are_fetched_from_the_bank(books: Books, unpublishe
         assert await ledger.find_newest_day(conn) == unpublished
 
 
-async def test_a_job_converts_the_entries_of_a_large_portfolio(
-    books: Books, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(currencies, "BATCH", 2)
+async def test_a_job_converts_the_entries_of_a_large_portfolio(books: Books, settings: Settings) -> None:
     await books.post(*(books.entry(f"{n}", "EUR") for n in range(1, 6)))
-    await books.set_base_currency("JPY")
+    await books.set_base_currency("JPY", batch_size=2)
     totals = await books.totals()
     assert (totals.base_currency, totals.unconverted, totals.cost) == ("JPY", 3, Decimal(489))
     assert [each.base_amount for each in await books.entries()] == [163, 326, None, None, None]
