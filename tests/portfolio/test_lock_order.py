@@ -15,7 +15,6 @@ import pytest
 from builders.identity.records import Preset
 from builders.kit.db.connections import Conn, Database
 from builders.portfolio.domains import service as domains
-from builders.portfolio.imports import running
 from builders.portfolio.ledger import service as ledger
 from tests.cast import Person
 from tests.conftest import MakePerson
@@ -74,10 +73,7 @@ async def test_the_undo_of_an_import_and_a_change_of_finance(
     assert (await undone)["state"] == "undone"
 
 
-async def test_an_import_and_another_change_of_its_domains(
-    alice: Person, database: Database, conn: Conn, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(running, "BATCH_ROWS", 1)
+async def test_an_import_and_another_change_of_its_domains(alice: Person, database: Database, conn: Conn) -> None:
     first, last = (await add_domains(alice, *NAMES)).values()
     async with database.transaction() as changing:
         await domains.lock_domain(changing, account_id=alice.account.id, key=str(first))

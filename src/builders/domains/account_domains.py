@@ -59,6 +59,7 @@ async def add(
     actor: Actor,
     domain: str,
     settings: DomainSettings,
+    max_domains: int = MAX_DOMAINS,
 ) -> DomainDetails:
     """Add a pending domain; publish domain.added. Other accounts with the domain are not disclosed.
 
@@ -68,8 +69,8 @@ async def add(
     label = parse_domain(domain)
     validate_settings(label, settings)
     await _refuse_catalog_domain(conn, label)
-    if await store.lock_account(conn, account_id=account_id) >= MAX_DOMAINS:
-        message = f"An account has up to {MAX_DOMAINS} domains."
+    if await store.lock_account(conn, account_id=account_id) >= max_domains:
+        message = f"An account has up to {max_domains} domains."
         raise DomainLimit(message, next_action="Release one that is not used.")
     if settings.default_destination is not None:
         _refuse_support(actor)

@@ -133,6 +133,7 @@ async def replay_deliveries(
     events: Sequence[str] | None,
     status: DeliveryStatus,
     after: UUID = ids.NIL,
+    limit: int = MAX_REPLAYED,
 ) -> ReplayedDeliveries:
     """Make deliveries with this status due again, of events from `since` until before `until`.
 
@@ -156,7 +157,7 @@ async def replay_deliveries(
         events=events,
         status=status,
         after=max(after, ids.lowest(since - store.ID_SKEW)),
-        limit=MAX_REPLAYED,
+        limit=limit,
         now=now,
     )
 

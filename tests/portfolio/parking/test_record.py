@@ -4,6 +4,7 @@ import asyncio
 import json
 from datetime import date, timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -13,7 +14,7 @@ from hypothesis import given, strategies as st
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
 from builders.portfolio.domains import service as domains
-from builders.portfolio.parking import exports, revenue
+from builders.portfolio.parking import service as parking
 from builders.portfolio.parking.records import RevenueRow
 from builders.portfolio.parking.revenue import spread
 from tests.cast import Client, Person
@@ -34,8 +35,8 @@ from tests.portfolio.team.make import code, join, of
 async def test_many_days_are_recorded_and_exported_in_parts(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(revenue, "BATCH", 4)
-    monkeypatch.setattr(exports, "BATCH", 2)
+    monkeypatch.setattr(parking, "record_revenue", partial(parking.record_revenue, batch_size=4))
+    monkeypatch.setattr(parking, "stream_csv", partial(parking.stream_csv, batch_size=2))
     found = await add_domains(alice, "harbour.com", "lantern.com", "pier.com")
     row = {"period": {"from": day(4), "to": day(0)}, "currency": "USD"}
     rows = [{**row, "domain": name, "amount": "5.01"} for name in found]

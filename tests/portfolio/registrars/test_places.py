@@ -47,7 +47,7 @@ def test_production_keeps_half_of_the_places() -> None:
 async def test_a_registrar_that_hangs_does_not_take_all_places(
     alice: Person, bob: Person, fakes: FakeServer, worker: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(places, "PLACES", 1)
+    monkeypatch.setattr(places, "Places", partial(Places, 1))
     monkeypatch.setattr(queue, "_run_worker", partial(queue._run_worker, concurrency=2))
     for person in (alice, bob):
         await connect(person, fake_of("porkbun", "a.com"), fakes)

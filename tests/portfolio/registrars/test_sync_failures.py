@@ -5,6 +5,7 @@ import contextvars
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
+from functools import partial
 from types import ModuleType
 from typing import Any
 from uuid import UUID
@@ -19,13 +20,13 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from builders.portfolio.registrars import (
-    api_client,
     connections,
     jobs,
     runs,
     service as registrars,
     syncing,
 )
+from builders.portfolio.registrars.api_client import ApiClient
 from tests.cast import Person
 from tests.conftest import MakePerson
 from tests.portfolio.domains.make import DOMAINS, add
@@ -62,7 +63,7 @@ async def running(database: Database, worker: Settings) -> AsyncIterator[None]:
 async def test_a_registrar_that_hangs_fails_or_refuses_affects_no_other(
     alice: Person, fakes: FakeServer, worker: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(api_client, "TOTAL_S", 0.3)
+    monkeypatch.setattr(connections, "ApiClient", partial(ApiClient, total_s=0.3))
     faulty = {"porkbun": Fault.HANG, "godaddy": Fault.SERVER_ERROR, "cloudflare": Fault.RATE_LIMITED}
     for provider, fault in faulty.items():
         fake = fake_of(provider, f"{provider}.com")
@@ -229,13 +230,18 @@ async def test_a_job_that_keeps_failing_ends_its_part(
     alice: Person, fakes: FakeServer, worker: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await connect(alice, fake_of("porkbun", "a.com"), fakes)
-    monkeypatch.setattr(jobs, "TRIES", 0)
 
     async def broken(*_: Any, **__: Any) -> None:
         raise RuntimeError("a bug")
 
     monkeypatch.setattr(syncing, "take_batch", broken)
-    run = await sync(alice, worker)
+    run = await start(alice)
+    async with database_of(alice).connection() as conn:
+        await conn.execute(
+            "UPDATE procrastinate_jobs SET attempts = %s WHERE args ->> 'run_id' = %s", [jobs.TRIES, run["run_id"]]
+        )
+    await work(alice, worker)
+    run = await read(alice, run)
     assert (run["state"], by_provider(run)["porkbun"]["error"]["code"]) == ("failed", "sync_failed")
     assert await events(alice) == ["sync.failed"]
 

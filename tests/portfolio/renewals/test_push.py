@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -140,7 +141,7 @@ async def test_a_failing_registrar_fails_alone(alice: Person, fakes: FakeServer)
 async def test_a_job_sends_what_the_request_could_not(
     alice: Person, fakes: FakeServer, outbound: Outbound, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pushes, "REQUEST_S", 0.3)
+    monkeypatch.setattr(renewals, "push_decided", partial(renewals.push_decided, timeout_s=0.3))
     fake = await held_at(alice, fakes, FakeGoDaddy, "a.com", "b.com")
     fake.account.faults.append(Fault.HANG)
     rows = [{"domain_id": name, "decision": "drop"} for name in ("a.com", "b.com")]

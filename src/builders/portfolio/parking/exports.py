@@ -20,7 +20,9 @@ _RATIO = Decimal("0.0001")
 _wide = Context(prec=60)  # digits of a ratio with all decimals, which the default context refuses
 
 
-async def stream_csv(database: Database, *, selection: Selection, shows_finance: bool) -> AsyncIterator[bytes]:
+async def stream_csv(
+    database: Database, *, selection: Selection, shows_finance: bool, batch_size: int = BATCH
+) -> AsyncIterator[bytes]:
     """Yield the lines of a report, in the currencies that were recorded; without finance no money.
 
     No connection is held while the client receives.
@@ -33,8 +35,8 @@ async def stream_csv(database: Database, *, selection: Selection, shows_finance:
         return
     async with database.connection() as conn:
         domain_ids = sorted(await store.list_domains(conn, selection=selection))
-    for at in range(0, len(domain_ids), BATCH):
-        batch = domain_ids[at : at + BATCH]
+    for at in range(0, len(domain_ids), batch_size):
+        batch = domain_ids[at : at + batch_size]
         async with database.connection() as conn:
             lines = await store.export_domains(conn, selection=selection, domain_ids=batch)
             found = await domains.find_domains_by_id(conn, account_id=selection.account_id, ids=batch)

@@ -46,7 +46,7 @@ class _Plan:
 
 
 async def record_revenue(
-    conn: Conn, *, account_id: UUID, sent: SentRevenue, member_id: UUID | None
+    conn: Conn, *, account_id: UUID, sent: SentRevenue, member_id: UUID | None, batch_size: int = BATCH
 ) -> Sequence[RowResult]:
     """Record revenue and return a result for each row, in their order; needs a transaction.
 
@@ -62,13 +62,13 @@ async def record_revenue(
     wanted = {each.key: each for days in plan.days for each in days}
     stored = {
         each.revenue.key: each
-        for batch in _batches(list(wanted.values()))
+        for batch in _batches(list(wanted.values()), batch_size)
         for each in await store.list_stored(conn, account_id=account_id, days=batch)
     }
     changed = [day for key, day in wanted.items() if key not in stored or stored[key].revenue != day]
     if changed:
         await ledger.lock_base_currency(conn, account_id=account_id)
-        for batch in _batches(changed):
+        for batch in _batches(changed, batch_size):
             await _write(conn, account_id, batch, stored, member_id)
         await _record_traffic(conn, account_id, {each.domain_id for each in changed})
         await _publish(conn, account_id, changed, stored, plan.names)
@@ -84,9 +84,9 @@ async def _lock_domains(conn: Conn, account_id: UUID, domain_ids: Collection[UUI
         raise domains.DomainNotFound(message, next_action="Send the request again.")
 
 
-def _batches(days: Sequence[DayRevenue]) -> Iterator[Sequence[DayRevenue]]:
+def _batches(days: Sequence[DayRevenue], size: int) -> Iterator[Sequence[DayRevenue]]:
     """Yield days in parts: the rows of one large statement would block other requests."""
-    return (days[at : at + BATCH] for at in range(0, len(days), BATCH))
+    return (days[at : at + size] for at in range(0, len(days), size))
 
 
 async def _find_domains(conn: Conn, account_id: UUID, rows: Iterable[ReadRow]) -> Mapping[str, Domain]:

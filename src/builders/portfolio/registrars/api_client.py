@@ -101,6 +101,7 @@ class ApiClient:
     pace: Pace
     base_url: str
     max_bytes: int = MAX_BYTES  # of a response
+    total_s: float = TOTAL_S
 
     async def get(
         self,
@@ -144,7 +145,9 @@ class ApiClient:
         """Send any request; only one that `reads` is retried. Raise RegistrarFailed."""
         url, sent, attempts = f"{self.base_url}{path}", headers or {}, ATTEMPTS if reads else 1
         try:
-            async for attempt in stamina.retry_context(on=_backoff, attempts=attempts, timeout=TOTAL_S * attempts):
+            async for attempt in stamina.retry_context(
+                on=_backoff, attempts=attempts, timeout=self.total_s * attempts
+            ):
                 with attempt:
                     response = await self._send(method, url, headers=sent, body=body)
                     return await self._parse(response, into)
@@ -163,7 +166,7 @@ class ApiClient:
         await self.pace.acquire()
         try:
             response = await self.outbound.request(
-                method, url, headers=headers, body=body, total_s=TOTAL_S, max_bytes=self.max_bytes, reuse=True
+                method, url, headers=headers, body=body, total_s=self.total_s, max_bytes=self.max_bytes, reuse=True
             )
         except OutboundFailed as error:
             # The URL of some registrars holds the key: only the kind of the failure is kept.

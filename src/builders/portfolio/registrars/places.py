@@ -25,13 +25,16 @@ RETRY_AFTER = timedelta(seconds=15)  # of a job without a place
 class Places:
     """The places that jobs of a worker have taken."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int = PLACES) -> None:
+        self._limit = limit
         self._taken = Counter[str]()
 
     @contextmanager
     def take(self, *names: str) -> Iterator[bool]:
         """Take a place of each name until the end of the block; yield False when one of them has none left."""
-        is_free = all(self._taken[each] < (STAND_IN_PLACES if each == STAND_INS else PLACES) for each in names)
+        is_free = all(
+            self._taken[each] < (STAND_IN_PLACES if each == STAND_INS else self._limit) for each in names
+        )
         taken = names if is_free else ()
         self._taken.update(taken)
         try:

@@ -129,7 +129,13 @@ async def _defer(conn: Conn, *, account_id: UUID) -> None:
 
 
 async def push_decided(
-    database: Database, *, account_id: UUID, decided: Decided, outbound: Outbound, keyring: Keyring
+    database: Database,
+    *,
+    account_id: UUID,
+    decided: Decided,
+    outbound: Outbound,
+    keyring: Keyring,
+    timeout_s: float = REQUEST_S,
 ) -> Sequence[PushedRow | None]:
     """Send the settings of a bulk call; return what became of each row. Raises nothing of a registrar."""
     settings = dict(decided.settings)
@@ -140,7 +146,7 @@ async def push_decided(
             settings=[settings[each] for each in decided.claimed],
             outbound=outbound,
             keyring=keyring,
-            timeout_s=REQUEST_S,
+            timeout_s=timeout_s,
         )
         async with database.transaction() as conn:
             await _end(conn, account_id=account_id, claim=decided.claim, sent=sent)
