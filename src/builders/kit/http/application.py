@@ -10,6 +10,7 @@ import fastapi_offline
 from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.docs import get_redoc_html, get_swagger_ui_html
+from starlette.datastructures import State
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.responses import RedirectResponse
 from starlette.staticfiles import StaticFiles
@@ -42,8 +43,16 @@ def make_app(**options: Any) -> FastAPI:  # FastAPI's own options
         exception_handlers={StarletteHTTPException: _refuse, RequestValidationError: _refuse_value},
         **options,
     )
+    app.state = _State()
     _add_pages(app)
     return app
+
+
+class _State(State):
+    """The state of the application as plain attributes; Starlette's look-ups take over 5 % of a suggestion."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__dict__)
 
 
 def _add_pages(app: FastAPI) -> None:
