@@ -75,6 +75,12 @@ def test_every_command_and_setting_exists(page: Path) -> None:
 
 
 @each_page
+def test_a_command_of_an_indented_block_has_its_own_line(page: Path) -> None:
+    lines = re.findall(r"^    script/.*$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert [line for line in lines if line.count(" script/") > 1] == []
+
+
+@each_page
 def test_every_account_that_a_page_names_exists(page: Path) -> None:
     """The demo's, or one that the page makes."""
     text = page.read_text(encoding="utf-8")
