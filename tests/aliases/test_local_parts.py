@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import assume, given, strategies as st
 
-from builders.aliases.local_parts import key, mend, normalize, skeleton, squash
+from builders.aliases.local_parts import find_valid_form, key, normalize, skeleton, squash
 from builders.aliases.records import Detail, Reason, ReservedClass, Rules, SeparatorPolicy, Validation
 from builders.aliases.rules import DEFAULT_RULES, RESERVED, validate_local_part
 
@@ -230,10 +230,10 @@ def test_no_accepted_text_has_the_skeleton_of_a_reserved_word(text: str, policy:
 
 @given(ANY_TEXT | NEARLY)
 def test_a_mended_text_is_a_valid_name_or_none(text: str) -> None:
-    mended = mend(normalize(text))
-    assert mended is None or SHAPE.fullmatch(mended)
+    valid = find_valid_form(normalize(text))
+    assert valid is None or SHAPE.fullmatch(valid)
     if SHAPE.fullmatch(normalize(text)):
-        assert mended == normalize(text)
+        assert valid == normalize(text)
 
 
 def test_no_rules_are_wider_than_the_default_ones() -> None:

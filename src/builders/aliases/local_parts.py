@@ -17,8 +17,8 @@ SHAPE = re.compile(r"[a-z0-9](?:[a-z0-9]|[._-](?=[a-z0-9]))*")
 _FOREIGN = re.compile(r"[^a-z0-9._-]")
 _DOUBLED = re.compile(r"([._-])[._-]+")
 
-# `mend` transliterates characters that Unicode does not decompose, as passports do, removes marks, controls,
-# format characters and quotes, and replaces other ASCII by a dot. It cannot mend other characters.
+# `find_valid_form` transliterates characters that Unicode does not decompose, as passports do, removes marks,
+# controls, format characters and quotes, and replaces other ASCII by a dot. Other characters have no valid form.
 _TRANSLITERATED = str.maketrans(
     {"ß": "ss", "æ": "ae", "œ": "oe", "þ": "th"}
     | dict(zip("øđðłħ\u0131\u2010\u2012\u2013\u2014\u2212", "oddlhi-----", strict=True))
@@ -76,7 +76,7 @@ def _foreign(char: str, *, at: int) -> tuple[Detail, str]:
     return Detail.NON_ASCII, f"The name has {called} at position {at}. Use plain a to z and 0 to 9."
 
 
-def mend(name: str) -> str | None:
+def find_valid_form(name: str) -> str | None:
     """Return the nearest text that matches SHAPE for a normalized name that does not; None if there is none.
 
     It is `jane` for `jane+shop` and `jane@home.example`, and `jose.oneil` for `josé o'neil`. Other scripts are not
@@ -86,8 +86,8 @@ def mend(name: str) -> str | None:
         name = name.partition(end)[0]
     decomposed = unicodedata.normalize("NFKD", name.translate(_TRANSLITERATED))
     plain = "".join(c for c in decomposed if c not in _QUOTES and unicodedata.category(c) not in _REMOVED)
-    mended = _DOUBLED.sub(r"\1", _GAP.sub(".", plain)).strip("._-")
-    return mended if SHAPE.fullmatch(mended) else None
+    valid = _DOUBLED.sub(r"\1", _GAP.sub(".", plain)).strip("._-")
+    return valid if SHAPE.fullmatch(valid) else None
 
 
 def key(local_part: str, policy: SeparatorPolicy) -> str:

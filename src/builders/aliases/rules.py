@@ -11,7 +11,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Self
 
-from builders.aliases.local_parts import SHAPE, fault, key, mend, normalize, skeleton, squash, unmask
+from builders.aliases.local_parts import SHAPE, fault, find_valid_form, key, normalize, skeleton, squash, unmask
 from builders.aliases.records import (
     MAX_LOCAL_PART,
     Detail,
@@ -157,8 +157,8 @@ def validate_local_part(text: str, *, domain: str, rules: Rules = DEFAULT_RULES)
     longest = min(rules.max_length, MAX_ADDRESS - len("@") - len(domain))
     if SHAPE.fullmatch(name):
         return _apply_rules(name, longest, rules)
-    mended = mend(name)
-    suggestion = mended if mended and _apply_rules(mended, longest, rules).is_ok else None
+    valid = find_valid_form(name)
+    suggestion = valid if valid and _apply_rules(valid, longest, rules).is_ok else None
     return _invalid(*fault(name), suggestion)
 
 

@@ -62,7 +62,7 @@ RETURNED = f"""{COLUMNS}, ARRAY(
         WHERE line.account_id = invoice.account_id AND line.invoice_id = invoice.id AND alias_id IS NOT NULL
         ORDER BY position
     ) AS alias_ids
-"""  # noqa: S608 - of a constant
+"""  # noqa: S608 - interpolates only constants, never input
 # `due` is the latest start of the timeline with which the step is due. If a step is late, the timeline starts
 # again as if the step were due now, so that the next steps are late by the same time.
 ADVANCE_STAGE = f"""
@@ -76,7 +76,7 @@ ADVANCE_STAGE = f"""
         ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
     )
     RETURNING {RETURNED}
-"""  # noqa: S608 - of a constant
+"""  # noqa: S608 - interpolates only constants, never input
 MARK_DUE_UNCOLLECTIBLE = f"""
     UPDATE invoices_invoices AS invoice SET status = 'uncollectible', uncollectible_at = %(now)s
     WHERE (account_id, id) IN (
@@ -86,7 +86,7 @@ MARK_DUE_UNCOLLECTIBLE = f"""
         ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
     )
     RETURNING {RETURNED}
-"""  # noqa: S608 - of a constant
+"""  # noqa: S608 - interpolates only constants, never input
 
 
 async def next_number(conn: Conn, *, series: str) -> int:
