@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Self
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from builders.invoices.records import Invoice, InvoiceStatus
 from builders.kit.events.outbox import Event, declare
@@ -14,6 +14,8 @@ from builders.kit.values.money import Money
 
 class InvoiceData(BaseModel):
     """An invoice, without its lines; amounts are exact decimals in strings."""
+
+    model_config = ConfigDict(from_attributes=True)
 
     id: Annotated[UUID, Field(description="Identifier of the invoice.")]
     number: Annotated[str, Field(description="Number of the invoice, unique and without gaps.")]
@@ -34,66 +36,44 @@ class InvoiceData(BaseModel):
 
     @classmethod
     def of(cls, invoice: Invoice) -> Self:
-        """Return the data of an issued invoice."""
-        if invoice.number is None or invoice.issued_at is None:
-            raise ValueError("Drafts have no events.")
-        return cls(
-            id=invoice.id,
-            number=invoice.number,
-            status=invoice.status,
-            currency=invoice.currency,
-            subtotal=invoice.subtotal,
-            tax_total=invoice.tax_total,
-            total=invoice.total,
-            credit_applied=invoice.credit_applied,
-            amount_paid=invoice.amount_paid,
-            amount_due=invoice.amount_due,
-            issued_at=invoice.issued_at,
-            due_at=invoice.due_at,
-            paid_at=invoice.paid_at,
-            suspends_at=invoice.suspends_at,
-            promotion_id=invoice.promotion_id,
-            alias_ids=list(invoice.alias_ids),
-        )
+        """Return the data of an issued invoice. Raises ValueError for a draft, which has no number."""
+        return cls.model_validate(invoice)
 
 
-def _example(status: InvoiceStatus, *, paid: str = "0.00") -> InvoiceData:
-    total = Money.of("24.00", "USD")
-    amount_paid = Money.of(paid, "USD")
+def _example(status: InvoiceStatus) -> InvoiceData:
+    total, zero = Money.of("24.00", "USD"), Money.zero("USD")
+    is_paid = status is InvoiceStatus.PAID
     return InvoiceData(
         id=UUID("0193a1b2-0000-7000-8000-000000000009"),
         number="INV-2026-000123",
         status=status,
         currency="USD",
         subtotal=total,
-        tax_total=Money.zero("USD"),
+        tax_total=zero,
         total=total,
-        credit_applied=Money.zero("USD"),
-        amount_paid=amount_paid,
-        amount_due=Money.zero("USD") if status is InvoiceStatus.VOID else total - amount_paid,
+        credit_applied=zero,
+        amount_paid=total if is_paid else zero,
+        amount_due=zero if is_paid or status is InvoiceStatus.VOID else total,
         issued_at=datetime.fromisoformat("2026-11-20T06:20:00Z"),
         due_at=datetime.fromisoformat("2026-12-04T06:20:00Z"),
-        paid_at=datetime.fromisoformat("2026-11-21T09:00:00Z") if status is InvoiceStatus.PAID else None,
+        paid_at=datetime.fromisoformat("2026-11-21T09:00:00Z") if is_paid else None,
         suspends_at=datetime.fromisoformat("2026-12-18T06:20:00Z"),
         promotion_id=UUID("0193a1b2-0000-7000-8000-000000000004"),
         alias_ids=[UUID("0193a1b2-0000-7000-8000-000000000002")],
     )
 
 
+_OPEN = _example(InvoiceStatus.OPEN)
+
 INVOICE_CREATED = declare(
-    Event(
-        name="invoice.created",
-        version=1,
-        description="An invoice was issued.",
-        example=_example(InvoiceStatus.OPEN),
-    )
+    Event(name="invoice.created", version=1, description="An invoice was issued.", example=_OPEN)
 )
 INVOICE_PAID = declare(
     Event(
         name="invoice.paid",
         version=1,
         description="An invoice is paid in full; published once.",
-        example=_example(InvoiceStatus.PAID, paid="24.00"),
+        example=_example(InvoiceStatus.PAID),
     )
 )
 INVOICE_OVERDUE = declare(
@@ -101,7 +81,7 @@ INVOICE_OVERDUE = declare(
         name="invoice.overdue",
         version=1,
         description="An invoice was not paid by its due date; its names are suspended at `suspends_at`.",
-        example=_example(InvoiceStatus.OPEN),
+        example=_OPEN,
     )
 )
 INVOICE_REMINDED = declare(
@@ -109,7 +89,7 @@ INVOICE_REMINDED = declare(
         name="invoice.reminded",
         version=1,
         description="An invoice is overdue for a week. The account gets a second reminder.",
-        example=_example(InvoiceStatus.OPEN),
+        example=_OPEN,
         internal=True,
     )
 )
@@ -118,7 +98,7 @@ INVOICE_GRACE_ENDED = declare(
         name="invoice.grace_ended",
         version=1,
         description="The grace period of an overdue invoice has ended. Its names are suspended.",
-        example=_example(InvoiceStatus.OPEN),
+        example=_OPEN,
         internal=True,
     )
 )

@@ -12,6 +12,16 @@ from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue
 
+OCCASIONS = {
+    "invoice.created": Occasion.ISSUED,
+    "invoice.paid": Occasion.PAID,
+    "invoice.voided": Occasion.VOIDED,
+    "invoice.overdue": Occasion.OVERDUE,
+    "invoice.reminded": Occasion.REMINDED,
+    "invoice.grace_ended": Occasion.GRACE_ENDED,
+    "invoice.uncollectible": Occasion.UNCOLLECTIBLE,
+}
+
 
 @queue.app.task(name="invoices.mail", retry=queue.RETRY, pass_context=True)
 async def send_mail(context: JobContext, account_id: str, invoice_id: str, occasion: str) -> None:
@@ -27,59 +37,29 @@ async def send_mail(context: JobContext, account_id: str, invoice_id: str, occas
         )
 
 
-async def _enqueue_mail(conn: Conn, event: PublishedEvent, occasion: Occasion) -> None:
-    invoice_id: str = event.read()["id"]
-    await queue.defer(
-        conn, send_mail, account_id=str(event.account_id), invoice_id=invoice_id, occasion=occasion.value
-    )
-
-
 @dispatcher.subscribe("invoice.created", name="invoices.mail_issued", alias="builders.invoices.jobs.mail_issued")
-async def mail_issued(conn: Conn, event: PublishedEvent) -> None:
-    """Enqueue the email with the invoice."""
-    await _enqueue_mail(conn, event, Occasion.ISSUED)
-
-
 @dispatcher.subscribe("invoice.paid", name="invoices.mail_paid", alias="builders.invoices.jobs.mail_paid")
-async def mail_paid(conn: Conn, event: PublishedEvent) -> None:
-    """Enqueue the email that confirms the payment."""
-    await _enqueue_mail(conn, event, Occasion.PAID)
-
-
 @dispatcher.subscribe("invoice.voided", name="invoices.mail_voided")
-async def mail_voided(conn: Conn, event: PublishedEvent) -> None:
-    """Enqueue the email that says why the invoice is void and which invoice replaces it."""
-    await _enqueue_mail(conn, event, Occasion.VOIDED)
-
-
 @dispatcher.subscribe("invoice.overdue", name="invoices.mail_overdue", alias="builders.invoices.jobs.mail_overdue")
-async def mail_overdue(conn: Conn, event: PublishedEvent) -> None:
-    """Enqueue the first reminder."""
-    await _enqueue_mail(conn, event, Occasion.OVERDUE)
-
-
 @dispatcher.subscribe(
     "invoice.reminded", name="invoices.mail_reminded", alias="builders.invoices.jobs.mail_reminded"
 )
-async def mail_reminded(conn: Conn, event: PublishedEvent) -> None:
-    """Enqueue the second reminder."""
-    await _enqueue_mail(conn, event, Occasion.REMINDED)
-
-
 @dispatcher.subscribe(
     "invoice.grace_ended", name="invoices.mail_grace_ended", alias="builders.invoices.jobs.mail_grace_ended"
 )
-async def mail_grace_ended(conn: Conn, event: PublishedEvent) -> None:
-    """Enqueue the email about the suspension of the names."""
-    await _enqueue_mail(conn, event, Occasion.GRACE_ENDED)
-
-
 @dispatcher.subscribe(
     "invoice.uncollectible", name="invoices.mail_uncollectible", alias="builders.invoices.jobs.mail_uncollectible"
 )
-async def mail_uncollectible(conn: Conn, event: PublishedEvent) -> None:
-    """Enqueue the email about the release of the names."""
-    await _enqueue_mail(conn, event, Occasion.UNCOLLECTIBLE)
+async def enqueue_mail(conn: Conn, event: PublishedEvent) -> None:
+    """Enqueue the email about an event of an invoice."""
+    invoice_id: str = event.read()["id"]
+    await queue.defer(
+        conn,
+        send_mail,
+        account_id=str(event.account_id),
+        invoice_id=invoice_id,
+        occasion=OCCASIONS[event.name].value,
+    )
 
 
 @queue.app.periodic(cron="*/10 * * * *")

@@ -1,6 +1,6 @@
 """Emails about invoices. Each is sent once, to the present address of the account; sandbox accounts get none."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from uuid import UUID
 
@@ -101,17 +101,13 @@ def _reminder(invoice: Invoice, link: str, stage: ReminderStage) -> EmailTemplat
     )
 
 
-_TEMPLATES: Mapping[Occasion, Callable[[Invoice, str], EmailTemplate | None]] = {
-    Occasion.ISSUED: _issued,
-    Occasion.PAID: _paid,
-}
-
-
 def fill_template(invoice: Invoice, occasion: Occasion, *, link: str) -> EmailTemplate | None:
     """Return the email, or None if the invoice does not need it."""
-    if occasion in _STAGES:
-        return _reminder(invoice, link, _STAGES[occasion])
-    return _TEMPLATES[occasion](invoice, link)
+    if occasion is Occasion.ISSUED:
+        return _issued(invoice, link)
+    if occasion is Occasion.PAID:
+        return _paid(invoice, link)
+    return _reminder(invoice, link, _STAGES[occasion])
 
 
 async def send(
