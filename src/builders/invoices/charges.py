@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID
 
-from builders.invoices import credit, invoices, issuance
+from builders.invoices import issuance, payments
 from builders.invoices.records import (
     Charge,
     CreditKind,
     Invoice,
     InvoiceStatus,
     Line,
-    NewInvoice,
-    NewLine,
     Stage,
     VoidReason,
 )
@@ -88,11 +86,6 @@ async def list_charges(
     return found
 
 
-async def list_open(conn: Conn, *, account_id: UUID, invoice_ids: Collection[UUID]) -> frozenset[UUID]:
-    """Return the ids of those invoices that are open."""
-    return await store.list_open(conn, account_id=account_id, invoice_ids=invoice_ids)
-
-
 async def withdraw_charges(
     conn: Conn,
     *,
@@ -119,7 +112,7 @@ async def withdraw_charges(
     await issuance.lock_numbers(conn, is_test=found[0].is_test)
     opened = [each for each in found if each.status is InvoiceStatus.OPEN]
     for each in opened:
-        await invoices.void(conn, account_id=account_id, invoice_id=each.id, reason=VoidReason.RELEASED)
+        await payments.void(conn, account_id=account_id, invoice_id=each.id, reason=VoidReason.RELEASED)
     for each in found:
         if each.status is InvoiceStatus.PAID:
             await _credit_lines(conn, each, [line for line in lines[each.id] if line.alias_id in undone])
@@ -135,8 +128,8 @@ async def _credit_lines(conn: Conn, invoice: Invoice, lines: Sequence[Line]) -> 
         return
     names = ", ".join(each.description for each in lines[:_MAX_LISTED])
     names += ", …" if len(lines) > _MAX_LISTED else ""
-    reason = f"Returned from {invoice.number} because the claim was undone: {names}."[: credit.MAX_REASON]
-    entry = await credit.book_credit(conn, invoice, amount, kind=CreditKind.RETURNED, reason=reason)
+    reason = f"Returned from {invoice.number} because the claim was undone: {names}."[: payments.MAX_REASON]
+    entry = await payments.book_credit(conn, invoice, amount, kind=CreditKind.RETURNED, reason=reason)
     await store.insert_credits(
         conn,
         account_id=invoice.account_id,
@@ -149,36 +142,22 @@ async def _credit_lines(conn: Conn, invoice: Invoice, lines: Sequence[Line]) -> 
 
 def _owed_lines(
     lines: Sequence[Line], *, alias_ids: Collection[UUID], undone: Collection[UUID], at: datetime
-) -> list[NewLine]:
+) -> list[Line]:
     """Return the lines that are still owed, for the replacement."""
     return [
-        NewLine(
-            description=line.description,
-            alias_id=line.alias_id,
-            quantity=line.quantity,
-            unit_amount=line.unit_amount,
-            period_start=line.period_start,
-            period_end=line.period_end,
-        )
+        line
         for line in lines
         if line.alias_id not in undone and (line.alias_id not in alias_ids or line.period_start <= at)
     ]
 
 
-async def _issue_replacement(conn: Conn, invoice: Invoice, lines: Sequence[NewLine]) -> Invoice:
+async def _issue_replacement(conn: Conn, invoice: Invoice, lines: Sequence[Line]) -> Invoice:
     replacement_id = ids.new()
     await invoice_store.insert(
         conn,
         account_id=invoice.account_id,
         invoice_id=replacement_id,
-        new=NewInvoice(
-            is_test=invoice.is_test,
-            seller=invoice.seller,
-            lines=lines,
-            currency=invoice.currency,
-            due_at=invoice.due_at,
-            promotion_id=invoice.promotion_id,
-        ),
+        new=invoice,
         totals=issuance.calculate_totals(lines, currency=invoice.currency, rate=invoice.seller.tax_rate),
         replaces=invoice,
         now=clock.now(),

@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 import stripe
+from pydantic import SecretStr
 from stripe.checkout import Session
 
 from builders.invoices import invoices, payments
@@ -64,7 +65,7 @@ async def create_checkout(
     """
     async with database.transaction() as conn:
         invoice = await _lock_payable(conn, account_id=account_id, invoice_id=invoice_id)
-        if not is_configured(settings):
+        if settings.stripe_key is None:
             raise StripeNotConfigured("This service has no payment links. Pay by bank transfer.")
         stored = await _find_or_insert(conn, invoice, now=clock.now())
     if stored.url is not None:
@@ -73,7 +74,8 @@ async def create_checkout(
     try:
         session = await _create_session(
             outbound,
-            settings=settings,
+            key=settings.stripe_key,
+            api_base=settings.stripe_api_base,
             params=_session_params(stored, invoice, base_url=settings.url),
             idempotency_key=f"builders-{stored.id}",
         )
@@ -91,7 +93,7 @@ async def create_checkout(
 def can_pay(settings: Settings, invoice: Invoice) -> bool:
     """Return whether the invoice can have a payment link."""
     is_open = invoice.status in payments.PAYABLE and not invoice.is_test
-    return is_open and is_configured(settings) and bool(minor_units(invoice.amount_due))
+    return is_open and settings.stripe_key is not None and bool(minor_units(invoice.amount_due))
 
 
 async def _lock_payable(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
@@ -205,24 +207,17 @@ class _Transport(stripe.HTTPClient):
         """Do nothing: the client is shared by the process."""
 
 
-def is_configured(settings: Settings) -> bool:
-    """Return whether payment links are set up."""
-    return settings.stripe_key is not None
-
-
 async def _create_session(
-    outbound: Outbound, *, settings: Settings, params: Mapping[str, Any], idempotency_key: str
+    outbound: Outbound, *, key: SecretStr, api_base: str, params: Mapping[str, Any], idempotency_key: str
 ) -> Session:
     """Create a Checkout session at Stripe, or return the one of this idempotency key.
 
-    Raises StripeNotConfigured; StripeAway if it is unknown whether the session exists; StripeRefused.
+    Raises StripeAway if it is unknown whether the session exists; StripeRefused.
     """
-    if settings.stripe_key is None:
-        raise StripeNotConfigured("This service has no payment links. Pay by bank transfer.")
     client = stripe.StripeClient(
-        settings.stripe_key.get_secret_value(),
+        key.get_secret_value(),
         http_client=_Transport(outbound),
-        base_addresses={"api": settings.stripe_api_base},
+        base_addresses={"api": api_base},
         max_network_retries=0,
     )
     try:

@@ -1,4 +1,4 @@
-"""Read, lock, list and void invoices, and advance unpaid ones. `issuance` creates them."""
+"""Read, lock and list invoices, and advance unpaid ones. `issuance` creates and `payments` settles them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,40 +6,29 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from builders.identity import service as identity
-from builders.invoices import credit
 from builders.invoices.errors import InvalidTransition, InvoiceNotFound
 from builders.invoices.events import (
     INVOICE_GRACE_ENDED,
     INVOICE_OVERDUE,
     INVOICE_REMINDED,
     INVOICE_UNCOLLECTIBLE,
-    INVOICE_VOIDED,
     InvoiceData,
 )
 from builders.invoices.records import (
     GRACE,
     SECOND_REMINDER,
     UNCOLLECTIBLE_AFTER,
-    CreditKind,
     History,
     Invoice,
     InvoiceStatus,
     Stage,
-    StripeEvent,
-    VoidReason,
 )
-from builders.invoices.store import (
-    accounts as account_store,
-    invoices as store,
-    payments,
-    transitions,
-)
+from builders.invoices.store import accounts as account_store, invoices as store, payments, transitions
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
 from builders.kit.events.outbox import Event
 from builders.kit.http.pagination import Page, PageRequest
-from builders.kit.values import clock, ids
-from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection
+from builders.kit.values import clock
 
 BATCH = 200  # invoices per transaction
 TOLERANCE = timedelta(days=1)  # a step that is later than this delays the following steps
@@ -95,11 +84,6 @@ async def find_replacement(conn: Conn, invoice: Invoice, *, lock: bool = False) 
     return found
 
 
-async def find_arrears(conn: Conn, *, account_id: UUID) -> str | None:
-    """Return the number of the account's oldest unpaid invoice past its grace period. Runs one statement."""
-    return await store.find_arrears(conn, account_id=account_id, stage=Stage.GRACE_ENDED)
-
-
 async def list_invoices(
     conn: Conn, *, account_id: UUID, page: PageRequest, status: InvoiceStatus | None = None
 ) -> Page[Invoice]:
@@ -110,52 +94,14 @@ async def list_invoices(
     return page.cut(found, lambda invoice: [str(invoice.id)])
 
 
-async def list_all_invoices(
-    conn: Conn,
-    *,
-    account_id: AccountSelection = ALL_ACCOUNTS,
-    status: InvoiceStatus | None = None,
-    before: UUID = ids.LAST,
-    limit: int,
-) -> Sequence[Invoice]:
-    """Return issued invoices of one account or of all accounts, newest first, for the operator."""
-    return await store.list_all(conn, account_id=account_id, status=status, before=before, limit=limit)
-
-
 async def get_history(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> History:
     """Return an invoice with its lines, payments and Stripe events. Raises InvoiceNotFound."""
     invoice = await get_invoice(conn, account_id=account_id, invoice_id=invoice_id)
-    key = {"account_id": account_id, "invoice_id": invoice_id}
     return History(
         invoice=invoice,
-        payments=await payments.list_payments(conn, **key, currency=invoice.currency),
-        stripe=await payments.list_events(conn, **key),
+        payments=await payments.list_payments(conn, invoice),
+        stripe=await payments.list_events(conn, account_id=account_id, invoice_id=invoice_id),
     )
-
-
-async def list_discrepancies(conn: Conn, *, limit: int = 50) -> Sequence[StripeEvent]:
-    """Return the Stripe events that do not match the stored data, newest first, for the operator."""
-    return await payments.list_discrepancies(conn, limit=limit)
-
-
-async def void(
-    conn: Conn, *, account_id: UUID, invoice_id: UUID, reason: VoidReason = VoidReason.CANCELLED
-) -> Invoice:
-    """Void an open or uncollectible invoice; the credit that it used and its payments become credit.
-
-    Publishes invoice.voided. Raises InvoiceNotFound, InvalidTransition.
-    """
-    before = await lock_invoice(conn, account_id=account_id, invoice_id=invoice_id)
-    now = clock.now()
-    if not await transitions.void(conn, account_id=account_id, invoice_id=invoice_id, reason=reason, now=now):
-        raise invalid_transition(before, InvoiceStatus.VOID)
-    returned = before.credit_applied + before.amount_paid
-    if returned.amount:
-        text = f"Returned because {before.number} was voided."
-        await credit.book_credit(conn, before, returned, kind=CreditKind.RETURNED, reason=text)
-    after = await get_without_lines(conn, account_id=account_id, invoice_id=invoice_id)
-    await outbox.publish(conn, INVOICE_VOIDED, account_id=account_id, data=InvoiceData.of(after))
-    return after
 
 
 async def mark_uncollectible(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from builders.identity import service as identity
 from builders.identity.records import Account
-from builders.invoices import credit, invoices
+from builders.invoices import invoices, payments
 from builders.invoices.events import INVOICE_CREATED, INVOICE_GRACE_ENDED, INVOICE_PAID, InvoiceData
 from builders.invoices.records import (
     BillingDetails,
@@ -81,7 +81,7 @@ async def issue_draft(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invo
         raise invoices.invalid_transition(draft, InvoiceStatus.OPEN)
     buyer, now = await _get_buyer(conn, account_id=account_id), clock.now()
     number = await assign_number(conn, is_test=draft.is_test, now=now)
-    used = await credit.apply_credit(conn, draft, number=number)
+    used = await payments.apply_credit(conn, draft, number=number)
     await transitions.open_draft(
         conn,
         account_id=account_id,

@@ -1,19 +1,35 @@
-"""Book payments, each once, for an invoice of any status. An overpaid amount becomes credit."""
+"""Payments and the credit ledger of an account.
+
+A payment is booked once, for an invoice of any status. An overpaid amount becomes credit, and so do the payments
+of a voided invoice. The operator can grant credit; the next invoices use it.
+"""
 
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from builders.invoices import credit, invoices
+from builders.invoices import invoices
 from builders.invoices.errors import NothingDue
-from builders.invoices.events import INVOICE_PAID, InvoiceData
-from builders.invoices.records import CreditKind, Invoice, InvoiceStatus, Payment, PaymentResult
-from builders.invoices.store import payments as store, transitions
+from builders.invoices.events import INVOICE_PAID, INVOICE_VOIDED, InvoiceData
+from builders.invoices.records import (
+    Credit,
+    CreditEntry,
+    CreditGrant,
+    CreditKind,
+    Invoice,
+    InvoiceStatus,
+    Payment,
+    PaymentResult,
+    VoidReason,
+)
+from builders.invoices.store import accounts as account_store, payments as store, transitions
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
-from builders.kit.values import clock, ids
+from builders.kit.values import clock, ids, texts
 from builders.kit.values.money import Money
 
+MAX_REFERENCE = 200  # characters; an index must hold it
+MAX_REASON = 500  # characters
 PAYABLE = frozenset({InvoiceStatus.OPEN, InvoiceStatus.UNCOLLECTIBLE})
 
 
@@ -34,17 +50,10 @@ async def pay(
     ValueError for an amount that is not positive or in another currency, for a reference that was booked with
     another amount, and for a method or reference that is empty, too long, or has several lines.
     """
-    method = credit.clean_line(method, "method", max_length=credit.MAX_REFERENCE)
-    reference = credit.clean_line(reference, "reference", max_length=credit.MAX_REFERENCE)
+    method = clean_line(method, "method", max_length=MAX_REFERENCE)
+    reference = clean_line(reference, "reference", max_length=MAX_REFERENCE)
     invoice = await invoices.lock_invoice(conn, account_id=account_id, invoice_id=invoice_id)
-    known = await store.find_payment(
-        conn,
-        account_id=account_id,
-        invoice_id=invoice_id,
-        currency=invoice.currency,
-        method=method,
-        reference=reference,
-    )
+    known = await store.find_payment(conn, invoice, method=method, reference=reference)
     if known is not None:
         if amount not in {None, known.amount}:
             raise ValueError(f"{method} {reference} was already booked with {known.amount}, not {amount}.")
@@ -60,7 +69,7 @@ def _require_due(invoice: Invoice) -> Money:
     if not invoice.amount_due.amount:
         raise NothingDue(
             f"The invoice {invoice.number} is paid.",
-            next_action="Give the amount of the payment; it becomes credit.",
+            next_action="Give the amount of the payment; it becomes ",
         )
     return invoice.amount_due
 
@@ -86,7 +95,7 @@ async def book_payment(
     after = await _apply_payment(conn, invoice, payment)
     if payment.overpaid.amount:
         reason = f"The payment for {invoice.number} exceeded the amount due ({method} {reference})."
-        await credit.book_credit(conn, invoice, payment.overpaid, kind=CreditKind.OVERPAID, reason=reason)
+        await book_credit(conn, invoice, payment.overpaid, kind=CreditKind.OVERPAID, reason=reason)
     if replacement is not None:
         replacement = await _pay_replacement(conn, invoice, replacement, payment)
     return PaymentResult(invoice=after, payment=payment, repeated=False, replacement=replacement)
@@ -99,19 +108,11 @@ async def _pay_replacement(conn: Conn, void: Invoice, replacement: Invoice, paym
     """
     if replacement.status not in PAYABLE or not replacement.amount_due.amount:
         return None
-    known = await store.find_payment(
-        conn,
-        account_id=replacement.account_id,
-        invoice_id=replacement.id,
-        currency=replacement.currency,
-        method=payment.method,
-        reference=payment.reference,
-    )
-    if known is not None:
+    if await store.find_payment(conn, replacement, method=payment.method, reference=payment.reference):
         return None
     used = min(payment.overpaid, replacement.amount_due)
     reason = f"Used for {replacement.number}, which replaces {void.number}."
-    await credit.book_credit(conn, replacement, -used, kind=CreditKind.APPLIED, reason=reason)
+    await book_credit(conn, replacement, -used, kind=CreditKind.APPLIED, reason=reason)
     moved = replace(payment, id=ids.new(), amount=used, overpaid=Money.zero(used.currency), created_at=clock.now())
     return await _apply_payment(conn, replacement, moved)
 
@@ -122,15 +123,115 @@ async def _apply_payment(conn: Conn, invoice: Invoice, payment: Payment) -> Invo
     await store.insert_payment(conn, **key, payment=payment)
     used = payment.amount - payment.overpaid
     if used.amount:
-        await transitions.pay(
-            conn,
-            **key,
-            amount=used.amount,
-            method=payment.method,
-            reference=payment.reference,
-            now=payment.created_at,
-        )
+        await transitions.pay(conn, **key, amount=used.amount, payment=payment)
     after = await invoices.get_without_lines(conn, **key)
     if after.status is InvoiceStatus.PAID and invoice.status is not InvoiceStatus.PAID:
         await outbox.publish(conn, INVOICE_PAID, account_id=after.account_id, data=InvoiceData.of(after))
     return after
+
+
+async def void(
+    conn: Conn, *, account_id: UUID, invoice_id: UUID, reason: VoidReason = VoidReason.CANCELLED
+) -> Invoice:
+    """Void an open or uncollectible invoice; the credit that it used and its payments become credit.
+
+    Publishes invoice.voided. Raises InvoiceNotFound, InvalidTransition.
+    """
+    before = await invoices.lock_invoice(conn, account_id=account_id, invoice_id=invoice_id)
+    now = clock.now()
+    if not await transitions.void(conn, account_id=account_id, invoice_id=invoice_id, reason=reason, now=now):
+        raise invoices.invalid_transition(before, InvoiceStatus.VOID)
+    returned = before.credit_applied + before.amount_paid
+    if returned.amount:
+        text = f"Returned because {before.number} was voided."
+        await book_credit(conn, before, returned, kind=CreditKind.RETURNED, reason=text)
+    after = await invoices.get_without_lines(conn, account_id=account_id, invoice_id=invoice_id)
+    await outbox.publish(conn, INVOICE_VOIDED, account_id=account_id, data=InvoiceData.of(after))
+    return after
+
+
+async def grant_credit(conn: Conn, *, account_id: UUID, amount: Money, reason: str, reference: str) -> CreditGrant:
+    """Grant credit, which the next invoices use; a negative amount takes credit back. Idempotent by `reference`.
+
+    Raises ValueError if the reference was used with another amount or currency, if the balance would be negative,
+    and for a reference or reason that is empty, too long, or has several lines.
+    """
+    reference = clean_line(reference, "reference", max_length=MAX_REFERENCE)
+    reason = clean_line(reason, "reason", max_length=MAX_REASON)
+    balance = await account_store.lock_balance(conn, account_id=account_id, currency=amount.currency)
+    known = await account_store.lock_grant(conn, account_id=account_id, reference=reference)
+    if known is not None:
+        if known.amount != amount:
+            raise ValueError(
+                f"The reference {reference} was already used for a grant of {known.amount}, not {amount}."
+            )
+        return CreditGrant(entry=known, repeated=True)
+    if balance + amount < Money.zero(amount.currency):
+        raise ValueError(f"The account has a credit of {balance}.")
+    entry = CreditEntry(
+        id=ids.new(),
+        kind=CreditKind.GRANTED,
+        amount=amount,
+        reason=reason,
+        reference=reference,
+        invoice_id=None,
+        created_at=clock.now(),
+    )
+    await account_store.insert_credit(conn, account_id=account_id, entry=entry)
+    return CreditGrant(entry=entry, repeated=False)
+
+
+async def apply_credit(conn: Conn, invoice: Invoice, *, number: str) -> Money:
+    """Use the credit balance for an invoice that is being issued as `number`; return the amount used."""
+    if not invoice.total.amount:
+        return invoice.total
+    balance = await account_store.lock_balance(conn, account_id=invoice.account_id, currency=invoice.currency)
+    used = max(min(balance, invoice.total), Money.zero(invoice.currency))
+    if used.amount:
+        await _insert_credit(conn, invoice, -used, kind=CreditKind.APPLIED, reason=f"Used for {number}.")
+    return used
+
+
+async def book_credit(
+    conn: Conn, invoice: Invoice, amount: Money, *, kind: CreditKind, reason: str
+) -> CreditEntry:
+    """Add an entry for an invoice to the credit ledger."""
+    await account_store.lock_balance(conn, account_id=invoice.account_id, currency=invoice.currency)
+    return await _insert_credit(conn, invoice, amount, kind=kind, reason=reason)
+
+
+async def _insert_credit(
+    conn: Conn, invoice: Invoice, amount: Money, *, kind: CreditKind, reason: str
+) -> CreditEntry:
+    entry = CreditEntry(
+        id=ids.new(),
+        kind=kind,
+        amount=amount,
+        reason=reason,
+        reference=None,
+        invoice_id=invoice.id,
+        created_at=clock.now(),
+    )
+    await account_store.insert_credit(conn, account_id=invoice.account_id, entry=entry)
+    return entry
+
+
+async def get_credit(conn: Conn, *, account_id: UUID, limit: int = 50) -> Credit:
+    """Return the credit balances of the account and its newest entries."""
+    return Credit(
+        balances=await account_store.list_balances(conn, account_id=account_id),
+        entries=await account_store.list_credit(conn, account_id=account_id, before=ids.LAST, limit=limit),
+    )
+
+
+def clean_line(text: str, name: str, *, max_length: int) -> str:
+    """Return a reference or reason without surrounding blanks, in a normal form.
+
+    Raises ValueError if it is empty, too long, or has several lines.
+    """
+    text = text.strip()
+    if not text:
+        raise ValueError(f"There must be a {name}.")
+    if len(text) > max_length:
+        raise ValueError(f"A {name} has at most {max_length} characters, not {len(text)}.")
+    return texts.plain(text)

@@ -281,11 +281,7 @@ def detail(invoice: Invoice) -> InvoiceDetail:
         )
         for each in invoice.lines
     ]
-    parties = {
-        "seller": SellerReply.model_validate(invoice.seller),
-        "buyer": BuyerReply.model_validate(invoice.buyer),
-    }
-    return InvoiceDetail.from_record(invoice, **_computed(invoice), **parties, lines=lines)
+    return InvoiceDetail.from_record(invoice, **_computed(invoice), lines=lines)
 
 
 def _computed(invoice: Invoice) -> dict[str, Any]:

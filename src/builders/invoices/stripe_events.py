@@ -56,11 +56,7 @@ async def receive_stripe_event(
     if await store.claim_event(conn, event_id=event_id, kind=kind, now=clock.now()):
         result = await _apply_event(conn, kind, event, settings)
         await store.update_event(
-            conn,
-            event_id=event_id,
-            outcome=result.outcome,
-            detail=result.detail,
-            session=result.session,
+            conn, event_id=event_id, outcome=result.outcome, detail=result.detail, session=result.session
         )
         if result.outcome is Outcome.DISCREPANCY:
             _log.error("stripe_discrepancy", event_id=event_id, detail=result.detail)
@@ -90,7 +86,7 @@ async def _apply_session(conn: Conn, kind: str, session: CheckoutSession, *, is_
     if mismatch := _find_mismatch(session, stored, is_other_mode=is_other_mode):
         return _discrepancy(session, mismatch)
     if kind in ENDED:
-        await _end_checkout(conn, session, status=ENDED[kind])
+        await store.end_checkout(conn, session=session, status=ENDED[kind])
         return _result(session, Outcome.NOTED, f"The checkout has {ENDED[kind]}.")
     if kind == COMPLETED and session.payment_status != "paid":
         return _result(session, Outcome.NOTED, "The payment is pending.")
@@ -106,9 +102,8 @@ def _find_mismatch(session: CheckoutSession, stored: StoredCheckout, *, is_other
 
 
 async def _book_payment(conn: Conn, session: CheckoutSession, stored: StoredCheckout) -> _Result:
-    key = {"account_id": session.account_id, "invoice_id": session.invoice_id}
     try:
-        invoice = await invoices.lock_invoice(conn, **key)
+        invoice = await invoices.lock_invoice(conn, account_id=session.account_id, invoice_id=session.invoice_id)
     except InvoiceNotFound:
         return _discrepancy(session, "There is no such invoice.")
     amount = Money(stored.amount, invoice.currency).quantized()
@@ -116,30 +111,18 @@ async def _book_payment(conn: Conn, session: CheckoutSession, stored: StoredChec
         return _discrepancy(
             session, f"The payment is {session.amount_total} {session.currency}, and the checkout {amount}."
         )
-    known = await store.find_payment(
-        conn, **key, currency=invoice.currency, method=METHOD, reference=session.session_id
-    )
+    known = await store.find_payment(conn, invoice, method=METHOD, reference=session.session_id)
     paid = None
     if known is None:
         paid = await payments.book_payment(
             conn, invoice, method=METHOD, reference=session.session_id, amount=amount
         )
-    await _end_checkout(conn, session, status="completed")
+    await store.end_checkout(conn, session=session, status="completed")
     if paid is None:
         return _result(session, Outcome.NOTED, "The payment was already booked.")
     rest = f"; {paid.payment.overpaid} became credit" if paid.payment.overpaid.amount else ""
     rest += f", which pays {paid.replacement.number}" if paid.replacement else ""
     return _result(session, Outcome.APPLIED, f"{amount} for {invoice.number}{rest}.")
-
-
-async def _end_checkout(conn: Conn, session: CheckoutSession, *, status: str) -> None:
-    await store.end_checkout(
-        conn,
-        account_id=session.account_id,
-        checkout_id=session.checkout_id,
-        session_id=session.session_id,
-        status=status,
-    )
 
 
 def _read_event(payload: bytes, *, signature: str | None, settings: Settings) -> dict[str, Any]:

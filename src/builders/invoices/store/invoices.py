@@ -22,11 +22,12 @@ from builders.invoices.records import (
     VoidReason,
 )
 from builders.kit.db.connections import Conn
-from builders.kit.values.ids import AccountSelection, selection_parameter
+from builders.kit.values import ids
+from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection, selection_parameter
 from builders.kit.values.money import Money
 
 AMOUNTS = ("subtotal", "tax_total", "total", "credit_applied", "amount_paid")
-# The columns that `invoice_of` reads; a statement adds `alias_ids` if it needs them.
+# The columns that `invoice_of` reads; a statement adds ALIAS_IDS if it needs them.
 COLUMNS = """
     account_id, id, number, is_test, status, currency, tax_rate, subtotal, tax_total, total, credit_applied,
     amount_paid, seller, buyer, promotion_id, stage, payment_method, payment_reference, created_at, issued_at,
@@ -61,12 +62,16 @@ INSERT_LINES = """
 DELETE_DRAFT = """
     DELETE FROM invoices_invoices WHERE account_id = %(account_id)s AND id = %(id)s AND status = 'draft'
 """
-FIND = f"""
-    SELECT {COLUMNS}, ARRAY(
-        SELECT alias_id FROM invoices_lines
-        WHERE account_id = %(account_id)s AND invoice_id = %(id)s AND alias_id IS NOT NULL ORDER BY position
+ALIAS_IDS = """
+    ARRAY(
+        SELECT alias_id FROM invoices_lines AS line
+        WHERE line.account_id = invoice.account_id AND line.invoice_id = invoice.id AND alias_id IS NOT NULL
+        ORDER BY position
     ) AS alias_ids
-    FROM invoices_invoices WHERE account_id = %(account_id)s AND id = %(id)s
+"""
+FIND = f"""
+    SELECT {COLUMNS}, {ALIAS_IDS}
+    FROM invoices_invoices AS invoice WHERE account_id = %(account_id)s AND id = %(id)s
 """  # noqa: S608 - interpolates only constants, never input
 LOCK = f"{FIND} FOR UPDATE"
 FIND_REPLACEMENT = f"""
@@ -186,9 +191,9 @@ async def find_replacement(
         return await cursor.fetchone()
 
 
-async def find_arrears(conn: Conn, *, account_id: UUID, stage: Stage) -> str | None:
-    """Return the number of the account's oldest invoice that is uncollectible, or open at this stage."""
-    row = {"account_id": account_id, "stage": stage}
+async def find_arrears(conn: Conn, *, account_id: UUID) -> str | None:
+    """Return the number of the account's oldest unpaid invoice past its grace period. Runs one statement."""
+    row = {"account_id": account_id, "stage": Stage.GRACE_ENDED}
     found = await (await conn.execute(FIND_ARREARS, row)).fetchone()
     return None if found is None else found[0]
 
@@ -210,10 +215,15 @@ async def list_newest(
         return await cursor.fetchall()
 
 
-async def list_all(
-    conn: Conn, *, account_id: AccountSelection, status: InvoiceStatus | None, before: UUID, limit: int
+async def list_all_invoices(
+    conn: Conn,
+    *,
+    account_id: AccountSelection = ALL_ACCOUNTS,
+    status: InvoiceStatus | None = None,
+    before: UUID = ids.LAST,
+    limit: int,
 ) -> Sequence[Invoice]:
-    """Return issued invoices of one account or of all accounts, newest first."""
+    """Return issued invoices of one account or of all accounts, newest first, for the operator."""
     row = {"account_id": selection_parameter(account_id), "status": status, "before": before, "limit": limit}
     async with conn.cursor(row_factory=kwargs_row(invoice_of)) as cursor:
         await cursor.execute(LIST_ALL, row, prepare=False)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row, kwargs_row
 
-from builders.invoices.records import Outcome, Payment, StripeEvent
+from builders.invoices.records import Invoice, Outcome, Payment, StripeEvent
 from builders.kit.db.connections import Conn
 from builders.kit.values.money import Money
 
@@ -110,11 +110,9 @@ def _payment_of(*, amount: Decimal, overpaid: Decimal, currency: str, **columns:
     )
 
 
-async def find_payment(
-    conn: Conn, *, account_id: UUID, invoice_id: UUID, currency: str, method: str, reference: str
-) -> Payment | None:
+async def find_payment(conn: Conn, invoice: Invoice, *, method: str, reference: str) -> Payment | None:
     """Return the payment of the invoice with this method and reference."""
-    row = {"account_id": account_id, "invoice_id": invoice_id, "currency": currency}
+    row = {"account_id": invoice.account_id, "invoice_id": invoice.id, "currency": invoice.currency}
     async with conn.cursor(row_factory=kwargs_row(_payment_of)) as cursor:
         await cursor.execute(FIND_PAYMENT, {**row, "method": method, "reference": reference})
         return await cursor.fetchone()
@@ -129,10 +127,10 @@ async def insert_payment(conn: Conn, *, account_id: UUID, invoice_id: UUID, paym
     )
 
 
-async def list_payments(conn: Conn, *, account_id: UUID, invoice_id: UUID, currency: str) -> Sequence[Payment]:
+async def list_payments(conn: Conn, invoice: Invoice) -> Sequence[Payment]:
     """Return the payments of an invoice, oldest first."""
+    row = {"account_id": invoice.account_id, "invoice_id": invoice.id, "currency": invoice.currency}
     async with conn.cursor(row_factory=kwargs_row(_payment_of)) as cursor:
-        row = {"account_id": account_id, "invoice_id": invoice_id, "currency": currency}
         await cursor.execute(LIST_PAYMENTS, row)
         return await cursor.fetchall()
 
@@ -172,10 +170,10 @@ async def refuse_checkout(conn: Conn, *, account_id: UUID, checkout_id: UUID) ->
     await conn.execute(REFUSE_CHECKOUT, {"account_id": account_id, "id": checkout_id})
 
 
-async def end_checkout(conn: Conn, *, account_id: UUID, checkout_id: UUID, session_id: str, status: str) -> None:
+async def end_checkout(conn: Conn, *, session: CheckoutSession, status: str) -> None:
     """Store the final status of a checkout; a completed one keeps its status."""
-    row = {"account_id": account_id, "id": checkout_id, "session_id": session_id, "status": status}
-    await conn.execute(END_CHECKOUT, row)
+    row = {"account_id": session.account_id, "id": session.checkout_id, "session_id": session.session_id}
+    await conn.execute(END_CHECKOUT, {**row, "status": status})
 
 
 async def claim_event(conn: Conn, *, event_id: str, kind: str, now: datetime) -> bool:
@@ -184,12 +182,7 @@ async def claim_event(conn: Conn, *, event_id: str, kind: str, now: datetime) ->
 
 
 async def update_event(
-    conn: Conn,
-    *,
-    event_id: str,
-    outcome: Outcome,
-    detail: str,
-    session: CheckoutSession | None,
+    conn: Conn, *, event_id: str, outcome: Outcome, detail: str, session: CheckoutSession | None
 ) -> None:
     """Store the result of a claimed event, and the session that it is about."""
     row: dict[str, Any] = {"id": event_id, "outcome": outcome, "detail": detail}
@@ -209,8 +202,8 @@ async def get_event(conn: Conn, *, event_id: str) -> StripeEvent:
     return event
 
 
-async def list_discrepancies(conn: Conn, *, limit: int) -> Sequence[StripeEvent]:
-    """Return the discrepancies of all accounts, newest first."""
+async def list_discrepancies(conn: Conn, *, limit: int = 50) -> Sequence[StripeEvent]:
+    """Return the Stripe events that do not match the stored data, newest first, for the operator."""
     async with conn.cursor(row_factory=kwargs_row(_event_of)) as cursor:
         await cursor.execute(LIST_DISCREPANCIES, {"limit": limit})
         return await cursor.fetchall()

@@ -13,8 +13,8 @@ from uuid import UUID
 from psycopg.rows import kwargs_row
 from psycopg.types.json import Jsonb
 
-from builders.invoices.records import Buyer, Invoice, Stage, VoidReason
-from builders.invoices.store.invoices import COLUMNS, invoice_of
+from builders.invoices.records import Buyer, Invoice, Payment, Stage, VoidReason
+from builders.invoices.store.invoices import ALIAS_IDS, COLUMNS, invoice_of
 from builders.kit.db.connections import Conn
 
 # The row stays locked until the transaction ends: the next issue waits for it, and a rollback restores the number.
@@ -57,35 +57,26 @@ MARK_UNCOLLECTIBLE = """
     UPDATE invoices_invoices SET status = 'uncollectible', uncollectible_at = %(now)s
     WHERE account_id = %(account_id)s AND id = %(id)s AND status = 'open'
 """
-RETURNED = f"""{COLUMNS}, ARRAY(
-        SELECT alias_id FROM invoices_lines AS line
-        WHERE line.account_id = invoice.account_id AND line.invoice_id = invoice.id AND alias_id IS NOT NULL
-        ORDER BY position
-    ) AS alias_ids
-"""  # noqa: S608 - interpolates only constants, never input
-# `due` is the latest start of the timeline with which the step is due. If a step is late, the timeline starts
-# again as if the step were due now, so that the next steps are late by the same time.
+# `due` is the latest start of the timeline with which the step is due.
+_DUE = """
+    SELECT account_id, id FROM invoices_invoices
+    WHERE status = 'open' AND stage = %(before)s AND due_at <= %(due)s
+      AND coalesce(counted_from, due_at) <= %(due)s
+    ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+"""
+# If a step is late, the timeline starts again as if the step were due now, so that the next steps are late by the
+# same time.
 ADVANCE_STAGE = f"""
     UPDATE invoices_invoices AS invoice
     SET stage = %(after)s,
         counted_from = CASE WHEN coalesce(counted_from, due_at) < %(late)s THEN %(due)s ELSE counted_from END
-    WHERE (account_id, id) IN (
-        SELECT account_id, id FROM invoices_invoices
-        WHERE status = 'open' AND stage = %(before)s AND due_at <= %(due)s
-          AND coalesce(counted_from, due_at) <= %(due)s
-        ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
-    )
-    RETURNING {RETURNED}
+    WHERE (account_id, id) IN ({_DUE})
+    RETURNING {COLUMNS}, {ALIAS_IDS}
 """  # noqa: S608 - interpolates only constants, never input
 MARK_DUE_UNCOLLECTIBLE = f"""
     UPDATE invoices_invoices AS invoice SET status = 'uncollectible', uncollectible_at = %(now)s
-    WHERE (account_id, id) IN (
-        SELECT account_id, id FROM invoices_invoices
-        WHERE status = 'open' AND stage = %(before)s AND due_at <= %(due)s
-          AND coalesce(counted_from, due_at) <= %(due)s
-        ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
-    )
-    RETURNING {RETURNED}
+    WHERE (account_id, id) IN ({_DUE})
+    RETURNING {COLUMNS}, {ALIAS_IDS}
 """  # noqa: S608 - interpolates only constants, never input
 
 
@@ -118,19 +109,10 @@ async def find_number(conn: Conn, *, number: str) -> tuple[UUID, UUID] | None:
     return None if row is None else (row[0], row[1])
 
 
-async def pay(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    invoice_id: UUID,
-    amount: Decimal,
-    method: str,
-    reference: str,
-    now: datetime,
-) -> None:
-    """Add a payment to a locked invoice; it is paid when no amount is due."""
-    row = {"account_id": account_id, "id": invoice_id, "amount": amount, "now": now}
-    await conn.execute(PAY, {**row, "method": method, "reference": reference})
+async def pay(conn: Conn, *, account_id: UUID, invoice_id: UUID, amount: Decimal, payment: Payment) -> None:
+    """Add an amount of a payment to a locked invoice; it is paid when no amount is due."""
+    row = {"account_id": account_id, "id": invoice_id, "amount": amount, "now": payment.created_at}
+    await conn.execute(PAY, {**row, "method": payment.method, "reference": payment.reference})
 
 
 async def void(conn: Conn, *, account_id: UUID, invoice_id: UUID, reason: VoidReason, now: datetime) -> bool:
