@@ -81,7 +81,7 @@ async def update_alias(
     if wanted == current:
         return before
     if wanted.destinations != current.destinations:
-        _check_actor(actor)
+        _check_actor(actor, "change destinations")
         await _check_loops(conn, realm, account_id, before.alias, wanted)
     await claims.update_aliases(conn, account_id=account_id, changes=[wanted])
     return await get_alias(conn, realm=realm, account_id=account_id, alias_id=alias_id)
@@ -108,10 +108,7 @@ async def release_alias(
     if before.alias.status is AliasStatus.DELETED:
         return before
     expected.check(of=before.alias.id, version=before.alias.version)
-    if actor.type == "support":
-        raise ImpersonationForbidden(
-            "A support session cannot release names.", next_action="The account's holder can."
-        )
+    _check_actor(actor, "release names")
     if before.alias.is_blocked:  # another claim would end the suspension
         raise AliasSuspended("The operator suspended this name: it cannot be released.", next_action=ASK_OPERATOR)
     versions = {before.alias.id: before.alias.version}
@@ -166,11 +163,9 @@ def _merged_labels(labels: Mapping[str, str], sent: Mapping[str, str | None] | N
     return merged
 
 
-def _check_actor(actor: Actor) -> None:
+def _check_actor(actor: Actor, what: str) -> None:
     if actor.type == "support":  # mail of a name can give access to other accounts of its owner
-        raise ImpersonationForbidden(
-            "A support session cannot change destinations.", next_action="The account's holder can."
-        )
+        raise ImpersonationForbidden(f"A support session cannot {what}.", next_action="The account's holder can.")
 
 
 async def _check_loops(conn: Conn, realm: UUID, account_id: UUID, before: Alias, wanted: AliasChange) -> None:

@@ -15,7 +15,7 @@ from builders.aliases.errors import (
     ConfirmationTooSoon,
     DestinationNotFound,
 )
-from builders.aliases.records import LIVE, AliasFilters, AliasStatus, Confirmation, Destination
+from builders.aliases.records import LIVE, AliasFilters, AliasStatus, Confirmation, Destination, OwnedAlias
 from builders.aliases.schemas import aliases as schemas, destinations as destination_schemas
 from builders.kit.db.connections import Database, Pool, Reads, Tx
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable, Problem, TokenInvalid, problems
@@ -90,15 +90,15 @@ async def list_aliases(
     found = await aliases.list_owned(
         conn, realm=realm_of(caller), account_id=caller.account_id, filters=filters, page=page
     )
-    return schemas.page_reply(found, livemode=caller.mode == "live")
+    items = [schemas.AliasReply.of(each, livemode=caller.mode == "live") for each in found.items]
+    return Page(items=items, next_cursor=found.next_cursor)
 
 
 @router.get("/{alias_id}", response_model=schemas.AliasReply, responses={**TAGGED, **problems(AliasNotFound)})
 async def get(alias_id: AliasId, caller: Reader, conn: Reads) -> ReplyWithHeaders:
     """Read a name, active or released."""
     found = await aliases.get_alias(conn, realm=realm_of(caller), account_id=caller.account_id, alias_id=alias_id)
-    reply = schemas.alias_reply(found, livemode=caller.mode == "live")
-    return with_etag(reply, of=found.alias.id, version=found.alias.version)
+    return _tagged(schemas.AliasReply, found, caller)
 
 
 @router.patch(
@@ -122,8 +122,7 @@ async def change(
         expected=if_match,
         patch=body.patch(),
     )
-    reply = schemas.written_reply(changed, livemode=caller.mode == "live")
-    return with_etag(reply, of=changed.alias.id, version=changed.alias.version)
+    return _tagged(schemas.AliasWritten, changed, caller)
 
 
 @router.delete(
@@ -151,8 +150,7 @@ async def release(
         cooling_off=timedelta(hours=settings.cooling_off_hours),
     )
     terms = await aliases.get_released_terms(conn, account_id=caller.account_id, alias=released.alias)
-    reply = schemas.released_reply(released, terms, livemode=caller.mode == "live")
-    return with_etag(reply, of=released.alias.id, version=released.alias.version)
+    return _tagged(schemas.AliasRelease, released, caller, **schemas.release_members(terms))
 
 
 @destinations_router.get("", response_model=PageReply[destination_schemas.DestinationReply])
@@ -221,6 +219,16 @@ async def confirm_destination_page(
         return _thanks(await _confirm(database, keys, token))
     except TokenInvalid as refusal:
         return _error_page(request, refusal)
+
+
+def _tagged(
+    form: type[schemas.AliasReply],
+    owned: OwnedAlias,
+    caller: Caller,
+    **members: Any,  # values of any member
+) -> ReplyWithHeaders:
+    reply = form.of(owned, livemode=caller.mode == "live", **members)
+    return with_etag(reply, of=owned.alias.id, version=owned.alias.version)
 
 
 async def _confirm(database: Database, keyring: Keyring, token: str) -> Confirmation:

@@ -19,7 +19,6 @@ from builders.aliases.events import (
 )
 from builders.aliases.records import (
     LIVE,
-    Alias,
     AliasChange,
     AliasName,
     AliasSpec,
@@ -76,11 +75,6 @@ async def reserve_names(
     await _take_names(conn, realm=realm, account_id=account_id, wanted=wanted, until=until)
 
 
-async def release_reservations(conn: Conn, *, realm: UUID = LIVE, account_id: UUID, names: Sequence[Name]) -> None:
-    """End the account's reservations of names; claimed and quarantined names stay. Idempotent."""
-    await registry.release_reservations(conn, realm=realm, account_id=account_id, names=names)
-
-
 async def expire_reservations(conn: Conn, *, realm: UUID, account_id: UUID, domain: str) -> None:
     """End the account's reservations and quarantines on a domain; claimed names stay."""
     await registry.expire_reservations(conn, realm=realm, account_id=account_id, domain=domain, now=clock.now())
@@ -131,12 +125,7 @@ async def update_aliases(conn: Conn, *, account_id: UUID, changes: Sequence[Alia
 
 
 async def release_aliases(
-    conn: Conn,
-    *,
-    realm: UUID = LIVE,
-    account_id: UUID,
-    versions: Mapping[UUID, int],
-    quarantine: timedelta,
+    conn: Conn, *, realm: UUID = LIVE, account_id: UUID, versions: Mapping[UUID, int], quarantine: timedelta
 ) -> None:
     """Release aliases that still have their version, all or none; publish alias.deleted for each.
 
@@ -157,20 +146,6 @@ async def lock_unchanged(conn: Conn, *, account_id: UUID, versions: Mapping[UUID
     unchanged = await store.lock_unchanged(conn, account_id=account_id, versions=versions)
     if changed := versions.keys() - unchanged:
         raise AliasesChanged(frozenset(changed))
-
-
-async def list_aliases(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    manifest: str | None = None,
-    names: Sequence[Name] = (),
-    alias_ids: Sequence[UUID] = (),
-) -> list[Alias]:
-    """Return the account's aliases that the manifest manages, and those with one of the names or ids."""
-    return await store.list_aliases(
-        conn, account_id=account_id, manifest=manifest, names=names, alias_ids=alias_ids
-    )
 
 
 async def clear_aliases(conn: Conn, *, account_id: UUID) -> int:

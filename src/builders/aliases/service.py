@@ -13,7 +13,6 @@ from builders.aliases.billing import (
     list_due_accounts as list_due_accounts,
     list_reclaims as list_reclaims,
     list_release_terms as list_release_terms,
-    lock_claims as lock_claims,
     renew_aliases as renew_aliases,
     withdraw_charges as withdraw_charges,
 )
@@ -23,11 +22,9 @@ from builders.aliases.claims import (
     clear_aliases as clear_aliases,
     create_aliases as create_aliases,
     expire_reservations as expire_reservations,
-    list_aliases as list_aliases,
     lock_unchanged as lock_unchanged,
     prune_names as prune_names,
     release_aliases as release_aliases,
-    release_reservations as release_reservations,
     reserve_names as reserve_names,
     settle_invoice as settle_invoice,
     update_aliases as update_aliases,
@@ -67,9 +64,11 @@ from builders.aliases.store.aliases import (
     count_aliases as count_aliases,
     count_by_domain as count_by_domain,
     count_by_project as count_by_project,
+    list_aliases as list_aliases,
 )
-from builders.aliases.store.billing import Claim as Claim
+from builders.aliases.store.billing import Claim as Claim, lock_claims as lock_claims
 from builders.aliases.store.destinations import list_unconfirmed as list_unconfirmed
+from builders.aliases.store.names import release_reservations as release_reservations
 from builders.aliases.store.queries import (
     MapEntry as MapEntry,
     list_live_domains as list_live_domains,

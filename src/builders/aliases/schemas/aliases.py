@@ -1,7 +1,7 @@
 """Schemas of aliases."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
 from pydantic import ConfigDict, Field, StrictBool
@@ -13,7 +13,6 @@ from builders.aliases.schemas.destinations import Mailbox
 from builders.invoices.records import Charge, InvoiceStatus
 from builders.kit.http.bodies import PatchBody, Reply, WriteReply, by_example
 from builders.kit.http.fields import AliasProjectId, Labels, Livemode, ManifestKey, ManifestName, UpdatedAt
-from builders.kit.http.pagination import Page
 from builders.kit.values import texts
 from builders.kit.values.money import Money
 from builders.kit.values.patches import UNSET
@@ -191,6 +190,24 @@ class AliasReply(Reply):
     updated_at: UpdatedAt
     version: Annotated[int, Field(description="Grows with every change; the ETag is of it.")]
 
+    @classmethod
+    def of(cls, owned: OwnedAlias, *, livemode: bool, **members: Any) -> Self:  # values of any member
+        """Return the reply for an alias; `members` are those that AliasReply does not have."""
+        alias = owned.alias
+        managed = alias.manifest is not None
+        return cls.from_record(
+            alias,
+            type="alias",
+            managed_by={"manifest": alias.manifest, "key": alias.manifest_key} if managed else None,
+            destinations=[{"email": email, "verified": email in owned.verified} for email in alias.destinations],
+            enabled=owned.enabled,
+            price={**alias.price.to_wire(), "interval": alias.interval},
+            livemode=livemode,
+            renews_at=None if alias.status is AliasStatus.DELETED else alias.renews_at,
+            quarantined_until=owned.quarantined_until,
+            **members,
+        )
+
 
 class ReleasedCharge(Reply):
     """A charge for a name, and its outcome."""
@@ -236,50 +253,15 @@ class AliasWritten(AliasReply, WriteReply):
     model_config = ConfigDict(json_schema_extra=by_example({**_ALIAS, "version": 2, "warnings": []}))
 
 
-def alias_reply(owned: OwnedAlias, *, livemode: bool) -> AliasReply:
-    """Return the reply to a read."""
-    return AliasReply.from_record(owned.alias, **_computed(owned, livemode=livemode))
-
-
-def written_reply(owned: OwnedAlias, *, livemode: bool) -> AliasWritten:
-    """Return the reply to a change."""
-    return AliasWritten.from_record(owned.alias, **_computed(owned, livemode=livemode))
-
-
-def released_reply(owned: OwnedAlias, terms: ReleasedTerms, *, livemode: bool) -> AliasRelease:
-    """Return the reply to a release."""
-    return AliasRelease.from_record(
-        owned.alias,
-        **_computed(owned, livemode=livemode),
-        claim_undone=terms.is_undone,
-        charges=[_charge(each) for each in terms.charges],
-        free_reclaim=None if terms.period is None else {"until": terms.period.until},
-    )
-
-
-def page_reply(found: Page[OwnedAlias], *, livemode: bool) -> Page[AliasReply]:
-    """Return the reply to a list."""
-    return Page(
-        items=[alias_reply(each, livemode=livemode) for each in found.items], next_cursor=found.next_cursor
-    )
+def release_members(terms: ReleasedTerms) -> dict[str, Any]:
+    """Return the members of AliasRelease that AliasReply does not have."""
+    return {
+        "claim_undone": terms.is_undone,
+        "charges": [_charge(each) for each in terms.charges],
+        "free_reclaim": None if terms.period is None else {"until": terms.period.until},
+    }
 
 
 def _charge(charge: Charge) -> ReleasedCharge:
     outcome = "credited" if charge.is_credited else _OUTCOMES[charge.status]
     return ReleasedCharge.from_record(charge, outcome=outcome)
-
-
-def _computed(owned: OwnedAlias, *, livemode: bool) -> dict[str, Any]:
-    """Return the members that are not attributes of the alias."""
-    alias = owned.alias
-    managed = alias.manifest is not None
-    return {
-        "type": "alias",
-        "managed_by": {"manifest": alias.manifest, "key": alias.manifest_key} if managed else None,
-        "destinations": [{"email": email, "verified": email in owned.verified} for email in alias.destinations],
-        "enabled": owned.enabled,
-        "price": {**alias.price.to_wire(), "interval": alias.interval},
-        "livemode": livemode,
-        "renews_at": None if alias.status is AliasStatus.DELETED else alias.renews_at,
-        "quarantined_until": owned.quarantined_until,
-    }

@@ -10,14 +10,7 @@ from uuid import UUID
 from psycopg.rows import class_row, kwargs_row
 from pydantic import TypeAdapter
 
-from builders.aliases.records import (
-    Alias,
-    AliasChange,
-    AliasSpec,
-    AliasStatus,
-    Name,
-    PriceInterval,
-)
+from builders.aliases.records import Alias, AliasChange, AliasSpec, AliasStatus, Name, PriceInterval
 from builders.kit.db.connections import Conn
 from builders.kit.values.money import Money
 
@@ -59,14 +52,17 @@ INSERT = f"""
     FROM jsonb_to_recordset(%(specs)s::jsonb)
          AS new ({_TYPES}, domain text, local_part text, key text, price jsonb, interval text)
 """  # noqa: S608 - interpolates only constants, never input
-COLUMNS = """
-    alias.id, alias.domain, alias.local_part, alias.key, alias.manifest, alias.manifest_key, alias.project_id,
-    alias.status, alias.status = 'active' AS enabled, alias.note, alias.labels, alias.version, alias.claimed_at,
-    alias.renews_at, alias.updated_at, alias.price_amount, alias.price_currency, alias.price_interval AS interval,
-    alias.status = 'suspended' AND alias.resumes_as IS NULL AS is_blocked, coalesce((
+DESTINATIONS = """
+    coalesce((
         SELECT array_agg(forward.email ORDER BY forward.position) FROM aliases_forwards AS forward
         WHERE forward.account_id = alias.account_id AND forward.alias_id = alias.id
     ), '{}') AS destinations
+"""
+COLUMNS = f"""
+    alias.id, alias.domain, alias.local_part, alias.key, alias.manifest, alias.manifest_key, alias.project_id,
+    alias.status, alias.status = 'active' AS enabled, alias.note, alias.labels, alias.version, alias.claimed_at,
+    alias.renews_at, alias.updated_at, alias.price_amount, alias.price_currency, alias.price_interval AS interval,
+    alias.status = 'suspended' AND alias.resumes_as IS NULL AS is_blocked, {DESTINATIONS}
 """
 # Mail servers follow the changes of aliases by these two columns (`queries`).
 CHANGED = "serial = nextval('aliases_serial'), changed_in = pg_current_xact_id()"
@@ -122,19 +118,15 @@ RELEASE = f"""
         FROM aliases AS before
         WHERE alias.account_id = %(account_id)s AND alias.id = ANY(%(alias_ids)s::uuid[])
           AND before.account_id = alias.account_id AND before.id = alias.id
-        RETURNING alias.id, alias.domain, alias.local_part, alias.key, alias.project_id, before.manifest,
-                  before.manifest_key
+        RETURNING alias.account_id, alias.id, alias.domain, alias.local_part, alias.key, alias.project_id,
+                  before.manifest, before.manifest_key
     -- Only the account can claim the names before `until`.
     ), quarantined AS (
         UPDATE aliases_names AS name SET state = 'quarantined', until = %(until)s FROM released
         WHERE name.realm = %(realm)s AND name.domain = released.domain AND name.key = released.key
           AND name.account_id = %(account_id)s AND name.alias_id = released.id
     )
-    SELECT id, domain, local_part, project_id, manifest, manifest_key, coalesce((
-               SELECT array_agg(forward.email ORDER BY forward.position) FROM aliases_forwards AS forward
-               WHERE forward.account_id = %(account_id)s AND forward.alias_id = released.id
-           ), '{{}}') AS destinations
-    FROM released
+    SELECT id, domain, local_part, project_id, manifest, manifest_key, {DESTINATIONS} FROM released AS alias
 """  # noqa: S608 - interpolates only constants, never input
 # A union of three queries, each by its own index; one condition with OR would read all aliases of the account.
 LIST = f"""
@@ -204,6 +196,11 @@ def alias_from_row(
     )
 
 
+def name_columns(names: Collection[Name]) -> dict[str, list[str]]:
+    """Return the domains and the keys of names, for a statement with arrays of both."""
+    return {"domains": [name.domain for name in names], "keys": [name.key for name in names]}
+
+
 async def list_taken_keys(
     conn: Conn, *, account_id: UUID, wanted: Sequence[AliasSpec | AliasChange]
 ) -> frozenset[tuple[str, str]]:
@@ -256,13 +253,17 @@ async def release(
 
 
 async def list_aliases(
-    conn: Conn, *, account_id: UUID, manifest: str | None, names: Sequence[Name], alias_ids: Sequence[UUID]
+    conn: Conn,
+    *,
+    account_id: UUID,
+    manifest: str | None = None,
+    names: Sequence[Name] = (),
+    alias_ids: Sequence[UUID] = (),
 ) -> list[Alias]:
     """Return the account's aliases that the manifest manages, and those with one of the names or ids."""
-    row = {"account_id": account_id, "manifest": manifest, "alias_ids": list(alias_ids)}
-    columns = {"domains": [name.domain for name in names], "keys": [name.key for name in names]}
+    row = {"account_id": account_id, "manifest": manifest, "alias_ids": list(alias_ids), **name_columns(names)}
     async with conn.cursor(row_factory=kwargs_row(alias_from_row)) as cursor:
-        await cursor.execute(LIST, {**row, **columns})
+        await cursor.execute(LIST, row)
         return await cursor.fetchall()
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from psycopg.rows import class_row, kwargs_row
 
 from builders.aliases.records import Name, PriceInterval
-from builders.aliases.store.aliases import CHANGED, ChangedAlias
+from builders.aliases.store.aliases import CHANGED, DESTINATIONS, ChangedAlias, name_columns
 from builders.kit.db.connections import Conn
 from builders.kit.values.money import Money
 
@@ -124,12 +124,9 @@ LOCK_ALIASES = """
       AND (status <> 'suspended' OR resumes_as IS NOT NULL)
     ORDER BY id FOR UPDATE
 """
-_CHANGED_ALIAS = """
+_CHANGED_ALIAS = f"""
     alias.id, alias.domain, alias.local_part, alias.project_id, alias.manifest, alias.manifest_key,
-    alias.status = 'active' AS enabled, coalesce((
-        SELECT array_agg(forward.email ORDER BY forward.position) FROM aliases_forwards AS forward
-        WHERE forward.account_id = alias.account_id AND forward.alias_id = alias.id
-    ), '{}') AS destinations
+    alias.status = 'active' AS enabled, {DESTINATIONS}
 """
 SUSPEND = f"""
     -- The invoice is recorded for every alias, also for one that another invoice has suspended.
@@ -218,7 +215,7 @@ async def list_released(
     conn: Conn, *, account_id: UUID, names: Collection[Name], now: datetime, lock: bool
 ) -> Sequence[ReleasedName]:
     """Return the account's released aliases of these names whose last period has not ended, and was not undone."""
-    row = {"account_id": account_id, "now": now, **_columns(names)}
+    row = {"account_id": account_id, "now": now, **name_columns(names)}
     async with conn.cursor(row_factory=kwargs_row(_released_from_row)) as cursor:
         await cursor.execute(LOCK_RELEASED if lock else LIST_RELEASED, row)
         return await cursor.fetchall()
@@ -226,7 +223,7 @@ async def list_released(
 
 async def list_used(conn: Conn, *, account_id: UUID, names: Collection[Name]) -> frozenset[Name]:
     """Return the names of which the account has undone a claim."""
-    cursor = await conn.execute(LIST_USED, {"account_id": account_id, **_columns(names)})
+    cursor = await conn.execute(LIST_USED, {"account_id": account_id, **name_columns(names)})
     return frozenset(Name(*found) for found in await cursor.fetchall())
 
 
@@ -244,14 +241,14 @@ async def mark_undone(
     return frozenset(found[0] for found in await (await conn.execute(MARK_UNDONE, row)).fetchall())
 
 
-async def lock_claims(conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID]) -> Sequence[Claim]:
-    """Lock aliases, active or released, and return their claims."""
+async def lock_claims(conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID]) -> Mapping[UUID, Claim]:
+    """Return the claims of aliases, active or released; block other releases until the transaction ends."""
     row = {"account_id": account_id, "alias_ids": list(alias_ids)}
     await conn.execute(LOCK_CLAIMS, row)
     async with conn.cursor(row_factory=class_row(Claim)) as cursor:
         # A second statement sees rows that were committed while the first one waited.
         await cursor.execute(LIST_CLAIMS, row)
-        return await cursor.fetchall()
+        return {each.id: each for each in await cursor.fetchall()}
 
 
 async def lock_invoice(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> None:
@@ -283,7 +280,3 @@ async def restore(conn: Conn, *, account_id: UUID, invoice_id: UUID, now: dateti
     async with conn.cursor(row_factory=class_row(ChangedAlias)) as cursor:
         await cursor.execute(RESTORE, row)
         return await cursor.fetchall()
-
-
-def _columns(names: Collection[Name]) -> dict[str, list[str]]:
-    return {"domains": [name.domain for name in names], "keys": [name.key for name in names]}

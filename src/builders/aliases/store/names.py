@@ -213,7 +213,7 @@ async def take(
 
 
 async def release_reservations(conn: Conn, *, realm: UUID, account_id: UUID, names: Sequence[Name]) -> None:
-    """Delete the account's reservations of these names."""
+    """Delete the account's reservations of these names; claimed and quarantined names stay. Idempotent."""
     row = {"realm": realm, "account_id": account_id}
     columns = {"domains": [name.domain for name in names], "keys": [name.key for name in names]}
     await conn.execute(LOCK_RESERVED, row | columns)

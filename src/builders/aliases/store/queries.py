@@ -9,7 +9,7 @@ from uuid import UUID
 from psycopg.rows import class_row, kwargs_row
 
 from builders.aliases.records import LIVE, Alias, AliasFilters, AliasStatus, Name, OwnedAlias
-from builders.aliases.store.aliases import COLUMNS, alias_from_row
+from builders.aliases.store.aliases import COLUMNS, alias_from_row, name_columns
 from builders.kit.db.connections import Conn
 
 
@@ -203,10 +203,9 @@ async def list_forwarded(
     conn: Conn, *, realm: UUID, account_id: UUID, names: Sequence[Name], alias_ids: Sequence[UUID]
 ) -> list[ForwardedAlias]:
     """Return the aliases with these names or ids, and all that they forward to, of any account."""
-    row = {"realm": realm, "account_id": account_id, "alias_ids": list(alias_ids)}
-    columns = {"domains": [name.domain for name in names], "keys": [name.key for name in names]}
+    row = {"realm": realm, "account_id": account_id, "alias_ids": list(alias_ids), **name_columns(names)}
     async with conn.cursor(row_factory=kwargs_row(_forwarded_from_row)) as cursor:
-        await cursor.execute(LIST_FORWARDED, {**row, **columns})
+        await cursor.execute(LIST_FORWARDED, row)
         return await cursor.fetchall()
 
 
