@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 import psycopg
 import pytest
 
-from builders.aliases import mail_server, service as aliases
+from builders.aliases import forwarding, service as aliases
 from builders.aliases.errors import SerialAhead
-from builders.aliases.local_parts import key
 from builders.aliases.records import SeparatorPolicy
+from builders.aliases.rules.local_parts import key
 from builders.aliases.service import MapEntry
 from builders.kit.db.connections import Conn, Database
 from tests.aliases.make import (
@@ -212,8 +212,8 @@ WRITTEN = ["janedoe", "jane.doe", "j.a.n.e.d.o.e", "jane-doe", "jane_d.oe", "jan
 def test_postfix_finds_every_spelling_of_a_name(policy: SeparatorPolicy, written: str, claimed: str) -> None:
     domain = "harbour.example"
     name = entry(claimed, domain, policy)
-    table = dict(line.split(" ", 1) for line in mail_server.format_map_entry(name))
-    lines = list(mail_server.format_spelling_rules(policy, ["pixel.example", domain]))
+    table = dict(line.split(" ", 1) for line in forwarding.format_map_entry(name))
+    lines = list(forwarding.format_spelling_rules(policy, ["pixel.example", domain]))
     found = look_up(f"{written}@{domain}", table, lines)
     same = key(written.partition("+")[0], policy) == name.key
     assert found == ("a@example.net, b@example.net" if same else None)
@@ -221,19 +221,19 @@ def test_postfix_finds_every_spelling_of_a_name(policy: SeparatorPolicy, written
 
 @pytest.mark.parametrize("policy", [SeparatorPolicy.IGNORE_DOTS, SeparatorPolicy.IGNORE_ALL])
 def test_a_name_with_the_most_separators_has_a_rule(policy: SeparatorPolicy) -> None:
-    lines = list(mail_server.format_spelling_rules(policy, ["harbour.example"]))
+    lines = list(forwarding.format_spelling_rules(policy, ["harbour.example"]))
     longest = ".".join("a" * 32)
     assert rewritten(f"{longest}+x@harbour.example", lines) == f"{'a' * 32}@harbour.example"
 
 
 def test_rules_apply_only_to_their_domains() -> None:
     domains = [f"harbour{at}.example" for at in range(120)]
-    lines = list(mail_server.format_spelling_rules(SeparatorPolicy.IGNORE_DOTS, domains))
+    lines = list(forwarding.format_spelling_rules(SeparatorPolicy.IGNORE_DOTS, domains))
     assert rewritten("jane.doe@harbour119.example", lines) == "janedoe@harbour119.example"
     for other in ("harbour1xexample", "sub.harbour1.example", "harbour1.example.net", "example.net"):
         assert rewritten(f"jane.doe@{other}", lines) is None
-    assert list(mail_server.format_spelling_rules(SeparatorPolicy.DISTINCT, domains)) == []
-    assert list(mail_server.format_spelling_rules(SeparatorPolicy.IGNORE_ALL, [])) == []
+    assert list(forwarding.format_spelling_rules(SeparatorPolicy.DISTINCT, domains)) == []
+    assert list(forwarding.format_spelling_rules(SeparatorPolicy.IGNORE_ALL, [])) == []
 
 
 def test_a_name_without_destinations_has_no_line() -> None:
@@ -241,5 +241,5 @@ def test_a_name_without_destinations_has_no_line() -> None:
     nowhere = MapEntry(
         account_id=name.id, id=name.id, domain=name.domain, key="ada", local_part="ada", destinations=[]
     )
-    assert list(mail_server.format_map_entry(nowhere)) == []
-    assert list(mail_server.format_map_entry(name)) == ["ada@harbour.example a@example.net, b@example.net"]
+    assert list(forwarding.format_map_entry(nowhere)) == []
+    assert list(forwarding.format_map_entry(name)) == ["ada@harbour.example a@example.net, b@example.net"]

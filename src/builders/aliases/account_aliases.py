@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
-from builders.aliases import billing, claims, loops
+from builders.aliases import billing, claims, forwarding
 from builders.aliases.errors import AliasNotFound, AliasReleased, AliasSuspended
 from builders.aliases.records import (
     LIVE,
@@ -171,9 +171,9 @@ def _check_actor(actor: Actor, what: str) -> None:
 async def _check_loops(conn: Conn, realm: UUID, account_id: UUID, before: Alias, wanted: AliasChange) -> None:
     """Raise Invalid for a destination that forwards mail back to the alias, or into another loop."""
     alias = replace(before, destinations=wanted.destinations)
-    names = sorted({name for email in wanted.destinations for name in loops.list_spellings(email)})
-    forwarded = await loops.lock_forwarded(conn, realm=realm, account_id=account_id, names=names)
+    names = sorted({name for email in wanted.destinations for name in forwarding.list_spellings(email)})
+    forwarded = await forwarding.lock_forwarded(conn, realm=realm, account_id=account_id, names=names)
     found = [alias, *(each for each in forwarded if each.id != alias.id)]
-    if alias.name in loops.find_looping_names(loops.map_routes(found)):
+    if alias.name in forwarding.find_looping_names(forwarding.map_routes(found)):
         message = "Mail to it would loop through aliases."
         raise Invalid(("body", "destinations"), message, "destination_loop")

@@ -90,7 +90,8 @@ async def create_aliases(conn: Conn, *, realm: UUID = LIVE, account_id: UUID, sp
 
     Unique keys decide: if two accounts claim a name concurrently, one succeeds and the other gets NamesRefused.
     Raises KeysTaken if a manifest key belongs to another alias, and PricesChanged unless exactly the specs with a
-    current paid period continue it. The caller has locked the account's routes, and checks for loops (`loops`).
+    current paid period continue it. The caller has locked the account's routes, and checks for loops
+    (`forwarding`).
     """
     now = clock.now()
     await billing.check_prices(conn, account_id=account_id, specs=specs)
@@ -112,7 +113,7 @@ async def update_aliases(conn: Conn, *, account_id: UUID, changes: Sequence[Alia
     """Change aliases that still have their version, all or none; publish alias.updated for each.
 
     One call can swap keys of a manifest. Raises AliasesChanged, and KeysTaken if a key belongs to an alias that is
-    not in `changes`. The caller has locked the account's routes, and checks for loops (`loops`).
+    not in `changes`. The caller has locked the account's routes, and checks for loops (`forwarding`).
     """
     now = clock.now()
     versions = {change.id: change.version for change in changes}

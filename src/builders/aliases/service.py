@@ -45,21 +45,19 @@ from builders.aliases.errors import (
     NamesRefused as NamesRefused,
     PricesChanged as PricesChanged,
 )
-from builders.aliases.loops import (
+from builders.aliases.forwarding import (
     find_looping_names as find_looping_names,
-    list_forwarded as list_forwarded,
-    lock_forwarded as lock_forwarded,
-    map_routes as map_routes,
-)
-from builders.aliases.mail_server import (
     format_domain as format_domain,
     format_map_entry as format_map_entry,
     format_spelling_rules as format_spelling_rules,
     get_horizon as get_horizon,
+    list_forwarded as list_forwarded,
     list_map_changes as list_map_changes,
     list_map_entries as list_map_entries,
+    lock_forwarded as lock_forwarded,
+    map_routes as map_routes,
 )
-from builders.aliases.rules import validate_local_part as validate_local_part
+from builders.aliases.rules.validation import validate_local_part as validate_local_part
 from builders.aliases.store.aliases import (
     count_aliases as count_aliases,
     count_by_domain as count_by_domain,

@@ -11,7 +11,6 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Self
 
-from builders.aliases.local_parts import SHAPE, fault, find_valid_form, key, normalize, skeleton, squash, unmask
 from builders.aliases.records import (
     MAX_LOCAL_PART,
     Detail,
@@ -20,6 +19,16 @@ from builders.aliases.records import (
     Rules,
     SeparatorPolicy,
     Validation,
+)
+from builders.aliases.rules.local_parts import (
+    SHAPE,
+    fault,
+    find_valid_form,
+    key,
+    normalize,
+    skeleton,
+    squash,
+    unmask,
 )
 
 MAX_ADDRESS = 254  # octets, RFC 5321 section 4.5.3.1.3: a path of 256 without its brackets
@@ -101,7 +110,7 @@ class ReservedNames:
     @classmethod
     def load(cls) -> Self:
         """Return the names in reserved.toml."""
-        data = tomllib.loads(files("builders.aliases").joinpath("reserved.toml").read_text("utf-8"))
+        data = tomllib.loads(files("builders.aliases.rules").joinpath("reserved.toml").read_text("utf-8"))
         groups = [
             ReservedGroup(
                 name=group["name"],

@@ -1,0 +1,1 @@
+"""The rules for names: their syntax and forms, and the reserved words. Pure."""
