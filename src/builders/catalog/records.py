@@ -43,12 +43,10 @@ class Popularity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
-    """The price of a name."""
+class _Priced:
+    """A price as its replies show it."""
 
     money: Money
-    interval: PriceInterval
-    tier: PriceTier
 
     @property
     def amount(self) -> str:
@@ -62,21 +60,18 @@ class Price:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShortNamePrice:
+class Price(_Priced):
+    """The price of a name."""
+
+    interval: PriceInterval
+    tier: PriceTier
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShortNamePrice(_Priced):
     """The price of names with at most `max_len` characters, in the currency of the domain."""
 
     max_len: int
-    money: Money
-
-    @property
-    def amount(self) -> str:
-        """The amount with all decimals of the currency."""
-        return self.money.to_wire()["amount"]
-
-    @property
-    def currency(self) -> str:
-        """The ISO 4217 code."""
-        return self.money.currency
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,12 +6,7 @@ from builders.catalog.availability import (
     decide_name as decide_name,
     describe_reason as describe_reason,
 )
-from builders.catalog.cache import (
-    CatalogCache as CatalogCache,
-)
-from builders.catalog.catalog_file.loader import (
-    load as load,
-)
+from builders.catalog.catalog_file.loader import load as load
 from builders.catalog.funnel import (
     Funnel as Funnel,
     prune_event_keys as prune_event_keys,
@@ -20,17 +15,12 @@ from builders.catalog.funnel import (
     roll_up as roll_up,
 )
 from builders.catalog.snapshot import (
+    CatalogCache as CatalogCache,
     Snapshot as Snapshot,
     get_domain as get_domain,
     list_claimable as list_claimable,
     list_domains as list_domains,
 )
-from builders.catalog.store.domains import (
-    find_domains as find_domains,
-)
-from builders.catalog.suggestions import (
-    suggest_names as suggest_names,
-)
-from builders.kit.values.domain_names import (
-    find_a_label as find_a_label,
-)
+from builders.catalog.store.domains import find_domains as find_domains
+from builders.catalog.suggestions import suggest_names as suggest_names
+from builders.kit.values.domain_names import find_a_label as find_a_label

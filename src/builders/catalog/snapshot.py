@@ -1,4 +1,4 @@
-"""The public catalog of one process: an immutable snapshot, shared by all requests and replaced as a whole.
+"""The public catalog of one process: an immutable snapshot, shared by all requests, and the cache of the newest one.
 
 Domains are kept in the order of the list, with their text, so that a list and a search need no SQL. The text is
 one string with a block for each domain in that order: a search is `str.find`, which scans 100,000 domains (7 MB)
@@ -6,21 +6,38 @@ in a few milliseconds and finds matches in order. A page starts at the end of th
 same.
 
 A build visits every domain (about a second for 100,000), so it runs off the event loop.
+
+At most once a second, one request reads the version from the database, and concurrent requests share its result. A
+small change is applied before the response. A large one is built while requests get the old snapshot. Without the
+database the process cannot know whether the snapshot is current, so requests fail.
 """
 
+import asyncio
 from array import array
 from bisect import bisect_right
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, islice
+from math import inf
 from operator import attrgetter
+from pathlib import Path
 from typing import Self
 
 from builders.catalog.errors import DomainNotFound
 from builders.catalog.records import CatalogDomain, Category
+from builders.catalog.store import domains as store
 from builders.catalog.suggestion_index import SuggestionIndex
+from builders.kit.db.connections import Database
 from builders.kit.http.pagination import Page, PageRequest, SortKey
+from builders.kit.process import log
+from builders.kit.values import clock
 from builders.kit.values.domain_names import find_a_label
+
+CHECKED_EVERY_S = 1.0
+WAIT_S = 0.25
+_BATCH = 500  # domains read by one statement
+
+_log = log.get_logger()
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -167,6 +184,80 @@ def rank(domains: Sequence[CatalogDomain]) -> tuple[Ranking, dict[str, Ranking]]
 
 
 EMPTY = build({}, (), 0)
+
+
+class CatalogCache:
+    """The cached catalog that the requests of one process read.
+
+    While there is an old snapshot, a request waits for a new one up to `wait_s` seconds.
+    """
+
+    def __init__(self, database: Database, *, assets: Path, wait_s: float = WAIT_S) -> None:
+        self.assets = assets
+        self._wait_s = wait_s
+        self._database = database
+        self._snapshot = EMPTY
+        self._checked = -inf  # on the monotonic clock
+        self._checking: asyncio.Task[None] | None = None
+        self._updating: asyncio.Task[None] | None = None
+
+    def find_current(self) -> Snapshot | None:
+        """Return the catalog of at most a second ago; None when the version must be read."""
+        return None if self._is_due() else self._snapshot
+
+    async def current(self) -> Snapshot:
+        """Return the catalog of at most a second ago. Raise DatabaseUnavailable and DatabaseBusy."""
+        while self._is_due():
+            if self._checking is None or self._checking.done():
+                self._checking = asyncio.create_task(self._check())
+            # Shielded: a client that disconnects must not cancel the read of other requests.
+            await asyncio.shield(self._checking)
+        return self._snapshot
+
+    def _is_due(self) -> bool:
+        # A negative age means that the clock was set back: the snapshot may be older.
+        return not 0 <= clock.monotonic() - self._checked < CHECKED_EVERY_S
+
+    async def _check(self) -> None:
+        old = self._snapshot
+        longest = None if old is EMPTY else self._wait_s
+        async with self._database.connection() as conn:
+            version = await store.get_version(conn)
+        if longest is None and self._updating is not None:
+            await asyncio.wait({self._updating})  # it may have started before the change
+        is_newer = self._snapshot is not old and self._snapshot.version >= version
+        if version != old.version and not is_newer:
+            await self._wait(version, longest)
+        self._checked = clock.monotonic()
+
+    async def _wait(self, version: int, longest: float | None) -> None:
+        """Start an update to a newer snapshot, and wait for it up to `longest` seconds."""
+        if self._updating is None or self._updating.done():
+            self._updating = asyncio.create_task(self._update(version))
+            self._updating.add_done_callback(_log_failure)
+        await asyncio.wait({self._updating}, timeout=longest)
+        if self._updating.done():
+            self._updating.result()
+
+    async def _update(self, version: int) -> None:
+        """Replace the snapshot by a newer one; read all when the database has an older version (a restore)."""
+        old = self._snapshot if version > self._snapshot.version else EMPTY
+        changed: list[CatalogDomain] = []
+        async with self._database.connection() as conn:
+            categories = await store.list_categories(conn)
+            serial = old.version
+            while rows := await store.list_changes(conn, after=serial, limit=_BATCH):
+                changed += await asyncio.to_thread(list, map(store.record, rows))
+                serial = rows[-1].serial
+        version = max([serial, *(category.serial for category in categories)])
+        self._snapshot = await asyncio.to_thread(old.changed, changed, categories, version)
+        _log.info("catalog_read", version=version, changed=len(changed))
+
+
+def _log_failure(updating: asyncio.Task[None]) -> None:
+    """Log a failure that no request waited for; the next check tries again."""
+    if not updating.cancelled() and (error := updating.exception()) is not None:
+        _log.warning("catalog_not_read", error=str(error))
 
 
 def get_domain(catalog: Snapshot, *, name: str) -> CatalogDomain:
