@@ -143,7 +143,7 @@ class Owner:
             found = await aliases.check_availability(
                 conn, realm=self.realm, wanted=wanted, account_id=self.account_id
             )
-        return {name.key: standing.reason.value for name, standing in found.items()}
+        return {name.key: each.reason.value for name, each in found.items()}
 
 
 async def prune(database: Database) -> int:

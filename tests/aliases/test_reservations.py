@@ -1,7 +1,13 @@
-"""Reservations that are released before they expire."""
+"""Reservations that are released before they expire, and the job that deletes expired ones."""
 
+from datetime import timedelta
+
+from builders.aliases import jobs as aliases_jobs, service as aliases
 from builders.aliases.records import Name
 from builders.kit.db.connections import Conn, Database
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 from tests.aliases.make import ALIASES, Owner, fresh, registry, spec, wanted
 from tests.cast import Person
 
@@ -50,3 +56,15 @@ async def test_a_sandbox_releases_reservations_in_its_own_realm(database: Databa
     await live.reserve(wanted("ada", domain))
     await sandbox.release_reservations(Name(domain, "ada"))
     assert await registry(conn, domain) == {Name(domain, "ada"): "held"}
+
+
+async def test_all_expired_reservations_are_deleted(database: Database, settings: Settings, conn: Conn) -> None:
+    domain = fresh()
+    many = aliases.PRUNE_BATCH + 200
+    await Owner(database).reserve(*(wanted(f"crew{at:04}", domain) for at in range(many)))
+    assert len(await registry(conn, domain)) == many
+    clock.move(timedelta(hours=1))
+    async with database.transaction() as own:
+        await queue.defer(own, aliases_jobs.prune, timestamp=0)
+    await queue.run_pending(database, settings)
+    assert await registry(conn, domain) == {}

@@ -1,4 +1,4 @@
-"""The public catalog of one process: an immutable snapshot, shared by all requests, and the cache of the newest one.
+"""The public catalog of one process: an immutable snapshot for all requests, and the cache of the newest one.
 
 Domains are kept in the order of the list, with their text, so that a list and a search need no SQL. The text is
 one string with a block for each domain in that order: a search is `str.find`, which scans 100,000 domains (7 MB)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from uuid import UUID
 
 from builders.identity import service as identity
@@ -143,17 +144,13 @@ async def advance(database: Database, *, batch_size: int = BATCH) -> int:
     first reminder.
     """
     now, count = clock.now(), 0
-    for stage, after, event in STEPS:
+    steps = [partial(_advance_stage, stage=stage, due=now - after, event=event) for stage, after, event in STEPS]
+    for step in (*steps, partial(_mark_uncollectible, now=now)):
         found = batch_size
         while found == batch_size:
             async with database.transaction() as conn:
-                found = await _advance_stage(conn, stage=stage, due=now - after, event=event, limit=batch_size)
+                found = await step(conn, limit=batch_size)
             count += found
-    found = batch_size
-    while found == batch_size:
-        async with database.transaction() as conn:
-            found = await _mark_uncollectible(conn, now=now, limit=batch_size)
-        count += found
     return count
 
 

@@ -30,11 +30,13 @@ from builders.kit.values.money import Money
 
 _NO_ASSETS = Assets()
 
-COLUMNS = """
-    id, domain, title, tagline, description, categories, tags, status, mail_mode, catch_all,
+# The columns that a file sets.
+_LOADED = """
+    title, tagline, description, categories, tags, status, mail_mode, catch_all,
     price_amount, price_currency, price_interval, price_tier, short_name_prices, min_local_length,
-    separator_policy, featured, rank, logo, cover, icon, popularity, serial, created_at, updated_at
+    separator_policy, featured, rank, logo, cover, icon
 """
+COLUMNS = f"id, domain, {_LOADED}, popularity, serial, created_at, updated_at"
 # Held until the end of each transaction that changes the catalog, so that serials commit in order.
 LOCK = "SELECT pg_advisory_xact_lock(hashtext('catalog_serial'))"
 VERSION = """
@@ -57,7 +59,7 @@ LIST_FIXED_POLICIES = """
     JOIN catalog_domains AS old ON old.domain = new.domain
     WHERE old.separator_policy <> new.policy AND old.status <> 'coming_soon'
 """
-LOAD = """
+LOAD = f"""
     -- The rows that create a domain or change one. An unchanged row gets no serial, so no process reads it again.
     WITH changed AS (
         SELECT new.id, new.domain, old.id AS old_id, merged.*
@@ -75,8 +77,8 @@ LOAD = """
             SELECT coalesce(new.title, old.title, '') AS title,
                    coalesce(new.tagline, old.tagline, '') AS tagline,
                    coalesce(new.description, old.description, '') AS description,
-                   coalesce(new.categories, old.categories, '{}') AS categories,
-                   coalesce(new.tags, old.tags, '{}') AS tags,
+                   coalesce(new.categories, old.categories, '{{}}') AS categories,
+                   coalesce(new.tags, old.tags, '{{}}') AS tags,
                    coalesce(new.status, old.status, 'live') AS status,
                    coalesce(new.mail_mode, old.mail_mode, 'both') AS mail_mode,
                    coalesce(new.catch_all, old.catch_all, false) AS catch_all,
@@ -89,9 +91,9 @@ LOAD = """
                    coalesce(new.separator_policy, old.separator_policy, 'ignore_dots') AS separator_policy,
                    coalesce(new.featured, old.featured, false) AS featured,
                    coalesce(new.rank, old.rank, 0) AS rank,
-                   coalesce(new.logo, old.logo, '{}') AS logo,
-                   coalesce(new.cover, old.cover, '{}') AS cover,
-                   coalesce(new.icon, old.icon, '{}') AS icon
+                   coalesce(new.logo, old.logo, '{{}}') AS logo,
+                   coalesce(new.cover, old.cover, '{{}}') AS cover,
+                   coalesce(new.icon, old.icon, '{{}}') AS icon
         ) AS merged
         -- Without the columns that the file never sets: popularity, serial and times.
         WHERE merged IS DISTINCT FROM ROW(
@@ -102,19 +104,10 @@ LOAD = """
         )
     ), written AS (
         -- New domains are inserted with the id of their row; a present domain keeps its id and created_at.
-        INSERT INTO catalog_domains (
-            id, domain, title, tagline, description, categories, tags, status, mail_mode, catch_all,
-            price_amount, price_currency, price_interval, price_tier, short_name_prices, min_local_length,
-            separator_policy, featured, rank, logo, cover, icon, serial, created_at, updated_at
-        )
-        SELECT id, domain, title, tagline, description, categories, tags, status, mail_mode, catch_all,
-               price_amount, price_currency, price_interval, price_tier, short_name_prices, min_local_length,
-               separator_policy, featured, rank, logo, cover, icon, nextval('catalog_serial'), %(now)s, %(now)s
-        FROM changed
+        INSERT INTO catalog_domains (id, domain, {_LOADED}, serial, created_at, updated_at)
+        SELECT id, domain, {_LOADED}, nextval('catalog_serial'), %(now)s, %(now)s FROM changed
         ON CONFLICT (domain) DO UPDATE
-        SET (title, tagline, description, categories, tags, status, mail_mode, catch_all,
-             price_amount, price_currency, price_interval, price_tier, short_name_prices, min_local_length,
-             separator_policy, featured, rank, logo, cover, icon, serial, updated_at)
+        SET ({_LOADED}, serial, updated_at)
           = (excluded.title, excluded.tagline, excluded.description, excluded.categories, excluded.tags,
              excluded.status, excluded.mail_mode, excluded.catch_all,
              excluded.price_amount, excluded.price_currency, excluded.price_interval, excluded.price_tier,
@@ -124,7 +117,7 @@ LOAD = """
     )
     -- The numbers of created and of updated domains.
     SELECT count(*) FILTER (WHERE old_id IS NULL), count(*) FILTER (WHERE old_id IS NOT NULL) FROM changed
-"""
+"""  # noqa: S608 - interpolates only constants, never input
 
 
 class Row(NamedTuple):

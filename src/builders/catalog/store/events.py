@@ -14,11 +14,14 @@ from builders.kit.db.connections import Conn
 
 partitions.declare("catalog_events", retention=timedelta(days=90), setting="tracking_days")
 
+_COLUMNS = """
+    id, created_at, occurred_at, kind, domain, local_part, category, result, session_id, referrer, utm, metadata,
+    is_machine, agent, network
+"""
 # One JSON text for all rows takes less time than sixteen arrays.
-INSERT = """
+INSERT = f"""
     WITH given AS (
-        SELECT id, decode(key, 'hex') AS key, created_at, occurred_at, kind, domain, local_part, category, result,
-               session_id, referrer, utm, metadata, is_machine, agent, network
+        SELECT decode(key, 'hex') AS key, {_COLUMNS}
         FROM json_to_recordset(%(rows)s::json) AS given (
             id uuid, key text, created_at timestamptz, occurred_at timestamptz, kind text, domain text,
             local_part text, category text, result text, session_id text, referrer text, utm jsonb, metadata jsonb,
@@ -32,14 +35,9 @@ INSERT = """
         RETURNING event_id
     )
     -- The events that are not repeats: without a key, or with a new one.
-    INSERT INTO catalog_events (
-        id, created_at, occurred_at, kind, domain, local_part, category, result, session_id, referrer, utm,
-        metadata, is_machine, agent, network
-    )
-    SELECT id, created_at, occurred_at, kind, domain, local_part, category, result, session_id, referrer, utm,
-           metadata, is_machine, agent, network
-    FROM given WHERE key IS NULL OR id IN (SELECT event_id FROM fresh)
-"""
+    INSERT INTO catalog_events ({_COLUMNS})
+    SELECT {_COLUMNS} FROM given WHERE key IS NULL OR id IN (SELECT event_id FROM fresh)
+"""  # noqa: S608 - interpolates only constants, never input
 FIND_KEYS = "SELECT key, event_id FROM catalog_event_keys WHERE key = ANY(%(keys)s)"
 PRUNE_KEYS = "DELETE FROM catalog_event_keys WHERE created_at < %(before)s"
 SET_TIMEOUTS = "SELECT set_config('statement_timeout', '300s', true), set_config('lock_timeout', '300s', true)"
@@ -63,7 +61,7 @@ ROLL_UP = """
                count(*) FILTER (WHERE NOT is_machine) AS people, count(*) FILTER (WHERE is_machine) AS machines
         FROM catalog_events
         WHERE occurred_at >= %(start)s AND occurred_at < %(end)s
-          AND created_at >= %(heard_from)s AND created_at < %(heard_until)s
+          AND created_at >= %(received_from)s AND created_at < %(received_until)s
         GROUP BY coalesce(domain, ''), kind, coalesce(result, ''), session_id
     ) AS by_session
     GROUP BY domain, kind, result
@@ -153,7 +151,7 @@ async def roll_up(
     """Sum up a day again; its events arrive between `early` before and `late` after their time."""
     await conn.execute(SET_TIMEOUTS)
     await conn.execute(LOCK_SUMS)
-    row = {"day": day, "start": start, "end": end, "heard_from": start - early, "heard_until": end + late}
+    row = {"day": day, "start": start, "end": end, "received_from": start - early, "received_until": end + late}
     await conn.execute(ROLL_UP, row)
 
 

@@ -44,21 +44,16 @@ INSERT = """
         %(replaces)s
     )
 """
-INSERT_LINES = """
-    INSERT INTO invoices_lines (
-        account_id, invoice_id, position, id, description, alias_id, quantity, unit_amount, amount, tax_amount,
-        period_start, period_end
-    )
-    SELECT %(account_id)s, %(invoice_id)s, position, id, description, alias_id, quantity, unit_amount, amount,
-           tax_amount, period_start, period_end
+_LINE = "id, description, alias_id, quantity, unit_amount, amount, tax_amount, period_start, period_end"
+INSERT_LINES = f"""
+    INSERT INTO invoices_lines (account_id, invoice_id, position, {_LINE})
+    SELECT %(account_id)s, %(invoice_id)s, position, {_LINE}
     FROM unnest(
         %(ids)s::uuid[], %(descriptions)s::text[], %(alias_ids)s::uuid[], %(quantities)s::int[],
         %(unit_amounts)s::numeric[], %(amounts)s::numeric[], %(tax_amounts)s::numeric[],
         %(period_starts)s::timestamptz[], %(period_ends)s::timestamptz[]
-    ) WITH ORDINALITY AS line (
-        id, description, alias_id, quantity, unit_amount, amount, tax_amount, period_start, period_end, position
-    )
-"""
+    ) WITH ORDINALITY AS line ({_LINE}, position)
+"""  # noqa: S608 - interpolates only constants, never input
 DELETE_DRAFT = """
     DELETE FROM invoices_invoices WHERE account_id = %(account_id)s AND id = %(id)s AND status = 'draft'
 """

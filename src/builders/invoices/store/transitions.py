@@ -58,11 +58,13 @@ MARK_UNCOLLECTIBLE = """
     WHERE account_id = %(account_id)s AND id = %(id)s AND status = 'open'
 """
 # `due` is the latest start of the timeline with which the step is due.
-_DUE = """
-    SELECT account_id, id FROM invoices_invoices
-    WHERE status = 'open' AND stage = %(before)s AND due_at <= %(due)s
-      AND coalesce(counted_from, due_at) <= %(due)s
-    ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+_IS_DUE = """
+    (account_id, id) IN (
+        SELECT account_id, id FROM invoices_invoices
+        WHERE status = 'open' AND stage = %(before)s AND due_at <= %(due)s
+          AND coalesce(counted_from, due_at) <= %(due)s
+        ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    )
 """
 # If a step is late, the timeline starts again as if the step were due now, so that the next steps are late by the
 # same time.
@@ -70,12 +72,12 @@ ADVANCE_STAGE = f"""
     UPDATE invoices_invoices AS invoice
     SET stage = %(after)s,
         counted_from = CASE WHEN coalesce(counted_from, due_at) < %(late)s THEN %(due)s ELSE counted_from END
-    WHERE (account_id, id) IN ({_DUE})
+    WHERE {_IS_DUE}
     RETURNING {COLUMNS}, {ALIAS_IDS}
 """  # noqa: S608 - interpolates only constants, never input
 MARK_DUE_UNCOLLECTIBLE = f"""
     UPDATE invoices_invoices AS invoice SET status = 'uncollectible', uncollectible_at = %(now)s
-    WHERE (account_id, id) IN ({_DUE})
+    WHERE {_IS_DUE}
     RETURNING {COLUMNS}, {ALIAS_IDS}
 """  # noqa: S608 - interpolates only constants, never input
 
