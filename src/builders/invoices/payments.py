@@ -50,8 +50,8 @@ async def pay(
     ValueError for an amount that is not positive or in another currency, for a reference that was booked with
     another amount, and for a method or reference that is empty, too long, or has several lines.
     """
-    method = clean_line(method, "method", max_length=MAX_REFERENCE)
-    reference = clean_line(reference, "reference", max_length=MAX_REFERENCE)
+    method = _clean_line(method, "method", max_length=MAX_REFERENCE)
+    reference = _clean_line(reference, "reference", max_length=MAX_REFERENCE)
     invoice = await invoices.lock_invoice(conn, account_id=account_id, invoice_id=invoice_id)
     known = await store.find_payment(conn, invoice, method=method, reference=reference)
     if known is not None:
@@ -156,8 +156,8 @@ async def grant_credit(conn: Conn, *, account_id: UUID, amount: Money, reason: s
     Raises ValueError if the reference was used with another amount or currency, if the balance would be negative,
     and for a reference or reason that is empty, too long, or has several lines.
     """
-    reference = clean_line(reference, "reference", max_length=MAX_REFERENCE)
-    reason = clean_line(reason, "reason", max_length=MAX_REASON)
+    reference = _clean_line(reference, "reference", max_length=MAX_REFERENCE)
+    reason = _clean_line(reason, "reason", max_length=MAX_REASON)
     balance = await account_store.lock_balance(conn, account_id=account_id, currency=amount.currency)
     known = await account_store.lock_grant(conn, account_id=account_id, reference=reference)
     if known is not None:
@@ -224,7 +224,7 @@ async def get_credit(conn: Conn, *, account_id: UUID, limit: int = 50) -> Credit
     )
 
 
-def clean_line(text: str, name: str, *, max_length: int) -> str:
+def _clean_line(text: str, name: str, *, max_length: int) -> str:
     """Return a reference or reason without surrounding blanks, in a normal form.
 
     Raises ValueError if it is empty, too long, or has several lines.
