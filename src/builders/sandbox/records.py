@@ -141,15 +141,15 @@ class Action:
     address: str  # `KIND.KEY`
     kind: Kind = Kind.ALIAS
     action: ActionKind
-    before: View | None
-    after: View | None
-    changed_fields: tuple[str, ...]
+    before: View | None = None  # of an existing resource
+    after: View | None = None  # None: the resource is deleted
+    changed_fields: tuple[str, ...] = ()
     reason: str
     risk: Risk
-    price: Price | None  # of a name that is claimed
+    price: Price | None = None  # of a name that is claimed
     # Of an existing resource. Plans of earlier versions have `alias_id`.
-    resource_id: Annotated[UUID | None, Field(validation_alias=AliasChoices("resource_id", "alias_id"))]
-    version: int | None  # the version that the resource must still have
+    resource_id: Annotated[UUID | None, Field(validation_alias=AliasChoices("resource_id", "alias_id"))] = None
+    version: int | None = None  # the version that the resource must still have
     place: Place | None = None  # of a name that is claimed
     after_unknown: tuple[str, ...] = ()  # fields of `after` that are known after the execution
     requires: tuple[str, ...] = ()  # addresses of actions that come before

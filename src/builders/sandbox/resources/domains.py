@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from builders.catalog import service as catalog
 from builders.domains import service as domains
-from builders.domains.records import AccountDomain, DomainChange, DomainSettings
+from builders.domains.records import SENSITIVE_SETTINGS, AccountDomain, DomainChange, DomainSettings
 from builders.kit.db.connections import Conn
-from builders.sandbox.manifest import DesiredDomain, DomainView, Manifest, OnConflict, changes
-from builders.sandbox.records import Action, ActionKind, Finding, Kind, Risk
+from builders.sandbox.manifest import DesiredDomain, DomainView, Manifest, OnConflict
+from builders.sandbox.records import Action, Finding, Kind, Risk
 from builders.sandbox.resources import kinds
 from builders.sandbox.resources.kinds import Batch, Executor, KindDiff, Task
 from builders.sandbox.resources.live_state import LiveState
@@ -63,36 +63,14 @@ def _find_error(
 
 def view(domain: AccountDomain) -> DomainView:
     """Return the current settings."""
-    return DomainView(
-        key=domain.manifest_key or "",
-        domain=domain.domain,
-        **domain.settings(),
-    )
+    return DomainView(key=domain.manifest_key or "", domain=domain.domain, **domain.settings())
 
 
 def _change(desired: DesiredDomain, existing: AccountDomain, manifest: str) -> Action:
-    before = view(existing)
-    after = DomainView(
-        key=desired.key,
-        domain=existing.domain,
-        **desired.settings(),
-    )
-    changed = changes(before, after)
-    kind = ActionKind.UPDATE if changed else ActionKind.NO_OP
-    if existing.manifest != manifest:
-        kind, changed = ActionKind.ADOPT, ("manifest", *changed)
-    return Action(
-        address=f"domain.{desired.key}",
-        kind=Kind.DOMAIN,
-        action=kind,
-        before=before,
-        after=after,
-        changed_fields=changed,
-        reason=kinds.ADOPTED if kind is ActionKind.ADOPT else kinds.explain_change(changed),
-        risk=Risk.MEDIUM if {"catch_all", "default_destination"} & set(changed) else Risk.LOW,
-        price=None,
-        resource_id=existing.id,
-        version=existing.version,
+    after = DomainView(key=desired.key, domain=existing.domain, **desired.settings())
+    is_adopted = existing.manifest != manifest
+    return kinds.change(
+        Kind.DOMAIN, existing, view(existing), after, sensitive=SENSITIVE_SETTINGS, is_adopted=is_adopted
     )
 
 
@@ -101,19 +79,8 @@ def _left_alone(domain: AccountDomain) -> Finding:
 
 
 def _delete(domain: AccountDomain) -> Action:
-    return Action(
-        address=f"domain.{domain.manifest_key}",
-        kind=Kind.DOMAIN,
-        action=ActionKind.DELETE,
-        before=view(domain),
-        after=None,
-        changed_fields=(),
-        reason=f"{kinds.PRUNED} Its settings are cleared; the account keeps the domain.",
-        risk=Risk.MEDIUM,
-        price=None,
-        resource_id=domain.id,
-        version=domain.version,
-    )
+    consequence = "Its settings are cleared; the account keeps the domain."
+    return kinds.delete(Kind.DOMAIN, domain, view(domain), consequence=consequence, risk=Risk.MEDIUM)
 
 
 def drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator[Finding]:

@@ -1,21 +1,25 @@
 """The interface of each kind of resource in a manifest: a diff, and an executor of its actions."""
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Self, TypeVar
 from uuid import UUID
 
+from builders.domains.records import AccountDomain
 from builders.invoices.records import Seller
 from builders.kit.db.connections import Conn
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
-from builders.sandbox.manifest import Manifest
-from builders.sandbox.records import Action, Finding, Kind, Step, TargetAccount
+from builders.projects.records import Project
+from builders.sandbox.manifest import Manifest, View, changes
+from builders.sandbox.records import Action, ActionKind, Finding, Kind, Risk, Step, TargetAccount
 from builders.sandbox.resources.live_state import LiveState
 from builders.sandbox.step_errors import StepError
+from builders.webhooks.service import ManagedDestination
 
 T = TypeVar("T")
+Managed = Project | AccountDomain | ManagedDestination
 PROJECT_PRUNED = "The project is no longer in the manifest, which prunes: the plan would archive it."
 PRUNED = "It is no longer in the manifest, which prunes."
 ADOPTED = "This manifest adopts it."
@@ -80,6 +84,42 @@ def explain_change(changed: tuple[str, ...]) -> str:
     return f"Changes {', '.join(changed)}." if changed else "It matches the manifest."
 
 
+def change(
+    kind: Kind, existing: Managed, before: View, after: View, *, sensitive: AbstractSet[str], is_adopted: bool
+) -> Action:
+    """Return the action that updates or adopts the resource, or a no_op; a sensitive field has a medium risk."""
+    changed = changes(before, after)
+    action, reason = ActionKind.UPDATE if changed else ActionKind.NO_OP, explain_change(changed)
+    if is_adopted:
+        action, reason, changed = ActionKind.ADOPT, ADOPTED, ("manifest", *changed)
+    return Action(
+        address=f"{kind}.{after.key}",
+        kind=kind,
+        action=action,
+        before=before,
+        after=after,
+        changed_fields=changed,
+        reason=reason,
+        risk=Risk.MEDIUM if sensitive & set(changed) else Risk.LOW,
+        resource_id=existing.id,
+        version=existing.version,
+    )
+
+
+def delete(kind: Kind, existing: Managed, before: View, *, consequence: str, risk: Risk) -> Action:
+    """Return the action that deletes the resource, because the manifest prunes."""
+    return Action(
+        address=f"{kind}.{existing.manifest_key}",
+        kind=kind,
+        action=ActionKind.DELETE,
+        before=before,
+        reason=f"{PRUNED} {consequence}",
+        risk=risk,
+        resource_id=existing.id,
+        version=existing.version,
+    )
+
+
 PAYABLE_WITHIN = timedelta(days=14)
 
 
@@ -122,6 +162,12 @@ class Batch:
     tasks: Sequence[Task]
     parameters: RunParameters
     made: Mapping[str, UUID]  # ids of resources that the plan creates, by address
+
+
+def list_versions(tasks: Sequence[Task]) -> dict[UUID, int]:
+    """Return the planned version of each existing resource, by its id."""
+    versions = {task.action.resource_id: task.action.version for task in tasks}
+    return {each: version for each, version in versions.items() if each and version}
 
 
 class StepsRefused(Exception):

@@ -8,7 +8,7 @@ from uuid import UUID
 from builders.kit.db.connections import Conn
 from builders.projects import service as projects
 from builders.projects.records import SENSITIVE_FIELDS, Project, ProjectChange, ProjectSpec
-from builders.sandbox.manifest import Manifest, OnConflict, ProjectView, changes
+from builders.sandbox.manifest import Manifest, OnConflict, ProjectView
 from builders.sandbox.records import Action, ActionKind, Finding, Kind, Risk
 from builders.sandbox.resources import kinds
 from builders.sandbox.resources.kinds import Batch, Executor, KindDiff, Task
@@ -45,11 +45,11 @@ def diff(manifest: Manifest, live: LiveState) -> KindDiff:
             mine, other = other, None  # under another key
         if mine is not None and other is None:
             kept.add(mine.id)
-            planned.append(_keep(desired, mine))
+            planned.append(_change(desired, mine))
         elif other is None:
             planned.append(_create(desired))
         elif mine is None and manifest.on_conflict is OnConflict.ADOPT:
-            planned.append(_adopt(desired, other))
+            planned.append(_change(desired, other, is_adopted=True))
         else:
             errors.append(kinds.conflict(Kind.PROJECT, desired.key, f"the slug {desired.slug}", other.manifest))
     left = [each for key, each in managed.items() if key not in wanted and each.id not in kept]
@@ -86,44 +86,17 @@ def _create(desired: ProjectView) -> Action:
         address=f"project.{desired.key}",
         kind=Kind.PROJECT,
         action=ActionKind.CREATE,
-        before=None,
         after=desired,
-        changed_fields=(),
         reason="The project does not exist.",
         risk=Risk.LOW,
-        price=None,
-        resource_id=None,
-        version=None,
         after_unknown=("id",) if desired.slug else ("id", "slug"),
     )
 
 
-def _keep(desired: ProjectView, mine: Project) -> Action:
-    before, after = view(mine), replace(desired, slug=desired.slug or mine.slug)
-    changed = changes(before, after)
-    return _change(mine, ActionKind.UPDATE if changed else ActionKind.NO_OP, before, after, changed)
-
-
-def _adopt(desired: ProjectView, other: Project) -> Action:
-    before, after = view(other), replace(desired, slug=desired.slug or other.slug)
-    return _change(other, ActionKind.ADOPT, before, after, ("manifest", *changes(before, after)))
-
-
-def _change(
-    project: Project, kind: ActionKind, before: ProjectView, after: ProjectView, changed: tuple[str, ...]
-) -> Action:
-    return Action(
-        address=f"project.{after.key}",
-        kind=Kind.PROJECT,
-        action=kind,
-        before=before,
-        after=after,
-        changed_fields=changed,
-        reason=kinds.ADOPTED if kind is ActionKind.ADOPT else kinds.explain_change(changed),
-        risk=Risk.MEDIUM if SENSITIVE_FIELDS & set(changed) else Risk.LOW,
-        price=None,
-        resource_id=project.id,
-        version=project.version,
+def _change(desired: ProjectView, project: Project, *, is_adopted: bool = False) -> Action:
+    after = replace(desired, slug=desired.slug or project.slug)
+    return kinds.change(
+        Kind.PROJECT, project, view(project), after, sensitive=SENSITIVE_FIELDS, is_adopted=is_adopted
     )
 
 
@@ -132,19 +105,8 @@ def _left_alone(project: Project) -> Finding:
 
 
 def _delete(project: Project) -> Action:
-    return Action(
-        address=f"project.{project.manifest_key}",
-        kind=Kind.PROJECT,
-        action=ActionKind.DELETE,
-        before=view(project),
-        after=None,
-        changed_fields=(),
-        reason=f"{kinds.PRUNED} It is archived; its aliases keep working.",
-        risk=Risk.MEDIUM,
-        price=None,
-        resource_id=project.id,
-        version=project.version,
-    )
+    consequence = "It is archived; its aliases keep working."
+    return kinds.delete(Kind.PROJECT, project, view(project), consequence=consequence, risk=Risk.MEDIUM)
 
 
 def drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator[Finding]:
@@ -172,9 +134,7 @@ async def execute(conn: Conn, batch: Batch) -> None:
             conn, **owner, specs=[each for task in batch.tasks for each in _specs(task, batch)]
         )
     elif kind is ActionKind.DELETE:
-        versions = {task.action.resource_id: task.action.version for task in batch.tasks}
-        deleted = {each: version for each, version in versions.items() if each and version}
-        await projects.archive_many(conn, **owner, versions=deleted)
+        await projects.archive_many(conn, **owner, versions=kinds.list_versions(batch.tasks))
     else:
         changes = [each for task in batch.tasks for each in _changes(task, batch)]
         await projects.update_many(conn, **owner, changes=changes)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
-from builders.sandbox.manifest import GENERATE, DesiredWebhook, Manifest, OnConflict, WebhookView, changes
+from builders.sandbox.manifest import GENERATE, DesiredWebhook, Manifest, OnConflict, WebhookView
 from builders.sandbox.records import Action, ActionKind, Finding, Kind, Risk, Secret
 from builders.sandbox.resources import kinds
 from builders.sandbox.resources.kinds import Batch, Executor, KindDiff, Task
@@ -16,6 +16,7 @@ from builders.webhooks.service import DestinationChange, DestinationSpec, Manage
 CHANGED = "The webhook destination was changed or deleted in the meantime."
 KEY_IN_USE = "The key now belongs to another webhook destination."
 LIMIT = "The account has its maximum number of webhook destinations."
+SENSITIVE_FIELDS = frozenset({"url", "enabled", "events"})
 SECRET_GONE = "The destination with the secret to copy no longer exists."  # noqa: S105 - a message
 
 
@@ -38,7 +39,7 @@ def diff(manifest: Manifest, live: LiveState) -> KindDiff:
             mine, other = other, None  # under another key
         if mine is not None:
             kept.add(mine.id)
-            planned.append(_keep(desired, mine))
+            planned.append(_change(desired, mine))
         elif other is None:
             secret = _secret(manifest, desired, live)
             if isinstance(secret, Secret):
@@ -47,7 +48,7 @@ def diff(manifest: Manifest, live: LiveState) -> KindDiff:
                 errors.append(secret)
         elif manifest.on_conflict is OnConflict.ADOPT:
             kept.add(other.id)
-            planned.append(_adopt(desired, other))
+            planned.append(_change(desired, other, is_adopted=True))
         else:
             errors.append(kinds.conflict(Kind.WEBHOOK, desired.key, "a destination with this URL", other.manifest))
     left = [each for key, each in managed.items() if key not in wanted and each.id not in kept]
@@ -134,47 +135,18 @@ def _create(desired: DesiredWebhook, secret: Secret) -> Action:
         address=f"webhook.{desired.key}",
         kind=Kind.WEBHOOK,
         action=ActionKind.CREATE,
-        before=None,
         after=_desired_view(desired),
-        changed_fields=(),
         reason="The destination does not exist.",
         risk=Risk.LOW,
-        price=None,
-        resource_id=None,
-        version=None,
         after_unknown=("id", "signing_secret"),
         requires=(source,) if source else (),
         secret=secret,
     )
 
 
-def _keep(desired: DesiredWebhook, mine: ManagedDestination) -> Action:
-    before, after = view(mine), _desired_view(desired, mine)
-    changed = changes(before, after)
-    return _change(mine, ActionKind.UPDATE if changed else ActionKind.NO_OP, before, after, changed)
-
-
-def _adopt(desired: DesiredWebhook, other: ManagedDestination) -> Action:
-    before, after = view(other), _desired_view(desired, other)
-    return _change(other, ActionKind.ADOPT, before, after, ("manifest", *changes(before, after)))
-
-
-def _change(
-    mine: ManagedDestination, kind: ActionKind, before: WebhookView, after: WebhookView, changed: tuple[str, ...]
-) -> Action:
-    return Action(
-        address=f"webhook.{after.key}",
-        kind=Kind.WEBHOOK,
-        action=kind,
-        before=before,
-        after=after,
-        changed_fields=changed,
-        reason=kinds.ADOPTED if kind is ActionKind.ADOPT else kinds.explain_change(changed),
-        risk=Risk.MEDIUM if {"url", "enabled", "events"} & set(changed) else Risk.LOW,
-        price=None,
-        resource_id=mine.id,
-        version=mine.version,
-    )
+def _change(desired: DesiredWebhook, existing: ManagedDestination, *, is_adopted: bool = False) -> Action:
+    before, after = view(existing), _desired_view(desired, existing)
+    return kinds.change(Kind.WEBHOOK, existing, before, after, sensitive=SENSITIVE_FIELDS, is_adopted=is_adopted)
 
 
 def _left_alone(destination: ManagedDestination) -> Finding:
@@ -182,19 +154,8 @@ def _left_alone(destination: ManagedDestination) -> Finding:
 
 
 def _delete(destination: ManagedDestination) -> Action:
-    return Action(
-        address=f"webhook.{destination.manifest_key}",
-        kind=Kind.WEBHOOK,
-        action=ActionKind.DELETE,
-        before=view(destination),
-        after=None,
-        changed_fields=(),
-        reason=f"{kinds.PRUNED} Its pending deliveries are cancelled.",
-        risk=Risk.HIGH,
-        price=None,
-        resource_id=destination.id,
-        version=destination.version,
-    )
+    consequence = "Its pending deliveries are cancelled."
+    return kinds.delete(Kind.WEBHOOK, destination, view(destination), consequence=consequence, risk=Risk.HIGH)
 
 
 def drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator[Finding]:
@@ -225,9 +186,7 @@ async def execute(conn: Conn, batch: Batch) -> None:
         specs = [each for task in batch.tasks for each in _specs(task, batch)]
         await webhooks.create_destinations(conn, **owner, keyring=batch.parameters.keyring, specs=specs)
     elif kind is ActionKind.DELETE:
-        versions = {task.action.resource_id: task.action.version for task in batch.tasks}
-        deleted = {each: version for each, version in versions.items() if each and version}
-        await webhooks.delete_destinations(conn, **owner, versions=deleted)
+        await webhooks.delete_destinations(conn, **owner, versions=kinds.list_versions(batch.tasks))
     else:
         changes = [each for task in batch.tasks for each in _changes(task, batch.manifest)]
         await webhooks.update_destinations(conn, **owner, changes=changes)

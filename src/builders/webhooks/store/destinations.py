@@ -139,17 +139,9 @@ _DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LockedDestination:
+class LockedDestination(ManagedDestination):
     """A destination that no other transaction can change until this one ends."""
 
-    id: UUID
-    label: str
-    url: str
-    enabled: bool
-    events: Sequence[str]
-    manifest: str | None
-    manifest_key: str | None
-    version: int
     disabled_reason: str | None
 
 

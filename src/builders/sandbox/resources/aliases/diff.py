@@ -7,7 +7,7 @@ from builders.sandbox.manifest import AliasView, Manifest, OnConflict, changes
 from builders.sandbox.records import Action, ActionKind, Finding, Kind, Place, Risk
 from builders.sandbox.resources.aliases import terms
 from builders.sandbox.resources.aliases.names import ResolvedAlias, find_errors, list_routes, match_existing
-from builders.sandbox.resources.kinds import KindDiff
+from builders.sandbox.resources.kinds import PRUNED, KindDiff
 from builders.sandbox.resources.live_state import LiveState
 from builders.sandbox.resources.references import DomainIndex
 
@@ -128,11 +128,8 @@ def plan_deletion(alias: Alias, live: LiveState) -> Action:
         kind=Kind.ALIAS,
         action=ActionKind.DELETE,
         before=view(alias),
-        after=None,
-        changed_fields=(),
-        reason="It is no longer in the manifest, which prunes.",
+        reason=PRUNED,
         risk=Risk.HIGH,
-        price=None,
         resource_id=alias.id,
         version=alias.version,
         undoable_until=terms.undoable_until(alias, live),
@@ -166,10 +163,7 @@ def _is_suspended(manifest: Manifest, each: ResolvedAlias, mine: Alias) -> bool:
 def view(alias: Alias) -> AliasView:
     """Return the current alias."""
     return AliasView(
-        address=alias.address,
-        key=alias.manifest_key or "",
-        project_id=alias.project_id,
-        **alias.settings(),
+        address=alias.address, key=alias.manifest_key or "", project_id=alias.project_id, **alias.settings()
     )
 
 
@@ -210,7 +204,6 @@ def _change(each: ResolvedAlias, mine: Alias, kind: ActionKind, changed: tuple[s
         changed_fields=changed,
         reason=reason,
         risk=risk,
-        price=None,
         resource_id=mine.id,
         version=mine.version,
         after_unknown=_unknown(each) if changed else (),

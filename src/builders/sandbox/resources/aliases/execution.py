@@ -15,7 +15,7 @@ from builders.sandbox.manifest import AliasView
 from builders.sandbox.records import Action, ActionKind, Finding
 from builders.sandbox.resources.aliases import names, terms
 from builders.sandbox.resources.aliases.terms import CLAIMS
-from builders.sandbox.resources.kinds import Batch, Executor, StepsRefused, Task
+from builders.sandbox.resources.kinds import Batch, Executor, StepsRefused, Task, list_versions
 from builders.sandbox.resources.live_state import LiveState
 from builders.sandbox.resources.references import index_domains
 from builders.sandbox.step_errors import StepError
@@ -106,10 +106,10 @@ async def execute(conn: Conn, batch: Batch) -> None:
     await _check_own(conn, batch)
     await _check_overdue(conn, batch)
     by_kind = {kind: [task for task in batch.tasks if task.action.action is kind] for kind in ActionKind}
-    versions = _versions([task for task in batch.tasks if task.action.action is not ActionKind.CREATE])
+    versions = list_versions([task for task in batch.tasks if task.action.action is not ActionKind.CREATE])
     if len([kind for kind, tasks in by_kind.items() if tasks]) > 1:
         await aliases.lock_unchanged(conn, **owner, versions=versions)
-    if released := _versions(by_kind[ActionKind.REPLACE] + by_kind[ActionKind.DELETE]):
+    if released := list_versions(by_kind[ActionKind.REPLACE] + by_kind[ActionKind.DELETE]):
         await aliases.release_aliases(
             conn, **owner, realm=realm, versions=released, quarantine=batch.parameters.quarantine
         )
@@ -122,11 +122,6 @@ async def execute(conn: Conn, batch: Batch) -> None:
     await _check_loops(conn, batch)
     undone = {each.action.resource_id for each in batch.tasks if each.action.undoable_until is not None}
     await aliases.withdraw_charges(conn, **owner, alias_ids=released, undone={each for each in undone if each})
-
-
-def _versions(tasks: Sequence[Task]) -> dict[UUID, int]:
-    versions = {task.action.resource_id: task.action.version for task in tasks}
-    return {each: version for each, version in versions.items() if each and version}
 
 
 async def _check_loops(conn: Conn, batch: Batch) -> None:
