@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import click
 
-from builders.cli.session import account_option, fail, json_option, plain, run, show, table
+from builders.cli.session import account_option, fail, json_option, plain, query, run, show, table, transact
 from builders.identity import service as identity
 from builders.identity.records import Account, Identity
-from builders.kit.db.connections import Database
+from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import OPERATOR
 from builders.kit.process.settings import Settings
 from builders.kit.values.texts import canonical_email
@@ -32,12 +32,9 @@ def create(email: str, name: str | None, *, unverified: bool, as_json: bool) -> 
         address = canonical_email(email)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--email") from None
-
-    async def work(database: Database, _: Settings) -> Account:
-        async with database.transaction() as conn:
-            return await identity.create_account(conn, email=address, name=name, verified=not unverified)
-
-    account = run(work)
+    account = transact(
+        lambda conn: identity.create_account(conn, email=address, name=name, verified=not unverified)
+    )
     show(account, as_json=as_json, text=f"Account {account.id} for {account.email}.")
 
 
@@ -49,12 +46,7 @@ def create(email: str, name: str | None, *, unverified: bool, as_json: bool) -> 
 @json_option
 def list_accounts(containing: str | None, limit: int, *, as_json: bool) -> None:
     """List accounts, newest first."""
-
-    async def work(database: Database, _: Settings) -> Sequence[Account]:
-        async with database.connection() as conn:
-            return await identity.list_accounts(conn, containing=containing, limit=limit)
-
-    found = run(work)
+    found = query(lambda conn: identity.list_accounts(conn, containing=containing, limit=limit))
     rows = ((each.id, each.email, each.name, _confirmed(each), f"{each.created_at:%Y-%m-%d}") for each in found)
     text = table(("ID", "EMAIL", "NAME", "CONFIRMED", "CREATED"), rows, empty="No accounts.")
     show(list(found), as_json=as_json, text=text)
@@ -65,12 +57,7 @@ def list_accounts(containing: str | None, limit: int, *, as_json: bool) -> None:
 @json_option
 def show_account(email: str, *, as_json: bool) -> None:
     """Show an account."""
-
-    async def work(database: Database, _: Settings) -> Account:
-        async with database.connection() as conn:
-            return await identity.get_account_by_email(conn, email=email)
-
-    found = run(work)
+    found = query(lambda conn: identity.get_account_by_email(conn, email=email))
     rows = [
         ("id", found.id),
         ("sandbox account", found.sandbox_id),
@@ -117,17 +104,12 @@ def link_identity(email: str, issuer: str, subject: str, *, as_json: bool) -> No
 def unlink_identity(email: str, issuer: str, subject: str, *, as_json: bool) -> None:
     """Remove a link; tokens of the subject are refused within seconds."""
 
-    async def work(
-        database: Database, _: Settings
-    ) -> Account:  # the issuer may have been removed from the settings
-        async with database.transaction() as conn:
-            account = await identity.get_account_by_email(conn, email=email)
-            await identity.unlink_identity(
-                conn, account_id=account.id, issuer=issuer, subject=subject, actor=OPERATOR
-            )
-            return account
+    async def work(conn: Conn) -> Account:  # the issuer may have been removed from the settings
+        account = await identity.get_account_by_email(conn, email=email)
+        await identity.unlink_identity(conn, account_id=account.id, issuer=issuer, subject=subject, actor=OPERATOR)
+        return account
 
-    account = run(work)
+    account = transact(work)
     shown = {"account_id": account.id, "issuer": issuer, "subject": subject}
     show(shown, as_json=as_json, text=f"The subject {plain(subject)} is not linked to {account.email}.")
 
@@ -138,12 +120,11 @@ def unlink_identity(email: str, issuer: str, subject: str, *, as_json: bool) -> 
 def list_identities(email: str, *, as_json: bool) -> None:
     """List the linked subjects of an account, newest first."""
 
-    async def work(database: Database, _: Settings) -> Sequence[Identity]:
-        async with database.connection() as conn:
-            account = await identity.get_account_by_email(conn, email=email)
-            return await identity.list_identities(conn, account_id=account.id)
+    async def work(conn: Conn) -> Sequence[Identity]:
+        account = await identity.get_account_by_email(conn, email=email)
+        return await identity.list_identities(conn, account_id=account.id)
 
-    found = run(work)
+    found = query(work)
     rows = ((f"{each.created_at:%Y-%m-%d %H:%M}Z", each.issuer, each.subject) for each in found)
     text = table(("CREATED", "ISSUER", "SUBJECT"), rows, empty="No links.")
     show(list(found), as_json=as_json, text=text)

@@ -8,7 +8,17 @@ from uuid import UUID
 
 import click
 
-from builders.cli.session import account_option, json_option, plain, run, sandbox_option, show, table
+from builders.cli.session import (
+    account_option,
+    json_option,
+    plain,
+    query,
+    run,
+    sandbox_option,
+    show,
+    table,
+    transact,
+)
 from builders.identity import service as identity
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.pagination import MAX_LIMIT, PageRequest
@@ -77,13 +87,12 @@ def list_deliveries(
 def show_delivery(email: str, delivery_id: str, *, sandbox: bool, as_json: bool) -> None:
     """Show a delivery with its attempts."""
 
-    async def work(database: Database, _: Settings) -> DeliveryDetail:
-        async with database.connection() as conn:
-            return await webhooks.get_delivery_detail(
-                conn, account_id=await _account(conn, email, sandbox=sandbox), delivery_id=ids.parse(delivery_id)
-            )
+    async def work(conn: Conn) -> DeliveryDetail:
+        return await webhooks.get_delivery_detail(
+            conn, account_id=await _account(conn, email, sandbox=sandbox), delivery_id=ids.parse(delivery_id)
+        )
 
-    found = run(work)
+    found = query(work)
     lines = [f"{found.delivery.event} {found.delivery.status}, {found.delivery.attempts} attempts"]
     lines += [
         f"  {each.n}  {each.started_at:%Y-%m-%dT%H:%M:%SZ}  {each.duration_ms} ms  {each.status or each.error}  "
@@ -101,14 +110,13 @@ def show_delivery(email: str, delivery_id: str, *, sandbox: bool, as_json: bool)
 def retry(email: str, delivery_id: str, *, sandbox: bool, as_json: bool) -> None:
     """Retry a delivery now, by a worker; its schedule continues if that fails."""
 
-    async def work(database: Database, _: Settings) -> DeliveryDetail:
-        async with database.transaction() as conn:
-            account_id = await _account(conn, email, sandbox=sandbox)
-            key = ids.parse(delivery_id)
-            await webhooks.requeue_delivery(conn, account_id=account_id, delivery_id=key)
-            return await webhooks.get_delivery_detail(conn, account_id=account_id, delivery_id=key)
+    async def work(conn: Conn) -> DeliveryDetail:
+        account_id = await _account(conn, email, sandbox=sandbox)
+        key = ids.parse(delivery_id)
+        await webhooks.requeue_delivery(conn, account_id=account_id, delivery_id=key)
+        return await webhooks.get_delivery_detail(conn, account_id=account_id, delivery_id=key)
 
-    found = run(work)
+    found = transact(work)
     show(found.delivery, as_json=as_json, text=f"The delivery {found.delivery.id} is due.")
 
 
@@ -116,12 +124,7 @@ def retry(email: str, delivery_id: str, *, sandbox: bool, as_json: bool) -> None
 @json_option
 def stuck(*, as_json: bool) -> None:
     """Show the backlog of all accounts and the failing receivers."""
-
-    async def work(database: Database, _: Settings) -> Backlog:
-        async with database.connection() as conn:
-            return await webhooks.get_backlog(conn)
-
-    found = run(work)
+    found = query(webhooks.get_backlog)
     lines = [
         f"oldest unpublished event: {found.outbox_s} s",
         f"deliveries due: {found.due}, the oldest for {found.overdue_s} s; pending in all: {found.pending}",

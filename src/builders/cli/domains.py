@@ -5,11 +5,11 @@ from typing import Any
 
 import click
 
-from builders.cli.session import account_option, json_option, run, show, table
+from builders.cli.session import account_option, json_option, query, run, show, table, transact
 from builders.domains import service as domains
 from builders.domains.records import AccountDomain, AccountDomainStatus, DomainSource, RecordHealth
 from builders.identity import service as identity
-from builders.kit.db.connections import Database
+from builders.kit.db.connections import Conn, Database
 from builders.kit.process import secret_keys
 from builders.kit.process.settings import Settings
 from builders.kit.values.ids import ALL_ACCOUNTS
@@ -58,12 +58,7 @@ def assign(domain: str, email: str, source: str, *, as_json: bool) -> None:
 @json_option
 def unassign(domain: str, *, release_names: bool, as_json: bool) -> None:
     """Remove a domain from its account; refused while the account has names on it."""
-
-    async def work(database: Database, _: Settings) -> AccountDomain:
-        async with database.transaction() as conn:
-            return await domains.unassign(conn, domain=domain, with_names=release_names)
-
-    released = run(work)
+    released = transact(lambda conn: domains.unassign(conn, domain=domain, with_names=release_names))
     show(_item(released), as_json=as_json, text=f"{released.domain} is not assigned.")
 
 
@@ -77,17 +72,16 @@ def unassign(domain: str, *, release_names: bool, as_json: bool) -> None:
 def list_command(email: str | None, status: str | None, limit: int, *, as_json: bool) -> None:
     """List domains of accounts, newest first."""
 
-    async def work(database: Database, _: Settings) -> Sequence[AccountDomain]:
-        async with database.connection() as conn:
-            account = await identity.get_account_by_email(conn, email=email) if email else None
-            return await domains.list_newest(
-                conn,
-                account_id=account.id if account else ALL_ACCOUNTS,
-                status=AccountDomainStatus(status) if status else None,
-                limit=limit,
-            )
+    async def work(conn: Conn) -> Sequence[AccountDomain]:
+        account = await identity.get_account_by_email(conn, email=email) if email else None
+        return await domains.list_newest(
+            conn,
+            account_id=account.id if account else ALL_ACCOUNTS,
+            status=AccountDomainStatus(status) if status else None,
+            limit=limit,
+        )
 
-    found = run(work)
+    found = query(work)
     show(
         [_item(each) for each in found],
         as_json=as_json,

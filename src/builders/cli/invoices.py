@@ -7,7 +7,18 @@ from uuid import UUID
 
 import click
 
-from builders.cli.session import account_option, fail, json_option, note, plain, run, sandbox_option, show, table
+from builders.cli.session import (
+    account_option,
+    fail,
+    json_option,
+    note,
+    plain,
+    query,
+    sandbox_option,
+    show,
+    table,
+    transact,
+)
 from builders.identity import service as identity
 from builders.identity.records import Account
 from builders.invoices import service as invoices
@@ -20,8 +31,7 @@ from builders.invoices.records import (
     PaymentResult,
     StripeEvent,
 )
-from builders.kit.db.connections import Conn, Database
-from builders.kit.process.settings import Settings
+from builders.kit.db.connections import Conn
 from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection
 from builders.kit.values.money import Money
 
@@ -65,16 +75,15 @@ def list_command(email: str | None, status: str | None, limit: int, *, sandbox: 
     if sandbox and email is None:
         raise click.UsageError("--sandbox requires --account.")
 
-    async def work(database: Database, _: Settings) -> Sequence[Invoice]:
-        async with database.connection() as conn:
-            account_id: AccountSelection = ALL_ACCOUNTS
-            if email is not None:
-                account = await identity.get_account_by_email(conn, email=email)
-                account_id = _id(account, sandbox=sandbox)
-            wanted = None if status is None else InvoiceStatus(status)
-            return await invoices.list_all_invoices(conn, account_id=account_id, status=wanted, limit=limit)
+    async def work(conn: Conn) -> Sequence[Invoice]:
+        account_id: AccountSelection = ALL_ACCOUNTS
+        if email is not None:
+            account = await identity.get_account_by_email(conn, email=email)
+            account_id = _id(account, sandbox=sandbox)
+        wanted = None if status is None else InvoiceStatus(status)
+        return await invoices.list_all_invoices(conn, account_id=account_id, status=wanted, limit=limit)
 
-    found = run(work)
+    found = query(work)
     show(list(map(_shown, found)), as_json=as_json, text=table(_HEAD, map(_cells, found), empty="No invoices."))
 
 
@@ -106,12 +115,11 @@ def _shown(invoice: Invoice) -> dict[str, Any]:
 def show_command(number: str, *, as_json: bool) -> None:
     """Show an invoice, its payments and its Stripe events."""
 
-    async def work(database: Database, _: Settings) -> History:
-        async with database.connection() as conn:
-            account_id, invoice_id = await invoices.get_ids_by_number(conn, number=number)
-            return await invoices.get_history(conn, account_id=account_id, invoice_id=invoice_id)
+    async def work(conn: Conn) -> History:
+        account_id, invoice_id = await invoices.get_ids_by_number(conn, number=number)
+        return await invoices.get_history(conn, account_id=account_id, invoice_id=invoice_id)
 
-    found = run(work)
+    found = query(work)
     lines = [
         _line(found.invoice),
         *(f"  {plain(each.description)}  {each.quantity} x {each.unit_amount}" for each in found.invoice.lines),
@@ -142,20 +150,19 @@ def _event(event: StripeEvent) -> str:
 def pay(number: str, reference: str, amount: str | None, method: str, *, as_json: bool) -> None:
     """Record a payment of an invoice; an overpayment becomes credit. Idempotent."""
 
-    async def work(database: Database, _: Settings) -> PaymentResult:
-        async with database.transaction() as conn:
-            account_id, invoice_id = await invoices.get_ids_by_number(conn, number=number)
-            invoice = await invoices.get_invoice(conn, account_id=account_id, invoice_id=invoice_id)
-            return await invoices.pay(
-                conn,
-                account_id=account_id,
-                invoice_id=invoice_id,
-                method=method,
-                reference=reference,
-                amount=None if amount is None else _money(amount, invoice.currency),
-            )
+    async def work(conn: Conn) -> PaymentResult:
+        account_id, invoice_id = await invoices.get_ids_by_number(conn, number=number)
+        invoice = await invoices.get_invoice(conn, account_id=account_id, invoice_id=invoice_id)
+        return await invoices.pay(
+            conn,
+            account_id=account_id,
+            invoice_id=invoice_id,
+            method=method,
+            reference=reference,
+            amount=None if amount is None else _money(amount, invoice.currency),
+        )
 
-    paid = _or_fail(lambda: run(work))
+    paid = _or_fail(lambda: transact(work))
     shown = {"invoice": _shown(paid.invoice), "payment": paid.payment, "repeated": paid.repeated}
     show(shown, as_json=as_json, text=_paid(paid))
 
@@ -172,13 +179,12 @@ def _paid(paid: PaymentResult) -> str:
 def _moved(number: str, move: Callable[..., Any]) -> Invoice:
     """Change the state of an invoice and return it."""
 
-    async def work(database: Database, _: Settings) -> Invoice:
-        async with database.transaction() as conn:
-            account_id, invoice_id = await invoices.get_ids_by_number(conn, number=number)
-            invoice: Invoice = await move(conn, account_id=account_id, invoice_id=invoice_id)
-            return invoice
+    async def work(conn: Conn) -> Invoice:
+        account_id, invoice_id = await invoices.get_ids_by_number(conn, number=number)
+        invoice: Invoice = await move(conn, account_id=account_id, invoice_id=invoice_id)
+        return invoice
 
-    return run(work)
+    return transact(work)
 
 
 @commands.command()
@@ -229,13 +235,12 @@ def credit(
             conn, account_id=account_id, amount=given, reason=reason, reference=reference
         )
 
-    async def work(database: Database, _: Settings) -> tuple[CreditGrant | None, Credit]:
-        async with database.transaction() as conn:
-            account = await identity.get_account_by_email(conn, email=email)
-            account_id = _id(account, sandbox=sandbox)
-            return await booked(conn, account_id), await invoices.get_credit(conn, account_id=account_id)
+    async def work(conn: Conn) -> tuple[CreditGrant | None, Credit]:
+        account = await identity.get_account_by_email(conn, email=email)
+        account_id = _id(account, sandbox=sandbox)
+        return await booked(conn, account_id), await invoices.get_credit(conn, account_id=account_id)
 
-    granted, found = _or_fail(lambda: run(work))
+    granted, found = _or_fail(lambda: transact(work))
     if granted is not None and granted.repeated:
         note("This reference was granted already; nothing was added.")
     balances = ", ".join(map(str, found.balances)) or "nothing"
@@ -250,10 +255,5 @@ def credit(
 @json_option
 def discrepancies(limit: int, *, as_json: bool) -> None:
     """List Stripe events that do not match the invoices, newest first."""
-
-    async def work(database: Database, _: Settings) -> Sequence[StripeEvent]:
-        async with database.connection() as conn:
-            return await invoices.list_discrepancies(conn, limit=limit)
-
-    found = run(work)
+    found = query(lambda conn: invoices.list_discrepancies(conn, limit=limit))
     show(found, as_json=as_json, text="\n".join(map(_event, found)) or "No discrepancies.")

@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from builders.cli.session import account_option, fail, json_option, plain, run, show, table
+from builders.cli.session import account_option, fail, json_option, plain, run, show, table, transact
 from builders.identity import service as identity
 from builders.identity.records import MAX_LABEL, ApiKey, KeyKind, NewApiKey, NewSession, Preset, SessionKind
-from builders.kit.db.connections import Database
+from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import OPERATOR
 from builders.kit.http.pagination import MAX_LIMIT, PageRequest
 from builders.kit.process import secret_keys
@@ -66,22 +66,21 @@ def create(
 ) -> None:
     """Create a key and print its secret, which is shown only once."""
 
-    async def work(database: Database, _: Settings) -> NewApiKey:
-        async with database.transaction() as conn:
-            account = await identity.get_account_by_email(conn, email=email)
-            return await identity.create_key(
-                conn,
-                account_id=account.id,
-                label=label,
-                kind=KeyKind(kind),
-                preset=Preset(preset),
-                minted_by=KeyKind.LIVE,
-                actor=OPERATOR,
-                expires_at=expires_at,
-                allowed_ips=networks or None,
-            )
+    async def work(conn: Conn) -> NewApiKey:
+        account = await identity.get_account_by_email(conn, email=email)
+        return await identity.create_key(
+            conn,
+            account_id=account.id,
+            label=label,
+            kind=KeyKind(kind),
+            preset=Preset(preset),
+            minted_by=KeyKind.LIVE,
+            actor=OPERATOR,
+            expires_at=expires_at,
+            allowed_ips=networks or None,
+        )
 
-    new = run(work)
+    new = transact(work)
     show({**asdict(new.key), "secret": new.secret}, as_json=as_json, text=new.secret)
 
 
@@ -114,18 +113,17 @@ def list_keys(email: str, *, as_json: bool) -> None:
 def revoke(email: str, key_id: str, *, as_json: bool) -> None:
     """Revoke a key by its id; it is refused within seconds."""
 
-    async def work(database: Database, _: Settings) -> ApiKey:
-        async with database.transaction() as conn:
-            account = await identity.get_account_by_email(conn, email=email)
-            return await identity.revoke_key(
-                conn,
-                account_id=account.id,
-                key_id=ids.parse(key_id),
-                revoked_by=KeyKind.LIVE,
-                actor=OPERATOR,
-            )
+    async def work(conn: Conn) -> ApiKey:
+        account = await identity.get_account_by_email(conn, email=email)
+        return await identity.revoke_key(
+            conn,
+            account_id=account.id,
+            key_id=ids.parse(key_id),
+            revoked_by=KeyKind.LIVE,
+            actor=OPERATOR,
+        )
 
-    key = run(work)
+    key = transact(work)
     show(key, as_json=as_json, text=f"Revoked {key.prefix}…{key.last4} ({plain(key.label)}).")
 
 

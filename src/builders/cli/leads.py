@@ -10,7 +10,7 @@ from typing import Any, TextIO, TypeVar
 import click
 from pydantic_core import to_json
 
-from builders.cli.session import counted, json_option, note, open_output, run, show, table
+from builders.cli.session import counted, json_option, note, open_output, query, run, show, table
 from builders.kit.db.connections import Database
 from builders.kit.process import secret_keys
 from builders.kit.process.settings import Settings
@@ -63,12 +63,7 @@ def commands() -> None:
 @json_option
 def list_command(limit: int, *, as_json: bool, **chosen: Any) -> None:
     """List leads, newest first."""
-
-    async def work(database: Database, _: Settings) -> Sequence[Lead]:
-        async with database.connection() as conn:
-            return await leads.list_newest(conn, filters=_filter(**chosen), limit=limit)
-
-    found = run(work)
+    found = query(lambda conn: leads.list_newest(conn, filters=_filter(**chosen), limit=limit))
     show(found, as_json=as_json, text=table(_HEAD, map(_cells, found), empty="No leads."))
 
 

@@ -5,11 +5,10 @@ from dataclasses import asdict
 
 import click
 
-from builders.cli.session import account_option, json_option, plain, run, show, table
+from builders.cli.session import account_option, json_option, plain, query, show, table, transact
 from builders.identity import service as identity
 from builders.identity.records import Grant, NewGrant
-from builders.kit.db.connections import Database
-from builders.kit.process.settings import Settings
+from builders.kit.db.connections import Conn
 from builders.kit.values import clock, ids
 
 REASON = range(5, 501)  # characters; shown to the account
@@ -42,14 +41,13 @@ def _within(lengths: range) -> Check:
 def grant(email: str, operator: str, reason: str, *, write: bool, as_json: bool) -> None:
     """Create a grant, which is printed once and can be redeemed once within 10 minutes."""
 
-    async def work(database: Database, _: Settings) -> NewGrant:
-        async with database.transaction() as conn:
-            account = await identity.get_account_by_email(conn, email=email)
-            return await identity.create_grant(
-                conn, account_id=account.id, operator=operator, reason=reason, may_write=write
-            )
+    async def work(conn: Conn) -> NewGrant:
+        account = await identity.get_account_by_email(conn, email=email)
+        return await identity.create_grant(
+            conn, account_id=account.id, operator=operator, reason=reason, may_write=write
+        )
 
-    new = run(work)
+    new = transact(work)
     show({**asdict(new.grant), "grant": new.text}, as_json=as_json, text=new.text)
 
 
@@ -59,12 +57,11 @@ def grant(email: str, operator: str, reason: str, *, write: bool, as_json: bool)
 def list_grants(email: str, *, as_json: bool) -> None:
     """List the newest grants for an account."""
 
-    async def work(database: Database, _: Settings) -> Sequence[Grant]:
-        async with database.connection() as conn:
-            account = await identity.get_account_by_email(conn, email=email)
-            return await identity.list_grants(conn, account_id=account.id)
+    async def work(conn: Conn) -> Sequence[Grant]:
+        account = await identity.get_account_by_email(conn, email=email)
+        return await identity.list_grants(conn, account_id=account.id)
 
-    found = run(work)
+    found = query(work)
     show(list(found), as_json=as_json, text=table(_HEAD, map(_cells, found), empty="No grants."))
 
 
@@ -73,12 +70,7 @@ def list_grants(email: str, *, as_json: bool) -> None:
 @json_option
 def revoke(grant_id: str, *, as_json: bool) -> None:
     """Revoke a grant by its id; its session ends within seconds."""
-
-    async def work(database: Database, _: Settings) -> Grant:
-        async with database.transaction() as conn:
-            return await identity.revoke_grant(conn, grant_id=ids.parse(grant_id))
-
-    ended = run(work)
+    ended = transact(lambda conn: identity.revoke_grant(conn, grant_id=ids.parse(grant_id)))
     show(ended, as_json=as_json, text=f"Revoked {ended.id} ({plain(ended.operator)}).")
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
-from builders.cli.session import fail, json_option, note, plain, read_settings, run, show, table
+from builders.cli.session import fail, json_option, note, plain, query, read_settings, show, table
 from builders.identity import service as identity
-from builders.kit.db.connections import Database
+from builders.kit.db.connections import Conn
 from builders.kit.process.settings import Settings
 from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection
 from builders.mail import service as mails
@@ -84,15 +84,14 @@ def _part(message: EmailMessage, kind: str) -> str:
 def list_command(email: str | None, status: str | None, limit: int, *, as_json: bool) -> None:
     """List messages with their delivery state, newest first; addresses are masked."""
 
-    async def work(database: Database, _: Settings) -> Sequence[Message]:
-        async with database.connection() as conn:
-            account_id: AccountSelection = ALL_ACCOUNTS
-            if email is not None:
-                account_id = (await identity.get_account_by_email(conn, email=email)).id
-            wanted = None if status is None else Status(status)
-            return await mails.list_messages(conn, account_id=account_id, status=wanted, limit=limit)
+    async def work(conn: Conn) -> Sequence[Message]:
+        account_id: AccountSelection = ALL_ACCOUNTS
+        if email is not None:
+            account_id = (await identity.get_account_by_email(conn, email=email)).id
+        wanted = None if status is None else Status(status)
+        return await mails.list_messages(conn, account_id=account_id, status=wanted, limit=limit)
 
-    found = run(work)
+    found = query(work)
     rows = [{**asdict(each), "letter": each.template} for each in found]  # `letter` is an alias of `template`
     show(rows, as_json=as_json, text=table(_HEAD, map(_cells, found), empty="No messages."))
 

@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -20,7 +20,7 @@ from pydantic_core import to_json
 from redis.connection import parse_url
 
 from builders.kit.db import doctor, migrations
-from builders.kit.db.connections import Database
+from builders.kit.db.connections import Conn, Database
 from builders.kit.db.embedded.server import EmbeddedServer
 from builders.kit.db.embedded.system_user import EmbeddedServerError
 from builders.kit.errors import Invalid, Problem
@@ -197,6 +197,26 @@ def run(work: Callable[[Database, Settings], Coroutine[Any, Any, T]]) -> T:
         raise CommandFailed(problem.detail, code=problem.code, next_action=next_action) from None
     except Invalid as invalid:
         raise CommandFailed(str(invalid.errors[0]["msg"]), code=invalid.code) from None
+
+
+def query(read: Callable[[Conn], Awaitable[T]]) -> T:
+    """Run a command that reads on one connection, as `run` does."""
+
+    async def work(database: Database, _: Settings) -> T:
+        async with database.connection() as conn:
+            return await read(conn)
+
+    return run(work)
+
+
+def transact(change: Callable[[Conn], Awaitable[T]]) -> T:
+    """Run a command that writes in one transaction, as `run` does."""
+
+    async def work(database: Database, _: Settings) -> T:
+        async with database.transaction() as conn:
+            return await change(conn)
+
+    return run(work)
 
 
 def show(value: object, *, as_json: bool, text: str) -> None:
