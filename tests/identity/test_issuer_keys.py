@@ -191,18 +191,33 @@ async def test_no_connection_is_held_while_an_issuer_is_slow(
 
 
 @pytest.mark.parametrize(
-    "discovered", [{}, {"issuer": "https://evil.example"}, {"jwks_uri": "http://evil.example/jwks"}]
+    ("discovered", "result", "asked"),
+    [
+        pytest.param({}, "good", ["/.well-known/openid-configuration", "/jwks"], id="its own document"),
+        pytest.param(
+            {"issuer": "https://evil.example"},
+            "IssuerUnavailable",
+            ["/.well-known/openid-configuration"],
+            id="the document of another issuer",
+        ),
+        pytest.param(
+            {"jwks_uri": "http://evil.example/jwks"},
+            "IssuerUnavailable",
+            ["/.well-known/openid-configuration"],
+            id="keys over plain HTTP",
+        ),
+    ],
 )
 async def test_the_keys_are_where_the_issuer_says_if_it_is_who_it_says(
-    outbound: Outbound, provider: Provider, discovered: dict[str, str]
+    outbound: Outbound, provider: Provider, discovered: dict[str, str], result: str, asked: list[str]
 ) -> None:
     provider.configuration |= discovered
     forger = provider.forger("ES256")
     trusted = OidcIssuer.model_validate(trusting(provider, jwks_uri=None))
     issuer = Issuer(trusted, outbound)
 
-    assert await verify(issuer, forger) == ("IssuerUnavailable" if discovered else "good")
-    assert provider.asked == ["/.well-known/openid-configuration", *([] if discovered else ["/jwks"])]
+    assert await verify(issuer, forger) == result
+    assert provider.asked == asked
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"7", b"[" * 9000, b'{"a":' * 9000, b"\xff"])

@@ -1,40 +1,77 @@
-"""With several credentials the first in the order decides: key, bearer, cookie. Here every combination."""
-
-from itertools import product
+"""Of several credentials the first in the order decides: key, bearer token, cookie."""
 
 import pytest
 
 from tests.cast import Client, Person
 
-GOOD, BAD, NONE = "good", "bad", "-"
-CASES = [case for case in product((NONE, GOOD, BAD), repeat=3) if case != (NONE, NONE, NONE)]
-METHODS = ("api_key", "jwt", "cookie")
-BROKEN = {
-    "api_key": "svc_live_nothing",
-    "jwt": "eyJhbGciOiJub25lIn0.eyJpc3MiOiJ4In0.",
-    "cookie": "eyJhbGciOiJub25lIn0.eyJpc3MiOiJ4In0.",
-}
+INVALID_KEY = "svc_live_nothing"
+INVALID_TOKEN = "eyJhbGciOiJub25lIn0.eyJpc3MiOiJ4In0."
 
 
-@pytest.mark.parametrize("case", CASES, ids=" ".join)
-async def test_the_first_that_is_present_decides(alice: Person, anyone: Client, case: tuple[str, ...]) -> None:
-    bearer, cookie = [(await alice.sign_in()).token for _ in range(2)]
-    offered = dict(zip(METHODS, (alice.key, bearer, cookie), strict=True))
-    sent = {
-        method: offered[method] if state == GOOD else BROKEN[method]
-        for method, state in zip(METHODS, case, strict=True)
-        if state != NONE
-    }
-    headers = {
-        **({"X-API-Key": sent["api_key"]} if "api_key" in sent else {}),
-        **({"Authorization": f"Bearer {sent['jwt']}"} if "jwt" in sent else {}),
-        **({"Cookie": f"svc_access_token={sent['cookie']}"} if "cookie" in sent else {}),
+@pytest.fixture
+async def credentials(alice: Person) -> dict[str, dict[str, str]]:
+    """Return a header of each kind, valid and invalid."""
+    return {
+        "key": {"X-API-Key": alice.key},
+        "invalid key": {"X-API-Key": INVALID_KEY},
+        "token": {"Authorization": f"Bearer {(await alice.sign_in()).token}"},
+        "invalid token": {"Authorization": f"Bearer {INVALID_TOKEN}"},
+        "cookie": {"Cookie": f"svc_access_token={(await alice.sign_in()).token}"},
+        "invalid cookie": {"Cookie": f"svc_access_token={INVALID_TOKEN}"},
     }
 
+
+@pytest.mark.parametrize(
+    ("sent", "method"),
+    [
+        pytest.param(["key"], "api_key", id="a key alone"),
+        pytest.param(["token"], "jwt", id="a token alone"),
+        pytest.param(["cookie"], "cookie", id="a cookie alone"),
+        pytest.param(["key", "token"], "api_key", id="a key before a token"),
+        pytest.param(["key", "cookie"], "api_key", id="a key before a cookie"),
+        pytest.param(["token", "cookie"], "jwt", id="a token before a cookie"),
+        pytest.param(["key", "token", "cookie"], "api_key", id="a key before both"),
+        pytest.param(["key", "invalid token"], "api_key", id="a key before an invalid token"),
+        pytest.param(["key", "invalid cookie"], "api_key", id="a key before an invalid cookie"),
+        pytest.param(
+            ["key", "invalid token", "cookie"], "api_key", id="a key before an invalid token and a cookie"
+        ),
+        pytest.param(
+            ["key", "token", "invalid cookie"], "api_key", id="a key before a token and an invalid cookie"
+        ),
+        pytest.param(["key", "invalid token", "invalid cookie"], "api_key", id="a key before invalid ones"),
+        pytest.param(["token", "invalid cookie"], "jwt", id="a token before an invalid cookie"),
+    ],
+)
+async def test_the_first_credential_authenticates(
+    anyone: Client, credentials: dict[str, dict[str, str]], sent: list[str], method: str
+) -> None:
+    headers = {name: value for each in sent for name, value in credentials[each].items()}
     answer = await anyone.get("/v1/auth/session", headers=headers)
 
-    first = next(iter(sent))
-    if sent[first] == BROKEN[first]:
-        assert (answer.status_code, answer.json()["code"]) == (401, "credentials_invalid")
-    else:
-        assert answer.json()["method"] == first
+    assert (answer.status_code, answer.json()["method"]) == (200, method)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        pytest.param(["invalid key"], id="a key alone"),
+        pytest.param(["invalid token"], id="a token alone"),
+        pytest.param(["invalid cookie"], id="a cookie alone"),
+        pytest.param(["invalid key", "token"], id="a key before a valid token"),
+        pytest.param(["invalid key", "cookie"], id="a key before a valid cookie"),
+        pytest.param(["invalid key", "token", "cookie"], id="a key before two valid ones"),
+        pytest.param(["invalid key", "invalid token", "cookie"], id="two before a valid cookie"),
+        pytest.param(["invalid key", "token", "invalid cookie"], id="two around a valid token"),
+        pytest.param(["invalid key", "invalid token", "invalid cookie"], id="all three"),
+        pytest.param(["invalid token", "cookie"], id="a token before a valid cookie"),
+        pytest.param(["invalid token", "invalid cookie"], id="a token and a cookie"),
+    ],
+)
+async def test_an_invalid_first_credential_is_refused(
+    anyone: Client, credentials: dict[str, dict[str, str]], sent: list[str]
+) -> None:
+    headers = {name: value for each in sent for name, value in credentials[each].items()}
+    answer = await anyone.get("/v1/auth/session", headers=headers)
+
+    assert (answer.status_code, answer.json()["code"]) == (401, "credentials_invalid")

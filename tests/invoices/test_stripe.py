@@ -13,6 +13,7 @@ from builders.invoices import service as invoices, stripe_events
 from builders.invoices.records import Invoice, InvoiceStatus
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
+from builders.kit.values.money import Money
 from tests.cast import Client, Person
 from tests.invoices.make import make_invoice, published, usd
 from tests.invoices.stripe_server import COMPLETED, StripeServer, event, sign
@@ -114,9 +115,23 @@ async def test_concurrent_payments_by_bank_and_stripe_pay_once(
     assert await balances(database, alice) == [usd("10.00")]
 
 
-@pytest.mark.parametrize("before", ["void", "give_up", "part"])
+@pytest.mark.parametrize(
+    ("before", "after", "credit"),
+    [
+        pytest.param("void", InvoiceStatus.VOID, [usd("10.00")], id="void: all of it becomes credit"),
+        pytest.param("give_up", InvoiceStatus.PAID, [], id="uncollectible: the invoice is paid"),
+        pytest.param("part", InvoiceStatus.PAID, [usd("4.00")], id="paid in part: the rest becomes credit"),
+    ],
+)
 async def test_a_payment_is_booked_for_an_invoice_of_any_status(
-    database: Database, alice: Person, anyone: Client, invoice: Invoice, stripe: StripeServer, before: str
+    database: Database,
+    alice: Person,
+    anyone: Client,
+    invoice: Invoice,
+    stripe: StripeServer,
+    before: str,
+    after: InvoiceStatus,
+    credit: list[Money],
 ) -> None:
     key = {"account_id": invoice.account_id, "invoice_id": invoice.id}
     async with database.transaction() as conn:
@@ -125,9 +140,7 @@ async def test_a_payment_is_booked_for_an_invoice_of_any_status(
         else:
             await {"void": invoices.void, "give_up": invoices.mark_uncollectible}[before](conn, **key)
     assert await send_event(anyone, event(stripe.sessions[0])) == "applied"
-    after = await state(database, invoice)
-    credit = {"void": [usd("10.00")], "give_up": [], "part": [usd("4.00")]}[before]
-    assert after.status is (InvoiceStatus.VOID if before == "void" else InvoiceStatus.PAID)
+    assert (await state(database, invoice)).status is after
     assert await balances(database, alice) == credit
 
 

@@ -232,12 +232,17 @@ def test_every_step_has_a_proof() -> None:
     assert set(StepKey) - proved == {StepKey.COMPLETE_PROFILE, StepKey.CREATE_API_KEY}
 
 
-@pytest.mark.parametrize("done", [(), (StepKey.ADD_DOMAIN,)])
-def test_the_next_action_is_of_the_track_with_the_most_steps_done(done: tuple[StepKey, ...]) -> None:
+@pytest.mark.parametrize(
+    ("done", "step"),
+    [
+        pytest.param([], StepKey.CREATE_PROJECT, id="none: the track of builders"),
+        pytest.param([StepKey.ADD_DOMAIN], StepKey.CONNECT_REGISTRAR, id="a step of domainers: their track"),
+    ],
+)
+def test_the_next_action_is_of_the_track_with_the_most_steps_done(done: list[StepKey], step: StepKey) -> None:
     common = {step.value: clock.now() for step in onboarding.TRACKS[Track.COMMON]}
-    stored = StoredProfile(steps={**common, **{step.value: clock.now() for step in done}})
+    stored = StoredProfile(steps={**common, **{each.value: clock.now() for each in done}})
 
-    said = onboarding.describe(stored).next_action
-    assert said == onboarding.NEXT_ACTIONS[StepKey.CONNECT_REGISTRAR if done else StepKey.CREATE_PROJECT]
+    assert onboarding.describe(stored).next_action == onboarding.NEXT_ACTIONS[step]
     domainer = onboarding.describe(StoredProfile(steps=common, roles=("domainer",))).next_action
     assert domainer == onboarding.NEXT_ACTIONS[StepKey.ADD_DOMAIN]

@@ -126,7 +126,13 @@ async def test_a_secret_that_cannot_be_unsealed_is_left_and_counted(
     assert await kept(conn, rotated, alice, made) == [made["signing_secret"], None]
 
 
-@pytest.mark.parametrize("overlap_hours", [0, 1])
+@pytest.mark.parametrize(
+    ("overlap_hours", "has_previous", "renewed"),
+    [
+        pytest.param(0, False, 0, id="without overlap"),
+        pytest.param(1, True, 1, id="the previous secret is still valid"),
+    ],
+)
 async def test_a_concurrent_rotation_is_kept(
     alice: Person,
     database: Database,
@@ -135,7 +141,10 @@ async def test_a_concurrent_rotation_is_kept(
     rotated: Keyring,
     old: str,
     overlap_hours: int,
+    renewed: int,
     monkeypatch: pytest.MonkeyPatch,
+    *,
+    has_previous: bool,
 ) -> None:
     made = await create(alice)
     await age(conn, old, alice, made, keyring, "secret")
@@ -150,6 +159,6 @@ async def test_a_concurrent_rotation_is_kept(
 
     monkeypatch.setattr(store, "list_stale", list_then_rotate)
     done = await webhooks.reseal_secrets(database, keyring=rotated)
-    before = made["signing_secret"] if overlap_hours else None
+    before = made["signing_secret"] if has_previous else None
     assert await kept(conn, keyring, alice, made) == [new[0]["signing_secret"], before]
-    assert done.renewed == (1 if overlap_hours else 0)
+    assert done.renewed == renewed
