@@ -100,20 +100,44 @@ def test_stored_names_are_constants(codebase: list[Source]) -> None:
 @pytest.mark.parametrize(
     ("text", "count"),
     [
-        ('@dispatcher.subscribe("invoice.paid", name="invoices.mail_paid")\nasync def f(): ...', 0),
-        ("@queue.app.task(name=login.MAIL_CODE)\nasync def f(): ...", 0),
-        ("@dispatcher.subscribe(event, name=RECORD_STEP)\nasync def f(): ...", 0),
-        ('@dispatcher.subscribe("invoice.paid", name=f.__qualname__)\nasync def f(): ...', 1),
-        ('@dispatcher.subscribe("invoice.paid")\nasync def f(): ...', 1),
-        ('dispatcher.subscribe_batches(name=f"{__name__}.f")(f)', 1),
-        ('@queue.app.task(name="a.b", pass_context=True)\nasync def f(): ...', 0),
-        ("@queue.app.task(pass_context=True)\nasync def f(): ...", 1),
-        ('PAID = Event(name="invoice.paid", version=1)', 0),
-        ('PAID = Event(name="invoice." + verb, version=1)', 1),
-        ('class Gone(Problem):\n    status, code = 410, "gone"', 0),
-        ("class Gone(Problem):\n    status, code = 410, __name__", 1),
-        ('class Action(StrEnum):\n    PAID = "paid"', 0),
-        ("class Action(StrEnum):\n    PAID = auto()", 1),
+        pytest.param(
+            '@dispatcher.subscribe("invoice.paid", name="invoices.mail_paid")\nasync def f(): ...',
+            0,
+            id="a subscriber with a literal",
+        ),
+        pytest.param(
+            "@queue.app.task(name=login.MAIL_CODE)\nasync def f(): ...", 0, id="a job with a constant of a module"
+        ),
+        pytest.param(
+            "@dispatcher.subscribe(event, name=RECORD_STEP)\nasync def f(): ...",
+            0,
+            id="a subscriber with a constant",
+        ),
+        pytest.param(
+            '@dispatcher.subscribe("invoice.paid", name=f.__qualname__)\nasync def f(): ...',
+            1,
+            id="a subscriber named after its function",
+        ),
+        pytest.param(
+            '@dispatcher.subscribe("invoice.paid")\nasync def f(): ...', 1, id="a subscriber without a name"
+        ),
+        pytest.param(
+            'dispatcher.subscribe_batches(name=f"{__name__}.f")(f)',
+            1,
+            id="a batch subscriber named after its module",
+        ),
+        pytest.param(
+            '@queue.app.task(name="a.b", pass_context=True)\nasync def f(): ...', 0, id="a job with a literal"
+        ),
+        pytest.param("@queue.app.task(pass_context=True)\nasync def f(): ...", 1, id="a job without a name"),
+        pytest.param('PAID = Event(name="invoice.paid", version=1)', 0, id="an event with a literal"),
+        pytest.param('PAID = Event(name="invoice." + verb, version=1)', 1, id="an event with a sum"),
+        pytest.param('class Gone(Problem):\n    status, code = 410, "gone"', 0, id="an error code with a literal"),
+        pytest.param(
+            "class Gone(Problem):\n    status, code = 410, __name__", 1, id="an error code named after its module"
+        ),
+        pytest.param('class Action(StrEnum):\n    PAID = "paid"', 0, id="a member with a literal"),
+        pytest.param("class Action(StrEnum):\n    PAID = auto()", 1, id="a member with auto"),
     ],
 )
 def test_a_derived_name_is_found(text: str, count: int) -> None:

@@ -86,21 +86,46 @@ async def test_every_other_operation_and_member_is_refused(alice: Person) -> Non
 @pytest.mark.parametrize(
     ("name", "body"),
     [
-        ("POST /v1/builders/projects", {"name": "x", "default_destination": "eve@example.net"}),
-        ("POST /v1/builders/projects", {"name": "x", "webhook_ids": []}),
-        ("PATCH /v1/builders/projects/x", {"default_destination": "eve@example.net"}),
-        ("PATCH /v1/builders/projects/x", {"default_destination": None}),
-        ("PATCH /v1/builders/projects/x", {"name": "x", "webhook_ids": []}),
-        ("PATCH /v1/aliases/x", {"note": "x", "destinations": ["eve@example.net"]}),
-        (
+        pytest.param(
+            "POST /v1/builders/projects",
+            {"name": "x", "default_destination": "eve@example.net"},
+            id="a new project with a destination",
+        ),
+        pytest.param(
+            "POST /v1/builders/projects", {"name": "x", "webhook_ids": []}, id="a new project with webhooks"
+        ),
+        pytest.param(
+            "PATCH /v1/builders/projects/x",
+            {"default_destination": "eve@example.net"},
+            id="the destination of a project",
+        ),
+        pytest.param(
+            "PATCH /v1/builders/projects/x", {"default_destination": None}, id="no destination of a project"
+        ),
+        pytest.param(
+            "PATCH /v1/builders/projects/x", {"name": "x", "webhook_ids": []}, id="webhooks of a project"
+        ),
+        pytest.param(
+            "PATCH /v1/aliases/x",
+            {"note": "x", "destinations": ["eve@example.net"]},
+            id="destinations of an alias",
+        ),
+        pytest.param(
             "POST /v1/domains",
             {"domain": "eve.example", "catch_all": True, "default_destination": "eve@example.net"},
+            id="a new domain with a destination",
         ),
-        ("PATCH /v1/domains/x", {"catch_all": False}),
-        ("PATCH /v1/me", {"email": "eve@example.net"}),
-        ("POST /v1/sandbox/simulate", {"type": "manifest", "persist": True, "manifest": MANIFEST}),
-        ("POST /v1/sandbox/plan", MANIFEST),
-        ("POST /v1/api-keys", {"label": "x", "key_kind": "test", "preset": "developer_full"}),
+        pytest.param("PATCH /v1/domains/x", {"catch_all": False}, id="the catch-all of a domain"),
+        pytest.param("PATCH /v1/me", {"email": "eve@example.net"}, id="the email of the account"),
+        pytest.param(
+            "POST /v1/sandbox/simulate",
+            {"type": "manifest", "persist": True, "manifest": MANIFEST},
+            id="a persistent rehearsal",
+        ),
+        pytest.param("POST /v1/sandbox/plan", MANIFEST, id="a plan"),
+        pytest.param(
+            "POST /v1/api-keys", {"label": "x", "key_kind": "test", "preset": "developer_full"}, id="a key"
+        ),
     ],
 )
 async def test_support_redirects_nothing(alice: Person, name: str, body: dict[str, Any]) -> None:

@@ -27,28 +27,42 @@ async def browser(alice: Person) -> AsyncIterator[Client]:
 @pytest.mark.parametrize(
     ("headers", "passes"),
     [
-        ({"Sec-Fetch-Site": "same-origin"}, True),
-        ({"Sec-Fetch-Site": "none"}, True),
-        ({"Sec-Fetch-Site": "same-origin", "Origin": "null"}, True),  # only browsers write the first
-        ({"Origin": OWN}, True),
-        ({"Origin": OWN, "Sec-Fetch-Site": "cross-site"}, False),  # as where people sign in
-        ({}, False),
-        ({"Sec-Fetch-Site": "same-site"}, False),
-        ({"Sec-Fetch-Site": "cross-site"}, False),
-        ({"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}, False),
-        ({"Sec-Fetch-Site": "Same-Origin"}, False),
-        ({"Sec-Fetch-Site": ""}, False),
-        ({"Origin": "null"}, False),
-        ({"Origin": ""}, False),
-        ({"Origin": "https://builders.test"}, False),
-        ({"Origin": f"{OWN}:8000"}, False),
-        ({"Origin": f"{OWN}/"}, False),
-        ({"Origin": "http://evil.builders.test"}, False),
-        ({"Origin": "http://builders.test.evil.example"}, False),
-        ({"Origin": "https://evil.example", "Host": "evil.example"}, False),  # Host is whatever the client says
-        ({"Origin": "http://evil.example", "Host": "evil.example", "Referer": f"{OWN}/docs"}, False),
+        pytest.param({"Sec-Fetch-Site": "same-origin"}, True, id="a request of our page"),
+        pytest.param({"Sec-Fetch-Site": "none"}, True, id="a request of the user"),
+        # Only browsers write Sec-Fetch-Site.
+        pytest.param(
+            {"Sec-Fetch-Site": "same-origin", "Origin": "null"}, True, id="same-origin outweighs a null origin"
+        ),
+        pytest.param({"Origin": OWN}, True, id="our origin"),
+        # The sign-in page answers alike.
+        pytest.param({"Origin": OWN, "Sec-Fetch-Site": "cross-site"}, False, id="cross-site outweighs our origin"),
+        pytest.param({}, False, id="no header"),
+        pytest.param({"Sec-Fetch-Site": "same-site"}, False, id="same-site"),
+        pytest.param({"Sec-Fetch-Site": "cross-site"}, False, id="cross-site"),
+        pytest.param(
+            {"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"},
+            False,
+            id="cross-site with its origin",
+        ),
+        pytest.param({"Sec-Fetch-Site": "Same-Origin"}, False, id="capitals"),
+        pytest.param({"Sec-Fetch-Site": ""}, False, id="an empty Sec-Fetch-Site"),
+        pytest.param({"Origin": "null"}, False, id="a null origin"),
+        pytest.param({"Origin": ""}, False, id="an empty origin"),
+        pytest.param({"Origin": "https://builders.test"}, False, id="another scheme"),
+        pytest.param({"Origin": f"{OWN}:8000"}, False, id="another port"),
+        pytest.param({"Origin": f"{OWN}/"}, False, id="a trailing slash"),
+        pytest.param({"Origin": "http://evil.builders.test"}, False, id="a subdomain"),
+        pytest.param({"Origin": "http://builders.test.evil.example"}, False, id="a domain that begins equally"),
+        # The client writes Host.
+        pytest.param(
+            {"Origin": "https://evil.example", "Host": "evil.example"}, False, id="the Host of the other site"
+        ),
+        pytest.param(
+            {"Origin": "http://evil.example", "Host": "evil.example", "Referer": f"{OWN}/docs"},
+            False,
+            id="our page as the Referer",
+        ),
     ],
-    ids=str,
 )
 async def test_an_unsafe_request_must_come_from_our_own_origin(
     browser: Client, headers: dict[str, str], *, passes: bool

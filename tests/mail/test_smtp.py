@@ -251,13 +251,13 @@ async def test_a_server_without_auth_is_a_configuration_error(smtp: MailServer) 
 @pytest.mark.parametrize(
     ("stage", "reply", "status", "is_our_fault"),
     [
-        ("mail", "451 busy", Status.DEFERRED, False),
-        ("mail", "550 5.7.1 not you", Status.DEFERRED, True),
-        ("rcpt", "450 busy", Status.DEFERRED, False),
-        ("rcpt", "530 5.7.0 sign in first", Status.DEFERRED, True),
-        ("rcpt", "550 5.1.1 nobody", Status.BOUNCED, False),
-        ("data", "452 4.2.2 full", Status.DEFERRED, False),
-        ("data", "554 5.7.1 spam", Status.BOUNCED, False),
+        pytest.param("mail", "451 busy", Status.DEFERRED, False, id="temporary about the sender"),
+        pytest.param("mail", "550 5.7.1 not you", Status.DEFERRED, True, id="permanent about the sender"),
+        pytest.param("rcpt", "450 busy", Status.DEFERRED, False, id="temporary about the recipient"),
+        pytest.param("rcpt", "530 5.7.0 sign in first", Status.DEFERRED, True, id="sign-in required"),
+        pytest.param("rcpt", "550 5.1.1 nobody", Status.BOUNCED, False, id="no such recipient"),
+        pytest.param("data", "452 4.2.2 full", Status.DEFERRED, False, id="temporary about the message"),
+        pytest.param("data", "554 5.7.1 spam", Status.BOUNCED, False, id="permanent about the message"),
     ],
 )
 async def test_a_reply_defers_or_bounces_the_message(

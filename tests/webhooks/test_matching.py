@@ -33,15 +33,15 @@ def declare(name: str, *, internal: bool = False) -> None:
 @pytest.mark.parametrize(
     ("wanted", "name", "does"),
     [
-        (["*"], "alias.created", True),
-        (["alias.*"], "alias.created", True),
-        (["alias.created"], "alias.created", True),
-        (["invoice.paid", "alias.created"], "alias.created", True),
-        (["alias.deleted"], "alias.created", False),
-        (["alias.*"], "aliases.created", False),
-        (["portfolio_domain.*"], "portfolio_domain.added", True),
-        (["alias"], "alias.created", False),
-        ([], "alias.created", False),
+        pytest.param(["*"], "alias.created", True, id="all"),
+        pytest.param(["alias.*"], "alias.created", True, id="a group"),
+        pytest.param(["alias.created"], "alias.created", True, id="a name"),
+        pytest.param(["invoice.paid", "alias.created"], "alias.created", True, id="one of two names"),
+        pytest.param(["alias.deleted"], "alias.created", False, id="another name"),
+        pytest.param(["alias.*"], "aliases.created", False, id="a group whose name begins equally"),
+        pytest.param(["portfolio_domain.*"], "portfolio_domain.added", True, id="a group with an underscore"),
+        pytest.param(["alias"], "alias.created", False, id="a group without its asterisk"),
+        pytest.param([], "alias.created", False, id="nothing"),
     ],
 )
 def test_a_destination_subscribes_to_what_it_lists(wanted: list[str], name: str, *, does: bool) -> None:

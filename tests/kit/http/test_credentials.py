@@ -17,22 +17,32 @@ def find(*headers: tuple[str, str]) -> tuple[str, str] | None:
 @pytest.mark.parametrize(
     ("headers", "found"),
     [
-        ([], None),
-        ([KEY], ("api_key", "svc_live_a")),
-        ([BEARER], ("bearer", "b.c.d")),
-        ([COOKIE], ("cookie", "e.f.g")),
-        ([COOKIE, BEARER, KEY], ("api_key", "svc_live_a")),
-        ([COOKIE, BEARER], ("bearer", "b.c.d")),
-        ([("Authorization", "Basic x"), KEY], ("api_key", "svc_live_a")),
-        ([("X-API-Key", "  "), BEARER], ("bearer", "b.c.d")),
-        ([("Authorization", " "), COOKIE], ("cookie", "e.f.g")),
-        ([("X-API-Key", " svc_live_a ")], ("api_key", "svc_live_a")),
-        ([("X-API-Key", "\xe4")], ("api_key", "\xe4")),
-        ([("Authorization", "bEaReR   b.c.d  ")], ("bearer", "b.c.d")),
-        ([("Cookie", "svc_access_token=")], None),
-        ([("Cookie", "xsvc_access_token=e")], None),
-        ([("Cookie", "other=svc_access_token")], None),
-        ([("Cookie", "svc_access_token=e.f.g"), ("Cookie", "other=1")], ("cookie", "e.f.g")),
+        pytest.param([], None, id="no header"),
+        pytest.param([KEY], ("api_key", "svc_live_a"), id="a key"),
+        pytest.param([BEARER], ("bearer", "b.c.d"), id="a bearer"),
+        pytest.param([COOKIE], ("cookie", "e.f.g"), id="a cookie"),
+        pytest.param([COOKIE, BEARER, KEY], ("api_key", "svc_live_a"), id="all three"),
+        pytest.param([COOKIE, BEARER], ("bearer", "b.c.d"), id="a bearer and a cookie"),
+        pytest.param(
+            [("Authorization", "Basic x"), KEY], ("api_key", "svc_live_a"), id="another scheme and a key"
+        ),
+        pytest.param([("X-API-Key", "  "), BEARER], ("bearer", "b.c.d"), id="a blank key and a bearer"),
+        pytest.param(
+            [("Authorization", " "), COOKIE], ("cookie", "e.f.g"), id="a blank Authorization and a cookie"
+        ),
+        pytest.param([("X-API-Key", " svc_live_a ")], ("api_key", "svc_live_a"), id="spaces around a key"),
+        pytest.param([("X-API-Key", "\xe4")], ("api_key", "\xe4"), id="a key outside of ASCII"),
+        pytest.param(
+            [("Authorization", "bEaReR   b.c.d  ")], ("bearer", "b.c.d"), id="capitals and spaces around a bearer"
+        ),
+        pytest.param([("Cookie", "svc_access_token=")], None, id="an empty cookie"),
+        pytest.param([("Cookie", "xsvc_access_token=e")], None, id="a cookie whose name ends equally"),
+        pytest.param([("Cookie", "other=svc_access_token")], None, id="a cookie whose value is the name"),
+        pytest.param(
+            [("Cookie", "svc_access_token=e.f.g"), ("Cookie", "other=1")],
+            ("cookie", "e.f.g"),
+            id="two Cookie headers",
+        ),
     ],
 )
 def test_the_key_then_the_bearer_then_the_cookie(

@@ -39,43 +39,54 @@ def chain(text: str) -> tuple[str | None, str]:
 @pytest.mark.parametrize(
     ("value", "client"),
     [
-        ("for=192.0.2.60", "192.0.2.60"),
-        ('For="192.0.2.60:4711"', "192.0.2.60"),
-        ("for=192.0.2.60:4711", "192.0.2.60"),  # not as the RFC has it, and often sent
-        ('for="[2001:db8:cafe::17]:4711"', "2001:db8:cafe::17"),
-        ('FOR="[2001:DB8:CAFE:0::17]"', "2001:db8:cafe::17"),
-        ("for=192.0.2.43, for=10.1.2.3", "192.0.2.43"),
-        ('for=192.0.2.43,for="[2001:db8:ffff::1]";proto=http;by=10.0.0.1', "192.0.2.43"),
-        ("for=192.0.2.1, for=192.0.2.2", "192.0.2.2"),  # the left one is the client's own word
-        ("for=10.1.1.1, for=10.2.2.2", "10.1.1.1"),
-        ('by=10.0.0.1;for=192.0.2.7;host="a,b;c=\\"d";proto=http', "192.0.2.7"),
-        ("  for=192.0.2.7 ; proto=http  ", "192.0.2.7"),
-        (", ,for=192.0.2.7,,", "192.0.2.7"),
-        ('for="192.0.2\\.7"', "192.0.2.7"),
-        ('for="[::ffff:192.0.2.7]"', "192.0.2.7"),
+        pytest.param("for=192.0.2.60", "192.0.2.60", id="an IPv4 address"),
+        pytest.param('For="192.0.2.60:4711"', "192.0.2.60", id="a quoted address with a port"),
+        # The RFC requires quotes, and many proxies send none.
+        pytest.param("for=192.0.2.60:4711", "192.0.2.60", id="an unquoted port"),
+        pytest.param('for="[2001:db8:cafe::17]:4711"', "2001:db8:cafe::17", id="an IPv6 address with a port"),
+        pytest.param('FOR="[2001:DB8:CAFE:0::17]"', "2001:db8:cafe::17", id="an IPv6 address in its short form"),
+        pytest.param("for=192.0.2.43, for=10.1.2.3", "192.0.2.43", id="before a trusted proxy"),
+        pytest.param(
+            'for=192.0.2.43,for="[2001:db8:ffff::1]";proto=http;by=10.0.0.1',
+            "192.0.2.43",
+            id="before a trusted IPv6 proxy",
+        ),
+        pytest.param("for=192.0.2.1, for=192.0.2.2", "192.0.2.2", id="the client wrote the left one"),
+        pytest.param("for=10.1.1.1, for=10.2.2.2", "10.1.1.1", id="only trusted proxies"),
+        pytest.param(
+            'by=10.0.0.1;for=192.0.2.7;host="a,b;c=\\"d";proto=http', "192.0.2.7", id="among other parameters"
+        ),
+        pytest.param("  for=192.0.2.7 ; proto=http  ", "192.0.2.7", id="spaces around"),
+        pytest.param(", ,for=192.0.2.7,,", "192.0.2.7", id="empty elements"),
+        pytest.param('for="192.0.2\\.7"', "192.0.2.7", id="an escaped character"),
+        pytest.param('for="[::ffff:192.0.2.7]"', "192.0.2.7", id="an IPv4-mapped address"),
         # Without an address the peer's own counts.
-        ("for=unknown", PEER),
-        ("for=_hidden, for=10.2.2.2", PEER),
-        ('for="_SEVKISEK"', PEER),
-        ("for=192.0.2.7, for=unknown", PEER),
-        ("proto=https", PEER),
-        ("for=192.0.2.7;for=192.0.2.8", PEER),
-        ("for=192.0.2.7 for=192.0.2.8", PEER),
-        ('for="192.0.2.7', PEER),
-        ('for=192.0.2.7"', PEER),
-        ("for=192.0.2.7;", PEER),
-        ("for=192.0.2.7x", PEER),
-        ("for=[192.0.2.7]", PEER),
-        ("for=0x7f.1", PEER),
-        ("for", PEER),
-        ("=", PEER),
-        ("", PEER),
+        pytest.param("for=unknown", PEER, id="unknown"),
+        pytest.param("for=_hidden, for=10.2.2.2", PEER, id="an obfuscated name before a proxy"),
+        pytest.param('for="_SEVKISEK"', PEER, id="an obfuscated name"),
+        pytest.param("for=192.0.2.7, for=unknown", PEER, id="unknown after an address"),
+        pytest.param("proto=https", PEER, id="no for parameter"),
+        pytest.param("for=192.0.2.7;for=192.0.2.8", PEER, id="for twice in an element"),
+        pytest.param("for=192.0.2.7 for=192.0.2.8", PEER, id="a missing comma"),
+        pytest.param('for="192.0.2.7', PEER, id="a missing closing quote"),
+        pytest.param('for=192.0.2.7"', PEER, id="a missing opening quote"),
+        pytest.param("for=192.0.2.7;", PEER, id="a trailing semicolon"),
+        pytest.param("for=192.0.2.7x", PEER, id="letters after an address"),
+        pytest.param("for=[192.0.2.7]", PEER, id="brackets around IPv4"),
+        pytest.param("for=0x7f.1", PEER, id="a hexadecimal IPv4 address"),
+        pytest.param("for", PEER, id="no value"),
+        pytest.param("=", PEER, id="no name"),
+        pytest.param("", PEER, id="empty"),
         # What a client wrote before it, the proxy's own entry is not drawn into.
-        ('for="192.0.2.6, for=192.0.2.7', "192.0.2.7"),
-        ('for=192.0.2.6;x=", for="[2001:db8::1]"', "2001:db8::1"),
-        ('for=10.2.2.2;x=", for="[2001:db8::1]", for=10.3.3.3', "2001:db8::1"),
-        ('%%%, "", for=192.0.2.7', "192.0.2.7"),
-        ('%%%, "", for=10.2.2.2', PEER),
+        pytest.param('for="192.0.2.6, for=192.0.2.7', "192.0.2.7", id="an open quote before an element"),
+        pytest.param('for=192.0.2.6;x=", for="[2001:db8::1]"', "2001:db8::1", id="a quote over two elements"),
+        pytest.param(
+            'for=10.2.2.2;x=", for="[2001:db8::1]", for=10.3.3.3',
+            "2001:db8::1",
+            id="a quote over elements and proxies",
+        ),
+        pytest.param('%%%, "", for=192.0.2.7', "192.0.2.7", id="garbage before an element"),
+        pytest.param('%%%, "", for=10.2.2.2', PEER, id="garbage before a proxy"),
     ],
 )
 def test_forwarded_is_read_from_its_right_end(value: str, client: str) -> None:
@@ -85,23 +96,23 @@ def test_forwarded_is_read_from_its_right_end(value: str, client: str) -> None:
 @pytest.mark.parametrize(
     ("value", "client"),
     [
-        ("192.0.2.60", "192.0.2.60"),
-        (" 192.0.2.60 ", "192.0.2.60"),
-        ("192.0.2.60:4711", "192.0.2.60"),
-        ("2001:db8:cafe::17", "2001:db8:cafe::17"),
-        ("[2001:db8:cafe::17]:4711", "2001:db8:cafe::17"),
-        ("192.0.2.1, 192.0.2.2", "192.0.2.2"),
-        ("192.0.2.1, 10.1.1.1, 2001:db8:ffff::9", "192.0.2.1"),
-        ("10.1.1.1,10.2.2.2", "10.1.1.1"),
-        ("garbage, 192.0.2.2", "192.0.2.2"),
-        ("192.0.2.2, garbage", PEER),
-        ("192.0.2.2, unknown, 10.1.1.1", PEER),
-        ("192.0.2.2;10.1.1.1", PEER),
-        ("fe80::1%25eth0", "fe80::1"),
-        ("1" * 5_000, PEER),
-        ("\xff\xfe", PEER),
-        (",,", PEER),
-        ("", PEER),
+        pytest.param("192.0.2.60", "192.0.2.60", id="an IPv4 address"),
+        pytest.param(" 192.0.2.60 ", "192.0.2.60", id="spaces around"),
+        pytest.param("192.0.2.60:4711", "192.0.2.60", id="a port"),
+        pytest.param("2001:db8:cafe::17", "2001:db8:cafe::17", id="an IPv6 address"),
+        pytest.param("[2001:db8:cafe::17]:4711", "2001:db8:cafe::17", id="an IPv6 address with a port"),
+        pytest.param("192.0.2.1, 192.0.2.2", "192.0.2.2", id="the client wrote the left one"),
+        pytest.param("192.0.2.1, 10.1.1.1, 2001:db8:ffff::9", "192.0.2.1", id="before trusted proxies"),
+        pytest.param("10.1.1.1,10.2.2.2", "10.1.1.1", id="only trusted proxies"),
+        pytest.param("garbage, 192.0.2.2", "192.0.2.2", id="garbage before an address"),
+        pytest.param("192.0.2.2, garbage", PEER, id="garbage after an address"),
+        pytest.param("192.0.2.2, unknown, 10.1.1.1", PEER, id="unknown before a proxy"),
+        pytest.param("192.0.2.2;10.1.1.1", PEER, id="another separator"),
+        pytest.param("fe80::1%25eth0", "fe80::1", id="a zone"),
+        pytest.param("1" * 5_000, PEER, id="too long"),
+        pytest.param("\xff\xfe", PEER, id="no text"),
+        pytest.param(",,", PEER, id="commas alone"),
+        pytest.param("", PEER, id="empty"),
     ],
 )
 def test_x_forwarded_for_is_read_from_its_right_end(value: str, client: str) -> None:
@@ -133,19 +144,43 @@ def test_a_peer_on_a_unix_socket_is_trusted_if_configured(peer: str | None) -> N
 @pytest.mark.parametrize(
     ("headers", "scheme"),
     [
-        ([("Forwarded", "for=192.0.2.1;proto=https")], "https"),
-        ([("Forwarded", 'for=192.0.2.1;proto="HTTPS"')], "https"),
-        ([("Forwarded", "for=192.0.2.1;proto=https, for=10.1.1.1;proto=http")], "https"),
-        ([("Forwarded", "for=6.6.6.6;proto=https, for=192.0.2.1;proto=http")], "http"),
-        ([("Forwarded", "for=unknown;proto=https")], "https"),
-        ([("Forwarded", "for=192.0.2.1;proto=gopher")], "http"),
-        ([("X-Forwarded-For", "192.0.2.1"), ("X-Forwarded-Proto", "https")], "https"),
-        ([("X-Forwarded-Proto", "https")], "https"),
-        ([("X-Forwarded-Proto", "https, http")], "http"),
-        ([("X-Forwarded-For", "192.0.2.1, 10.1.1.1"), ("X-Forwarded-Proto", "https, http")], "https"),
-        ([("X-Forwarded-For", "192.0.2.1, 10.1.1.1"), ("X-Forwarded-Proto", "https")], "https"),
-        ([("X-Forwarded-For", "6.6.6.6, 192.0.2.1"), ("X-Forwarded-Proto", "https, http")], "http"),
-        ([("X-Forwarded-For", "192.0.2.1"), ("X-Forwarded-Proto", "wss")], "http"),
+        pytest.param([("Forwarded", "for=192.0.2.1;proto=https")], "https", id="Forwarded"),
+        pytest.param([("Forwarded", 'for=192.0.2.1;proto="HTTPS"')], "https", id="quoted capitals"),
+        pytest.param(
+            [("Forwarded", "for=192.0.2.1;proto=https, for=10.1.1.1;proto=http")],
+            "https",
+            id="the client's element, not the proxy's",
+        ),
+        pytest.param(
+            [("Forwarded", "for=6.6.6.6;proto=https, for=192.0.2.1;proto=http")],
+            "http",
+            id="the client wrote the left one",
+        ),
+        pytest.param([("Forwarded", "for=unknown;proto=https")], "https", id="without an address"),
+        pytest.param([("Forwarded", "for=192.0.2.1;proto=gopher")], "http", id="no scheme of HTTP"),
+        pytest.param(
+            [("X-Forwarded-For", "192.0.2.1"), ("X-Forwarded-Proto", "https")], "https", id="X-Forwarded"
+        ),
+        pytest.param([("X-Forwarded-Proto", "https")], "https", id="without X-Forwarded-For"),
+        pytest.param([("X-Forwarded-Proto", "https, http")], "http", id="two schemes for no address"),
+        pytest.param(
+            [("X-Forwarded-For", "192.0.2.1, 10.1.1.1"), ("X-Forwarded-Proto", "https, http")],
+            "https",
+            id="a scheme for each address",
+        ),
+        pytest.param(
+            [("X-Forwarded-For", "192.0.2.1, 10.1.1.1"), ("X-Forwarded-Proto", "https")],
+            "https",
+            id="one scheme for two addresses",
+        ),
+        pytest.param(
+            [("X-Forwarded-For", "6.6.6.6, 192.0.2.1"), ("X-Forwarded-Proto", "https, http")],
+            "http",
+            id="the client wrote the left ones",
+        ),
+        pytest.param(
+            [("X-Forwarded-For", "192.0.2.1"), ("X-Forwarded-Proto", "wss")], "http", id="a scheme of WebSockets"
+        ),
     ],
 )
 def test_the_scheme_is_that_of_the_client(headers: list[tuple[str, str]], scheme: str) -> None:
@@ -155,15 +190,26 @@ def test_the_scheme_is_that_of_the_client(headers: list[tuple[str, str]], scheme
 @pytest.mark.parametrize(
     ("said", "also", "found"),
     [
-        ("for=192.0.2.1;proto=https", ("192.0.2.1", "https"), ("192.0.2.1", "https")),
-        ("for=192.0.2.1", ("192.0.2.1", "https"), ("192.0.2.1", "https")),
-        ("for=192.0.2.1;proto=https", ("192.0.2.1", ""), ("192.0.2.1", "https")),
-        ("for=192.0.2.1;proto=https", ("", "https"), ("192.0.2.1", "https")),
+        pytest.param("for=192.0.2.1;proto=https", ("192.0.2.1", "https"), ("192.0.2.1", "https"), id="equal"),
+        pytest.param(
+            "for=192.0.2.1", ("192.0.2.1", "https"), ("192.0.2.1", "https"), id="Forwarded without a scheme"
+        ),
+        pytest.param(
+            "for=192.0.2.1;proto=https",
+            ("192.0.2.1", ""),
+            ("192.0.2.1", "https"),
+            id="X-Forwarded without a scheme",
+        ),
+        pytest.param(
+            "for=192.0.2.1;proto=https", ("", "https"), ("192.0.2.1", "https"), id="X-Forwarded without an address"
+        ),
         # One of the two the client has written, and the proxy let it pass: nobody knows which.
-        ("for=6.6.6.6", ("192.0.2.1", "https"), (PEER, "https")),
-        ("for=192.0.2.1;proto=https", ("6.6.6.6", "http"), (PEER, "http")),
-        ("garbage", ("192.0.2.1", "https"), (PEER, "https")),
-        ("for=192.0.2.1", ("garbage", ""), (PEER, "http")),
+        pytest.param("for=6.6.6.6", ("192.0.2.1", "https"), (PEER, "https"), id="other addresses"),
+        pytest.param(
+            "for=192.0.2.1;proto=https", ("6.6.6.6", "http"), (PEER, "http"), id="other addresses and schemes"
+        ),
+        pytest.param("garbage", ("192.0.2.1", "https"), (PEER, "https"), id="a malformed Forwarded"),
+        pytest.param("for=192.0.2.1", ("garbage", ""), (PEER, "http"), id="a malformed X-Forwarded-For"),
     ],
 )
 def test_both_kinds_of_headers_must_agree(said: str, also: tuple[str, str], found: tuple[str, str]) -> None:

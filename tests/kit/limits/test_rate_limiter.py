@@ -130,13 +130,13 @@ async def test_after_retry_after_the_next_request_is_allowed(kept: RateLimiter) 
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
-        ("192.0.2.1", "192.0.2.2", False),
-        ("2001:db8:0:1::1", "2001:db8:0:1:ffff:ffff:ffff:ffff", True),
-        ("2001:db8:0:1::1", "2001:DB8:0:1:0:0:0:2", True),
-        ("2001:db8:0:1::1", "2001:db8:0:2::1", False),
-        ("::ffff:192.0.2.1", "192.0.2.1", True),
-        ("::ffff:192.0.2.1", "::ffff:192.0.2.2", False),
-        ("fe80::1%eth0", "fe80::2%eth0", True),
+        pytest.param("192.0.2.1", "192.0.2.2", False, id="two IPv4 addresses"),
+        pytest.param("2001:db8:0:1::1", "2001:db8:0:1:ffff:ffff:ffff:ffff", True, id="one network of 64 bits"),
+        pytest.param("2001:db8:0:1::1", "2001:DB8:0:1:0:0:0:2", True, id="another spelling"),
+        pytest.param("2001:db8:0:1::1", "2001:db8:0:2::1", False, id="two networks of 64 bits"),
+        pytest.param("::ffff:192.0.2.1", "192.0.2.1", True, id="IPv4-mapped and IPv4"),
+        pytest.param("::ffff:192.0.2.1", "::ffff:192.0.2.2", False, id="two IPv4-mapped addresses"),
+        pytest.param("fe80::1%eth0", "fe80::2%eth0", True, id="a zone"),
     ],
 )
 async def test_an_ipv6_network_is_one_client(kept: RateLimiter, one: str, other: str, *, same: bool) -> None:

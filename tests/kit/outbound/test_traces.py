@@ -20,16 +20,16 @@ async def _application(scope: Scope, receive: Receive, send: Send) -> None:
 @pytest.mark.parametrize(
     ("sent", "kept"),
     [
-        (GOOD, GOOD),
-        (None, ""),
-        ("", ""),
-        (GOOD.upper(), ""),
-        (GOOD.replace("00-", "ff-"), ""),
-        (GOOD + "-more", ""),
-        (GOOD[:-1], ""),
-        (GOOD + "\r\nX-A: b", ""),
-        ("00-" + "0" * 32 + "-b7ad6b7169203331-01", ""),
-        ("00-0af7651916cd43dd8448eb211c80319c-" + "0" * 16 + "-01", ""),
+        pytest.param(GOOD, GOOD, id="well-formed"),
+        pytest.param(None, "", id="no header"),
+        pytest.param("", "", id="empty"),
+        pytest.param(GOOD.upper(), "", id="capitals"),
+        pytest.param(GOOD.replace("00-", "ff-"), "", id="the forbidden version"),
+        pytest.param(GOOD + "-more", "", id="a member more"),
+        pytest.param(GOOD[:-1], "", id="a digit less"),
+        pytest.param(GOOD + "\r\nX-A: b", "", id="a line break"),
+        pytest.param("00-" + "0" * 32 + "-b7ad6b7169203331-01", "", id="a trace of zeros"),
+        pytest.param("00-0af7651916cd43dd8448eb211c80319c-" + "0" * 16 + "-01", "", id="a parent of zeros"),
     ],
 )
 async def test_a_well_formed_trace_is_kept_for_the_request(sent: str | None, kept: str) -> None:

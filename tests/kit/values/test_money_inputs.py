@@ -25,15 +25,21 @@ def read(**members: Any) -> Purchase:
 @pytest.mark.parametrize(
     ("members", "money"),
     [
-        ({"price": {"amount": "12.34", "currency": "EUR"}}, "12.34 EUR"),
-        ({"price": {"amount": "12.34", "currency": "EUR"}, "currency": "GBP"}, "12.34 EUR"),
-        ({"price": {"amount": 12.3}, "currency": "GBP"}, "12.30 GBP"),
-        ({"price": "12.34", "currency": "GBP"}, "12.34 GBP"),
-        ({"price": "0"}, "0.00 USD"),
-        ({"price": 12}, "12.00 USD"),
-        ({"price": 0.1}, "0.10 USD"),
-        ({"price": 1200, "currency": "JPY"}, "1200 JPY"),
-        ({"price": 123456789012.34}, "123456789012.34 USD"),
+        pytest.param({"price": {"amount": "12.34", "currency": "EUR"}}, "12.34 EUR", id="an object"),
+        pytest.param(
+            {"price": {"amount": "12.34", "currency": "EUR"}, "currency": "GBP"},
+            "12.34 EUR",
+            id="the currency of an object wins",
+        ),
+        pytest.param(
+            {"price": {"amount": 12.3}, "currency": "GBP"}, "12.30 GBP", id="an object without a currency"
+        ),
+        pytest.param({"price": "12.34", "currency": "GBP"}, "12.34 GBP", id="a text with a currency"),
+        pytest.param({"price": "0"}, "0.00 USD", id="a text in the default currency"),
+        pytest.param({"price": 12}, "12.00 USD", id="an integer"),
+        pytest.param({"price": 0.1}, "0.10 USD", id="a float"),
+        pytest.param({"price": 1200, "currency": "JPY"}, "1200 JPY", id="a currency without decimals"),
+        pytest.param({"price": 123456789012.34}, "123456789012.34 USD", id="the digits of a float"),
     ],
 )
 def test_each_form_is_read(members: dict[str, Any], money: str) -> None:

@@ -57,19 +57,32 @@ def test_the_key_of_a_charge_is_that_of_its_line(total: Decimal, named: list[str
 @pytest.mark.parametrize(
     ("raw", "description", "found"),
     [
-        ("HARBOUR.com.", "", "harbour.com"),
-        ("www.harbour.co.uk", "", "harbour.co.uk"),
-        ("bücher.de", "", "xn--bcher-kva.de"),
-        ("xn--bcher-kva.de", "", "xn--bcher-kva.de"),
-        ("shop.harbour.com", "", "harbour.com"),
-        (None, "Renewal of https://www.harbour.com/ for 1.00", "harbour.com"),
-        (None, "harbour.com: renewal, owner ada@lantern-of-the-sea.com", "harbour.com"),
-        (None, "Order 12.34 v1.2 e.g. Inc.Renewal", None),
-        (None, "RENEWAL BÜCHER.DE 1 Year", "xn--bcher-kva.de"),
-        (None, "a.com and the-longer-one.com", "the-longer-one.com"),
-        ("N/A", "renewal harbour.com", "harbour.com"),
-        ("harbour", "", None),
-        ("com", "", None),
+        pytest.param("HARBOUR.com.", "", "harbour.com", id="capitals and the root dot"),
+        pytest.param("www.harbour.co.uk", "", "harbour.co.uk", id="www and a public suffix of two labels"),
+        pytest.param("bücher.de", "", "xn--bcher-kva.de", id="a U-label"),
+        pytest.param("xn--bcher-kva.de", "", "xn--bcher-kva.de", id="an A-label"),
+        pytest.param("shop.harbour.com", "", "harbour.com", id="a subdomain"),
+        pytest.param(
+            None, "Renewal of https://www.harbour.com/ for 1.00", "harbour.com", id="a URL in the description"
+        ),
+        pytest.param(
+            None,
+            "harbour.com: renewal, owner ada@lantern-of-the-sea.com",
+            "harbour.com",
+            id="an email address is no domain",
+        ),
+        pytest.param(
+            None, "Order 12.34 v1.2 e.g. Inc.Renewal", None, id="numbers and abbreviations are no domains"
+        ),
+        pytest.param(
+            None, "RENEWAL BÜCHER.DE 1 Year", "xn--bcher-kva.de", id="a U-label in capitals in the description"
+        ),
+        pytest.param(
+            None, "a.com and the-longer-one.com", "the-longer-one.com", id="the longest of two in the description"
+        ),
+        pytest.param("N/A", "renewal harbour.com", "harbour.com", id="a column that says none"),
+        pytest.param("harbour", "", None, id="a label alone"),
+        pytest.param("com", "", None, id="a TLD alone"),
     ],
 )
 def test_names_are_found(raw: str | None, description: str, found: str | None) -> None:

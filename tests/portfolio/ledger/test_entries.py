@@ -110,15 +110,15 @@ async def test_concurrent_posts_of_a_reference_make_one_entry(books: Books) -> N
 @pytest.mark.parametrize(
     ("kind", "source", "group"),
     [
-        (EntryKind.ACQUISITION, EntrySource.MANUAL, EntryGroup.COST),
-        (EntryKind.ESCROW_FEE, EntrySource.MANUAL, EntryGroup.COST),
-        (EntryKind.ESCROW_FEE, EntrySource.SALE, EntryGroup.SALE),
-        (EntryKind.REFUND, EntrySource.SYNC, EntryGroup.COST),
-        (EntryKind.REFUND, EntrySource.SALE, EntryGroup.SALE),
-        (EntryKind.COMMISSION, EntrySource.MANUAL, EntryGroup.SALE),
-        (EntryKind.SALE, EntrySource.IMPORT, EntryGroup.SALE),
-        (EntryKind.PARKING_REVENUE, EntrySource.PARKING, EntryGroup.INCOME),
-        (EntryKind.OTHER_INCOME, EntrySource.SALE, EntryGroup.SALE),
+        pytest.param(EntryKind.ACQUISITION, EntrySource.MANUAL, EntryGroup.COST, id="an acquisition"),
+        pytest.param(EntryKind.ESCROW_FEE, EntrySource.MANUAL, EntryGroup.COST, id="an escrow fee of a purchase"),
+        pytest.param(EntryKind.ESCROW_FEE, EntrySource.SALE, EntryGroup.SALE, id="an escrow fee of a sale"),
+        pytest.param(EntryKind.REFUND, EntrySource.SYNC, EntryGroup.COST, id="a refund of a registrar"),
+        pytest.param(EntryKind.REFUND, EntrySource.SALE, EntryGroup.SALE, id="a refund of a sale"),
+        pytest.param(EntryKind.COMMISSION, EntrySource.MANUAL, EntryGroup.SALE, id="a commission"),
+        pytest.param(EntryKind.SALE, EntrySource.IMPORT, EntryGroup.SALE, id="a sale"),
+        pytest.param(EntryKind.PARKING_REVENUE, EntrySource.PARKING, EntryGroup.INCOME, id="parking revenue"),
+        pytest.param(EntryKind.OTHER_INCOME, EntrySource.SALE, EntryGroup.SALE, id="other income of a sale"),
     ],
 )
 async def test_each_entry_counts_in_one_sum(

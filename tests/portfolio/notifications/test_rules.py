@@ -108,13 +108,15 @@ def test_quiet_hours_end_and_are_over_at_their_end(
     ("zone", "now", "until"),
     [
         # The night of the change to summer time has seven hours of 22:00 to 06:00, that of the change back nine.
-        (BERLIN, "2026-03-28T21:00", "2026-03-29T04:00"),
-        (BERLIN, "2026-03-28T20:59", None),
-        (BERLIN, "2026-03-29T04:00", None),
-        (BERLIN, "2026-10-24T20:00", "2026-10-25T05:00"),
-        (BERLIN, "2026-10-25T01:30", "2026-10-25T05:00"),  # in the hour that occurs twice
-        (NEW_YORK, "2026-03-08T03:00", "2026-03-08T10:00"),
-        (NEW_YORK, "2026-11-01T02:00", "2026-11-01T11:00"),
+        pytest.param(BERLIN, "2026-03-28T21:00", "2026-03-29T04:00", id="Berlin in spring: the beginning"),
+        pytest.param(BERLIN, "2026-03-28T20:59", None, id="Berlin in spring: a minute before"),
+        pytest.param(BERLIN, "2026-03-29T04:00", None, id="Berlin in spring: the end"),
+        pytest.param(BERLIN, "2026-10-24T20:00", "2026-10-25T05:00", id="Berlin in autumn: the beginning"),
+        pytest.param(
+            BERLIN, "2026-10-25T01:30", "2026-10-25T05:00", id="Berlin in autumn: in the hour that occurs twice"
+        ),
+        pytest.param(NEW_YORK, "2026-03-08T03:00", "2026-03-08T10:00", id="New York in spring"),
+        pytest.param(NEW_YORK, "2026-11-01T02:00", "2026-11-01T11:00", id="New York in autumn"),
     ],
 )
 def test_quiet_hours_over_a_clock_change(zone: ZoneInfo, now: str, until: str | None) -> None:

@@ -62,24 +62,38 @@ TRANSFERS = (
 @pytest.mark.parametrize(
     ("provider", "responses", "call"),
     [
-        (
+        pytest.param(
             "namesilo",
             {"/listDomains": reply("<pager><total>many</total></pager><domains><domain>a.com</domain></domains>")},
             listed,
+            id="NameSilo: a count in words",
         ),
-        ("namesilo", namesilo("<subtotal>9</subtotal><years_qty>two</years_qty>"), charged),
-        ("namesilo", namesilo(f"<subtotal>{HUGE}</subtotal><status>Credited</status>"), charged),
-        ("namesilo", namesilo("<subtotal>free</subtotal>"), charged),
-        ("namecheap", {"/xml.response": TRANSFERS}, transferred),
-        ("godaddy", godaddy(HUGE), charged),
-        ("godaddy", godaddy("NaN"), charged),
-        (
+        pytest.param(
+            "namesilo",
+            namesilo("<subtotal>9</subtotal><years_qty>two</years_qty>"),
+            charged,
+            id="NameSilo: years in words",
+        ),
+        pytest.param(
+            "namesilo",
+            namesilo(f"<subtotal>{HUGE}</subtotal><status>Credited</status>"),
+            charged,
+            id="NameSilo: a huge credit",
+        ),
+        pytest.param(
+            "namesilo", namesilo("<subtotal>free</subtotal>"), charged, id="NameSilo: an amount in words"
+        ),
+        pytest.param("namecheap", {"/xml.response": TRANSFERS}, transferred, id="Namecheap: transfers"),
+        pytest.param("godaddy", godaddy(HUGE), charged, id="GoDaddy: a huge amount"),
+        pytest.param("godaddy", godaddy("NaN"), charged, id="GoDaddy: not a number"),
+        pytest.param(
             "namecom",
             {"/core/v1/domains": json.dumps({"domains": [{"domainName": "a.com", "renewalPrice": 1e300}]})},
             listed,
+            id="Name.com: a huge price",
         ),
-        ("dynadot", dynadot({}), listed),
-        ("dynadot", dynadot("1" + "0" * 20), listed),
+        pytest.param("dynadot", dynadot({}), listed, id="Dynadot: an object for a time"),
+        pytest.param("dynadot", dynadot("1" + "0" * 20), listed, id="Dynadot: a time after the last year"),
     ],
 )
 async def test_values_that_cannot_be_read_are_malformed(

@@ -207,13 +207,17 @@ async def test_a_setting_that_keeps_failing_is_abandoned_and_reported(
 @pytest.mark.parametrize(
     ("patch", "setting"),
     [
-        (DecisionPatch(decision=RenewalDecision.RENEW), True),
-        (DecisionPatch(decision=RenewalDecision.DROP), False),
-        (DecisionPatch(decision=RenewalDecision.DROP, auto_renew=True), True),
-        (DecisionPatch(decision=RenewalDecision.DROP, auto_renew=None), False),
-        (DecisionPatch(decision=RenewalDecision.UNDECIDED), None),
-        (DecisionPatch(auto_renew=False), False),
-        (DecisionPatch(note="n"), None),
+        pytest.param(DecisionPatch(decision=RenewalDecision.RENEW), True, id="renew"),
+        pytest.param(DecisionPatch(decision=RenewalDecision.DROP), False, id="drop"),
+        pytest.param(
+            DecisionPatch(decision=RenewalDecision.DROP, auto_renew=True), True, id="drop, but stated on"
+        ),
+        pytest.param(
+            DecisionPatch(decision=RenewalDecision.DROP, auto_renew=None), False, id="drop and stated null"
+        ),
+        pytest.param(DecisionPatch(decision=RenewalDecision.UNDECIDED), None, id="undecided"),
+        pytest.param(DecisionPatch(auto_renew=False), False, id="stated off alone"),
+        pytest.param(DecisionPatch(note="n"), None, id="a note alone"),
     ],
 )
 def test_the_setting_that_a_row_implies(patch: DecisionPatch, setting: bool | None) -> None:

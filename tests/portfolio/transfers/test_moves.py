@@ -38,13 +38,23 @@ def test_what_was_left_out_is_kept() -> None:
 @pytest.mark.parametrize(
     ("direction", "provider", "status", "code", "expected"),
     [
-        (OUT, "gandi", PortfolioDomainStatus.OWNED, None, False),
-        (OUT, "gandi", PortfolioDomainStatus.OWNED, REQUEST, True),
-        (OUT, "gandi", PortfolioDomainStatus.OWNED, replace(REQUEST, requested_at=NOW - 61 * DAY), False),
-        (OUT, "gandi", PortfolioDomainStatus.SOLD, None, True),
-        (OUT, "gandi", PortfolioDomainStatus.TRANSFERRED_OUT, None, True),
-        (OUT, None, PortfolioDomainStatus.OWNED, None, None),  # the registry does not name the direction
-        (IN, "gandi", PortfolioDomainStatus.OWNED, None, True),
+        pytest.param(OUT, "gandi", PortfolioDomainStatus.OWNED, None, False, id="an owned domain"),
+        pytest.param(OUT, "gandi", PortfolioDomainStatus.OWNED, REQUEST, True, id="after a request for the code"),
+        pytest.param(
+            OUT,
+            "gandi",
+            PortfolioDomainStatus.OWNED,
+            replace(REQUEST, requested_at=NOW - 61 * DAY),
+            False,
+            id="61 days after a request for the code",
+        ),
+        pytest.param(OUT, "gandi", PortfolioDomainStatus.SOLD, None, True, id="a sold domain"),
+        pytest.param(
+            OUT, "gandi", PortfolioDomainStatus.TRANSFERRED_OUT, None, True, id="a domain marked as transferred"
+        ),
+        # The registry does not name the direction.
+        pytest.param(OUT, None, PortfolioDomainStatus.OWNED, None, None, id="seen at the registry"),
+        pytest.param(IN, "gandi", PortfolioDomainStatus.OWNED, None, True, id="a transfer in"),
     ],
 )
 def test_a_transfer_that_nobody_prepared_is_unexpected(
@@ -70,29 +80,75 @@ def held(direction: TransferDirection, state: TransferState) -> HeldTransfer:
 @pytest.mark.parametrize(
     ("transfer", "status", "before", "expected"),
     [
-        (None, HeldStatus.ACTIVE, None, None),
-        (None, HeldStatus.GONE, None, None),
-        (None, HeldStatus.TRANSFERRING_OUT, None, (OUT, TransferState.PENDING)),
-        (None, HeldStatus.GONE, move(TransferState.PENDING), (OUT, TransferState.COMPLETED)),
-        (None, HeldStatus.ACTIVE, move(TransferState.PENDING), (OUT, TransferState.CANCELLED)),
-        (None, HeldStatus.UNKNOWN, move(TransferState.PENDING), None),
-        (None, None, move(TransferState.PENDING), None),
-        (None, HeldStatus.GONE, move(TransferState.PENDING, provider="ovh"), None),
-        (None, HeldStatus.ACTIVE, move(TransferState.PENDING, IN), (IN, TransferState.COMPLETED)),
-        (held(IN, TransferState.COMPLETED), HeldStatus.TRANSFERRING_OUT, None, (OUT, TransferState.PENDING)),
-        (
+        pytest.param(None, HeldStatus.ACTIVE, None, None, id="an active domain does not move"),
+        pytest.param(None, HeldStatus.GONE, None, None, id="a domain that is gone without a transfer"),
+        pytest.param(None, HeldStatus.TRANSFERRING_OUT, None, (OUT, TransferState.PENDING), id="leaving"),
+        pytest.param(
+            None,
+            HeldStatus.GONE,
+            move(TransferState.PENDING),
+            (OUT, TransferState.COMPLETED),
+            id="gone after leaving",
+        ),
+        pytest.param(
+            None,
+            HeldStatus.ACTIVE,
+            move(TransferState.PENDING),
+            (OUT, TransferState.CANCELLED),
+            id="active again after leaving",
+        ),
+        pytest.param(
+            None, HeldStatus.UNKNOWN, move(TransferState.PENDING), None, id="an unknown status says nothing"
+        ),
+        pytest.param(None, None, move(TransferState.PENDING), None, id="an unlisted domain says nothing"),
+        pytest.param(
+            None,
+            HeldStatus.GONE,
+            move(TransferState.PENDING, provider="ovh"),
+            None,
+            id="gone from another registrar",
+        ),
+        pytest.param(
+            None,
+            HeldStatus.ACTIVE,
+            move(TransferState.PENDING, IN),
+            (IN, TransferState.COMPLETED),
+            id="active after a transfer in",
+        ),
+        pytest.param(
+            held(IN, TransferState.COMPLETED),
+            HeldStatus.TRANSFERRING_OUT,
+            None,
+            (OUT, TransferState.PENDING),
+            id="leaving after an old transfer in",
+        ),
+        pytest.param(
             held(IN, TransferState.COMPLETED),
             HeldStatus.GONE,
             move(TransferState.PENDING),
             (OUT, TransferState.COMPLETED),
+            id="gone after an old transfer in",
         ),
-        (held(IN, TransferState.COMPLETED), HeldStatus.ACTIVE, None, (IN, TransferState.COMPLETED)),
-        (held(OUT, TransferState.PENDING), HeldStatus.ACTIVE, None, (OUT, TransferState.PENDING)),
-        (
+        pytest.param(
+            held(IN, TransferState.COMPLETED),
+            HeldStatus.ACTIVE,
+            None,
+            (IN, TransferState.COMPLETED),
+            id="a completed transfer in",
+        ),
+        pytest.param(
+            held(OUT, TransferState.PENDING),
+            HeldStatus.ACTIVE,
+            None,
+            (OUT, TransferState.PENDING),
+            id="a pending transfer outweighs the status",
+        ),
+        pytest.param(
             held(OUT, TransferState.CANCELLED),
             HeldStatus.ACTIVE,
             move(TransferState.PENDING),
             (OUT, TransferState.CANCELLED),
+            id="a cancelled transfer outweighs the status",
         ),
     ],
 )

@@ -46,16 +46,36 @@ def facts(draw: st.DrawFn) -> tuple[TransferFacts, datetime]:
 @pytest.mark.parametrize(
     ("known", "codes", "transferable"),
     [
-        (TransferFacts(tld="com", created=ago(60)), [], True),
-        (TransferFacts(tld="com", created=ago(59.99)), ["creation_lock"], False),
-        (TransferFacts(tld="com", created=ago(900), transferred=ago(59)), ["transfer_lock"], False),
-        (TransferFacts(tld="com", created=ago(900), transferred=ago(60)), [], True),
-        (TransferFacts(tld="com"), [], None),
-        (TransferFacts(tld="de", created=ago(5)), [], None),  # its registry has other rules
-        (TransferFacts(tld="uk.com", created=ago(5)), [], None),
-        (TransferFacts(tld="co.uk", created=ago(5)), [], True),
-        (TransferFacts(tld="de", statuses={LOCK: FactSource.RDAP}), ["registrar_lock"], False),
-        (
+        pytest.param(TransferFacts(tld="com", created=ago(60)), [], True, id="60 days after the registration"),
+        pytest.param(
+            TransferFacts(tld="com", created=ago(59.99)),
+            ["creation_lock"],
+            False,
+            id="just within 60 days of the registration",
+        ),
+        pytest.param(
+            TransferFacts(tld="com", created=ago(900), transferred=ago(59)),
+            ["transfer_lock"],
+            False,
+            id="59 days after a transfer",
+        ),
+        pytest.param(
+            TransferFacts(tld="com", created=ago(900), transferred=ago(60)),
+            [],
+            True,
+            id="60 days after a transfer",
+        ),
+        pytest.param(TransferFacts(tld="com"), [], None, id="unknown dates"),
+        pytest.param(TransferFacts(tld="de", created=ago(5)), [], None, id="a registry with other rules"),
+        pytest.param(TransferFacts(tld="uk.com", created=ago(5)), [], None, id="a registry below another domain"),
+        pytest.param(TransferFacts(tld="co.uk", created=ago(5)), [], True, id="a TLD without a lock"),
+        pytest.param(
+            TransferFacts(tld="de", statuses={LOCK: FactSource.RDAP}),
+            ["registrar_lock"],
+            False,
+            id="a lock at the registry of another TLD",
+        ),
+        pytest.param(
             TransferFacts(
                 tld="com",
                 created=ago(3),
@@ -68,8 +88,9 @@ def facts(draw: st.DrawFn) -> tuple[TransferFacts, datetime]:
             ),
             ["creation_lock", "transfer_lock", "registrar_lock", "registry_lock"],
             False,
+            id="all locks",
         ),
-        (
+        pytest.param(
             TransferFacts(
                 tld="com",
                 created=ago(900),
@@ -77,6 +98,7 @@ def facts(draw: st.DrawFn) -> tuple[TransferFacts, datetime]:
             ),
             ["pending_delete", "redemption"],
             False,
+            id="a deleted domain",
         ),
     ],
 )

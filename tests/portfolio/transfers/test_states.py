@@ -45,14 +45,22 @@ def test_the_preparations_come_in_their_order() -> None:
 @pytest.mark.parametrize(
     ("moved", "expected"),
     [
-        (move(TransferState.PENDING), MoveState.PENDING_OUT),
-        (move(TransferState.PENDING, IN), MoveState.PENDING_IN),
-        (move(TransferState.ACTION_REQUIRED, IN), MoveState.ACTION_REQUIRED),
-        (move(TransferState.COMPLETED, ended_at=NOW - DAY), MoveState.COMPLETED),
-        (move(TransferState.FAILED, ended_at=NOW - DAY), MoveState.FAILED),
-        (move(TransferState.CANCELLED, ended_at=NOW - DAY), MoveState.CANCELLED),
-        (move(TransferState.COMPLETED, ended_at=NOW - states.OUTCOME_SHOWN), MoveState.UNLOCKED),
-        (move(TransferState.COMPLETED), MoveState.UNLOCKED),  # history, at an unknown time
+        pytest.param(move(TransferState.PENDING), MoveState.PENDING_OUT, id="pending out"),
+        pytest.param(move(TransferState.PENDING, IN), MoveState.PENDING_IN, id="pending in"),
+        pytest.param(move(TransferState.ACTION_REQUIRED, IN), MoveState.ACTION_REQUIRED, id="action required"),
+        pytest.param(
+            move(TransferState.COMPLETED, ended_at=NOW - DAY), MoveState.COMPLETED, id="completed yesterday"
+        ),
+        pytest.param(move(TransferState.FAILED, ended_at=NOW - DAY), MoveState.FAILED, id="failed yesterday"),
+        pytest.param(
+            move(TransferState.CANCELLED, ended_at=NOW - DAY), MoveState.CANCELLED, id="cancelled yesterday"
+        ),
+        pytest.param(
+            move(TransferState.COMPLETED, ended_at=NOW - states.OUTCOME_SHOWN),
+            MoveState.UNLOCKED,
+            id="completed long ago",
+        ),
+        pytest.param(move(TransferState.COMPLETED), MoveState.UNLOCKED, id="completed at an unknown time"),
     ],
 )
 def test_a_transfer_outweighs_the_preparations(moved: Move, expected: MoveState) -> None:

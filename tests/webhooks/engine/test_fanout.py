@@ -44,13 +44,13 @@ async def wanted(harness: Harness) -> list[tuple[str, Any]]:
 @pytest.mark.parametrize(
     ("events", "gets"),
     [
-        (["*"], {"alias.created", "alias.tested"}),
-        (["alias.*"], {"alias.created", "alias.tested"}),
-        (["alias.created"], {"alias.created"}),
-        (["invoice.paid", "alias.tested"], {"alias.tested"}),
-        (["invoice.*"], set()),
-        (["alias"], set()),
-        (["ALIAS.*"], set()),
+        pytest.param(["*"], {"alias.created", "alias.tested"}, id="all"),
+        pytest.param(["alias.*"], {"alias.created", "alias.tested"}, id="a group"),
+        pytest.param(["alias.created"], {"alias.created"}, id="a name"),
+        pytest.param(["invoice.paid", "alias.tested"], {"alias.tested"}, id="one of two names"),
+        pytest.param(["invoice.*"], set(), id="another group"),
+        pytest.param(["alias"], set(), id="a group without its asterisk"),
+        pytest.param(["ALIAS.*"], set(), id="capitals"),
     ],
 )
 async def test_a_destination_receives_the_events_it_lists(

@@ -43,12 +43,17 @@ async def test_an_event_is_delivered_once_and_signed(harness: Harness) -> None:
 @pytest.mark.parametrize(
     ("answer", "error", "code"),
     [
-        (saying(status(500)), "http_status", 500),
-        (saying(status(302, headers="Location: http://169.254.169.254/\r\n")), "http_status", 302),
-        (saying(status(404)), "http_status", 404),
-        (saying(b"nonsense\r\n\r\n"), "protocol", None),
-        (resetting, "protocol", None),
-        (hanging, "timeout", None),
+        pytest.param(saying(status(500)), "http_status", 500, id="a server error"),
+        pytest.param(
+            saying(status(302, headers="Location: http://169.254.169.254/\r\n")),
+            "http_status",
+            302,
+            id="a redirect",
+        ),
+        pytest.param(saying(status(404)), "http_status", 404, id="a client error"),
+        pytest.param(saying(b"nonsense\r\n\r\n"), "protocol", None, id="not HTTP"),
+        pytest.param(resetting, "protocol", None, id="a reset connection"),
+        pytest.param(hanging, "timeout", None, id="no response"),
     ],
 )
 async def test_a_response_that_is_not_2xx_is_retried(
