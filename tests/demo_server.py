@@ -18,7 +18,7 @@ from builders.kit.values import clock
 ROOT = Path(__file__).parents[1]
 READY_WITHIN_S = 90
 STOPPED_WITHIN_S = 60
-_ADDRESS = re.compile(r"Builders answers at (http://\S+)")
+_ADDRESS = re.compile(r"Builders responds at (http://\S+)")
 _KEY = re.compile(r"(\w+_full) +(live|test) +(svc_\w+)")
 
 

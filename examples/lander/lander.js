@@ -112,7 +112,7 @@ export class Lander {
     }
     if (answer.ok) return answer.json();
     if (answer.status === 429) throw new Refused("That was a lot at once. Try again in a few minutes.");
-    if (answer.status !== 422) throw new Refused("Something went wrong on our side. Try again in a moment.");
+    if (answer.status !== 422) throw new Refused("An error occurred. Try again in a moment.");
     const { detail } = await answer.json();
     throw new Refused(detail.map((each) => each.msg).join(" "));
   }

@@ -99,7 +99,7 @@ ROUTERS = [
 # The areas of the document, in the order in which a newcomer reads them.
 TAGS = {
     "catalog": "The public catalog: domains, prices, availability of names and suggestions. No credentials.",
-    "sandbox": "Manifest, plan, promotion: describe the wanted state, review what would change, execute it.",
+    "sandbox": "Manifest, plan, promotion: describe the desired state, review the changes, execute them.",
     "aliases": "Claimed names, the mailboxes they forward to, and the recipients' confirmations.",
     "projects": "Builder projects, which group names and set their defaults and limits.",
     "domains": "Domains of the account: verification by DNS, mail health, and where names can be claimed.",
@@ -108,7 +108,7 @@ TAGS = {
     "auth": "Sign-in by email, sessions, login-as grants and the public keys of tokens.",
     "account": "The audit log of the account.",
     "profile": "The profile of the account and the verification of its email address.",
-    "webhooks": "Webhook destinations, deliveries and the catalog of events; what receivers get.",
+    "webhooks": "Webhook destinations, deliveries, and the catalog of events with their payloads.",
     "portfolio": "The domain portfolio: domains and their finance, team, events, notifications.",
     "messages": "Notices mailed to the account, with opens and clicks.",
     "leads": "Contact forms and the builders waitlist. No credentials.",

@@ -32,7 +32,7 @@ LOOKALIKES = [("0", "o"), ("1", "l"), ("5", "s"), ("rn", "m"), ("vv", "w")]
 INVALID = [
     ("", Detail.EMPTY, "Give at least one", None),
     (" \t\u00a0 ", Detail.EMPTY, "Give at least one", None),
-    ("x" * 65, Detail.TOO_LONG, "65 characters; this domain takes at most 64", None),
+    ("x" * 65, Detail.TOO_LONG, "65 characters; this domain allows at most 64", None),
     ("jane!doe", Detail.BAD_CHAR, "`!` at position 5", "jane.doe"),
     ("o'neil", Detail.BAD_CHAR, "`'` at position 2", "oneil"),
     ("jane shop", Detail.BAD_CHAR, "%2B", "jane.shop"),
@@ -114,7 +114,7 @@ def test_the_maximum_length_is_the_smallest_of_three() -> None:
     assert validated("x" * 11, max_length=10).detail is Detail.TOO_LONG
     long = ".".join(["d" * 63] * 3 + ["d" * 40])  # 232 characters: 21 are left of the 254 of an address
     assert validate_local_part("x" * 21, domain=long).is_ok
-    assert "a whole address has at most 254" in validate_local_part("x" * 22, domain=long).message
+    assert "because an address has at most 254" in validate_local_part("x" * 22, domain=long).message
     assert "No name fits" in validate_local_part("x", domain="d" * 253).message
 
 

@@ -55,7 +55,7 @@ def test_a_key_is_created_with_limits(builders: Cli, account: str) -> None:
     [
         (("--expires-at", "2099-01-31T00:00:00"), "write a time with an offset"),
         (("--expires-at", "soon"), "write a time with an offset"),
-        (("--expires-at", "2020-01-31T00:00:00Z"), "A key cannot end in the past."),
+        (("--expires-at", "2020-01-31T00:00:00Z"), "The expiry of a key must be in the future."),
         (("--expires-at", "9999-12-31T23:59:59-12:00"), "in the year 9999"),
         (("--allow-ip", "192.0.2.1/24"), "did you mean 192.0.2.0/24?"),
         (("--allow-ip", ""), "Not a network in CIDR notation"),

@@ -165,12 +165,12 @@ def test_the_doctor_names_the_newest_exchange_rates(
     plain_environment.setenv("BUILDERS_EXCHANGE_RATES", "installed")
     command("migrate")
     before = found(command("doctor", "--json").stdout)["exchange rates"]
-    assert (before["ok"], before["detail"]) == (True, "None are loaded.")
+    assert (before["ok"], before["detail"]) == (True, "No rates are loaded.")
 
     with psycopg.connect(empty) as conn:
         conn.execute("INSERT INTO portfolio_ledger_rates VALUES ('EUR', '2024-03-05', 1)")
     result = found(command("doctor", "--json").stdout)["exchange rates"]
-    assert (result["ok"], result["detail"]) == (True, "The newest are of 2024-03-05.")
+    assert (result["ok"], result["detail"]) == (True, "The newest rates are of 2024-03-05.")
     assert "BUILDERS_EXCHANGE_RATES" in str(result["next_action"])
 
 

@@ -40,11 +40,11 @@ def test_serve_starts_on_an_empty_folder_and_stops_all_processes(data: Path) -> 
             "Starting PostgreSQL in ",
             "Preparing the database",
             "Starting 1 HTTP process and",
-            "Builders answers at ",
+            "Builders responds at ",
         )
         places = [log.index(step) for step in steps]
         assert places == sorted(places)
-        assert f"Builders answers at http://127.0.0.1:{serving.port}" in log
+        assert f"Builders responds at http://127.0.0.1:{serving.port}" in log
 
         waiting = http.client.HTTPConnection("127.0.0.1", serving.port, timeout=15)
         waiting.request("GET", NEVER, headers={"X-API-Key": secret})
@@ -113,5 +113,5 @@ def test_the_start_ends_with_the_demo_keys() -> None:
     keys = "  developer_full  test svc_test_x"
     said = serve._summary(Settings(port=8123), keys).strip().splitlines()
 
-    assert said[0].startswith("Builders answers at http://127.0.0.1:8123 ")
+    assert said[0].startswith("Builders responds at http://127.0.0.1:8123 ")
     assert said[1:3] == ["Demo keys, for the header X-API-Key:", keys]

@@ -30,7 +30,7 @@ EVERY = [
         ),
         ("BUILDERS_BASE_URL", f"https://{SECRET}:99999", "BUILDERS_BASE_URL: Port out of range 0-65535"),
         ("BUILDERS_OIDC_ISSUERS", f"[{SECRET}", "BUILDERS_OIDC_ISSUERS: not JSON"),
-        ("BUILDERS_LOG_LEVEL", "loud", "BUILDERS_LOG_LEVEL: There is no log level 'loud'"),
+        ("BUILDERS_LOG_LEVEL", "loud", "BUILDERS_LOG_LEVEL: 'loud' is not a log level"),
         ("BUILDERS_REDIS_URL", f"http://:{SECRET}@cache", "BUILDERS_REDIS_URL: not a Redis URL"),
         ("BUILDERS_REDIS_URL", f"redis://:a/{SECRET}@cache:6379", "BUILDERS_REDIS_URL: not a Redis URL"),
     ],
@@ -90,7 +90,7 @@ def test_weak_secret_keys_are_refused_without_showing_them(
     result = builders("serve")
 
     assert result.exit_code == 1
-    assert "secret key is too short or too plain" in result.stderr
+    assert "secret key is too short or not random" in result.stderr
     assert SECRET not in result.output
 
 

@@ -50,7 +50,7 @@ async def test_what_another_site_sent_is_refused_with_a_page(
     answer = await anyone.post(PAGE, data={"token": message.token}, headers={**headers, "Accept": "text/html"})
 
     assert (answer.status_code, answer.headers["content-type"]) == (403, "text/html; charset=utf-8")
-    assert "Nobody was signed in" in answer.text
+    assert "You are not signed in" in answer.text
     assert "set-cookie" not in answer.headers
     assert (await anyone.post(REDEEM, json={"token": message.token})).status_code == 200
 

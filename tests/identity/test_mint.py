@@ -109,7 +109,7 @@ async def test_a_key_that_would_be_less_limited_than_asked_is_not_minted(alice: 
 async def test_the_refusal_of_scopes_says_that_callers_do_not_choose_them(alice: Person) -> None:
     answer = await alice.post(PATH, json=WANTED | {"scopes": ["aliases:read"]})
 
-    assert "Callers do not choose scopes" in answer.json()["detail"][0]["msg"]
+    assert "A key has the scopes of its preset" in answer.json()["detail"][0]["msg"]
 
 
 async def test_minting_publishes_an_event(alice: Person, conn: psycopg.AsyncConnection[Any]) -> None:

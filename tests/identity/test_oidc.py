@@ -140,5 +140,5 @@ async def test_a_key_without_an_algorithm_verifies_each_that_fits(
 async def test_a_service_without_trusted_issuers_refuses_their_tokens(anyone: Client, provider: Provider) -> None:
     said = await ask(anyone, provider.forger().make())
 
-    assert said["detail"] == "The token is of an issuer that is not accepted."
+    assert said["detail"] == "The issuer of the token is not accepted."
     assert provider.asked == []

@@ -186,7 +186,7 @@ async def test_a_token_is_for_the_service_that_made_it(service: Service, alice: 
     )
     elsewhere = identity.Authenticator(state.database, cache_s=5, tokens=tokens)
 
-    with pytest.raises(Exception, match="an issuer that is not accepted"):
+    with pytest.raises(Exception, match="issuer of the token is not accepted"):
         await elsewhere(Credential("bearer", (await alice.sign_in()).token), fresh=False)
 
 

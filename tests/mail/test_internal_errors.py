@@ -78,16 +78,13 @@ async def test_a_transport_error_is_retried_until_the_message_bounces(
     found = await find_message(message_id)
     assert (found.status, found.last_error) == (
         Status.DEFERRED,
-        "The email could not be handed to the transport. (RuntimeError)",
+        "The transport did not accept the email. (RuntimeError)",
     )
     clock.move(timedelta(days=2))
     await sweep(database, smtp_settings)
     found = await find_message(message_id)
     assert found.status is Status.BOUNCED
-    assert (
-        found.last_error
-        == "Failed after 2 attempts. The email could not be handed to the transport. (RuntimeError)"
-    )
+    assert found.last_error == "Failed after 2 attempts. The transport did not accept the email. (RuntimeError)"
     assert await failed_jobs(conn, message_id) == 0
 
 

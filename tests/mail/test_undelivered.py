@@ -138,7 +138,7 @@ async def test_a_message_whose_secret_key_is_gone_bounces(
     )
 
     found = await find_message(message_id)
-    assert (found.status, found.last_error) == (Status.BOUNCED, "The secret key that sealed the email is gone.")
+    assert (found.status, found.last_error) == (Status.BOUNCED, "The secret key that sealed the email is missing.")
     assert smtp.received == []
 
 

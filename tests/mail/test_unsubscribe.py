@@ -84,7 +84,10 @@ async def test_opening_the_link_changes_nothing(
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert answer.headers["cache-control"] == "no-store"
     assert f'<form method="post" action="{link}">' in answer.text
-    assert f"{recipient[0]}***@example.net will get no more notices about portfolios and renewals." in answer.text
+    assert (
+        f"{recipient[0]}***@example.net will no longer receive notices about portfolios and renewals."
+        in answer.text
+    )
     assert recipient not in answer.text
     assert (await find_message(await send(RENEWALS, to=recipient))).status is Status.QUEUED
 

@@ -124,7 +124,7 @@ async def test_an_unreadable_outbox_is_named_without_failing_readiness(
     answer = await anyone.get("/readyz")
 
     assert answer.status_code == 200
-    assert answer.json()["detail"] == "ready; outbox: could not be looked at"
+    assert answer.json()["detail"] == "ready; outbox: could not be checked"
     assert answer.json()["checks"]["outbox"] == {"status": "degraded", "latency_ms": None}
 
 

@@ -110,7 +110,9 @@ async def release_alias(
     expected.check(of=before.alias.id, version=before.alias.version)
     _check_actor(actor, "release names")
     if before.alias.is_blocked:  # another claim would end the suspension
-        raise AliasSuspended("The operator suspended this name: it cannot be released.", next_action=ASK_OPERATOR)
+        raise AliasSuspended(
+            "The operator suspended this name, so it cannot be released.", next_action=ASK_OPERATOR
+        )
     versions = {before.alias.id: before.alias.version}
     terms = await billing.list_release_terms(
         conn, account_id=account_id, aliases=[before.alias], cooling_off=cooling_off
@@ -165,7 +167,8 @@ def _merged_labels(labels: Mapping[str, str], sent: Mapping[str, str | None] | N
 
 def _check_actor(actor: Actor, what: str) -> None:
     if actor.type == "support":  # mail of a name can give access to other accounts of its owner
-        raise ImpersonationForbidden(f"A support session cannot {what}.", next_action="The account's holder can.")
+        next_action = "Use a key or a session of the account's holder."
+        raise ImpersonationForbidden(f"A support session cannot {what}.", next_action=next_action)
 
 
 async def _check_loops(conn: Conn, realm: UUID, account_id: UUID, before: Alias, wanted: AliasChange) -> None:
@@ -175,5 +178,5 @@ async def _check_loops(conn: Conn, realm: UUID, account_id: UUID, before: Alias,
     forwarded = await forwarding.lock_forwarded(conn, realm=realm, account_id=account_id, names=names)
     found = [alias, *(each for each in forwarded if each.id != alias.id)]
     if alias.name in forwarding.find_looping_names(forwarding.map_routes(found)):
-        message = "Mail to it would loop through aliases."
+        message = "Mail to this destination would loop through aliases."
         raise Invalid(("body", "destinations"), message, "destination_loop")

@@ -45,8 +45,10 @@ Resender = Annotated[Caller, needs("aliases:write", support=("email",))]
 router.refuse(
     "POST",
     "",
-    remedy="Names are claimed in two steps: POST /v1/sandbox/plan with the names in a manifest, then POST "
-    "/v1/sandbox/promote with the plan's id and digest and a live key.",
+    remedy=(
+        "To claim names, plan a manifest with POST /v1/sandbox/plan, then promote the plan with POST "
+        "/v1/sandbox/promote, its id, its digest and a live key."
+    ),
 )
 # No 304: a confirmation changes the reply but not the version, which counts the changes of the owner.
 TAGGED: dict[int | str, dict[str, Any]] = {200: READ_RESPONSES[200]}
@@ -112,7 +114,7 @@ async def get(alias_id: AliasId, caller: Reader, conn: Reads) -> ReplyWithHeader
 async def change(
     alias_id: AliasId, body: schemas.AliasUpdate, caller: Writer, conn: Tx, if_match: IfMatch
 ) -> ReplyWithHeaders:
-    """Change the destinations or other members of a name: a merge patch. The rules of manifests apply."""
+    """Change the destinations or other members of a name by a merge patch. The rules of manifests apply."""
     changed = await aliases.update_alias(
         conn,
         realm=realm_of(caller),
@@ -133,11 +135,11 @@ async def change(
 async def release(
     alias_id: AliasId, caller: Releaser, conn: Tx, settings: SettingsDep, if_match: IfMatch
 ) -> ReplyWithHeaders:
-    """Release a name: for a while only you can claim it again. A second request changes nothing.
+    """Release a name: during its quarantine only you can claim it again. A repeated request has no effect.
 
-    A release soon after the claim undoes the claim, once for each name: it is not owed. A later release does not
-    refund the paid period; claiming the name again within it is free. `charges` has the outcome of each charge. A
-    name that the operator suspended cannot be released.
+    A release soon after the claim cancels the claim and its charge, once for each name. A later release does not
+    refund the paid period, in which you can claim the name again without charge. `charges` has the outcome of each
+    charge. A name that the operator suspended cannot be released.
     """
     released = await aliases.release_alias(
         conn,
@@ -186,14 +188,14 @@ async def resend_confirmation(
 )
 async def confirm_destination(
     request: Request,
-    token: Annotated[str, Query(min_length=8, description="The token of the mailed link.")],
+    token: Annotated[str, Query(min_length=8, description="The token of the emailed link.")],
     database: Pool,
     keys: KeyringDep,
 ) -> ReplyWithHeaders | Response:
     """Public confirm link of a destination: its recipient agrees to receive mail.
 
-    With `Accept: application/json` the request confirms at once. Without it, the answer is a page (`text/html`)
-    whose button confirms: mail scanners follow links too.
+    With `Accept: application/json` the request confirms at once. Otherwise, the response is a page (`text/html`)
+    with a button that confirms, because mail scanners also follow links.
     """
     try:
         refuse_prefetch(request)
@@ -252,7 +254,7 @@ async def _form_page(database: Database, keyring: Keyring, token: str) -> Respon
         return None
     paragraphs = [
         f"Someone requested to forward mail to {address}.",
-        "If you do not want this, close this page: nothing is forwarded to you.",
+        "If you do not want this, close this page. You will receive no mail.",
     ]
     button = html.Form(action=CONFIRM_PAGE, label="Allow forwarding", fields={"token": token})
     return html.page("Allow mail to be forwarded to you", paragraphs, button=button)
@@ -268,7 +270,7 @@ def _error_page(request: Request, refusal: Problem) -> Response:
     refusal.headers |= html.NEGOTIATED
     if not html.wants_html(request):
         return refusal.response()
-    paragraphs = [refusal.detail, "The owner of the name can send you a new link."]
+    paragraphs = [refusal.detail, "Ask the owner of the name for a new link."]
     return html.page(
         "The address could not be confirmed", paragraphs, status=refusal.status, headers=refusal.headers
     )

@@ -185,7 +185,7 @@ async def _refuse_resend(conn: Conn, account_id: UUID, email: str, now: datetime
     )
     if at > now:
         raise ConfirmationTooSoon(
-            "A confirmation was sent a short time ago, or the limit of the day is reached.",
+            "A confirmation was sent recently, or the daily limit is reached.",
             retry_after=max(1, -int((now - at).total_seconds() // 1)),
             next_action="Ask the recipient to check the spam folder, or send it again later.",
         )

@@ -84,6 +84,6 @@ class ConfirmationTooSoon(Problem):
 
 
 class SerialAhead(Problem):
-    """The serial is greater than any of the database."""
+    """The serial is greater than the latest serial of the database."""
 
     status, code = 409, "serial_ahead"

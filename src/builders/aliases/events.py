@@ -42,7 +42,7 @@ class AliasStopped(AliasData):
 
 
 class DestinationVerified(BaseModel):
-    """A destination whose recipient has confirmed; the address is masked."""
+    """A destination with a confirmed recipient; the address is masked."""
 
     email: Annotated[str, Field(description="The recipient's address, masked.")]
     verified_at: Annotated[datetime, Field(description="When the recipient confirmed.")]

@@ -124,7 +124,7 @@ async def get_horizon(conn: Conn, *, since: int) -> int:
     horizon = await store.get_horizon(conn)
     if since > horizon:
         raise SerialAhead(
-            f"Serial {since} is of another database: this one is at {horizon}.",
+            f"Serial {since} belongs to another database: the latest serial of this database is {horizon}.",
             next_action="Start again with --since 0.",
         )
     return horizon

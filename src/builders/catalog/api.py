@@ -113,7 +113,7 @@ async def list_domains(
         Query(description="Beginning of a name, or part of a name, title or tag; case is ignored."),
     ] = None,
 ) -> Response:
-    """List the domains of the catalog by rank; with `q` those that begin with it come first."""
+    """List the domains of the catalog by rank; with `q`, prefix matches are first."""
 
     def body() -> bytes:
         return _json(_DOMAINS, catalog.list_domains(current, category=category, q=q, page=page))
@@ -161,7 +161,7 @@ async def suggest(
     conn: Reads,
     current: Current,
     q: Annotated[str, Query(description="A name, words, or a beginning such as `jane@har`.")] = "",
-    limit: Annotated[int, Query(ge=1, le=24, description="Most suggestions to return.")] = 12,
+    limit: Annotated[int, Query(ge=1, le=24, description="Maximum number of suggestions.")] = 12,
 ) -> Response:
     """Suggest available names, each with its price and its score."""
     found = await catalog.suggest_names(conn, catalog=current, q=q, limit=limit)
@@ -194,7 +194,8 @@ async def record_events(
 ) -> event_schemas.FunnelReply:
     """Record a visitor's `view`, `check` or `claim`, or up to 50 of them at once; a repeat counts once.
 
-    JSON can also be sent as `text/plain`, as `sendBeacon` does. One event has up to 8 KB, a batch 64 KB.
+    JSON can also be sent as `text/plain`, as `sendBeacon` does. The limit is 8 KB for an event and 64 KB for a
+    batch.
     """
     funnel.check_form(body.kind, size=size, is_batch=body.events is not None)
     receipts = await events.take(current, body.records(), visitor=visitors.visitor_of(request))

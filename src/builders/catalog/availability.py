@@ -21,7 +21,7 @@ _MESSAGES: Mapping[Reason, str] = {
     Reason.DOMAIN_NOT_LIVE: "Names on this domain cannot be claimed yet.",
     Reason.CATCH_ALL: "All names on this domain belong to one owner.",
     Reason.TAKEN: "The name is taken.",
-    Reason.QUARANTINED: "The name was released recently; for a while only its former holder can claim it.",
+    Reason.QUARANTINED: "The name was released recently; only its previous holder can claim it.",
     Reason.HELD: "The name is reserved for another account; it may become available again soon.",
     Reason.CONFUSABLE: "The name is confusable with a claimed name.",
 }

@@ -70,7 +70,7 @@ class Funnel:
 def check_form(kind: EventKind | None, *, size: int, is_batch: bool) -> None:
     """Raise Invalid unless the body is one event or a batch, BodyTooLarge for one event of more than 8 KB."""
     if is_batch == (kind is not None):
-        raise Invalid(("body", "kind"), "Write `kind` for one event, or `events` for several.", "event_form")
+        raise Invalid(("body", "kind"), "Send `kind` for one event, or `events` for several.", "event_form")
     if not is_batch and size > MAX_EVENT_BYTES:
         raise too_large(MAX_EVENT_BYTES)
 
@@ -90,7 +90,9 @@ def validate_event(catalog: Snapshot, event: FunnelEvent) -> FunnelEvent | Event
         return EventError(field="local_part", code="local_part_required", message="A claim needs a local part.")
     if event.result is not None and event.result not in _RESULTS[event.kind]:
         return EventError(
-            field="result", code="result_mismatch", message=f"A {event.kind} does not have this result."
+            field="result",
+            code="result_mismatch",
+            message=f"An event of kind {event.kind} cannot have this result.",
         )
     domain = event.domain
     if domain is not None and domain not in catalog.by_domain:  # rare: most pages send the normal form

@@ -31,7 +31,7 @@ def commands() -> None:
     default="postfix",
     show_default=True,
     type=click.Choice(["postfix", "spellings", "json"]),
-    help="A map, the spelling rules that it needs, or a line of JSON per change.",
+    help="Output: a map, the spelling rules for the map, or one line of JSON per change.",
 )
 @click.option(
     "--output", type=click.Path(dir_okay=False, path_type=Path), help="Output file; standard output by default."

@@ -64,7 +64,7 @@ def registrars(port: int, providers: Sequence[str], *, as_json: bool) -> None:
             fail(f"Cannot listen on {HOST}:{port}: {error.strerror}. Choose another port by --port.")
         rows = [_describe(each, base_url=server.add(each)) for each in fakes]
         show(rows, as_json=as_json, text=_instructions(server.address, rows))
-        note("Ctrl-C ends them.")
+        note("Press Ctrl-C to stop them.")
         signal.sigwait(_STOPS)
 
 

@@ -142,7 +142,7 @@ def _event(event: StripeEvent) -> str:
 @click.option(
     "--reference",
     required=True,
-    help="Reference of the payment; repeating it books nothing, and requires the same amount.",
+    help="Reference of the payment. A repetition must have the same amount, and has no effect.",
 )
 @click.option("--amount", help="Received amount, as 24.00; the amount due by default.")
 @click.option("--method", default="bank", show_default=True, help="Method of payment.")
@@ -242,7 +242,7 @@ def credit(
 
     granted, found = _or_fail(lambda: transact(work))
     if granted is not None and granted.repeated:
-        note("This reference was granted already; nothing was added.")
+        note("The grant with this reference exists; the credit did not change.")
     balances = ", ".join(map(str, found.balances)) or "nothing"
     entries = (
         f"  {each.created_at:%Y-%m-%d}  {each.amount!s:>16}  {plain(each.reason)}" for each in found.entries

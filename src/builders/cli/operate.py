@@ -64,9 +64,9 @@ def _check_exchange_rates(conninfo: str) -> Finding:
     """Report old rates without failing, because entries are converted at the newest rates."""
     newest = asyncio.run(_find_newest_rates(conninfo))
     if newest is None:
-        detail, action = "None are loaded.", "Start the service: its worker loads them."
+        detail, action = "No rates are loaded.", "Start the service; its worker loads the rates."
     else:
-        detail = f"The newest are of {newest}."
+        detail = f"The newest rates are of {newest}."
         action = "Allow the worker HTTPS access to the host of BUILDERS_EXCHANGE_RATES."
     is_old = newest is None or clock.now().date() - newest > MAX_RATES_AGE
     return Finding(check="exchange rates", ok=True, detail=detail, next_action=action if is_old else None)

@@ -191,9 +191,7 @@ class Protocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Start a request at its first byte."""
         if len(self.pipeline) >= PIPELINE_REQUESTS:
-            raise ValueError(
-                "too many requests wait for their turn"
-            )  # the parser stops, as at a malformed request
+            raise ValueError("too many requests are queued")  # the parser stops, as at a malformed request
         self._phase, self._since, self._received = _HEAD, clock.monotonic(), 0
         super().on_message_begin()
 
@@ -237,7 +235,7 @@ class Protocol(HttpToolsProtocol):
                 self.transport.abort()
         elif now - self._since > self._timeout_s() and not self._is_waiting_for_application():
             if self._phase is _BODY:
-                self._abandon(BodyStalled(f"No byte of the body arrived for {STALLED_S:.0f} seconds."))
+                self._abandon(BodyStalled(f"The request body made no progress for {STALLED_S:.0f} seconds."))
             else:
                 self.transport.close()
 

@@ -40,7 +40,7 @@ _CONNECT_TO = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - not bound
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="HTTP processes.")
 @click.option("--demo", is_flag=True, help="Load the demo catalog, accounts and portfolio on the first start.")
 def serve(host: str | None, port: int | None, workers: int, *, demo: bool) -> None:
-    """Start the database, apply migrations, and run HTTP and the worker. Ctrl-C stops it."""
+    """Start the database, apply migrations, and run HTTP and the worker. Press Ctrl-C to stop it."""
     settings = read_settings(host=host, port=port)
     with _listen(settings) as listener:
         settings = settings.model_copy(update={"port": listener.getsockname()[1]})
@@ -139,7 +139,7 @@ def _announce(settings: Settings, keys: str, stopping: threading.Event) -> None:
         if stopping.wait(POLL_S):
             return
         if clock.monotonic() > deadline:
-            note(f"Builders does not answer at {settings.url} yet; see the log above.")
+            note(f"Builders does not respond at {settings.url} yet; see the log above.")
             return
     stopping.wait(LOG_DELAY_S)
     note(_summary(settings, keys))
@@ -147,10 +147,10 @@ def _announce(settings: Settings, keys: str, stopping: threading.Event) -> None:
 
 def _summary(settings: Settings, keys: str) -> str:
     """Return the block that ends the start: where the service is, and the demo's keys."""
-    lines = [f"Builders answers at {settings.url} (documents at {settings.url}/docs)"]
+    lines = [f"Builders responds at {settings.url} (documentation at {settings.url}/docs)"]
     if keys:
         lines += ["Demo keys, for the header X-API-Key:", keys]
-    return "\n".join(("", *lines, "Ctrl-C stops it.", ""))
+    return "\n".join(("", *lines, "Press Ctrl-C to stop it.", ""))
 
 
 def is_ready(host: str, port: int) -> bool:

@@ -269,7 +269,7 @@ def open_output(output: Path | None) -> Iterator[TextIO]:
             os.fsync(file.fileno())  # before the rename, in case the machine stops
         draft.replace(output)
     except OSError as error:
-        fail(f"{output} cannot be written: {error.strerror}.")
+        fail(f"Cannot write {output}: {error.strerror}.")
     finally:
         if draft is not None:
             draft.unlink(missing_ok=True)

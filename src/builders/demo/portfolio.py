@@ -32,7 +32,9 @@ DAILY_REVENUE = 60  # days whose parking revenue is recorded one by one; that of
 HISTORY = 36  # months
 SNOOZED = timedelta(days=14)
 DECISIONS: Mapping[str, DecisionPatch] = {
-    "meadow-keeper.org": DecisionPatch(decision=RenewalDecision.RENEW, years=2, note="Two buyers have asked."),
+    "meadow-keeper.org": DecisionPatch(
+        decision=RenewalDecision.RENEW, years=2, note="Two buyers sent an inquiry."
+    ),
     "hazellibrary.net": DecisionPatch(decision=RenewalDecision.RENEW, years=1),
     "sageferry.com": DecisionPatch(decision=RenewalDecision.RENEW, years=1),
     "frostcanvas.eu": DecisionPatch(decision=RenewalDecision.DROP, note="No visits in a year."),

@@ -110,7 +110,7 @@ def parse_domain(text: str) -> str:
     if is_special_use(label):
         raise Invalid(("body", "domain"), "This domain is reserved for special use.", "domain_name")
     if len(label) > _MAX_LENGTH:
-        message = f"A domain to be proved has up to {_MAX_LENGTH} characters."
+        message = f"A domain to be verified has at most {_MAX_LENGTH} characters."
         raise Invalid(("body", "domain"), message, "domain_name")
     return label
 
@@ -125,17 +125,18 @@ def validate_settings(domain: str, settings: DomainSettings) -> None:
     """Raise Invalid at the members of the body when mail would have no destination, or loop."""
     destination = settings.default_destination
     if settings.catch_all and destination is None:
-        message = "A catch-all needs a default_destination to send all mail to."
+        message = "A catch-all domain requires a default_destination."
         raise Invalid(("body", "default_destination"), message, "destination_missing")
     if destination is not None and destination.rpartition("@")[2] == domain:
-        message = "Mail to the domain cannot be forwarded to the same domain."
+        message = "The destination of the domain cannot be on the same domain."
         raise Invalid(("body", "default_destination"), message, "destination_loop")
 
 
 def _refuse_support(actor: Actor) -> None:
     if actor.type == "support":  # the recipient of a domain's mail gets access to more than the domain
         raise ImpersonationForbidden(
-            "A support session cannot change the settings of domains.", next_action="The account's holder can."
+            "A support session cannot change the settings of domains.",
+            next_action="Use a key or a session of the account's holder.",
         )
 
 
@@ -216,7 +217,8 @@ async def release(
     expected.check(of=before.id, version=before.version)
     if actor.type == "support":
         raise ImpersonationForbidden(
-            "A support session cannot release domains.", next_action="The account's holder can."
+            "A support session cannot release domains.",
+            next_action="Use a key or a session of the account's holder.",
         )
     return await with_details(conn, await release_unused(conn, before, reason="released"))
 
@@ -228,7 +230,7 @@ async def release_unused(conn: Conn, domain: AccountDomain, *, reason: str) -> A
         raise DomainInUse(
             f"{count} names on {domain.domain} are still claimed.",
             alias_count=count,
-            next_action="Release the names first: by a manifest without them, or one by one.",
+            next_action="Release the names first, with a manifest without them or individually.",
         )
     return await release_locked(conn, domain, reason=reason)
 

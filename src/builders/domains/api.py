@@ -71,7 +71,7 @@ async def list_claimable(
 ) -> Page[Claimable]:
     """List domains on which names can be claimed: own live ones by name, then live ones of the catalog by rank.
 
-    Each is listed once, and no catch-all. Without `limit` a page has up to 1,000.
+    The list has no catch-all domains and no duplicates. Without `limit`, a page has up to 1,000 domains.
     """
     wanted = page if limited else replace(page, limit=domains.CLAIMABLE_LIMIT)
     return await domains.list_claimable(conn, current=current, account_id=caller.account_id, page=wanted)
@@ -87,7 +87,7 @@ async def list_claimable(
 async def add(
     body: schemas.DomainCreate, caller: Writer, conn: Tx, keyring: KeyringDep
 ) -> schemas.AccountDomainWritten:
-    """Add a domain to the account; the response has the DNS record that proves that it is yours."""
+    """Add a domain to the account; the response has the DNS record that proves the ownership."""
     added = await domains.add(
         conn,
         keyring=keyring,
@@ -121,7 +121,7 @@ async def get_domain(domain_id: Id, caller: Reader, conn: Reads) -> ReplyWithHea
 async def change(
     domain_id: Id, body: schemas.DomainUpdate, caller: Holder, conn: Tx, if_match: IfMatch
 ) -> ReplyWithHeaders:
-    """Change the settings of a domain: its default destination, and whether all mail is forwarded to it."""
+    """Change the default destination of a domain, and whether it receives all mail of the domain."""
     changed = await domains.change(
         conn,
         account_id=caller.account_id,
@@ -140,7 +140,7 @@ async def change(
     openapi_extra=BEYOND_SPEC,
 )
 async def release(domain_id: Id, caller: Holder, conn: Tx, if_match: IfMatch) -> ReplyWithHeaders:
-    """Release a domain without names; a repeated call changes nothing."""
+    """Release a domain without names; a repeated request has no effect."""
     released = await domains.release(
         conn,
         account_id=caller.account_id,
@@ -161,7 +161,7 @@ async def release(domain_id: Id, caller: Holder, conn: Tx, if_match: IfMatch) ->
 async def verify(
     domain_id: Id, caller: Writer, database: Pool, settings: SettingsDep
 ) -> schemas.AccountDomainVerified:
-    """Check the proof of a domain and the records that mail needs in DNS now, and return the result.
+    """Check the ownership record and the mail records of a domain in DNS now, and return the result.
 
     In a sandbox the domain is live at once, without DNS.
     """

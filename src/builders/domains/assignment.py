@@ -48,8 +48,8 @@ async def assign(
         raise DomainNotInCatalog(f"The catalog has no domain {label}.")
     if source is not DomainSource.CATALOG and shared is not None and shared.status is not DomainStatus.RETIRED:
         raise DomainInCatalog(
-            f"{label} is a domain of the catalog, which sells names on it to all accounts.",
-            next_action="Assign it with --source catalog, or retire it from the catalog before.",
+            f"{label} is a domain of the catalog, on which all accounts can claim names.",
+            next_action="Assign it with --source catalog, or retire it from the catalog first.",
         )
     count = await store.lock_account(conn, account_id=account_id)
     present = await store.find_named(conn, account_id=account_id, domain=label)

@@ -22,7 +22,7 @@ class DomainExists(Problem):
 
 
 class DomainInCatalog(Problem):
-    """The domain is one of the catalog."""
+    """The catalog has this domain."""
 
     status, code = 409, "domain_in_catalog"
 
@@ -34,7 +34,7 @@ class DomainNotInCatalog(Problem):
 
 
 class DomainTaken(Problem):
-    """Another account has proved the domain."""
+    """Another account has verified the domain."""
 
     status, code = 409, "domain_taken"
 

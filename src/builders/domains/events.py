@@ -15,7 +15,7 @@ class DomainData(BaseModel):
 
     id: Annotated[UUID, Field(description="Identifier of the account domain.")]
     domain: Annotated[str, Field(description="Name of the domain, as a lower-case A-label.")]
-    source: Annotated[DomainSource, Field(description="How the account got the domain.")]
+    source: Annotated[DomainSource, Field(description="How the account obtained the domain.")]
     status: Annotated[AccountDomainStatus, Field(description="Status after the event.")]
     catch_all: Annotated[bool, Field(description="Whether all mail goes to the default destination.")]
     manifest: EventManifest
@@ -23,7 +23,7 @@ class DomainData(BaseModel):
 
 
 class DomainGone(DomainData):
-    """An account domain that the account released or lost."""
+    """An account domain that the account no longer has."""
 
     reason: Annotated[str, Field(description="`proof_gone`, `released`, `unassigned` or `proved_by_another`.")]
 
@@ -82,7 +82,7 @@ DOMAIN_RELEASED = declare(
     Event(
         name="domain.released",
         version=1,
-        description="The account released or lost a domain.",
+        description="A domain was released, unassigned or lost.",
         example=_gone(AccountDomainStatus.RELEASED, "released"),
     )
 )

@@ -73,8 +73,8 @@ async def verify(
         details = await account_domains.with_details(conn, outcome.domain)
     if outcome.is_taken:
         raise DomainTaken(
-            f"Another account has proved {domain.domain}.",
-            next_action="If the domain is yours now, ask its former holder to release it, or write to support.",
+            f"Another account has verified {domain.domain}.",
+            next_action="If you own the domain now, ask its previous holder to release it, or contact support.",
         )
     proof = check.proof or ProofFinding(seen=ProofSeen.FOUND)
     return VerificationResult(domain=details.domain, alias_count=details.alias_count, proof=proof)

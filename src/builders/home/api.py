@@ -18,7 +18,7 @@ router = Router(tags=["home"])  # not in the OpenAPI document
 
 _ABOUT = (
     "Claim mailbox and alias names such as ada@harbour.example on curated domains, and run a domain portfolio.",
-    "Everything is an API call. The documentation shows each of them, and lets you try them with a test key.",
+    "Each function is an API call. Try the calls in the documentation with a test key.",
 )
 _LINKS = (
     Link(href="/docs", label="API documentation"),
@@ -37,7 +37,7 @@ _FOR_A_DAY = {"Cache-Control": "public, max-age=86400"}
 async def show_home(request: Request, database: Pool) -> Response:
     """Show the start page to a browser; refer a program to the OpenAPI document."""
     if not html.is_browser_navigation(request.scope):
-        raise NotFound("There is nothing at this path.", next_action="Look for it at /docs, or in /openapi.json.")
+        raise NotFound("The API has no such path.", next_action="See /docs or /openapi.json.")
     caller = await _find_caller(request)
     return _guest_page() if caller is None else await _account_page(database, caller)
 

@@ -33,7 +33,7 @@ REFUSAL_INTERVAL = timedelta(hours=1)  # between two audit entries about a refus
 _KIND_PREFIXES = {"api_key": b"k", "bearer": b"b", "cookie": b"c"}
 _BAD_KEY = "The API key is unknown or revoked."
 _BAD_SESSION = "The session has ended."
-_SIGN_IN = "Sign in again, or have a new token made."
+_SIGN_IN = "Sign in again, or request a new token."
 
 
 class TokenAuthenticator:
@@ -74,7 +74,7 @@ class TokenAuthenticator:
             return await self._find_session_caller(token, in_cookie=in_cookie)
         issuer = self._issuers.get(token.issuer)
         if issuer is None or in_cookie:  # the service sets the cookie, and only with its own tokens
-            raise TokenRefused("The token is of an issuer that is not accepted.")
+            raise TokenRefused("The issuer of the token is not accepted.")
         return await self._get_linked_caller(token, issuer)
 
     async def _find_session_caller(self, token: UnverifiedToken, *, in_cookie: bool) -> Caller | None:
@@ -148,8 +148,8 @@ class Authenticator:
             if entry.caller.key_id is not None:
                 await self._audit_refusal(entry.caller.live_account_id, entry.caller.key_id, address=address)
             raise AddressNotAllowed(
-                "This API key does not work from the address of this request.",
-                next_action="Ask from a network in allowed_ips of the key, or with another key.",
+                "The networks of this API key do not include the address of this request.",
+                next_action="Send the request from a network in allowed_ips of the key, or use another key.",
             )
         self._used[digest] = entry.caller
         return entry.caller
@@ -244,7 +244,7 @@ class Authenticator:
         """Verify an API key: its checksum, then the digest of its secret and its state in the database."""
         secret = keys.parse_secret(credential.text)
         if secret is None:
-            raise invalid_credentials("This is no API key, or it has a typo: its checksum does not match.")
+            raise invalid_credentials("This is not a valid API key: its checksum does not match.")
         now, started = clock.now(), clock.monotonic()
         async with self._database.connection() as conn:
             holder = await key_store.find_holder(conn, public_id=secret.public_id, now=now)

@@ -38,7 +38,7 @@ class AccountNotFound(Problem):
 
 
 class EmailTaken(Problem):
-    """An account has this email address."""
+    """The email address belongs to an account."""
 
     status, code = 409, "email_taken"
 
@@ -73,7 +73,7 @@ class IdentityNotFound(Problem):
     """The issuer's subject is not linked to the account."""
 
     status, code = 404, "identity_not_found"
-    remedy = "List what is linked to the account."
+    remedy = "List the linked identities of the account."
 
 
 class GrantInvalid(Problem):

@@ -39,7 +39,7 @@ class EmailVerified(BaseModel):
 
 
 class EmailChanged(BaseModel):
-    """An account has another email address, which was verified before the change."""
+    """A change of an account's email address. The new address is verified."""
 
     email: Annotated[str, Field(description="The new address.")]
     previous_email: Annotated[str, Field(description="The previous address.")]
@@ -50,7 +50,7 @@ class SupportSignedIn(BaseModel):
 
     session_id: Annotated[UUID, Field(description="Identifier of the support session.")]
     operator: Annotated[str, Field(description="Name of the vendor's employee.")]
-    reason: Annotated[str, Field(description="Why support signed in, as they stated it.")]
+    reason: Annotated[str, Field(description="The reason that support stated.")]
     may_write: Annotated[bool, Field(description="Whether the session may change data.")]
     expires_at: Annotated[datetime, Field(description="When the session ends.")]
 
@@ -95,7 +95,7 @@ EMAIL_CHANGED = declare(
     Event(
         name="email.changed",
         version=1,
-        description="The account has another email address.",
+        description="The email address of the account changed.",
         example=EmailChanged(email="ada@example.net", previous_email="ada.lovelace@example.net"),
     )
 )

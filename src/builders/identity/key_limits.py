@@ -37,9 +37,11 @@ def limits_of(key: ApiKey) -> KeyLimits:
 def parse_limits(*, expires_at: datetime | None, allowed_ips: Sequence[str] | None, now: datetime) -> KeyLimits:
     """Return the requested limits, each network once and in its normal form. Raise Invalid."""
     if expires_at is not None and expires_at <= now:
-        raise Invalid(("body", "expires_at"), "A key cannot end in the past.", "expires_at_past")
+        raise Invalid(("body", "expires_at"), "The expiry of a key must be in the future.", "expires_at_past")
     if expires_at is not None and expires_at > MAX_EXPIRES_AT:
-        raise Invalid(("body", "expires_at"), "A key ends in the year 9999 (UTC) at the latest.", "expires_at_far")
+        raise Invalid(
+            ("body", "expires_at"), "The latest expiry of a key is in the year 9999 (UTC).", "expires_at_far"
+        )
     allowed = None if allowed_ips is None else tuple(dict.fromkeys(_networks(allowed_ips)))
     return KeyLimits(expires_at=expires_at, allowed_ips=allowed)
 
@@ -92,7 +94,7 @@ _IPV4_MAPPED = IPv6Network("::ffff:0:0/96")
 def parse_network(text: str) -> Network:
     """Return the network of a CIDR or of a single address. Raise ValueError with a message for the client."""
     if "%" in text:
-        raise ValueError("A network has no zone.")
+        raise ValueError("A network must not have a zone.")
     try:
         network = ip_network(text.strip(), strict=False)
     except ValueError:

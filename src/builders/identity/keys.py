@@ -99,7 +99,7 @@ async def revoke_key(conn: Conn, *, account_id: UUID, key_id: UUID, revoked_by: 
     before = await get_key(conn, account_id=account_id, key_id=key_id)
     key = await store.revoke_key(conn, account_id=account_id, key_id=before.id, any_kind=any_kind, now=now)
     if key is None:
-        raise LiveKeyRequired("A test key revokes only test keys.", next_action="Ask with a live key.")
+        raise LiveKeyRequired("A test key can revoke only test keys.", next_action="Use a live key.")
     revoked = _require_found(key)
     if revoked.revoked_at == now:  # else an earlier or concurrent request revoked it, and published the event
         await outbox.publish(conn, KEY_REVOKED, account_id=account_id, data=_event_data(revoked))
@@ -197,7 +197,7 @@ async def _insert(
     conn: Conn, spec: KeySpec, *, account_id: UUID, minted_by: KeyKind, actor: Actor, replaces: ApiKey | None
 ) -> NewApiKey:
     if spec.kind is KeyKind.LIVE and minted_by is KeyKind.TEST:
-        raise LiveKeyRequired("A test key mints only test keys.", next_action="Ask with a live key.")
+        raise LiveKeyRequired("A test key can mint only test keys.", next_action="Use a live key.")
     secret = generate_secret(spec.kind)
     key = await store.insert_key(
         conn,

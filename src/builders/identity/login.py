@@ -237,7 +237,7 @@ def _refuse() -> NoReturn:
     """Raise the same error for every invalid code and link."""
     raise TokenInvalid(
         "The code or link is wrong, was used, or has expired.",
-        next_action="Ask for a new one with POST /v1/auth/login.",
+        next_action="Request a new one with POST /v1/auth/login.",
     )
 
 

@@ -73,7 +73,7 @@ class Issuer:
     async def verify(self, token: UnverifiedToken) -> Claims:
         """Return the claims. Raise TokenRefused, and IssuerUnavailable when the keys are not available."""
         if token.kind not in _TOKEN_TYPES or token.algorithm not in self.trusted.algorithms:
-            raise TokenRefused("The token is of a kind that is not accepted.")
+            raise TokenRefused("Tokens of this type are not accepted.")
         key = await self._find_key((token.kid, token.algorithm))
         if key is None:
             raise TokenRefused("The issuer has no such key.")
@@ -86,7 +86,7 @@ class Issuer:
             sole_audience=False,
         )
         if _REFUSED_CLAIMS & claims.keys():
-            raise TokenRefused("The token is of a kind that is not accepted.")
+            raise TokenRefused("Tokens of this type are not accepted.")
         return claims
 
     async def _find_key(self, name: tuple[str, str]) -> PublicKey | None:
@@ -124,7 +124,7 @@ class Issuer:
             return self.trusted.jwks_uri
         document = _parse_object(await self._get(self.trusted.issuer.rstrip("/") + _DISCOVERY_PATH))
         if document.get("issuer") != self.trusted.issuer:
-            raise ValueError("its discovery document is another issuer's")
+            raise ValueError("its discovery document belongs to another issuer")
         # OidcIssuer validates the discovered URL like a configured one.
         found = OidcIssuer(
             issuer=self.trusted.issuer, audience=self.trusted.audience, jwks_uri=document["jwks_uri"]
@@ -156,7 +156,7 @@ def _parse_object(body: bytes) -> dict[str, Any]:
     try:
         value = json.loads(body)
     except RecursionError:
-        raise ValueError("a document that is too deep") from None
+        raise ValueError("a document that is nested too deeply") from None
     if not isinstance(value, dict):
         raise ValueError("not a JSON object")  # noqa: TRY004 - a wrong text
     return value
@@ -250,9 +250,9 @@ async def _find_or_create_account(conn: Conn, email: str, issuer: OidcIssuer) ->
                 raise
     account = await store.find_account_by_email(conn, email=email)
     if account is None:
-        raise TokenRefused("No account is linked to the subject of this token, and none has its address.")
+        raise TokenRefused("No account is linked to the subject of this token, and no account has its address.")
     if account.email_verified_at is None:
-        raise TokenRefused("An account has this address, which it did not verify yet.")
+        raise TokenRefused("An account has this address, which is not verified.")
     return account.id
 
 

@@ -87,7 +87,7 @@ class Scope:
 
 
 class SessionKind(StrEnum):
-    """How a session was opened, which decides its lifetime and its scopes."""
+    """How a session was opened, which determines its lifetime and scopes."""
 
     LOGIN = "login"  # a person signed in with a code or a link from the account's mailbox
     TOKEN = "token"  # noqa: S105 - the operator created a token on the command line

@@ -15,7 +15,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "domains:read": "List account domains and the domains on which names can be claimed.",
     "domains:write": "Add, verify and release account domains.",
     "aliases:read": "List the account's names.",
-    "aliases:write": "Change where names forward to, disable and release them.",
+    "aliases:write": "Change the destinations of names, disable and release names.",
     "invoices:read": "Read invoices.",
     "projects:read": "List and read builder projects.",
     "projects:write": "Create, change and archive builder projects.",

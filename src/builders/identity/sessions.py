@@ -123,7 +123,7 @@ async def end_session(conn: Conn, *, account_id: UUID, session_id: UUID, actor: 
     Raise SessionNotFound, and ImpersonationForbidden for support, which can only log out of its own session.
     """
     if actor.type == "support":
-        raise ImpersonationForbidden("A support session can only end itself, by logging out.")
+        raise ImpersonationForbidden("A support session can end only itself, by logging out.")
     ended = await _end(conn, account_id, session_id, actor)
     if ended is None:
         raise SessionNotFound

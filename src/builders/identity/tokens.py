@@ -77,13 +77,13 @@ class SessionToken:
 def parse_token(text: str) -> UnverifiedToken:
     """Return the token's parts. Raise TokenRefused when it is malformed, too long, or contains a key."""
     if len(text) > MAX_TOKEN:
-        raise TokenRefused(f"A token has up to {MAX_TOKEN} characters.")
+        raise TokenRefused(f"A token has at most {MAX_TOKEN} characters.")
     try:
         found = jwt.decode_complete(text, options=_UNVERIFIED)
         header, issuer = found["header"], found["payload"].get("iss")
         algorithm, kid, kind = header.get("alg"), header.get("kid"), header.get("typ", "")
     except PARSE_ERRORS:
-        raise TokenRefused("This is not a token.") from None
+        raise TokenRefused("The credential is not a token.") from None
     if _KEY_HEADERS & header.keys() or "crit" in header or "b64" in header:
         raise TokenRefused("The token's header has a parameter that is not supported.")
     if not (isinstance(algorithm, str) and isinstance(kind, str) and isinstance(issuer, str)):

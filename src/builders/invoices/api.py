@@ -114,7 +114,10 @@ async def receive_stripe(
         str | None, Header(alias="Stripe-Signature", description="Signature of Stripe over the exact body.")
     ] = None,
 ) -> StripeEvent:
-    """Receive a Stripe event. The signature of the exact body is the credential. Each event is applied once."""
+    """Receive a Stripe event.
+
+    The signature of the exact body authenticates the request. Each event is applied once.
+    """
     payload = await request.body()
     async with database.transaction() as conn:
         return await invoices.receive_stripe_event(conn, settings=settings, payload=payload, signature=signature)
@@ -213,7 +216,7 @@ def _page(invoice: Invoice, caller: Caller, settings: Settings) -> Response:
 def _checkout_page(found: Checkout) -> Response:
     """Redirect a browser to Stripe by a `Refresh` header: the form-action policy forbids redirects of forms."""
     link = html.Link(href=found.url, label=f"Pay {found.amount} at Stripe")
-    text = ["The payment page of Stripe opens. If nothing happens, follow the link."]
+    text = ["The payment page of Stripe opens. If it does not open, follow the link."]
     headers = {"Refresh": f"0; url={quote(found.url, safe=_SAFE)}"}
     return html.page("Pay by card", text, links=[link], headers=headers)
 

@@ -128,7 +128,7 @@ async def _credit_lines(conn: Conn, invoice: Invoice, lines: Sequence[Line]) -> 
         return
     names = ", ".join(each.description for each in lines[:_MAX_LISTED])
     names += ", …" if len(lines) > _MAX_LISTED else ""
-    reason = f"Returned from {invoice.number} because the claim was undone: {names}."[: payments.MAX_REASON]
+    reason = f"Returned from {invoice.number} because the claim was cancelled: {names}."[: payments.MAX_REASON]
     entry = await payments.book_credit(conn, invoice, amount, kind=CreditKind.RETURNED, reason=reason)
     await store.insert_credits(
         conn,

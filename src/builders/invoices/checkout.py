@@ -66,7 +66,7 @@ async def create_checkout(
     async with database.transaction() as conn:
         invoice = await _lock_payable(conn, account_id=account_id, invoice_id=invoice_id)
         if settings.stripe_key is None:
-            raise StripeNotConfigured("This service has no payment links. Pay by bank transfer.")
+            raise StripeNotConfigured("Payment links are not configured. Pay by bank transfer.")
         stored = await _find_or_insert(conn, invoice, now=clock.now())
     if stored.url is not None:
         return _checkout_of(stored, invoice, stored.url)
@@ -84,7 +84,7 @@ async def create_checkout(
             await store.refuse_checkout(conn, **key)
         raise
     if session.url is None or not session.url.startswith("https://"):
-        raise StripeRefused("Stripe returned no usable link; nothing was charged.")
+        raise StripeRefused("Stripe returned no usable link; you were not charged.")
     async with database.transaction() as conn:
         await store.open_checkout(conn, **key, session_id=session.id, url=session.url)
     return _checkout_of(stored, invoice, session.url)
@@ -100,7 +100,7 @@ async def _lock_payable(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> In
     """Return the locked invoice. Raises as `create_checkout`."""
     found = await invoices.get_without_lines(conn, account_id=account_id, invoice_id=invoice_id)
     if found.is_test:
-        raise LiveKeyRequired("Invoices of a sandbox cannot be paid.", next_action="Send a live key.")
+        raise LiveKeyRequired("Invoices of a sandbox cannot be paid.", next_action="Use a live key.")
     invoice = await invoices.lock_invoice(conn, account_id=account_id, invoice_id=found.id)
     if invoice.status is InvoiceStatus.PAID:
         raise NothingDue(f"The invoice {invoice.number} is paid.")
@@ -240,11 +240,12 @@ def _problem_of(error: stripe.StripeError) -> Problem:
     )
     if isinstance(error, stripe.APIConnectionError) or error.http_status in _RETRYABLE:
         return StripeAway(
-            "Stripe did not answer; nothing was charged. Try again, or pay by bank transfer.",
+            "Stripe did not respond; you were not charged. Try again, or pay by bank transfer.",
             retry_after=RETRY_AFTER_S,
         )
     return StripeRefused(
-        "Stripe refused to create a payment link; nothing was charged. Pay by bank transfer, or ask the vendor.",
+        "Stripe refused to create a payment link; you were not charged. Pay by bank transfer, or contact the "
+        "vendor.",
         stripe_status=error.http_status,
         stripe_code=error.code,
         stripe_request_id=error.request_id,

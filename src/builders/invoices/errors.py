@@ -19,19 +19,19 @@ class InvalidTransition(Problem):
 
 
 class NothingDue(Problem):
-    """No amount of the invoice is due."""
+    """The invoice has no amount due."""
 
     status, code = 409, "nothing_due"
 
 
 class StripeNotConfigured(Problem):
-    """This service has no payment links."""
+    """Payment links are not configured."""
 
     status, code = 503, "stripe_not_configured"
 
 
 class StripeAway(Problem):
-    """Stripe did not answer."""
+    """Stripe did not respond."""
 
     status, code = 503, "stripe_away"
 

@@ -54,7 +54,7 @@ async def issue(conn: Conn, *, account_id: UUID, new: NewInvoice) -> Invoice:
 async def create_draft(conn: Conn, *, account_id: UUID, new: NewInvoice) -> UUID:
     """Insert an invoice without a number, which the account cannot see; return its id. Raises as `issue`."""
     if new.is_test != ((await get_holder(conn, account_id=account_id)).id != account_id):
-        raise ValueError("Sandbox accounts have only test invoices, and live accounts have none.")
+        raise ValueError("A sandbox account can have only test invoices, a live account only live invoices.")
     invoice_id = ids.new()
     await store.insert(
         conn,

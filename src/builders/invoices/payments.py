@@ -69,7 +69,7 @@ def _require_due(invoice: Invoice) -> Money:
     if not invoice.amount_due.amount:
         raise NothingDue(
             f"The invoice {invoice.number} is paid.",
-            next_action="Give the amount of the payment; it becomes ",
+            next_action="Specify the amount of the payment, which becomes credit.",
         )
     return invoice.amount_due
 
@@ -231,7 +231,7 @@ def _clean_line(text: str, name: str, *, max_length: int) -> str:
     """
     text = text.strip()
     if not text:
-        raise ValueError(f"There must be a {name}.")
+        raise ValueError(f"The {name} is missing.")
     if len(text) > max_length:
         raise ValueError(f"A {name} has at most {max_length} characters, not {len(text)}.")
     return texts.plain(text)

@@ -122,7 +122,7 @@ class LineReply(Reply):
     tax_amount: Annotated[Money, Field(description="Tax on the line.")]
     period: Annotated[PeriodReply, Field(description="Period that the line pays for.")]
     credited_at: Annotated[
-        datetime | None, Field(description="When the paid amount became credit because the claim was undone.")
+        datetime | None, Field(description="When the paid amount became credit because the claim was cancelled.")
     ] = None
 
 
@@ -167,8 +167,8 @@ class InvoiceDetail(InvoiceItem):
 
     model_config = ConfigDict(json_schema_extra=by_example(_DETAIL))
 
-    seller: Annotated[SellerReply, Field(description="Who sells.")]
-    buyer: Annotated[BuyerReply, Field(description="Who buys.")]
+    seller: Annotated[SellerReply, Field(description="The seller.")]
+    buyer: Annotated[BuyerReply, Field(description="The buyer.")]
     lines: Annotated[list[LineReply], Field(description="Lines of the invoice, in their sequence.")]
 
 
@@ -237,7 +237,7 @@ class BillingDetailsReply(WriteReply):
 
 
 class CheckoutReply(Reply):
-    """A payment link. Anyone who opens it can pay; the page shows nothing of the account."""
+    """A payment link. The page requires no credentials, and shows no data of the account."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example(
@@ -253,8 +253,8 @@ class CheckoutReply(Reply):
 
     id: Annotated[UUID, Field(description="Identifier of the checkout session here.")]
     invoice_id: Annotated[UUID, Field(description="The invoice that is paid.")]
-    url: Annotated[str, Field(description="Payment page of Stripe. Anyone who opens it can pay.")]
-    amount: Annotated[Money, Field(description="Amount to pay.")]
+    url: Annotated[str, Field(description="Payment page of Stripe. The page requires no credentials.")]
+    amount: Annotated[Money, Field(description="The amount due.")]
     expires_at: Annotated[datetime, Field(description="When the link expires. Request a new one then.")]
 
 

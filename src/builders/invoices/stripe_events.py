@@ -95,7 +95,7 @@ async def _apply_session(conn: Conn, kind: str, session: CheckoutSession, *, is_
 
 def _find_mismatch(session: CheckoutSession, stored: StoredCheckout, *, is_other_mode: bool) -> str | None:
     if is_other_mode:
-        return "One of the event and our key is in the test mode of Stripe, and the other is not."
+        return "The Stripe modes of the event and of the configured key differ."
     if stored.session_id not in {None, session.session_id}:
         return f"The checkout has another session, {stored.session_id}."
     return None
@@ -131,7 +131,7 @@ def _read_event(payload: bytes, *, signature: str | None, settings: Settings) ->
     Raises SignatureInvalid, EventMalformed.
     """
     if settings.stripe_webhook_secret is None:
-        raise SignatureInvalid("No event is accepted: BUILDERS_STRIPE_WEBHOOK_SECRET is not set.")
+        raise SignatureInvalid("Stripe events are not accepted: BUILDERS_STRIPE_WEBHOOK_SECRET is not set.")
     secret = settings.stripe_webhook_secret.get_secret_value()
     if signature is None or not signature.isascii():
         raise SignatureInvalid("The header Stripe-Signature is missing or malformed.")
@@ -154,7 +154,7 @@ def _is_id(value: object) -> bool:
 
 def _malformed(reason: str) -> EventMalformed:
     _log.error("stripe_event_malformed", reason=reason)
-    return EventMalformed(f"The body is signed, but is not a Stripe event: {reason}")
+    return EventMalformed(f"The body is signed, but it is not a Stripe event: {reason}")
 
 
 def _is_other_mode(event: Mapping[str, Any], *, settings: Settings) -> bool:

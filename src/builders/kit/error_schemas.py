@@ -10,7 +10,7 @@ Json = dict[str, Any]  # a part of the document
 _REQUEST_ID: Json = {
     "type": ["string", "null"],
     "title": "Request Id",
-    "description": "The `X-Request-Id` of this response; name it when you ask the operator for help.",
+    "description": "The `X-Request-Id` of this response, for requests to the operator's support.",
 }
 PROBLEM_SCHEMA: Json = {
     "title": "Problem",
@@ -35,18 +35,21 @@ PROBLEM_SCHEMA: Json = {
         },
         "title": {"type": "string", "description": "The problem in a few words, the same for each occurrence."},
         "status": {"type": "integer", "description": "The HTTP status, repeated."},
-        "detail": {"type": "string", "description": "What went wrong this time, for people; the text can change."},
+        "detail": {
+            "type": "string",
+            "description": "Text for people: the cause of this occurrence. It can change.",
+        },
         "code": {
             "type": "string",
             "description": "Stable name of the kind of problem; branch on it. The examples of each response list "
             "the known codes of an operation; more can be added.",
         },
         "request_id": _REQUEST_ID,
-        "next_action": {"type": "string", "description": "What to do about it, in a sentence."},
-        "did_you_mean": {"type": "string", "description": "The path that resembles an unknown one."},
+        "next_action": {"type": "string", "description": "The remedy, as a sentence."},
+        "did_you_mean": {"type": "string", "description": "The known path that is closest to the requested path."},
         "exists_in_mode": {
             "enum": ["live", "test"],
-            "description": "Of a 404: the account has this id, and keys of this mode see it.",
+            "description": "With a 404: the mode in which the account has this id. Use a key of this mode.",
         },
         "retry_after": {
             "type": "integer",
@@ -55,7 +58,7 @@ PROBLEM_SCHEMA: Json = {
         "violated_policies": {
             "type": "array",
             "items": {"type": "string"},
-            "description": "The rate limits that are used up, by the names of `x-rate-limit`.",
+            "description": "The exhausted rate limits, by the names of `x-rate-limit`.",
         },
     },
 }
@@ -63,7 +66,7 @@ PROBLEM_SCHEMA: Json = {
 VALIDATION_SCHEMAS: Mapping[str, Json] = {
     "HTTPValidationError": {
         "title": "HTTPValidationError",
-        "description": "One or more values of the request break a rule; nothing was done.",
+        "description": "One or more values of the request are invalid; the request had no effect.",
         "type": "object",
         "properties": {
             "detail": {
@@ -82,13 +85,13 @@ VALIDATION_SCHEMAS: Mapping[str, Json] = {
             "next_action": {
                 "type": "string",
                 "title": "Next Action",
-                "description": "What to change, for people.",
+                "description": "Text for people: the remedy.",
             },
         },
     },
     "ValidationError": {
         "title": "ValidationError",
-        "description": "One value of the request that breaks a rule.",
+        "description": "An invalid value of the request.",
         "type": "object",
         "required": ["loc", "msg", "type"],
         "properties": {
@@ -99,7 +102,7 @@ VALIDATION_SCHEMAS: Mapping[str, Json] = {
                 "description": "Path to the value: `body`, `query`, `path`, `header` or `cookie`, then names and "
                 'positions, such as `["body", "events", 0]`.',
             },
-            "msg": {"type": "string", "title": "Message", "description": "What is wrong, for people."},
+            "msg": {"type": "string", "title": "Message", "description": "Text for people: the error."},
             "type": {
                 "type": "string",
                 "title": "Error Type",

@@ -79,7 +79,7 @@ class Problem(Exception):
 
 
 class InternalError(Problem):
-    """Something went wrong on our side."""
+    """An internal error occurred."""
 
     status, code = 500, "internal_error"
 
@@ -88,14 +88,14 @@ class NotFound(Problem):
     """Not found."""
 
     status, code = 404, "not_found"
-    remedy = "Look for it at /docs, or in /openapi.json."
+    remedy = "See /docs or /openapi.json."
 
 
 class MethodNotAllowed(Problem):
-    """This path has other methods."""
+    """The path does not support this method."""
 
     status, code = 405, "method_not_allowed"
-    remedy = "Use one of the methods in the header Allow; /docs shows what each does."
+    remedy = "Use one of the methods in the header Allow; see /docs."
 
 
 class BodyTooLarge(Problem):
@@ -105,7 +105,7 @@ class BodyTooLarge(Problem):
 
 
 class HeadTooLarge(Problem):
-    """The head of the request is too large."""
+    """The request line and headers are too large."""
 
     status, code = 431, "head_too_large"
 

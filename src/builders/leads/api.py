@@ -28,7 +28,10 @@ ON_PAGE = "/v1/leads/confirm/page"
 
 @router.post("", status_code=201, response_model=schemas.LeadReply, dependencies=[rate_limit(LEADS)])
 async def create(body: schemas.CreateLeadRequest, address: ClientAddress, conn: Tx) -> Receipt:
-    """Submit an address, which receives an email to confirm it. The reply does not show whether it is known."""
+    """Submit an address, which receives a confirmation email.
+
+    The response is the same for known and unknown addresses.
+    """
     return await leads.create(conn, request=body.request(address))
 
 
@@ -93,7 +96,7 @@ async def _form_page(database: Database, keyring: Keyring, token: str) -> Respon
         return None
     paragraphs = [
         f"The address {email} was entered on one of our pages.",
-        "If it was not you, close this page. You will receive no further email.",
+        "If you did not do this, close this page. You will receive no further email.",
     ]
     button = html.Form(action=ON_PAGE, label="Confirm this address", fields={"token": token})
     return html.page("Confirm your email address", paragraphs, button=button)

@@ -77,8 +77,10 @@ Message = Annotated[Annotated[str, _text(2000), AfterValidator(texts.cleaned)] |
 class LeadConsent(Body):
     """Consent of the visitor, and its wording."""
 
-    marketing: Annotated[StrictBool | None, Field(description="Whether they agreed to marketing email.")] = None
-    text_version: Annotated[Code, Field(description="Your name for the wording that they saw.")] = None
+    marketing: Annotated[
+        StrictBool | None, Field(description="Whether the visitor agreed to marketing email.")
+    ] = None
+    text_version: Annotated[Code, Field(description="Your identifier of the displayed wording.")] = None
 
 
 class LeadUtm(Body):
@@ -103,7 +105,7 @@ class _Visitor(Body):
         None
     )
     consent: Annotated[
-        LeadConsent | None, Field(description="Consent of the visitor; absent: to nothing beyond a reply.")
+        LeadConsent | None, Field(description="Consent of the visitor; absent: no consent beyond a reply.")
     ] = None
     utm: Annotated[LeadUtm | None, Field(description="Campaign parameters of the visit.")] = None
     website: Annotated[
@@ -222,7 +224,7 @@ class BuildersWaitlistRequest(_Visitor):
     expected_volume: Annotated[
         Volume | None, BLANK, _choice(Volume), Field(description="Expected number of names.")
     ] = None
-    referral_code: Annotated[Code, Field(description="Code of the person who recommended the service.")] = None
+    referral_code: Annotated[Code, Field(description="Referral code.")] = None
 
     def request(self, address: str) -> Request:
         """Return the request of the form, with the client's address."""
@@ -230,7 +232,7 @@ class BuildersWaitlistRequest(_Visitor):
 
 
 class LeadReply(WriteReply):
-    """Receipt of a form, alike for known and unknown addresses."""
+    """Receipt of a form, the same for known and unknown addresses."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example(

@@ -17,7 +17,7 @@ from builders.mail.records import Topic
 
 router = Router(prefix=optouts.PATH.rstrip("/"), tags=["mail"])
 UnsubscribeToken = Annotated[str, Path(description="Token of the unsubscribe link in an email.")]
-_PAGE: dict[int | str, dict[str, Any]] = {200: {"description": "A page for people.", "content": {"text/html": {}}}}
+_PAGE: dict[int | str, dict[str, Any]] = {200: {"description": "An HTML page.", "content": {"text/html": {}}}}
 _KINDS = {
     Topic.RENEWALS: "notices about portfolios and renewals",
     Topic.WEBHOOKS: "notices about webhooks",
@@ -38,7 +38,7 @@ async def show_unsubscribe(token: UnsubscribeToken, keyring: KeyringDep) -> Resp
     about = mail.get_subscription(keyring, token=token)
     kind, address = _KINDS[about.topic], mail.mask(about.address)
     button = html.Form(action=f"{optouts.PATH}{token}", label="Unsubscribe")
-    return html.page("Unsubscribe?", [f"{address} will get no more {kind}."], button=button)
+    return html.page("Unsubscribe?", [f"{address} will no longer receive {kind}."], button=button)
 
 
 @router.post(
@@ -50,4 +50,4 @@ async def show_unsubscribe(token: UnsubscribeToken, keyring: KeyringDep) -> Resp
 async def unsubscribe(token: UnsubscribeToken, conn: Tx, keyring: KeyringDep) -> Response:
     """Unsubscribe the recipient of an email (RFC 8058); can be repeated."""
     ended = await mail.unsubscribe(conn, keyring=keyring, token=token)
-    return html.page("Unsubscribed", [f"{mail.mask(ended.address)} gets no more {_KINDS[ended.topic]}."])
+    return html.page("Unsubscribed", [f"{mail.mask(ended.address)} no longer receives {_KINDS[ended.topic]}."])

@@ -41,7 +41,7 @@ SWEEP_BATCH = 500
 MAX_ERROR = 200  # characters
 UNREADABLE = "The worker does not know this email template or its version."
 UNRENDERED = "The email could not be rendered."
-UNSENT = "The email could not be handed to the transport."
+UNSENT = "The transport did not accept the email."
 _PURPOSE = "mail"  # of the sealed content
 
 _adapters: dict[str, TypeAdapter[Any]] = {each.name: TypeAdapter(each) for each in TEMPLATES}
@@ -176,7 +176,7 @@ async def _read(conn: Conn, keyring: Keyring, key: Key, claimed: Claimed) -> tup
     try:
         return _unseal(keyring, key, claimed)
     except Unsealable:
-        await _bounce(conn, key, claimed, Reply(error="The secret key that sealed the email is gone."))
+        await _bounce(conn, key, claimed, Reply(error="The secret key that sealed the email is missing."))
     except (KeyError, ValueError):  # a worker of a newer version may know the template
         _log.error("mail_unreadable", message_id=key.id, template=claimed.template)
         await _defer(conn, key, claimed, Reply(error=UNREADABLE))

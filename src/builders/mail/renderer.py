@@ -172,7 +172,7 @@ def header_id(message_id: UUID, sender: Sender) -> str:
 
 
 def pack(email: RenderedEmail, *, to: str, sender: Sender, claimed: Claimed, unsubscribe: str | None) -> bytes:
-    """Return the message; `to` is an address for SMTP. Raises ValueError for text that does not fit a header.
+    """Return the message; `to` is an address for SMTP. Raises ValueError for text that too long for a header.
 
     EmailMessage refuses a line break in a header, but it decodes encoded words (RFC 2047), which can contain one.
     So the untrusted subject is written without it, and the head is checked before it is signed.
@@ -211,7 +211,7 @@ def _require_names(packed: bytes, names: list[str]) -> None:
     """Raise ValueError when the head has other headers than were set: an untrusted text became a header."""
     head = packed.partition(b"\r\n\r\n")[0]
     if _names(head) != names or set(b"\r\n") & set(head.replace(b"\r\n", b"")):
-        raise ValueError("The head of the message does not have the headers that were set.")
+        raise ValueError("The header of the message differs from the headers that were set.")
 
 
 def _address(route: str, name: str = "") -> Address:
@@ -228,5 +228,5 @@ def _unsubscribe_headers(link: str | None) -> bytes:
     if link is None:
         return b""
     if not link.isascii() or not link.isprintable() or ">" in link:
-        raise ValueError("The unsubscribe link does not fit a header.")
+        raise ValueError("The unsubscribe link is too long for a header.")
     return f"List-Unsubscribe: <{link}>\r\nList-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n".encode()

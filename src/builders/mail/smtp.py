@@ -252,7 +252,7 @@ def parse_url(url: str) -> SmtpServer:
         host, port = parts.hostname, parts.port
     except ValueError:
         raise ValueError(
-            "it is not a URL: the port must be a number, and a host in brackets an IPv6 address"
+            "it is not a URL: the port must be a number, and a host in brackets must be an IPv6 address"
         ) from None
     if parts.scheme not in {"smtp", "smtps"} or not host or parts.path not in {"", "/"} or parts.fragment:
         raise ValueError("write smtp://USER:PASSWORD@HOST:PORT or smtps://…; escape / @ : # in a password, as %2F")
@@ -273,7 +273,7 @@ def _tls(parts: SplitResult, host: str) -> Literal["implicit"] | StartTls:
         raise ValueError(f"starttls is the only option, not {min(options)}")
     if parts.scheme == "smtps":
         if wanted is not None:
-            raise ValueError("smtps:// is encrypted from the first byte; starttls is for smtp://")
+            raise ValueError("smtps:// is always encrypted; starttls is only for smtp://")
         return "implicit"
     if wanted is None:
         return StartTls.NEVER if _is_loopback(host) else StartTls.REQUIRED

@@ -253,7 +253,7 @@ class RenewalNotice(EmailTemplate):
         """Return the subject."""
         count, events = len(self.domains), len(self.events)
         if count or not events:
-            text = f"{'1 domain' if count == 1 else f'{count} domains'} to look at before renewal"
+            text = f"{'1 domain' if count == 1 else f'{count} domains'} to review before renewal"
         else:
             text = "1 event of your portfolio" if events == 1 else f"{events} events of your portfolio"
         if self.digest:

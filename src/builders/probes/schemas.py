@@ -27,7 +27,7 @@ class ProbeReply(Reply):
     ]
     latency_ms: Annotated[
         int | None,
-        Field(description="Milliseconds until it answered; null if it was not queried or did not answer."),
+        Field(description="Response time in milliseconds; null without a query or a response."),
     ]
 
 
@@ -78,7 +78,7 @@ def readiness(found: Readiness) -> ReadinessReply:
     if found.cache.status == "degraded":
         words.append("cache: degraded")
     if found.outbox.status == "degraded" and "outbox" not in found.refused:
-        said = "could not be looked at" if found.outbox_s is None else f"events wait for {found.outbox_s} s"
+        said = "could not be checked" if found.outbox_s is None else f"events wait for {found.outbox_s} s"
         words.append(f"outbox: {said}")
     checks = {"database": found.database, "cache": found.cache, "outbox": found.outbox}
     return ReadinessReply(

@@ -84,7 +84,7 @@ async def get_verification(caller: Reader, conn: Reads) -> Verification:
     dependencies=[rate_limit(RESEND)],
 )
 async def resend(caller: Writer, conn: Tx, keys: KeyringDep, settings: SettingsDep) -> schemas.ResendReply:
-    """Resend the verification message, unless there is nothing to confirm."""
+    """Resend the verification message, unless no address is pending."""
     sent, verification = await profiles.resend(
         conn, keyring=keys, settings=settings, account_id=caller.live_account_id
     )

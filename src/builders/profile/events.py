@@ -28,7 +28,7 @@ class StepDone(BaseModel):
 
 
 class OnboardingCompleted(BaseModel):
-    """An account's onboarding is complete: the common steps, and one track."""
+    """A completed onboarding: the common steps, and one track."""
 
     account_id: Annotated[UUID, Field(description="The account.")]
     track: Annotated[Track, Field(description="The track whose steps are done.")]

@@ -77,10 +77,10 @@ def _require_owner(actor: Actor, *, live: bool) -> None:
     """Refuse callers who cannot change the address: its recipient can sign in and create live keys."""
     if actor.type == "support":
         raise ImpersonationForbidden(
-            "A support session cannot change the address.", next_action="The account's owner can change it."
+            "A support session cannot change the address.", next_action="Use a session of the account's owner."
         )
     if not live:
-        raise LiveKeyRequired("A test key cannot change the address.", next_action="Send a live key.")
+        raise LiveKeyRequired("A test key cannot change the address.", next_action="Use a live key.")
 
 
 async def list_time_zones(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, str]:

@@ -127,7 +127,7 @@ class CustomerProfileUpdate(PatchBody):
         Email,
         Field(
             default_factory=str,  # not used: an absent member is not in the patch
-            description="New address, pending until the link that is sent to it is followed. The present address "
+            description="New address, pending until its recipient confirms it. The present address "
             "is notified. Sending the present address cancels a pending change. Needs a live key.",
         ),
     ]
@@ -177,7 +177,7 @@ class ProfileReply(Reply):
     email: Annotated[str, Field(description="Email address of the account.")]
     email_verified: Annotated[bool, Field(description="Whether the address is confirmed.")]
     pending_email: Annotated[
-        str | None, Field(description="Address that waits for confirmation; null without one.")
+        str | None, Field(description="Address with a pending confirmation; null without one.")
     ]
     display_name: Annotated[str, Field(description="Name to show; the account's name unless set.")]
     company: Annotated[str | None, Field(description="Name of the company; null when not set.")]
@@ -220,11 +220,11 @@ class VerificationReply(Reply):
     email: Annotated[str, Field(description="Email address of the account.")]
     status: Annotated[
         VerificationStatus,
-        Field(description="`pending_change`: a new address waits for confirmation."),
+        Field(description="`pending_change`: the confirmation of a new address is pending."),
     ]
     verified_at: Annotated[datetime | None, Field(description="When the address was confirmed; null before.")]
     pending_email: Annotated[
-        str | None, Field(description="Address that waits for confirmation; null without one.")
+        str | None, Field(description="Address with a pending confirmation; null without one.")
     ]
     last_sent_at: Annotated[datetime | None, Field(description="When the newest message was sent; null: never.")]
     resend_available_at: Annotated[
@@ -252,7 +252,7 @@ class ConfirmationReply(Reply):
 
     status: Annotated[
         Literal["confirmed", "already_confirmed"],
-        Field(description="`already_confirmed` when the link was followed before."),
+        Field(description="`already_confirmed` when the link was used before."),
     ]
     email: Annotated[str, Field(description="The address, masked: `a***@example.net`.")]
 

@@ -109,9 +109,9 @@ async def _reserve(conn: Conn, *, account_id: UUID, email: str, now: datetime) -
 
 def _too_soon(at: datetime, now: datetime) -> ResendTooSoon:
     return ResendTooSoon(
-        "A verification message was sent a moment ago, or the limit of the day is reached.",
+        "A verification message was sent recently, or the daily limit is reached.",
         retry_after=max(1, -int((now - at).total_seconds() // 1)),
-        next_action="Look into the mailbox and the spam folder, or try again later.",
+        next_action="Check the mailbox and the spam folder, or try again later.",
     )
 
 

@@ -93,6 +93,9 @@ async def update(
     responses={**etags.WRITE_RESPONSES, **problems(ProjectNotFound)},
 )
 async def archive(project_id: ProjectId, caller: Writer, conn: Tx, expected: IfMatch) -> ReplyWithHeaders:
-    """Archive a project: it accepts no new aliases, its aliases continue to work. Repeating it changes nothing."""
+    """Archive a project: it accepts no new aliases, its aliases continue to work.
+
+    A repeated request has no effect.
+    """
     archived = await projects.archive(conn, account_id=caller.account_id, project_id=project_id, expected=expected)
     return etags.with_etag(schemas.project_reply(archived, caller), of=archived.id, version=archived.version)

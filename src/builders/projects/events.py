@@ -21,7 +21,7 @@ class ProjectData(BaseModel):
     status: Annotated[str, Field(description="`active` or `archived`.")]
     changed: Annotated[list[str], Field(description="Names of the members that changed; empty for a new project.")]
     website: Annotated[str | None, Field(description="http or https address; null when not set.")]
-    allowed_domains: Annotated[list[str], Field(description="Domains on which its aliases may be; empty: any.")]
+    allowed_domains: Annotated[list[str], Field(description="Domains allowed for its aliases; empty: any.")]
     default_destination: Annotated[
         str | None,
         Field(description="Default recipient of its aliases, masked; null when not set."),

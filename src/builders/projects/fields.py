@@ -15,7 +15,7 @@ def parse_description(text: str) -> str:
     """Return a text of one or several lines without surrounding blanks and control characters."""
     cleaned = texts.cleaned(text)
     if not cleaned:
-        raise ValueError("There is nothing to see in this text.")
+        raise ValueError("The text has no visible characters.")
     if len(cleaned) > MAX_DESCRIPTION:
         raise ValueError(f"A description has at most {MAX_DESCRIPTION} characters.")
     return cleaned

@@ -82,7 +82,7 @@ Domains = Annotated[
     list[Domain],
     Field(
         max_length=records.MAX_DOMAINS,
-        description="Domains on which its aliases may be, in Unicode or as A-labels. Empty: any.",
+        description="Domains allowed for its aliases, in Unicode or as A-labels. Empty: any.",
     ),
 ]
 Mailbox = Annotated[
@@ -93,7 +93,7 @@ Mailbox = Annotated[
 ]
 WebhookIds = Annotated[
     list[UUID],
-    Field(max_length=records.MAX_WEBHOOKS, description="Webhook destinations of the account that belong to it."),
+    Field(max_length=records.MAX_WEBHOOKS, description="Webhook destinations of the project."),
 ]
 AliasLimit = Annotated[
     StrictInt,
@@ -120,12 +120,10 @@ class ProjectCreate(Body):
     website: Annotated[Website | None, Field(description="An http or https address; null when not set.")] = None
     allowed_domains: Annotated[
         Domains | None,
-        Field(description="Domains on which its aliases may be, in Unicode or as A-labels. Empty: any."),
+        Field(description="Domains allowed for its aliases, in Unicode or as A-labels. Empty: any."),
     ] = None
     default_destination: Annotated[Mailbox | None, Field(description="Default recipient of its aliases.")] = None
-    webhook_ids: Annotated[
-        WebhookIds | None, Field(description="Webhook destinations of the account that belong to it.")
-    ] = None
+    webhook_ids: Annotated[WebhookIds | None, Field(description="Webhook destinations of the project.")] = None
     alias_limit: Annotated[
         AliasLimit | None, Field(description="Maximum number of its aliases; null: no limit.")
     ] = None
@@ -167,14 +165,14 @@ class ProjectUpdate(PatchBody):
     website: Annotated[Website | None, Field(description="An http or https address; null removes it.")] = None
     allowed_domains: Annotated[
         Domains | None,
-        Field(description="Domains on which its aliases may be; replaces the list. Null or empty: any."),
+        Field(description="Domains allowed for its aliases; replaces the list. Null or empty: any."),
     ] = None
     default_destination: Annotated[
         Mailbox | None, Field(description="Default recipient of its aliases; null removes it.")
     ] = None
     webhook_ids: Annotated[
         WebhookIds | None,
-        Field(description="Webhook destinations of the account that belong to it; replaces the list."),
+        Field(description="Webhook destinations of the project; replaces the list."),
     ] = None
     alias_limit: Annotated[
         AliasLimit | None, Field(description="Maximum number of its aliases; null: no limit.")
@@ -189,7 +187,10 @@ class ProjectUpdate(PatchBody):
     version: Annotated[
         StrictInt,
         NOT_NULL,
-        Field(ge=1, description="The version that the patch applies to, like If-Match; no change by itself."),
+        Field(
+            ge=1,
+            description="The version that the patch applies to, like If-Match; it does not count as a change.",
+        ),
         BeforeValidator(_integer),
     ] = ABSENT
 
@@ -237,12 +238,12 @@ class ProjectReply(Reply):
     description: Annotated[str | None, Field(description="Text about the project; null when not set.")]
     website: Annotated[str | None, Field(description="http or https address; null when not set.")]
     allowed_domains: Annotated[
-        list[str], Field(description="Domains on which its aliases may be, as A-labels; empty: any.")
+        list[str], Field(description="Domains allowed for its aliases, as A-labels; empty: any.")
     ]
     default_destination: Annotated[
         str | None, Field(description="Default recipient of its aliases; null when not set.")
     ]
-    webhook_ids: Annotated[list[UUID], Field(description="Webhook destinations that belong to it.")]
+    webhook_ids: Annotated[list[UUID], Field(description="Webhook destinations of the project.")]
     alias_limit: Annotated[int | None, Field(description="Maximum number of its aliases; null: no limit.")]
     metadata: Annotated[dict[str, str], Field(description="Your own key-value pairs.")]
     managed_by: Annotated[

@@ -91,7 +91,7 @@ async def update(
     changed = changed_fields(before, change)
     to_archive = patched(patch.archived, before.is_archived)
     if before.is_archived and to_archive and changed:
-        raise ProjectArchived("An archived project does not change.", next_action="Send archived: false as well.")
+        raise ProjectArchived("An archived project cannot be changed.", next_action="Also send archived: false.")
     if "webhook_ids" in changed:
         await _check_webhooks(conn, account_id=account_id, wanted=change.webhook_ids)
     after = before

@@ -17,7 +17,7 @@ class PromotionNotFound(Problem):
 
     status, code = 404, "promotion_not_found"
     default_detail = "There is no such promotion."
-    remedy = "Take the id from the answer of POST /v1/sandbox/promote, or from a plan: GET /v1/sandbox/plans."
+    remedy = "Use the id from the response of POST /v1/sandbox/promote, or from a plan: GET /v1/sandbox/plans."
     collection = "/v1/sandbox/promotions"
 
 
@@ -34,7 +34,7 @@ class PlanStale(Problem):
 
 
 class PlanDigestMismatch(Problem):
-    """The digest is not the plan's."""
+    """The digest does not match the plan."""
 
     status, code = 409, "plan_digest_mismatch"
 
@@ -43,7 +43,7 @@ class PlanExpired(Problem):
     """The plan has expired."""
 
     status, code = 410, "plan_expired"
-    remedy = "Make a new plan of the same manifest: POST /v1/sandbox/plan."
+    remedy = "Plan the same manifest again: POST /v1/sandbox/plan."
 
 
 class ConfirmDeletesMismatch(Problem):

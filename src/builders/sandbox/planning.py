@@ -179,7 +179,7 @@ def _check_archived(manifest: Manifest, index: ProjectIndex) -> None:
     if any(found.is_archived for each in referred if (found := index.find(each)) is not None):
         raise ProjectArchived(
             "A project of the manifest is archived.",
-            next_action="Restore it, or name another: PATCH /v1/builders/projects/{project_id} archived false",
+            next_action="Restore it, or use another: PATCH /v1/builders/projects/{project_id} archived false",
         )
 
 

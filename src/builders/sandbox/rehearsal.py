@@ -134,7 +134,7 @@ def _check_addresses(plan: Plan, fail_at: Mapping[str, str]) -> None:
     for address in fail_at:
         loc = ("body", "fail_at", address)
         if known.get(address) is ActionKind.NO_OP:
-            message = "This resource does not change, so nothing can fail."
+            message = "This resource does not change, so its action cannot fail."
             wrong.append({"loc": loc, "msg": message, "type": "fail_at_unknown"})
         elif address not in known and address not in refused:
             wrong.append(_unknown(address, sorted(known) if len(wrong) < HINTED else (), loc))

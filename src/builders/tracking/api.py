@@ -76,7 +76,7 @@ RecorderDep = Annotated[tracking.Recorder, Depends(get_recorder)]
     "/o/{token}", response_class=Response, responses=_IMAGE, dependencies=[rate_limit(TRACKED, alone=True)]
 )
 async def open_mail(request: Request, recorder: RecorderDep, token: TrackingToken) -> Response:
-    """Record the open of an email; the image is the same for any token."""
+    """Record the open of an email; the image does not depend on the token."""
     if request.method != "HEAD":
         await recorder.record_open(token=token, visitor=visitors.visitor_of(request))
     return _image_response(request)

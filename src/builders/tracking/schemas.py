@@ -21,14 +21,16 @@ class LinkReply(Reply):
 class CountReply(Reply):
     """Number of opens or clicks, by people and by machines."""
 
-    people: Annotated[int, Field(description="Those not attributed to a machine.")]
+    people: Annotated[int, Field(description="Events that are not attributed to a machine.")]
     machines: Annotated[int, Field(description="Scanners, previews, prefetching proxies and programs.")]
     proxied: Annotated[
         int,
-        Field(description="Of the machines, image proxies of Gmail and Yahoo, which mostly load for a person."),
+        Field(
+            description="Machine events of the image proxies of Gmail and Yahoo, which mostly act for a person."
+        ),
     ]
-    first_at: Annotated[datetime | None, Field(description="First by a person.")]
-    last_at: Annotated[datetime | None, Field(description="Latest by a person.")]
+    first_at: Annotated[datetime | None, Field(description="Time of the first event of a person.")]
+    last_at: Annotated[datetime | None, Field(description="Time of the latest event of a person.")]
 
 
 _NONE: JsonDict = {"people": 0, "machines": 0, "proxied": 0, "first_at": None, "last_at": None}

@@ -150,7 +150,7 @@ def get_public_event(name: str, *, loc: Sequence[str]) -> Event:
     if found is not None:
         return found
     if name in SPECIFIED_EVENTS:
-        raise Invalid(loc, "Nothing publishes this event yet.", EVENT_UNKNOWN)
+        raise Invalid(loc, "This event is not published yet.", EVENT_UNKNOWN)
     raise Invalid.many([_unknown_event(name, {event.name for event in list_public_events()}, loc=loc)])
 
 

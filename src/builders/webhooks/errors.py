@@ -62,7 +62,7 @@ class DeliveryTooOld(Problem):
 
 
 class RotationUnderWay(Problem):
-    """The previous secret still signs."""
+    """The previous rotation of the secret has not ended."""
 
     status, code = 409, "rotation_under_way"
 
@@ -90,7 +90,7 @@ class WebhookKeysTaken(Problem):
 
     def __init__(self, keys: frozenset[tuple[str, str]]) -> None:
         listed = ", ".join(f"{key} of {manifest}" for manifest, key in sorted(keys))
-        super().__init__(f"Keys that stand for other destinations: {listed}.", next_action="Plan again.")
+        super().__init__(f"Keys of other destinations: {listed}.", next_action="Plan again.")
         self.keys = keys
 
 
@@ -100,7 +100,7 @@ class SecretsGone(Problem):
     status, code = 409, "webhook_secret_gone"
 
     def __init__(self, copies: Iterable[UUID]) -> None:
-        super().__init__("A secret that was to be copied is gone.", next_action="Plan again.")
+        super().__init__("A secret to copy no longer exists.", next_action="Plan again.")
         self.copies = frozenset(copies)  # the destinations that were to get them
 
 
@@ -108,12 +108,12 @@ class CursorExpired(Problem):
     """Events after the cursor are no longer kept."""
 
     status, code = 410, "cursor_expired"
-    remedy = "Ask again without cursor; reconcile what you store with the lists of this API."
+    remedy = "Repeat the request without cursor; reconcile your stored data with the lists of this API."
 
     def __init__(self, available_since: datetime) -> None:
         moment = available_since.isoformat().replace("+00:00", "Z")
         super().__init__(
-            f"Events that followed this cursor are no longer kept; those since {moment} are.",
+            f"The events after this cursor are no longer kept; the oldest kept event is of {moment}.",
             available_since=moment,
         )
 

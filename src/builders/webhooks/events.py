@@ -15,7 +15,7 @@ class WebhookData(BaseModel):
     id: Annotated[UUID, Field(description="Identifier of the destination.")]
     label: Annotated[str, Field(description="Your name for the destination.")]
     url: Annotated[str, Field(description="Address that events are sent to.")]
-    enabled: Annotated[bool, Field(description="Whether it gets events.")]
+    enabled: Annotated[bool, Field(description="Whether it receives events.")]
     events: Annotated[list[str], Field(description="Names of events, `area.*`, or `*` for all.")]
     disabled_reason: Annotated[
         str | None, Field(description="Why it is disabled: `gone`, `failing` or `manual`; null while enabled.")
@@ -59,7 +59,7 @@ _EXAMPLE = WebhookData(
 )
 
 WEBHOOK_CREATED = declare(
-    Event(name="webhook.created", version=1, description="A webhook destination was made.", example=_EXAMPLE)
+    Event(name="webhook.created", version=1, description="A webhook destination was created.", example=_EXAMPLE)
 )
 WEBHOOK_UPDATED = declare(
     Event(name="webhook.updated", version=1, description="A webhook destination was changed.", example=_EXAMPLE)
@@ -71,7 +71,7 @@ WEBHOOK_DISABLED = declare(
     Event(
         name="webhook.disabled",
         version=1,
-        description="A webhook destination was disabled, by what its receiver answered or failed to.",
+        description="A webhook destination was disabled by a member, a response 410, or repeated failures.",
         example=_EXAMPLE.model_copy(update={"enabled": False, "disabled_reason": "failing"}),
     )
 )

@@ -32,7 +32,7 @@ partitions.declare("webhooks_attempts", retention=timedelta(days=30))
 dispatcher.subscribe_batches(name="webhooks.append_to_feed")(feed.append)
 
 REASONS: Mapping[DisabledReason, str] = {
-    DisabledReason.GONE: "The receiver answered 410 Gone, which asks for no more.",
+    DisabledReason.GONE: "The receiver responded with 410 Gone.",
     DisabledReason.FAILING: "Every attempt of the last five days failed.",
 }
 

@@ -24,24 +24,24 @@ _log = log.get_logger()
 REGISTRY = CollectorRegistry()
 ATTEMPTS = Counter(
     "builders_webhook_attempts",
-    "Requests of this worker to receivers, by what came of them: success, or the class of the failure.",
+    "Requests of this worker to receivers, by result: success, or the class of the failure.",
     ["result"],
     registry=REGISTRY,
 )
 FIRST_ATTEMPT = Histogram(
     "builders_webhook_first_attempt_delay_seconds",
-    "From an event to the first attempt to deliver it.",
+    "Time from an event to the first delivery attempt.",
     buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200, 86400),
     registry=REGISTRY,
 )
 IN_FLIGHT = Gauge("builders_webhook_in_flight", "Requests under way in this worker.", registry=REGISTRY)
-DUE = Gauge("builders_webhook_due", "Deliveries that could be sent now; 100,000 at most.", registry=REGISTRY)
-PENDING = Gauge("builders_webhook_pending", "Deliveries not yet over; 100,000 at most.", registry=REGISTRY)
+DUE = Gauge("builders_webhook_due", "Deliveries that are due now; 100,000 at most.", registry=REGISTRY)
+PENDING = Gauge("builders_webhook_pending", "Deliveries that have not ended; 100,000 at most.", registry=REGISTRY)
 DUE_AGE = Gauge(
-    "builders_webhook_oldest_due_seconds", "How long the oldest due delivery has waited.", registry=REGISTRY
+    "builders_webhook_oldest_due_seconds", "Waiting time of the oldest due delivery.", registry=REGISTRY
 )
 OUTBOX_AGE = Gauge(
-    "builders_outbox_oldest_seconds", "How long the oldest event has waited for its fan-out.", registry=REGISTRY
+    "builders_outbox_oldest_seconds", "Waiting time of the oldest event for its fan-out.", registry=REGISTRY
 )
 
 

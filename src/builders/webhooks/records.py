@@ -29,7 +29,7 @@ class DeliveryStatus(StrEnum):
 
 
 class Trigger(StrEnum):
-    """Why the last attempts of a delivery were made."""
+    """Cause of the last attempts of a delivery."""
 
     EVENT = "event"
     MANUAL = "manual"

@@ -60,13 +60,15 @@ def find_secret_error(text: str) -> str | None:
     if text.startswith(SECRET_PREFIX):
         decoded = _decode(text)
         if decoded is None:
-            return f"What follows {SECRET_PREFIX} must be base64, in the standard alphabet and padded."
+            return f"The text after {SECRET_PREFIX} must be base64, in the standard alphabet and padded."
         if not MIN_KEY_BYTES <= len(decoded) <= MAX_KEY_BYTES:
-            return f"What follows {SECRET_PREFIX} must be the base64 of {MIN_KEY_BYTES} to {MAX_KEY_BYTES} bytes."
+            return (
+                f"The text after {SECRET_PREFIX} must be the base64 of {MIN_KEY_BYTES} to {MAX_KEY_BYTES} bytes."
+            )
         return None
     if not MIN_LENGTH <= len(text) <= MAX_LENGTH:
         return f"A secret has {MIN_LENGTH} to {MAX_LENGTH} characters, or is {SECRET_PREFIX} and base64."
-    return None if text.isprintable() else "A secret is of printable characters."
+    return None if text.isprintable() else "A secret must have only printable characters."
 
 
 def key_of(text: str) -> bytes:

@@ -113,7 +113,9 @@ async def _check_test_limit(conn: Conn, destination: Destination) -> None:
     )
     if sent >= MAX_TEST_SENDS and oldest is not None:
         wait_s = max(1, round((oldest + WINDOW - now).total_seconds()))
-        raise TooManyTests(f"A destination gets up to {MAX_TEST_SENDS} samples a minute.", retry_after=wait_s)
+        raise TooManyTests(
+            f"A destination receives at most {MAX_TEST_SENDS} samples a minute.", retry_after=wait_s
+        )
 
 
 def _default_event(destination: Destination, prefer: Sequence[str]) -> Event:
@@ -268,7 +270,8 @@ async def _insert_deliveries(
     if sent + len(destination_ids) > MAX_SIMULATED:
         wait_s = 1 if oldest is None else max(1, round((oldest + WINDOW - now).total_seconds()))
         raise TooManyTests(
-            f"A sandbox delivers up to {MAX_SIMULATED} simulated events a minute, and had {sent}.",
+            f"A sandbox delivers at most {MAX_SIMULATED} simulated events a minute; it has already delivered "
+            f"{sent}.",
             retry_after=wait_s,
         )
     made = await store.insert_simulated(

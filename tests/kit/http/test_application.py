@@ -50,7 +50,7 @@ def test_a_summary_is_the_first_sentence_and_not_repeated(service: Service) -> N
     paths = service.openapi()["paths"]
     mint, read = paths["/v1/api-keys"]["post"], paths["/v1/api-keys/{key_id}"]["get"]
     assert mint["summary"] == "Mint an API key"
-    assert mint["description"].startswith("Mint an API key. Only this answer contains the secret.\n\n")
+    assert mint["description"].startswith("Mint an API key. Only this response contains the secret.\n\n")
     assert mint["description"].endswith("\n\nRequires the scope `keys:write`.")
     assert (read["summary"], read["description"]) == ("Read one API key", "Requires the scope `keys:read`.")
 

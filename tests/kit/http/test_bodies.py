@@ -155,7 +155,7 @@ def test_warnings_are_added_to_the_response() -> None:
         "field": "wats",
         "code": "unknown_field",
         "did_you_mean": "watts",
-        "message": "'wats' is not a field here; ignored. Did you mean 'watts'?",
+        "message": "'wats' is not a known field; ignored. Did you mean 'watts'?",
     }
 
 

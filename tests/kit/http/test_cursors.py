@@ -54,7 +54,7 @@ def test_any_other_text_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("scope", ["", "catalo", "catalog ", 'catalog["2026', "domains"])
 def test_a_cursor_of_another_list_is_refused(scope: str) -> None:
-    with pytest.raises(CursorInvalid, match="not one of this list"):
+    with pytest.raises(CursorInvalid, match="does not belong to this list"):
         pagination.decode_cursor(ring, scope=scope, text=_made())
 
 

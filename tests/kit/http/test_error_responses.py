@@ -35,9 +35,9 @@ async def test_an_internal_error_is_a_500_and_its_traceback_is_logged(
     assert (answer.status, answer.header("content-type")) == (500, "application/problem+json")
     assert answer.json() == {
         "type": "urn:builders:problem:internal_error",
-        "title": "Something went wrong on our side",
+        "title": "An internal error occurred",
         "status": 500,
-        "detail": "Something went wrong on our side; it has been logged.",
+        "detail": "An internal error occurred; it was logged.",
         "code": "internal_error",
         "request_id": "failing-1",
     }

@@ -114,7 +114,7 @@ async def test_a_refusal_names_the_policy_and_the_wait(kept: RateLimiter) -> Non
     assert refusal.value.headers == {"Retry-After": "40"}
     assert refusal.value.members["violated_policies"] == ["five"]
     assert refusal.value.members["retry_after"] == 40
-    assert refusal.value.detail == "The limit five (5 in 60 seconds for each key) is used up."
+    assert refusal.value.detail == "The limit five (5 in 60 seconds for each key) is exhausted."
 
 
 async def test_after_retry_after_the_next_request_is_allowed(kept: RateLimiter) -> None:

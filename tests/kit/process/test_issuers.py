@@ -50,7 +50,7 @@ def test_a_loopback_issuer_may_use_http(monkeypatch: pytest.MonkeyPatch, issuer:
         ([{**GOOD, "algorithms": ["none"]}], "0.algorithms.0"),
         ([{**GOOD, "sign_up": "maybe"}], "0.sign_up"),
         ([{**GOOD, "audiences": ["a"]}], "0.audiences: Extra inputs"),
-        ([GOOD, GOOD], "an issuer is named twice"),
+        ([GOOD, GOOD], "an issuer occurs twice"),
     ],
 )
 def test_an_error_names_the_wrong_member(monkeypatch: pytest.MonkeyPatch, value: Any, said: str) -> None:

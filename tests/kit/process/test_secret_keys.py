@@ -75,7 +75,7 @@ def test_a_sealed_value_opens_only_for_its_purpose_and_context(purpose: str, con
 
 
 def test_a_sealed_value_of_an_unknown_secret_names_its_key() -> None:
-    with pytest.raises(Unsealable, match=r"does not hold the key [0-9a-f]{8}"):
+    with pytest.raises(Unsealable, match=r"does not have the key [0-9a-f]{8}"):
         new.unseal("secret", old.seal("secret", b"plaintext", context=b""), context=b"")
 
 

@@ -80,8 +80,8 @@ CHARGES = {
             {"domain": "harbour.com", "direction": "out", "expected": False},
             Severity.CRITICAL,
             (
-                "harbour.com is being transferred to another registrar, and nobody requested its auth code here. "
-                "Unless this is your doing, reject the transfer at the registrar now."
+                "harbour.com is being transferred to another registrar, and its auth code was not requested "
+                "here. If you did not start the transfer, reject it at the registrar now."
             ),
         ),
         (
@@ -96,7 +96,7 @@ CHARGES = {
             "auth_code.requested",
             {"domain": "harbour.com"},
             Severity.HIGH,
-            "The auth code of harbour.com was requested. Who holds it can transfer the domain away.",
+            "The auth code of harbour.com was requested. It authorizes a transfer of the domain.",
         ),
     ],
 )

@@ -150,7 +150,7 @@ async def test_an_email_that_waited_leaves_out_what_was_renewed(
     assert await deliver(database, settings, owner) == 2
     await queue.run_pending(database, settings)
     text = read_email(settings, alice)
-    assert "Subject: Digest: 1 domain to look at before renewal" in text
+    assert "Subject: Digest: 1 domain to review before renewal" in text
     assert " b.example" in text
     assert " a.example" not in text
 

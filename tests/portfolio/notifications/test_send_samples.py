@@ -180,7 +180,7 @@ async def test_a_sample_of_an_expiry_shows_the_email(
 ) -> None:
     result = await ask(alice, threshold_days=7, domain="Pier.Example")
 
-    assert result["preview"]["subject"] == "Sample: 1 domain to look at before renewal"
+    assert result["preview"]["subject"] == "Sample: 1 domain to review before renewal"
     assert "pier.example" in result["preview"]["body"]
     assert "in 7 days" in result["preview"]["body"]
     assert (result["sent"], result["would_be_suppressed_by"], result["webhooks"]) == (True, None, [])

@@ -224,7 +224,7 @@ async def test_a_refused_address_is_named_where_it_is_known(
         body = {"credentials": fake.credentials, "base_url": fakes.add(fake)}
         hints.append((await put(alice.test, "namesilo", body))["verification"]["hint"])
     assert "curl https://checkip.amazonaws.com" in hints[0]
-    assert hints[1].endswith("on its list of allowed ones: 192.0.2.17.")
+    assert hints[1].endswith("to the registrar's allowed addresses: 192.0.2.17.")
     named = Settings.model_validate({"outbound_ip": "192.0.2.17", "outbound_allow": [fakes.address]})
     assert Outbound(named).ip == "192.0.2.17"
 

@@ -125,7 +125,7 @@ async def test_a_registrar_that_returns_only_empty_pages_is_left_soon(provider: 
             async for _ in adapter.bounded(pages):
                 pass
         assert replay.requests == adapter.MAX_EMPTY_PAGES + 1
-        assert "4 pages in a row were empty" in str(failed.value.hint)
+        assert "4 consecutive pages were empty" in str(failed.value.hint)
     if provider == "route53":
         with pytest.raises(RegistrarFailed):
             await client.find_transfer("a.com")

@@ -48,7 +48,7 @@ def fault(name: str) -> tuple[Detail, str]:
         return Detail.BAD_START, f"The name starts with `{name[0]}`. Start with a letter or digit."
     if doubled := _DOUBLED.search(name):
         where = f"`{doubled[0][:2]}` at position {doubled.start() + 1}"
-        return Detail.DOUBLE_SEPARATOR, f"Two separators are side by side ({where}). Remove one of them."
+        return Detail.DOUBLE_SEPARATOR, f"Two separators are adjacent ({where}). Remove one of them."
     return Detail.BAD_END, f"The name ends with `{name[-1]}`. End with a letter or digit."
 
 
@@ -57,14 +57,14 @@ def _foreign(char: str, *, at: int) -> tuple[Detail, str]:
     if char == "+":
         return Detail.PLUS_TAG, (
             f"The name has a `+` at position {at}. A `+` starts a tag and is never part of a name: mail to "
-            "name+tag reaches name. Remove the `+` and the rest."
+            "name+tag is delivered to name. Remove the `+` and the rest."
         )
     if char == "@":
         return Detail.BAD_CHAR, f"The name has an `@` at position {at}. Give only the part before the `@`."
     if char == " ":
         return Detail.BAD_CHAR, (
-            f"The name has a space at position {at}. Use `.`, `-` or `_` between words. If it was a `+` in a "
-            "query string, write it as %2B; but names have no `+`."
+            f"The name has a space at position {at}. Use `.`, `-` or `_` between words. In a query string, an "
+            "unencoded `+` is a space."
         )
     if char.isascii() and char.isprintable():
         return Detail.BAD_CHAR, (

@@ -187,7 +187,7 @@ def _apply_rules(name: str, longest: int, rules: Rules) -> Validation:
     elif RESERVED.blocks(name_key):
         reason, message = (
             Reason.BLOCKED,
-            "The name contains a word that is not offered here. Choose another name.",
+            "The name contains a word that is not allowed. Choose another name.",
         )
     return Validation(
         reason=reason,
@@ -205,14 +205,14 @@ def _invalid(detail: Detail, message: str, suggestion: str | None = None) -> Val
 
 def _too_long(name: str, longest: int, rules: Rules) -> str:
     if longest < 1:
-        return f"No name fits on so long a domain: an address has at most {MAX_ADDRESS} characters."
-    why = "" if longest == rules.max_length else f", as a whole address has at most {MAX_ADDRESS}"
-    return f"The name has {len(name)} characters; this domain takes at most {longest}{why}. Shorten it."
+        return f"The domain is too long for names: an address has at most {MAX_ADDRESS} characters."
+    why = "" if longest == rules.max_length else f", because an address has at most {MAX_ADDRESS}"
+    return f"The name has {len(name)} characters; this domain allows at most {longest}{why}. Shorten it."
 
 
 def _too_short(name: str, name_key: str, rules: Rules) -> str:
     how = "" if name == name_key else " without the separators that this domain ignores"
-    return f"The name has {len(name_key)} characters{how}; this domain takes {rules.min_length} or more."
+    return f"The name has {len(name_key)} characters{how}; this domain requires at least {rules.min_length}."
 
 
 def _reserved(name: str, entry: ReservedWord) -> str:

@@ -96,7 +96,9 @@ class AliasUpdate(PatchBody):
             min_length=1,
             max_length=MAX_DESTINATIONS,
             json_schema_extra=_no_default,
-            description="All destinations. The recipient of one that is new to the account must confirm first.",
+            description=(
+                "All destinations. The recipient of a destination that is new to the account must confirm first."
+            ),
         ),
     ] = ABSENT
     enabled: Annotated[StrictBool, OPTIONAL, Field(description="Whether mail is forwarded; null enables.")] = (
@@ -148,7 +150,7 @@ class AliasDestination(Reply):
 
     email: Annotated[str, Field(description="Address of the recipient.")]
     verified: Annotated[
-        bool, Field(description="Whether the recipient has confirmed; until then nothing is forwarded.")
+        bool, Field(description="Whether the recipient has confirmed; mail is not forwarded before.")
     ]
 
 
@@ -162,12 +164,12 @@ class AliasReply(Reply):
     local_part: Annotated[str, Field(description="The part before the `@`, in lower case.")]
     domain: Annotated[str, Field(description="Domain of the address, as a lower-case A-label.")]
     type: Annotated[
-        Literal["alias"], Field(description="Always `alias`: mail is forwarded. Other types can follow.")
+        Literal["alias"], Field(description="Always `alias`: mail is forwarded. More types can be added.")
     ]
     project_id: AliasProjectId
     managed_by: Annotated[
         ManagedBy | None,
-        Field(description="The manifest that manages the alias; null for one that no manifest manages."),
+        Field(description="The manifest that manages the alias; null without one."),
     ]
     destinations: Annotated[
         list[AliasDestination],
@@ -185,10 +187,11 @@ class AliasReply(Reply):
     claimed_at: Annotated[datetime, Field(description="When the name was claimed.")]
     renews_at: Annotated[datetime | None, Field(description="When the next period starts; null for `once`.")]
     quarantined_until: Annotated[
-        datetime | None, Field(description="Of a released name: until then only you can claim it again.")
+        datetime | None,
+        Field(description="End of the quarantine of a released name, during which only you can claim it again."),
     ]
     updated_at: UpdatedAt
-    version: Annotated[int, Field(description="Grows with every change; the ETag is of it.")]
+    version: Annotated[int, Field(description="Increases with every change; part of the ETag.")]
 
     @classmethod
     def of(cls, owned: OwnedAlias, *, livemode: bool, **members: Any) -> Self:  # values of any member
@@ -219,14 +222,14 @@ class ReleasedCharge(Reply):
     period_end: Annotated[datetime | None, Field(description="End of the period; null for `once`.")]
     outcome: Annotated[
         Literal["owed", "paid", "voided", "credited"],
-        Field(description="`voided`: it is not owed. `credited`: the payment for it is credit of the account."),
+        Field(description="`voided`: it is not due. `credited`: its payment became credit of the account."),
     ]
 
 
 class FreeReclaim(Reply):
-    """The time in which claiming a released name again is free."""
+    """The period in which a released name can be claimed again without charge."""
 
-    until: Annotated[datetime | None, Field(description="The end of that time; null when it has none.")]
+    until: Annotated[datetime | None, Field(description="End of the period; null without one.")]
 
 
 class AliasRelease(AliasReply):
@@ -234,15 +237,17 @@ class AliasRelease(AliasReply):
 
     model_config = ConfigDict(json_schema_extra=by_example(_RELEASE))
 
-    claim_undone: Annotated[bool, Field(description="Whether the release undid the claim, which is not owed.")]
+    claim_undone: Annotated[bool, Field(description="Whether the release cancelled the claim and its charge.")]
     charges: Annotated[
         list[ReleasedCharge], Field(description="Charges for periods that have not ended, oldest first.")
     ]
     free_reclaim: Annotated[
         FreeReclaim | None,
         Field(
-            description="End of the time in which claiming the name again is free, if no other account claims it "
-            "and its invoice is paid in time; null if it has its price."
+            description=(
+                "End of the period in which you can claim the name again without charge, if its invoice is paid "
+                "in time and no other account claims it; null without such a period."
+            )
         ),
     ]
 

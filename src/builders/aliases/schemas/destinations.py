@@ -55,11 +55,13 @@ class DestinationReply(Reply):
     asking_at: Annotated[
         datetime | None,
         Field(
-            description="When its confirmation is due at the latest, if the account has reached its daily limit. "
-            "Else null."
+            description=(
+                "Latest time of its confirmation email, if the account has reached its daily limit; otherwise "
+                "null."
+            )
         ),
     ]
-    created_at: Annotated[datetime, Field(description="When a name first forwarded to it.")]
+    created_at: Annotated[datetime, Field(description="When it first became the destination of a name.")]
 
 
 class DestinationResent(DestinationReply, WriteReply):
@@ -79,7 +81,7 @@ class DestinationConfirmed(Reply):
 
     status: Annotated[
         Literal["confirmed", "already_confirmed"],
-        Field(description="`already_confirmed` when the link was followed before."),
+        Field(description="`already_confirmed` when the link was used before."),
     ]
     email: Annotated[str, Field(description="The address, masked: `a***@example.net`.")]
 

@@ -47,7 +47,7 @@ def text(limit: int, *, lines: bool = False) -> Callable[[str], str]:
     def read(cell: str) -> str:
         written = unicodedata.normalize("NFC", cell.strip().replace("\r\n", "\n"))
         if len(written) > limit:
-            raise CellRefused("too_long", f"{len(written)} characters; at most {limit} fit.")
+            raise CellRefused("too_long", f"The cell has {len(written)} characters; the maximum is {limit}.")
         for char in written:
             if unicodedata.category(char) in {"Cc", "Cs"} and not (lines and char in "\n\t"):
                 raise CellRefused("character_invalid", f"The character U+{ord(char):04X} is not allowed.")
@@ -63,7 +63,8 @@ def one_of(values: type[StrEnum], blank: StrEnum) -> Callable[[str], str]:
         word = cell.strip().lower() or blank.value
         if word not in {each.value for each in values}:
             raise CellRefused(
-                "value_unknown", f"{shown(cell)} is none of {', '.join(values)}.{_did_you_mean(word, [*values])}"
+                "value_unknown",
+                f"{shown(cell)} is not one of {', '.join(values)}.{_did_you_mean(word, [*values])}",
             )
         return word
 
@@ -98,7 +99,7 @@ def categories(known: Collection[str]) -> Callable[[str], list[Json]]:
     def read(cell: str) -> list[Json]:
         slugs = _split(cell)
         if len(slugs) > _MAX_CATEGORIES:
-            raise CellRefused("too_many", f"{len(slugs)} categories; at most {_MAX_CATEGORIES} are allowed.")
+            raise CellRefused("too_many", f"{len(slugs)} categories; the maximum is {_MAX_CATEGORIES}.")
         for slug in slugs:
             if slug not in known:
                 raise CellRefused(

@@ -65,7 +65,7 @@ def find(folder: Path, name: str) -> ValidImage:
     except (OSError, ValueError, RuntimeError):  # a missing file, a NUL, a loop of links
         raise ImageMissing from None
     if not source.is_relative_to(folder.resolve()):
-        raise ImageRefused("image_outside", "The path leaves the folder of the file.")
+        raise ImageRefused("image_outside", "The path is outside the folder of the file.")
     if not source.is_file():
         raise ImageMissing
     content = _read(source)

@@ -32,9 +32,9 @@ COLUMNS = frozenset({*READERS, *PRICED, "categories"})
 IMAGES = ("logo", "cover", "icon")
 _BATCH = 1000  # rows written by one statement
 _PRICE_MISSING = ReportLine(
-    1, "price_amount", "price_missing", "Without this column names on new domains cost nothing."
+    1, "price_amount", "price_missing", "Without this column, names on new domains are free."
 )
-_OPEN_QUOTE = "A quote is left open, or there is a line break where only `description` may have one."
+_OPEN_QUOTE = "A quote is not closed, or a column other than `description` has a line break."
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")  # the result of errors="surrogateescape" for bytes that are not UTF-8
 
 
@@ -82,18 +82,18 @@ class CatalogSheet:
         columns = self._columns
         if "domain" not in columns:
             hint = " Separate columns with commas, not semicolons." if any(";" in each for each in columns) else ""
-            raise FileRefused("header_invalid", f"The first line names no column `domain`.{hint}")
+            raise FileRefused("header_invalid", f"The header has no column `domain`.{hint}")
         for column in columns:
             if column and columns.count(column) > 1:
-                raise FileRefused("header_invalid", "The column is there twice.", column=column)
+                raise FileRefused("header_invalid", "The header has the column twice.", column=column)
             if column not in COLUMNS:
                 close = get_close_matches(column[:60], COLUMNS, n=1)
                 hint = f" Did you mean {close[0]}?" if close else ""
-                message = f"{cells.shown(column)} is not a column here; ignored.{hint}"
+                message = f"{cells.shown(column)} is not a known column; ignored.{hint}"
                 self.warnings.append(ReportLine(1, column or None, "column_unknown", message))
         for column in ("price_currency", "short_name_prices"):
             if column in columns and "price_amount" not in columns:
-                raise FileRefused("header_invalid", "It needs the column `price_amount` beside it.", column=column)
+                raise FileRefused("header_invalid", "It requires the column `price_amount`.", column=column)
 
     @property
     def is_priced(self) -> bool:
@@ -233,7 +233,7 @@ class _ValidatedFile:
     def _repeats(self, row: Row) -> Iterator[ReportLine]:
         first = self._lines.setdefault(row.domain, row.line)
         if first != row.line:
-            yield ReportLine(row.line, "domain", "duplicate", f"{row.domain} is on line {first} already.")
+            yield ReportLine(row.line, "domain", "duplicate", f"Line {first} already has {row.domain}.")
 
     def _bad_images(self, row: Row) -> Iterator[ReportLine]:
         for kind, name in _image_cells(row):
@@ -252,7 +252,7 @@ class _ValidatedFile:
         """Add errors for rows that would change the fixed separator policy (by domain) of their domain."""
         for domain, policy in fixed.items():
             message = (
-                f"Names on {domain} are unique by {policy}; under another policy claimed names would look free."
+                f"Names on {domain} are unique by {policy}; another policy would show claimed names as available."
             )
             line = self._lines[domain]
             self.errors.append(ReportLine(line, "separator_policy", "policy_fixed", message))

@@ -23,7 +23,7 @@ _DOMAIN: JsonDict = {
     "unicode_domain": "harbour.example",
     "tld": "example",
     "title": "Harbour",
-    "tagline": "Where every message comes in safely.",
+    "tagline": "A safe harbour for every message.",
     "description": "A calm, dependable name for people and small firms.",
     "categories": ["business", "travel"],
     "tags": ["sea", "calm"],
@@ -57,7 +57,7 @@ _CATEGORIES: JsonDict = {
         {
             "slug": "tech",
             "name": "Technology",
-            "description": "Machines, networks and what runs on them.",
+            "description": "Machines, networks and software.",
             "position": 1,
             "parent": None,
             "domain_count": 11,
@@ -116,7 +116,9 @@ class PriceReply(Reply):
 class ShortNamePriceReply(Reply):
     """The price of names with at most `max_len` characters."""
 
-    max_len: Annotated[int, Field(description="Most characters, without separators that the domain ignores.")]
+    max_len: Annotated[
+        int, Field(description="Maximum number of characters, without separators that the domain ignores.")
+    ]
     amount: Amount
     currency: Currency
 
@@ -146,8 +148,8 @@ class AssetsReply(Reply):
 class RulesReply(Reply):
     """The bounds of a local part, and the separators that it ignores."""
 
-    min_length: Annotated[int, Field(serialization_alias="min", description="Fewest characters of a local part.")]
-    max_length: Annotated[int, Field(serialization_alias="max", description="Most characters of a local part.")]
+    min_length: Annotated[int, Field(serialization_alias="min", description="Minimum length of a local part.")]
+    max_length: Annotated[int, Field(serialization_alias="max", description="Maximum length of a local part.")]
     separator_policy: Annotated[SeparatorPolicy, Field(description=SeparatorRule)]
 
 
@@ -171,7 +173,10 @@ class CatalogDomainReply(Reply):
     ]
     mail_mode: Annotated[MailMode, Field(description="Whether names can be mailboxes, aliases, or both.")]
     catch_all: Annotated[
-        bool, Field(description="All mail of the domain goes to one place; no names can be claimed.")
+        bool,
+        Field(
+            description="Whether all mail of the domain goes to one destination; if so, names cannot be claimed."
+        ),
     ]
     claimable: Annotated[bool, Field(description="Whether names can be claimed now: `live`, and not `catch_all`.")]
     price: Annotated[PriceReply, Field(description="Price of a name of usual length.")]
@@ -179,7 +184,7 @@ class CatalogDomainReply(Reply):
         list[ShortNamePriceReply],
         Field(description="Prices of names with few characters, in place of `price`."),
     ]
-    min_local_length: Annotated[int, Field(description="Fewest characters of a local part.")]
+    min_local_length: Annotated[int, Field(description="Minimum length of a local part.")]
     separator_policy: Annotated[SeparatorPolicy, Field(description=SeparatorRule)]
     featured: Annotated[bool, Field(description="Whether the vendor features the domain.")]
     rank: Annotated[int, Field(description="Domains with a higher rank come first in lists.")]
@@ -235,7 +240,9 @@ class SuggestionReply(Reply):
     ]
     score: Annotated[
         int,
-        Field(description="Sum of the points in `why`; higher is better. Comparable within one response only."),
+        Field(
+            description="Sum of the points in `why`; higher is better. It is comparable only within one response."
+        ),
     ]
     why: Annotated[list[PointsReply], Field(description="The points that sum to the score.")]
 

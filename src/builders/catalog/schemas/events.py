@@ -88,7 +88,11 @@ class FunnelEventBody(Body):
     ] = None
     event_id: Annotated[
         ClientId | None,
-        Field(description="A random identifier of your own; for a week, an event with the same one is a repeat."),
+        Field(
+            description=(
+                "A random identifier of your choice; for a week, an event with the same identifier is a repeat."
+            )
+        ),
     ] = None
     session_id: Annotated[
         ClientId | None, Field(description="Random identifier of the session, not of a user.")
@@ -150,8 +154,10 @@ class CatalogFunnelEventRequest(FunnelEventBody):
         Field(
             min_length=1,
             max_length=50,
-            description="A batch of 1 to 50 events. An invalid one is reported in `results` and does not stop the "
-            "others.",
+            description=(
+                "A batch of 1 to 50 events. An invalid event is reported in `results` and does not affect the "
+                "others."
+            ),
         ),
     ] = None
 
@@ -188,7 +194,7 @@ class FunnelReply(WriteReply):
 
     id: RecordedId
     accepted: Annotated[bool, Field(description="Whether all events are recorded, now or before.")]
-    duplicate: Annotated[bool, Field(description="Whether all events are repeats; they count once.")]
+    duplicate: Annotated[bool, Field(description="Whether all events are repeats, which are not counted again.")]
     results: Annotated[
         list[ReceiptReply] | None, Field(description="Result of each event of a batch, in order; null otherwise.")
     ]

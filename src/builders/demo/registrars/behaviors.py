@@ -24,16 +24,16 @@ class Behavior(StrEnum):
     ONE_DOMAIN = "One domain"
     OTHER_DOMAIN = "A domain that the account does not hold"
     WRONG_CREDENTIALS = "Wrong credentials"
-    KEY_REFUSED = "A key that is refused later"
+    KEY_REFUSED = "A key that becomes invalid"
     RESTRICTED = "An account without access to the API"
     ADDRESS_REFUSED = "An address that is not allowed"
-    RATE_LIMITED = "A rate limit with a time to wait"
-    RATE_LIMITED_SILENTLY = "A rate limit without a time"
-    SERVER_ERROR = "A lasting error of the server"
+    RATE_LIMITED = "A rate limit with a waiting time"
+    RATE_LIMITED_SILENTLY = "A rate limit without a waiting time"
+    SERVER_ERROR = "A permanent server error"
     REQUEST_REFUSED = "A refused request"
-    HALF_BODY = "A lasting half of a body"
-    PASSING_SERVER_ERROR = "An error of the server that passes"
-    PASSING_HALF_BODY = "Half a body, once"
+    HALF_BODY = "A permanently truncated body"
+    PASSING_SERVER_ERROR = "A temporary server error"
+    PASSING_HALF_BODY = "A body truncated once"
     AUTH_CODE = "An auth code in the response"
     TRANSFER_PENDING = "A pending transfer"
     TRANSFER_COMPLETED = "A completed transfer"
@@ -61,18 +61,18 @@ TRANSFERS: Mapping[Behavior, str] = {
     Behavior.TRANSFER_CANCELLED: "cancelled",
 }
 _VERIFIED = "API verified by vendor documentation"
-NOT_LISTED = "The list of domains does not say it."
-NOT_OFFERED = "The API does not offer it, or does not document it; the suite tests that the adapter says so."
+NOT_LISTED = "The list of domains does not contain it."
+NOT_OFFERED = "The API does not offer or document it; the suite tests that the adapter reports this."
 NO_STATE = "The registrar has no such state."
 _CODES = {
-    AuthCodeDelivery.EMAILED: "The registrar emails the code; the suite tests that the adapter says so.",
-    AuthCodeDelivery.DASHBOARD: "Only the website shows the code; the suite tests that the adapter says so.",
+    AuthCodeDelivery.EMAILED: "The registrar emails the code; the suite tests that the adapter reports this.",
+    AuthCodeDelivery.DASHBOARD: "Only the website shows the code; the suite tests that the adapter reports this.",
     AuthCodeDelivery.UNSUPPORTED: NOT_OFFERED,
 }
 _FAULTS = {
-    Fault.RESTRICTED: "The registrar has no error of its own for such an account.",
-    Fault.IP_NOT_ALLOWED: "The registrar has no error of its own for addresses.",
-    Fault.RATE_LIMITED: "The registrar does not say how long to wait.",
+    Fault.RESTRICTED: "The registrar has no specific error for such an account.",
+    Fault.IP_NOT_ALLOWED: "The registrar has no specific error for addresses.",
+    Fault.RATE_LIMITED: "The registrar does not return a waiting time.",
 }
 
 

@@ -94,7 +94,7 @@ def parse_spf(text: str) -> Spf:
         if term is not None:
             terms.append(term)
         elif word:
-            return Spf(tuple(terms), "it has a term that SPF does not know")
+            return Spf(tuple(terms), "it has a term that is not defined for SPF")
     spf = Spf(tuple(terms))
     if sum(each.name in _LOOKUP_TERMS for each in terms) > MAX_SPF_LOOKUPS:
         return Spf(spf.terms, f"more than {MAX_SPF_LOOKUPS} of its terms query DNS")
@@ -121,7 +121,7 @@ def validate_spf(domain: str, texts: Sequence[str], *, include: str | None) -> t
     if len(found) > 1:
         merged = wanted if include else f"{SPF_VERSION} ... ~all"
         instruction = txt_instruction(domain, merged)
-        return RecordHealth.WRONG, f"Keep one SPF record: several have no effect. {instruction}"
+        return RecordHealth.WRONG, f"Keep only one SPF record: several records are invalid. {instruction}"
     if include is None:
         error = found[0].error if found else None
         without_error = RecordHealth.OK if found else RecordHealth.UNCHECKED
@@ -140,7 +140,7 @@ def _validate_include(domain: str, found: Spf, *, include: str) -> tuple[RecordH
     if len(wanted) > MAX_SPF_LENGTH:
         return (
             RecordHealth.WRONG,
-            f"Put include:{include} in front of the last terms of the SPF record of {domain}.",
+            f"Insert include:{include} before the last terms of the SPF record of {domain}.",
         )
     return RecordHealth.WRONG, f"Change the SPF record. {txt_instruction(domain, wanted)}"
 
@@ -175,7 +175,7 @@ def find_dmarc_error(text: str) -> str | None:
     """Return the reason why a DMARC record has no effect, or None."""
     tags = parse_tags(text)
     if tags is None:
-        return "it is no list of tag=value"
+        return "it is not a list of tag=value"
     if tags.get("p", "").lower() not in POLICIES:
         return "its p is not none, quarantine or reject"
     if tags.get("sp", "none").lower() not in POLICIES:
@@ -195,7 +195,7 @@ def validate_dmarc(domain: str, texts: Sequence[str], *, inherited: bool) -> tup
     """
     name, found = f"_dmarc.{domain}", [each for each in texts if is_dmarc(each)]
     if len(found) > 1:
-        return RecordHealth.WRONG, f"Keep one DMARC record at {name}: several have no effect."
+        return RecordHealth.WRONG, f"Keep only one DMARC record at {name}: several records are invalid."
     if not found:
         missing = (RecordHealth.MISSING, txt_instruction(name, _SUGGESTED_DMARC))
         return (RecordHealth.OK, None) if inherited else missing
@@ -214,12 +214,12 @@ def validate_dkim(
     if not texts:
         return RecordHealth.MISSING, wanted
     if len(texts) > 1:
-        return RecordHealth.WRONG, f"There are several TXT records at {name}. {wanted}"
+        return RecordHealth.WRONG, f"{name} has several TXT records. {wanted}"
     key = dkim_key(texts[0])
     if key is None:
-        return RecordHealth.WRONG, f"There is no key in the record at {name}. {wanted}"
+        return RecordHealth.WRONG, f"The record at {name} has no key. {wanted}"
     if ours is not None and key != ours:
-        return RecordHealth.WRONG, f"The key at {name} is not the one that signs our mail. {wanted}"
+        return RecordHealth.WRONG, f"The key at {name} is not the key that signs mail of this service. {wanted}"
     return RecordHealth.OK, None
 
 

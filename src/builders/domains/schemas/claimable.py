@@ -40,7 +40,7 @@ class ClaimableReply(Reply):
     model_config = ConfigDict(json_schema_extra=by_example(_EXAMPLE_CLAIMABLE))
 
     domain: Annotated[str, Field(description="Lower-case A-label.")]
-    unicode: Annotated[str | None, Field(description="The domain in Unicode; null if that is the same.")]
+    unicode: Annotated[str | None, Field(description="The domain in Unicode; null if it is the same.")]
     source: Annotated[
         Literal["account", "catalog"],
         Field(description="`account` for a domain of your own, `catalog` for one of the vendor."),
@@ -51,7 +51,9 @@ class ClaimableReply(Reply):
         Field(description="Slugs of its categories, the main one first; empty for a domain of your own."),
     ]
     price: Annotated[ClaimablePriceReply | None, Field(description="Price of a name; null: free of charge.")]
-    min_local_length: Annotated[int, Field(description="Fewest characters of a local part.")]
+    min_local_length: Annotated[int, Field(description="Minimum length of a local part.")]
     separator_policy: Annotated[SeparatorPolicy, Field(description=SeparatorRule)]
     rules: Annotated[DomainRulesReply, Field(description="Rules for local parts on this domain.")]
-    remaining: Annotated[int | None, Field(description="Names that can still be claimed; null: no such limit.")]
+    remaining: Annotated[
+        int | None, Field(description="Number of names that can still be claimed; null: no limit.")
+    ]

@@ -94,7 +94,8 @@ class DomainCreate(Body):
 
     domain: Annotated[str, Field(min_length=1, max_length=1024, description="Domain in Unicode or as an A-label.")]
     catch_all: Annotated[
-        StrictBool, Field(description="All mail goes to the destination; no names can be claimed.")
+        StrictBool,
+        Field(description="Whether all mail goes to the default destination; if so, names cannot be claimed."),
     ] = False
     default_destination: Annotated[
         Destination | None,
@@ -130,11 +131,11 @@ class DomainUpdate(PatchBody):
 class DomainProofReply(Reply):
     """The proof that the account owns the domain."""
 
-    method: Annotated[DomainProof, Field(description="`dns`: by the record below, which must stay there.")]
+    method: Annotated[DomainProof, Field(description="`dns`: by the DNS record of this proof, which must remain.")]
     type: Annotated[Literal["TXT"], Field(description="Type of the DNS record.")] = "TXT"
     name: Annotated[str, Field(description="Name of the DNS record.")]
     value: Annotated[str, Field(description="Content of the TXT record to set.")]
-    checked_at: Annotated[datetime | None, Field(description="When DNS last answered about the record.")]
+    checked_at: Annotated[datetime | None, Field(description="Time of the last DNS response about the record.")]
     lost_at: Annotated[
         datetime | None, Field(description="Since when the record of a live domain is missing; null otherwise.")
     ]
@@ -145,18 +146,18 @@ class DnsFindingReply(Reply):
 
     status: Annotated[
         RecordHealth,
-        Field(description="`unchecked`: DNS has not answered yet, or the expected record is not known."),
+        Field(description="`unchecked`: DNS has not responded yet, or the expected record is unknown."),
     ]
     found: Annotated[list[str], Field(description="The first five values.")]
-    next_action: Annotated[str | None, Field(description="Which record to set.")]
-    checked_at: Annotated[datetime | None, Field(description="When DNS last answered.")]
+    next_action: Annotated[str | None, Field(description="The required record.")]
+    checked_at: Annotated[datetime | None, Field(description="Time of the last DNS response.")]
 
 
 class DomainDnsReply(Reply):
     """The records that mail needs."""
 
     mx: Annotated[DnsFindingReply, Field(description="Hosts that receive mail for the domain.")]
-    spf: Annotated[DnsFindingReply, Field(description="Which servers may send mail for the domain.")]
+    spf: Annotated[DnsFindingReply, Field(description="The servers that may send mail for the domain.")]
     dkim: Annotated[DnsFindingReply, Field(description="The key that signs mail of the domain.")]
     dmarc: Annotated[DnsFindingReply, Field(description="Policy for mail that is not authenticated.")]
 
@@ -164,8 +165,8 @@ class DomainDnsReply(Reply):
 class DomainRulesReply(Reply):
     """The bounds of a local part, and the separators that it ignores."""
 
-    min_length: Annotated[int, Field(serialization_alias="min", description="Fewest characters of a local part.")]
-    max_length: Annotated[int, Field(serialization_alias="max", description="Most characters of a local part.")]
+    min_length: Annotated[int, Field(serialization_alias="min", description="Minimum length of a local part.")]
+    max_length: Annotated[int, Field(serialization_alias="max", description="Maximum length of a local part.")]
     separator_policy: Annotated[SeparatorPolicy, Field(description=SeparatorRule)]
 
 
@@ -183,14 +184,15 @@ class AccountDomainReply(Reply):
 
     id: Annotated[UUID, Field(description="Identifier of the account domain.")]
     domain: Annotated[str, Field(description="Lower-case A-label.")]
-    unicode: Annotated[str | None, Field(description="The domain in Unicode; null if that is the same.")]
+    unicode: Annotated[str | None, Field(description="The domain in Unicode; null if it is the same.")]
     source: Annotated[
-        DomainSource, Field(description="How the account got the domain; `owned` ones are verified by DNS.")
+        DomainSource,
+        Field(description="How the account obtained the domain; `owned` domains are verified by DNS."),
     ]
     status: Annotated[AccountDomainStatus, Field(description="Names can be claimed while it is `live`.")]
-    verification: Annotated[DomainProofReply, Field(description="Proof of ownership, and the record to set.")]
+    verification: Annotated[DomainProofReply, Field(description="Proof of ownership, and the DNS record to set.")]
     catch_all: Annotated[
-        bool, Field(description="All mail goes to `default_destination`; no names can be claimed.")
+        bool, Field(description="Whether all mail goes to `default_destination`; if so, names cannot be claimed.")
     ]
     default_destination: Annotated[
         str | None,
@@ -207,13 +209,13 @@ class AccountDomainReply(Reply):
     added_at: Annotated[datetime, Field(description="When it was added to the account.")]
     verified_at: Annotated[datetime | None, Field(description="When ownership was last proved; null before.")]
     suspended_at: Annotated[
-        datetime | None, Field(description="When it was suspended for its missing proof; null otherwise.")
+        datetime | None, Field(description="When it was suspended because of the missing proof; null otherwise.")
     ]
-    released_at: Annotated[
-        datetime | None, Field(description="When the account released it; null while it has it.")
-    ]
+    released_at: Annotated[datetime | None, Field(description="When the account released it; null before.")]
     updated_at: UpdatedAt
-    version: Annotated[int, Field(description="Grows with every change except those of `dns`; part of the ETag.")]
+    version: Annotated[
+        int, Field(description="Increases with every change except changes of `dns`; part of the ETag.")
+    ]
     livemode: Annotated[bool, Field(description="False with a test key.")]
 
 
@@ -224,9 +226,9 @@ class AccountDomainWritten(AccountDomainReply, WriteReply):
 
 
 class ProofFindingReply(Reply):
-    """The proof as DNS has it now."""
+    """The ownership record in DNS now."""
 
-    status: Annotated[ProofSeen, Field(description="`unknown`: no reliable response of DNS; try again.")]
+    status: Annotated[ProofSeen, Field(description="`unknown`: DNS gave no reliable response; try again.")]
     found: Annotated[list[str], Field(description="The first five TXT records at the name.")]
     missing: Annotated[str | None, Field(description="The required record; null when it was found.")]
 

@@ -37,7 +37,7 @@ ROTATION: dict[int | str, dict[str, Any]] = {
     dependencies=[rate_limit(MINT)],
 )
 async def create(body: schemas.ApiKeyCreate, caller: Minter, conn: Tx) -> schemas.ApiKeyCreated:
-    """Mint an API key. Only this answer contains the secret."""
+    """Mint an API key. Only this response contains the secret."""
     new = await identity.create_key(
         conn,
         account_id=caller.live_account_id,

@@ -46,7 +46,7 @@ def _signed_in_answer(new: SignedIn, *, secure: bool) -> ReplyWithHeaders:
 async def request_login(
     request: Request, body: schemas.LoginRequest, client: Client, conn: Tx
 ) -> schemas.LoginReply | Response:
-    """Send a one-time code and a link to an account's email address; the answer is the same without an account.
+    """Send a one-time code and a link to an account's email address; the response is the same without an account.
 
     The body is JSON; a browser sends a form and gets the page (`text/html`) with the form for the code.
     """
@@ -112,7 +112,7 @@ async def login_as(
 FORM_ACTION = f"{forms.SIGN_IN_PATH}/page"
 HOME = "/"
 
-_PAGE: dict[int | str, dict[str, Any]] = {200: {"description": "A page for people.", "content": {"text/html": {}}}}
+_PAGE: dict[int | str, dict[str, Any]] = {200: {"description": "An HTML page.", "content": {"text/html": {}}}}
 _SIGNED_IN: dict[int | str, dict[str, Any]] = {
     303: {
         "description": "A browser is redirected to `return_to` or to the home page.",
@@ -133,15 +133,15 @@ _FORM = forms.form_body(
         "examples": [{"token": "d2VsbC10aGlzLWlzLW9ubHktYW4tZXhhbXBsZS10b2tlbg"}],
     }
 )
-_INVALID_LINK = ("It was used, it has expired, or a newer one was asked for.", "Ask for a new one to sign in.")
+_INVALID_LINK = ("It was used, it has expired, or a newer one was requested.", "Request a new one to sign in.")
 _FOREIGN_ORIGIN = (
-    "Your browser says that another site sent you here.",
-    "Open the link in the message, and press there.",
+    "Your browser reports that the request came from another site.",
+    "Open the link in the message, and use the button there.",
 )
 _TOKEN = Query(
-    min_length=8, max_length=200, description="Of the emailed link; without it a browser gets the form."
+    min_length=8, max_length=200, description="Token of the emailed link; without it, the response is the form."
 )
-_RETURN_TO = Query(description="The path to return to after signing in; one of another site is ignored.")
+_RETURN_TO = Query(description="The path to open after signing in; a path of another site is ignored.")
 
 
 def _refusal_page(request: Request, refusal: Problem, return_to: str | None) -> Response:
@@ -149,7 +149,7 @@ def _refusal_page(request: Request, refusal: Problem, return_to: str | None) -> 
     if not html.wants_html(request):
         raise refusal
     if isinstance(refusal, OriginForbidden):
-        return html.page("Nobody was signed in", _FOREIGN_ORIGIN, status=refusal.status)
+        return html.page("You are not signed in", _FOREIGN_ORIGIN, status=refusal.status)
     form = error_pages.sign_in_form(return_to)
     return html.page(
         "This link is no longer valid", _INVALID_LINK, button=form, links=[html.HOME_LINK], status=refusal.status
@@ -159,8 +159,8 @@ def _refusal_page(request: Request, refusal: Problem, return_to: str | None) -> 
 def code_page(email: str, *, return_to: str | None, alert: str | None = None, status: int = 200) -> Response:
     """Return the page with the form for the code."""
     paragraphs = [
-        f"If {email} has an account, a message with a code and a link is on its way.",
-        "Enter the code here, or open the link. Both are good for 15 minutes.",
+        f"If {email} has an account, you will receive a message with a code and a link.",
+        "Enter the code here, or open the link. Both expire after 15 minutes.",
     ]
     code = html.Input(
         name="code", label="Code", autocomplete="one-time-code", hint="Such as 7KQX-M2PD.", max_length=40
@@ -194,7 +194,7 @@ async def show_login(
 
 def _address_page(request: Request, return_to: str | None) -> Response:
     if not html.wants_html(request):
-        raise Invalid(("query", "token"), "A program sends the token of the emailed link.", "login_form")
+        raise Invalid(("query", "token"), "Send the token of the emailed link.", "login_form")
     return html.page(error_pages.SIGN_IN_TITLE, button=error_pages.sign_in_form(return_to), links=[html.HOME_LINK])
 
 

@@ -148,7 +148,7 @@ async def log_out(request: Request, caller: SessionOwner, conn: Tx, secure: Secu
     """End the session of the request, and delete its cookie."""
     if caller.session_id is None:
         raise NoSession(
-            "An API key, or a token of another issuer, is not a session of this service.",
+            "The credentials are an API key or a token of another issuer, not a session of this service.",
             next_action="Revoke a key with DELETE /v1/api-keys/{key_id}; end a token of another issuer there.",
         )
     await identity.log_out(conn, account_id=caller.account_id, session_id=caller.session_id, actor=caller.actor)

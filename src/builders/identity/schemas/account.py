@@ -77,7 +77,7 @@ _ENTRY: JsonDict = {
 
 
 class ActorReply(Reply):
-    """Who performed an action."""
+    """The actor of an action."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_ACTOR))
 
@@ -99,8 +99,8 @@ class AuditEntryReply(Reply):
 
     id: Annotated[UUID, Field(description="Identifier of the entry.")]
     at: Annotated[datetime, Field(description="When it happened.")]
-    action: Annotated[AuditAction, Field(description="What was done. More values can be added.")]
-    actor: Annotated[ActorReply, Field(description="The person, key or employee who did it.")]
+    action: Annotated[AuditAction, Field(description="The action. More values can be added.")]
+    actor: Annotated[ActorReply, Field(description="The person, key or employee that performed the action.")]
     request_id: Annotated[
         str | None, Field(description="Identifier of the request; null for actions at the command line.")
     ]
@@ -146,7 +146,7 @@ class SessionImpersonation(Reply):
 
     grant_id: Annotated[UUID, Field(description="Identifier of the login-as grant.")]
     operator: Annotated[str, Field(description="Name of the vendor's employee.")]
-    reason: Annotated[str, Field(description="Why support signed in, as they stated it.")]
+    reason: Annotated[str, Field(description="The reason that support stated.")]
     expires_at: Annotated[datetime, Field(description="When the session ends; it is not renewed.")]
     may_write: Annotated[bool, Field(description="Whether the session may change data.")]
     act: Annotated[SessionAct, Field(description="Who acts for the account.")]
@@ -158,16 +158,15 @@ class SessionReply(Reply):
     model_config = ConfigDict(json_schema_extra=by_example(SESSION_EXAMPLE))
 
     authenticated: Annotated[
-        Literal[True], Field(description="Always true; without valid credentials the answer is 401.")
+        Literal[True], Field(description="Always true; without valid credentials the response is 401.")
     ] = True
-    method: Annotated[
-        Literal["api_key", "jwt", "cookie"], Field(description="Which form of credentials was used.")
-    ]
+    method: Annotated[Literal["api_key", "jwt", "cookie"], Field(description="The form of the credentials.")]
     account: Annotated[SessionAccount, Field(description="The account; with a test key also the real account.")]
-    actor: Annotated[ActorReply, Field(description="Who makes the request: a person, an API key or support.")]
+    actor: Annotated[ActorReply, Field(description="The caller: a person, an API key or support.")]
     key: Annotated[SessionKey | None, Field(description="The API key that was used; null with other credentials.")]
     session: Annotated[
-        SessionStart | None, Field(description="Null with an API key, and with a token of another issuer.")
+        SessionStart | None,
+        Field(description="The session; null with an API key, and with a token of another issuer."),
     ]
     scopes: Annotated[list[str], Field(description="Scopes of these credentials, with those that they imply.")]
     mode: Annotated[Literal["live", "test"], Field(description="`test` with a test key, else `live`.")]

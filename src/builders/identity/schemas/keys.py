@@ -32,11 +32,9 @@ _ITEM: JsonDict = {
 _KEY: JsonDict = {**_ITEM, "scopes": [*preset_scopes(Preset.DEVELOPER_FULL)]}
 
 _BY_PRESET = (
-    "Callers do not choose scopes: the preset decides what a key may do. GET /v1/api-keys/scopes lists them."
+    "A key has the scopes of its preset; they cannot be chosen. GET /v1/api-keys/scopes lists the presets."
 )
-_ALL_RESOURCES = (
-    "A key reaches the whole account; it cannot be limited to a part of it. allowed_ips limits its networks."
-)
+_ALL_RESOURCES = "A key gives access to the whole account, not to a part of it. allowed_ips limits its networks."
 # A client that sends one of these believes that it limits the key: refuse them instead of a warning.
 _NOT_OFFERED: Mapping[str, str] = MappingProxyType(
     {
@@ -145,7 +143,7 @@ class ApiKeyCreated(ApiKeyReply, WriteReply):
     shown_once: ClassVar[frozenset[str]] = frozenset({"secret"})
 
     secret: Annotated[
-        str | None, Field(description="The key itself; absent when an Idempotency-Key repeats the answer.")
+        str | None, Field(description="The key itself; absent when an Idempotency-Key repeats the response.")
     ] = None
 
 
@@ -159,7 +157,7 @@ class ScopeReply(Reply):
     )
 
     scope: Annotated[str, Field(description="Name of the scope, `area:access`.")]
-    description: Annotated[str, Field(description="What it allows.")]
+    description: Annotated[str, Field(description="The operations that the scope allows.")]
     presets: Annotated[list[Preset], Field(description="Role presets that include it.")]
 
 

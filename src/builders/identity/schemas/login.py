@@ -64,7 +64,7 @@ class LoginReply(WriteReply):
     )
 
     status: Annotated[
-        Literal["sent"], Field(description="Always `sent`, whether the address has an account or not.")
+        Literal["sent"], Field(description="Always `sent`, with or without an account of the address.")
     ] = "sent"
     expires_in_s: Annotated[int, Field(description="Lifetime of the code, from its creation.")]
 
@@ -78,7 +78,8 @@ class LoginRedeem(Body):
 
     email: Annotated[Address | None, Field(description="Address of the account; send it with `code`.")] = None
     code: Annotated[
-        str | None, Field(max_length=40, description="In upper or lower case, with or without the hyphen.")
+        str | None,
+        Field(max_length=40, description="The emailed code, in upper or lower case, with or without the hyphen."),
     ] = None
     token: Annotated[
         str | None,
@@ -106,7 +107,7 @@ class LoginAsRedeemRequest(Body):
     grant: Annotated[
         str,
         StringConstraints(strip_whitespace=True, min_length=20, max_length=512),
-        Field(description="The grant that the vendor's operator issued; it works once."),
+        Field(description="The grant that the vendor's operator issued, valid once."),
     ]
 
 

@@ -136,7 +136,7 @@ def _totals(invoice: Invoice) -> list[tuple[str, str]]:
 def _credited(invoice: Invoice) -> str:
     lines = [each for each in invoice.lines if each.credited_at is not None]
     amount = sum((each.amount + each.tax_amount for each in lines), Money.zero(invoice.currency))
-    return f" {amount} of it became credit because claims were undone." if lines else ""
+    return f" {amount} of it became credit because claims were cancelled." if lines else ""
 
 
 def _note(invoice: Invoice) -> str:

@@ -157,7 +157,7 @@ class Database:
             # Remove connections that a server restart broke, before the next requests use them.
             self._checking = asyncio.create_task(self.pool.check())
         return DatabaseUnavailable(
-            "The database cannot be reached; repeat the request, with the same Idempotency-Key if it writes.",
+            "The database is unavailable; repeat the request, with the same Idempotency-Key if it writes.",
             retry_after=5,
         )
 

@@ -31,7 +31,7 @@ GET_RIGHTS = """
 REMEDIES = (
     ("authentication failed", "Correct the user and the password in BUILDERS_DATABASE_URL."),
     ("no password supplied", "Put the password into BUILDERS_DATABASE_URL."),
-    ("does not exist", "Create that database or role (createdb, createuser), or correct BUILDERS_DATABASE_URL."),
+    ("does not exist", "Create this database or role (createdb, createuser), or correct BUILDERS_DATABASE_URL."),
     ("resolve host", "Correct the host in BUILDERS_DATABASE_URL."),
     ("too many", "End some of the server's connections, or raise its max_connections."),
     ("", "Start the PostgreSQL server, or correct the host and port in BUILDERS_DATABASE_URL."),
@@ -168,7 +168,7 @@ def check_embedded_database(
         with EmbeddedServer(data_dir) as running:
             return check_database(running.conninfo, pending, check_data)
     except (EmbeddedServerError, OSError) as error:
-        action = "Follow that message, or set BUILDERS_DATABASE_URL to a PostgreSQL 15 or newer."
+        action = "Follow this message, or set BUILDERS_DATABASE_URL to a PostgreSQL 15 or newer."
         return [Finding(check="database", ok=False, detail=str(error), next_action=action)]
 
 
@@ -226,12 +226,12 @@ def _check_migrations(conninfo: str, pending: ListPending) -> Finding:
     try:
         names = pending(conninfo)
     except psycopg.Error as error:
-        detail = f"Cannot determine which are applied: {' '.join(str(error).split())}"
+        detail = f"Cannot determine the applied migrations: {' '.join(str(error).split())}"
         return Finding(
-            check="migrations", ok=False, detail=detail, next_action="Correct that and run the check again."
+            check="migrations", ok=False, detail=detail, next_action="Correct the error and run the check again."
         )
-    detail = f"{len(names)} pending: {_shortened(list(names))}." if names else "All are applied."
-    action = "Run `builders migrate`; `builders serve` does it too." if names else None
+    detail = f"{len(names)} pending: {_shortened(list(names))}." if names else "All migrations are applied."
+    action = "Run `builders migrate` or `builders serve`." if names else None
     return Finding(check="migrations", ok=not names, detail=detail, next_action=action)
 
 

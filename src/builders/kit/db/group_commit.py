@@ -128,7 +128,7 @@ class GroupCommit(Generic[Row, Result]):
             if each.since < oldest:
                 _fail(
                     [each],
-                    DatabaseBusy("The write waited too long in the queue; repeat the request.", retry_after=1),
+                    DatabaseBusy("The write was queued for too long; repeat the request.", retry_after=1),
                 )
             elif not each.done.done():
                 batch.append(each)
@@ -171,7 +171,7 @@ class GroupCommit(Generic[Row, Result]):
 
 
 def _queue_full() -> DatabaseBusy:
-    return DatabaseBusy("Too many writes are waiting; repeat the request.", retry_after=1)
+    return DatabaseBusy("Too many writes are queued; repeat the request.", retry_after=1)
 
 
 def _fail(batch: Sequence[_QueuedRow[Row, Result]], error: Exception) -> None:

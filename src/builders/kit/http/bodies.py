@@ -40,7 +40,7 @@ class UnknownField(BaseModel):
     """A member of the body that was ignored because it is unknown, or another warning."""
 
     field: Annotated[str, Field(description="Path of the member in the body, such as `metadata.lables`.")]
-    code: Annotated[str, Field(description="`unknown_field`, `amount_as_number`, or one of the operation.")] = (
+    code: Annotated[str, Field(description="`unknown_field`, `amount_as_number`, or a code of the operation.")] = (
         UNKNOWN_FIELD
     )
     did_you_mean: Annotated[
@@ -104,7 +104,7 @@ class PatchBody(Body):
         unknown = [unknown_field_error(model, name) for name in islice(self.model_extra or (), MAX_WARNINGS)]
         if unknown:
             raise ValidationError.from_exception_data(model.__name__, unknown)
-        message = "A patch changes something: send at least one of {known}."
+        message = "A patch must have at least one of {known}."
         raise PydanticCustomError("patch_empty", message, {"known": ", ".join(known)})
 
 
@@ -228,7 +228,7 @@ def unknown_fields(body: object, path: str = "") -> Iterator[UnknownField]:
         hint = f" Did you mean {meant!r}?" if meant else ""
         shown = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
         yield UnknownField(
-            field=f"{path}{shown}", did_you_mean=meant, message=f"{shown!r} is not a field here; ignored.{hint}"
+            field=f"{path}{shown}", did_you_mean=meant, message=f"{shown!r} is not a known field; ignored.{hint}"
         )
     for name, inner in vars(body).items():
         if isinstance(inner, _HOLDING):

@@ -164,7 +164,7 @@ class LimitedRequest(Request):
 
 def busy() -> Busy:
     """Return the refusal of a body that the process cannot hold."""
-    return Busy("Too many request bodies arrive at once; repeat the request.", retry_after=RETRY_AFTER_S)
+    return Busy("The service is receiving too many request bodies; repeat the request.", retry_after=RETRY_AFTER_S)
 
 
 def too_large(limit: int) -> BodyTooLarge:

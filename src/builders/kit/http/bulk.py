@@ -15,7 +15,7 @@ from builders.kit.http.bodies import Reply, WriteReply
 
 
 class RowOutcome(StrEnum):
-    """What a bulk call did with a row."""
+    """The result of a row of a bulk request."""
 
     CREATED = "created"
     UPDATED = "updated"
@@ -50,16 +50,16 @@ class RowResult:
     )
     id: Annotated[UUID | None, Field(description="Identifier of the created or found object.")] = None
     errors: Annotated[Sequence[RowProblem], Field(description="Why the row was refused.")] = ()
-    warnings: Annotated[Sequence[RowProblem], Field(description="What to check in an accepted row.")] = ()
+    warnings: Annotated[Sequence[RowProblem], Field(description="Warnings about an accepted row.")] = ()
 
 
 class BulkSummary(Reply):
     """The number of rows by outcome."""
 
     total: Annotated[int, Field(description="Number of rows.")]
-    created: Annotated[int, Field(description="Rows that created something.")]
-    updated: Annotated[int, Field(description="Rows that changed something.")]
-    unchanged: Annotated[int, Field(description="Rows whose values were there already.")]
+    created: Annotated[int, Field(description="Rows that created an object.")]
+    updated: Annotated[int, Field(description="Rows that changed an object.")]
+    unchanged: Annotated[int, Field(description="Rows without a change.")]
     skipped: Annotated[int, Field(description="Rows that were omitted on request.")]
     errors: Annotated[int, Field(description="Rows that were refused.")]
 

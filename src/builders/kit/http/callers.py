@@ -88,7 +88,7 @@ class InsufficientScope(Problem):
 
 
 class ImpersonationForbidden(Problem):
-    """Support may not do this."""
+    """A support session cannot do this."""
 
     status, code = 403, "impersonation_forbidden"
 
@@ -180,7 +180,7 @@ class ScopeRequirement:
             raise _lacking(self.scope, caller)
         if caller.impersonation is not None and request.method not in _SAFE:
             if self.support is None:
-                raise _holder_only("A support session does not do this.")
+                raise _holder_only("A support session cannot do this.")
             authenticate: Authenticate = request.app.state.authenticate
             await authenticate.record_support_action(caller, what=f"{request.method} {request.scope['path']}")
 
@@ -190,22 +190,22 @@ class ScopeRequirement:
             if caller.impersonation is not None and isinstance(body, BaseModel):
                 found = (body.model_fields_set & type(body).model_fields.keys()) - set(self.support or ())
                 if found:
-                    raise _holder_only(f"A support session does not set {', '.join(sorted(found))}.")
+                    raise _holder_only(f"A support session cannot set {', '.join(sorted(found))}.")
 
 
 def _holder_only(detail: str, **members: Any) -> ImpersonationForbidden:
-    who = "The account's holder can do this, signed in or with a key."
+    who = "Use a key or a session of the account's holder."
     return ImpersonationForbidden(detail, next_action=who, **members)
 
 
 def _lacking(scope: str, caller: Caller) -> Problem:
     if caller.impersonation is not None:
-        return _holder_only(f"A support session does not hold the scope {scope}.", scope=scope)
+        return _holder_only(f"A support session does not have the scope {scope}.", scope=scope)
     return InsufficientScope(
         f"This operation needs the scope {scope}.",
         scope=scope,
         headers={"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{scope}"'},
-        next_action="Use a key whose preset holds the scope; GET /v1/api-keys/scopes lists them.",
+        next_action="Use a key with a preset that has the scope; GET /v1/api-keys/scopes lists the presets.",
     )
 
 

@@ -41,7 +41,9 @@ class Deadlines:
         except asyncio.CancelledError:
             # Only for the cancellation by the timer; another one is passed on.
             if task in self._late and task.cancelling() == before + 1:
-                raise RequestTimeout(f"No answer within {timeout_s} seconds; repeat it.", retry_after=5) from None
+                raise RequestTimeout(
+                    f"The request exceeded {timeout_s} seconds; repeat it.", retry_after=5
+                ) from None
             raise
         finally:
             del self._ends[task]

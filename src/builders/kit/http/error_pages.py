@@ -25,11 +25,11 @@ DOCS = Link(href="/docs", label="API documentation")
 # What a person can do, by status. The `next_action` of an error addresses programs.
 _STEPS: Mapping[int, str] = {
     400: "Check the address, or open the link in the message again.",
-    403: "Another account, or the owner of this one, may have the permission.",
+    403: "Use another account, or ask the owner of this account for the permission.",
     404: "Check the address, or open the link in the message again.",
-    405: "This address is for programs. The API documentation says how they use it.",
-    410: "It cannot be restored. Start again from the message or page with the link.",
-    413: "Send less at once.",
+    405: "This address is for programs. See the API documentation.",
+    410: "It is permanently unavailable. Start again from the message or page with the link.",
+    413: "Send a smaller request.",
 }
 _LATER = "Try again {when}."
 _MAX_SECONDS_SHOWN = 90  # a longer wait is shown in minutes
@@ -81,7 +81,7 @@ def _sign_in(scope: Scope, refusal: Problem) -> Response:
     why = "Your session has ended." if is_over else "This page is for account holders."
     return html.page(
         "Sign in to continue",
-        [f"{why} Sign in with the email address of your account, and you come back here."],
+        [f"{why} Sign in with the email address of your account to return to this page."],
         button=sign_in_form(_path(scope)),
         status=refusal.status,
         headers=refusal.headers,
@@ -91,8 +91,8 @@ def _sign_in(scope: Scope, refusal: Problem) -> Response:
 def _invalid(scope: Scope, refusal: Invalid) -> Response:
     if all(error["loc"][:1] == ["query"] for error in refusal.errors):
         lines = [
-            "A mail program may have cut it short, or broken it over two lines.",
-            "Copy the whole link from the message into the address bar, or ask for a new one.",
+            "A mail program may have truncated or split it.",
+            "Copy the whole link from the message into the address bar, or request a new link.",
         ]
         return html.page("This link is not complete", lines, links=[html.HOME_LINK], status=422)
     lines = [_error_line(error) for error in refusal.errors[:MAX_ERRORS_SHOWN]]
@@ -101,7 +101,7 @@ def _invalid(scope: Scope, refusal: Invalid) -> Response:
         form = sign_in_form(forms.local_path(sent.get("return_to")), email=sent.get("email", ""))
         return html.page(SIGN_IN_TITLE, alert=" ".join(lines), button=form, links=[html.HOME_LINK], status=422)
     links = [_back(scope) or html.HOME_LINK]
-    return html.page("Something in the request is not right", lines, links=links, status=422)
+    return html.page("The request is not valid", lines, links=links, status=422)
 
 
 def _back(scope: Scope) -> Link | None:
@@ -150,8 +150,8 @@ def _path(scope: Scope) -> str | None:
 
 MAX_IDS = 3  # of one request that are looked up
 _NEXT_ACTIONS = {
-    "live": "The id is of your live data, and this is a test key. Use a live key.",
-    "test": "The id is of your sandbox data, which only test keys see. Use a test key.",
+    "live": "The resource is in live mode, and this is a test key. Use a live key.",
+    "test": "The resource is in the sandbox, which requires a test key. Use a test key.",
 }
 
 

@@ -32,7 +32,7 @@ _ETAG: Mapping[str, Any] = {  # OpenAPI's form
 
 
 class VersionMismatch(Problem):
-    """The record has another version than the request expects."""
+    """The version of the record differs from the version in the request."""
 
     status, code = 412, "version_mismatch"
 
@@ -75,14 +75,14 @@ class WriteCondition:
         tags = self.tags
         if tags is not None and not tags.any and _tag(of, version) not in tags.strong:
             raise VersionMismatch(
-                f"The record has version {version}, and If-Match does not have its tag.",
-                next_action="Read it again, and send If-Match with its ETag.",
+                f"The record has version {version}, which does not match If-Match.",
+                next_action="Read the record again, and send If-Match with its ETag.",
                 version=version,
             )
         if self.version not in {None, version}:
             raise VersionMismatch(
-                f"The record has version {version}, and the body expects {self.version}.",
-                next_action="Read it again, and send the version that it has.",
+                f"The record has version {version}, but the body has version {self.version}.",
+                next_action="Read the record again, and send its version.",
                 version=version,
             )
 
@@ -143,7 +143,7 @@ def _read(request: Request, header: str) -> EntityTags | None:
     if value.strip(" \t,") == "*":
         return EntityTags(any=True)
     if _LIST.fullmatch(value) is None:
-        raise Invalid(("header", header), "Send entity tags in quotes, as they came, or *.", "entity_tag")
+        raise Invalid(("header", header), "Send entity tags unchanged, with their quotes, or *.", "entity_tag")
     tags = _TAG.findall(value)
     return EntityTags(
         strong=frozenset(opaque for weak, opaque in tags if not weak),

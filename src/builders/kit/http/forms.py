@@ -47,7 +47,7 @@ def parse(raw: bytes) -> dict[str, str]:
     try:
         form = parse_qs(raw.decode("utf-8", "replace"), max_num_fields=MAX_FIELDS)
     except ValueError:
-        raise Invalid(("body",), f"A form of more than {MAX_FIELDS} fields.", "too_many_fields") from None
+        raise Invalid(("body",), f"A form has at most {MAX_FIELDS} fields.", "too_many_fields") from None
     if "\0" in "".join(chain(form, *form.values())):
         raise Invalid(("body",), "Text must not contain the character NUL (%00).", "nul_character")
     return {name: values[0] for name, values in form.items()}

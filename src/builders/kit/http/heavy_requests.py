@@ -85,7 +85,7 @@ class HeavyLoop:
             raise HeavyRequestRunning(
                 "Another large request of the account is running.",
                 retry_after=RETRY_S,
-                next_action="Repeat the request when the other one has ended.",
+                next_action="Repeat the request when the other request has ended.",
             )
         self._running.add(account)
         try:

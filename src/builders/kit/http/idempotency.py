@@ -43,7 +43,7 @@ PARAMETER: Mapping[str, Any] = {  # OpenAPI's form
     "name": HEADER,
     "in": "header",
     "required": False,
-    "description": "A request repeated with its key is answered as the first time; nothing is done twice.",
+    "description": "The service executes requests with the same key once, and repeats the first response.",
     "schema": {"type": "string", "minLength": 1, "maxLength": MAX_KEY_LENGTH, "title": HEADER},
 }
 
@@ -118,7 +118,7 @@ def declare_selecting_header(header: SelectingHeader) -> None:
 
 
 class InFlight(Problem):
-    """A request with this Idempotency-Key is being answered."""
+    """Another request with this Idempotency-Key is in progress."""
 
     status, code = 409, "idempotency_in_flight"
 
@@ -151,7 +151,9 @@ class Claim:
         row = {**self._row(), "status": response.status_code, "body": body.decode(), "headers": Jsonb(kept)}
         cursor = await conn.execute(FINISH, row)
         if cursor.rowcount == 0:
-            raise InFlight("This request took too long, and its key was taken over.", retry_after=1)
+            raise InFlight(
+                "This request took too long, and another request with its key replaced it.", retry_after=1
+            )
 
     def _row(self) -> dict[str, Any]:
         return {"account_id": self.account_id, "key": self.key, "claimed_at": self.claimed_at}
@@ -187,11 +189,11 @@ async def claim(request: Request, database: Database, *, caller: Caller, body: A
     if before != fingerprint:
         raise Invalid(
             ("header", HEADER),
-            "This Idempotency-Key was used for another request; take a new one.",
+            "This Idempotency-Key was used for another request; use a new key.",
             "key_reused",
         )
     if status is None:
-        raise InFlight("A request with this Idempotency-Key is being answered; try again.", retry_after=1)
+        raise InFlight("Another request with this Idempotency-Key is in progress; try again.", retry_after=1)
     if selecting is not None:
         selecting.require_replayable(first_role, role)
     if headers is None:  # stored by a release that did not store headers

@@ -53,7 +53,7 @@ class CodingUnsupported(Problem):
 
 
 class VersionUnsupported(Problem):
-    """The version of HTTP is not supported."""
+    """The HTTP version is not supported."""
 
     status, code = 505, "http_version_unsupported"
 
@@ -97,7 +97,7 @@ class RequestMiddleware:
             pass  # the client has disconnected; the log line has status 0
         except Exception:  # noqa: BLE001 - outermost: the client gets a 500, the log the stack trace
             _log.exception("request_failed", method=scope["method"], path=exchange.path)
-            await exchange.refuse(InternalError("Something went wrong on our side; it has been logged."))
+            await exchange.refuse(InternalError("An internal error occurred; it was logged."))
         finally:
             if self.log_requests:
                 exchange.write_log()
@@ -143,15 +143,15 @@ class _Exchange:
         scope = self.scope
         version = scope.get("http_version", "1.1")
         if version not in _VERSIONS:
-            raise VersionUnsupported(f"This service speaks HTTP/1.1, not HTTP/{version}.", headers=_LAST)
+            raise VersionUnsupported(f"This service supports HTTP/1.1, not HTTP/{version}.", headers=_LAST)
         hosts = [name for name, _ in scope["headers"]].count(b"host")
         if hosts > 1 or (not hosts and version == "1.1"):
-            raise BadRequest(f"A request has one Host header; this one has {hosts}.", headers=_LAST)
+            raise BadRequest(f"A request must have one Host header; this request has {hosts}.", headers=_LAST)
         coding = self.sent.get(b"transfer-encoding")
         if coding is not None and coding.strip().lower() != b"chunked":
-            raise CodingUnsupported("The only transfer coding that is understood is chunked.", headers=_LAST)
+            raise CodingUnsupported("The only supported transfer coding is chunked.", headers=_LAST)
         if b"%2f" in scope.get("raw_path", b"").lower():
-            raise NotFound("There is nothing at this path: %2F is not the / between its parts.")
+            raise NotFound("The API has no such path: %2F does not separate path segments.")
 
     def send(self, message: Message) -> Awaitable[None]:
         """Send a message of the response; add headers to its start."""

@@ -37,8 +37,8 @@ to be done, such as a recipient's confirmation.
 - **Errors**: `application/problem+json` (RFC 9457) with a stable `code`; 422 alone has FastAPI's own form,
   with `code`, `request_id` and `next_action` besides. New codes can be added at any time: treat an unknown code as
   its status. `next_action` says what to do.
-- **Repeating**: with an `Idempotency-Key` a POST is done once, however often it is sent. After 429 and 503 wait
-  for the seconds of `Retry-After`.
+- **Repeating**: with an `Idempotency-Key` the service executes a POST once, even if a client sends it again.
+  After 429 and 503 wait for the seconds of `Retry-After`.
 - **Parameters**: an unknown one of the query is ignored and named in the header `Ignored-Parameters`; an unknown
   member of a body is named in `warnings`.
 - **Limits**: `x-rate-limit` names the rate limits of an operation; the header `RateLimit` says what is left.
@@ -49,8 +49,10 @@ to be done, such as a recipient's confirmation.
 """.strip()
 IGNORED_PARAMETERS = "Ignored-Parameters"
 _IGNORED: Json = {
-    "description": "The query parameters that the operation does not have and ignored: a list of strings "
-    "(RFC 9651), each with `did_you_mean` where one is similar. Absent when there are none.",
+    "description": (
+        "The ignored unknown query parameters: a list of strings (RFC 9651), each with `did_you_mean` if a "
+        "known one is similar. Absent without any."
+    ),
     "schema": {"type": "string", "examples": ['"limt";did_you_mean="limit"']},
 }
 _REFERENCE = re.compile(r'"\$ref": "([^"]+)"')

@@ -40,8 +40,8 @@ def require_own_origin(request: Request, *, allow_missing_origin: bool) -> None:
         is_ours = allow_missing_origin
     if not is_ours:
         raise OriginForbidden(
-            "A browser may send this only from the service's own pages.",
-            next_action="Open the service's address itself. From a program, send no Origin"
+            "A browser can send this request only from the service's own pages.",
+            next_action="Open the address of the service directly. From a program, send no Origin"
             + ("." if allow_missing_origin else ", and the token in Authorization: Bearer, or an API key."),
         )
 

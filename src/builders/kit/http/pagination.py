@@ -70,7 +70,7 @@ def _example_of_item(schema: JsonDict, model: type[BaseModel]) -> None:
 
 
 class PageReply(Reply, Generic[T]):
-    """Some items of a list; ask again with `cursor` for more, null at the end."""
+    """A page of a list; send `next_cursor` as `cursor` for the next page, null at the end."""
 
     model_config = ConfigDict(json_schema_extra=_example_of_item)
 
@@ -185,7 +185,9 @@ def _page(request: Request, limit: int | None, cursor: str | None, *, filters: S
         after = decode_cursor(keyring, scope=scope, text=cursor)
     except CursorInvalid:
         raise Invalid(
-            ("query", "cursor"), "Not a cursor of this list; start again without it.", "cursor_invalid"
+            ("query", "cursor"),
+            "The cursor does not belong to this list; start again without it.",
+            "cursor_invalid",
         ) from None
     return PageRequest(limit=limit or DEFAULT_LIMIT, after=tuple(after), seal=seal)
 
@@ -225,7 +227,7 @@ def decode_cursor(keyring: Keyring, *, scope: str, text: str) -> tuple[str | int
     raw = _bytes(text)
     signature, body = raw[len(_CURSOR_VERSION) : _CURSOR_VALUES_AT], raw[_CURSOR_VALUES_AT:]
     if raw[:1] != _CURSOR_VERSION or not keyring.verify(_CURSOR_PURPOSE, _signed(scope, body), signature):
-        raise CursorInvalid("The cursor is not one of this list.")
+        raise CursorInvalid("The cursor does not belong to this list.")
     return tuple(json.loads(body))
 
 

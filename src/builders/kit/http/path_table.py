@@ -99,13 +99,15 @@ def find_similar_path(table: PathTable[Any], path: str) -> str | None:
 def not_found(scope: Scope, headers: Mapping[str, str]) -> NotFound:
     """Return the refusal of a path that nothing answers."""
     meant: str | None = scope.get(SUGGESTED_PATH)
-    members: dict[str, Any] = {} if meant is None else {"did_you_mean": meant, "next_action": f"Ask for {meant}."}
-    return NotFound("There is nothing at this path.", headers=headers, **members)
+    members: dict[str, Any] = (
+        {} if meant is None else {"did_you_mean": meant, "next_action": f"Use the path {meant}."}
+    )
+    return NotFound("The API has no such path.", headers=headers, **members)
 
 
 def not_allowed(method: str, methods: Collection[str], remedy: str | None) -> MethodNotAllowed:
     """Return the refusal of a method; `Allow` names those of all routes of the path (RFC 9110, 15.5.6)."""
     allowed = ", ".join(sorted(methods))
     if remedy is None and method == "PUT" and "PATCH" in methods:
-        remedy = "Send the members that change with PATCH."
-    return MethodNotAllowed(f"This path has {allowed}.", headers={"Allow": allowed}, next_action=remedy)
+        remedy = "Send the changed members with PATCH."
+    return MethodNotAllowed(f"The path supports {allowed}.", headers={"Allow": allowed}, next_action=remedy)

@@ -33,24 +33,24 @@ _BETWEEN = re.compile(r"[^a-z0-9*?]+")
 class Restriction(NamedTuple):
     """Names that request one kind of limit; `*` stands for any characters."""
 
-    reason: str  # the end of the message, after "asks"
+    reason: str  # the requested limit, as the message names it
     names: Sequence[str]
 
 
 RESTRICTIONS: Sequence[Restriction] = (
     Restriction(
-        "that nothing happens, or only in a test",
+        "a dry run or a test",
         (
             *("dry", "dry_run*", "dryrun*", "simulat*", "rehears*", "preview*", "sandbox*", "draft*", "mock*"),
             *("test", "test_*", "testing", "testmode", "noop", "no_op", "what_if", "whatif", "validate_only"),
         ),
     ),
     Restriction(
-        "for fewer rights",
+        "fewer rights",
         ("scope*", "permission*", "privilege*", "restrict*", "read_only*", "readonly*", "least_privilege*"),
     ),
     Restriction(
-        "for a bound in time",
+        "a time limit",
         (
             *("expir*", "ttl", "ttl_*", "*_ttl", "until", "until_*", "*_until", "valid_*", "not_after"),
             *(
@@ -70,21 +70,21 @@ RESTRICTIONS: Sequence[Restriction] = (
         ),
     ),
     Restriction(
-        "for a smaller amount",
+        "a smaller amount",
         (
             *("limit*", "*_limit", "*_limits", "max", "max_*", "*_max", "maximum*", "min_*", "minimum*"),
             *("cap", "cap_*", "*_cap", "quota*", "*_quota", "at_most*", "up_to*", "page_size", "per_page"),
         ),
     ),
     Restriction(
-        "for a condition",
+        "a condition",
         (
             *("if", "if_*", "unless*", "when", "when_*", "condition*", "precondition*", "expect*", "match*"),
             *("etag", "require*", "must_*"),
         ),
     ),
     Restriction(
-        "to reach less",
+        "a smaller set",
         (
             *("only", "only_*", "*_only", "exclude*", "excluding*", "except*", "without*", "skip*", "ignore*"),
             *("omit*", "filter*", "*_filter", "where", "allow", "allow_*", "allowed*", "allowlist*", "whitelist*"),
@@ -117,7 +117,9 @@ def _errors(loc: Loc, own: Mapping[str, str]) -> Iterator[Error]:
     restriction = find_restriction(name)
     message = own.get(_in_snake_case(name))
     if message is None and restriction is not None:
-        message = f"This asks {restriction.reason}; it has no such member. Nothing was done: leave it out."
+        message = (
+            f"Requests {restriction.reason}, which is not supported. The request had no effect: omit the member."
+        )
     if message is not None:
         yield {"loc": loc, "msg": message, "type": ERROR_TYPE}
 

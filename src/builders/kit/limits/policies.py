@@ -59,7 +59,7 @@ ACCOUNT = declare(
         quota=1_800,
         window_s=60,
         by="account",
-        counts="All requests with credentials, of all keys and sessions of an account together.",
+        counts="All requests with credentials, for all keys and sessions of an account together.",
     )
 )
 ADDRESS = declare(
@@ -77,7 +77,10 @@ FAILED_CREDENTIALS = declare(
         quota=30,
         window_s=300,
         by="address",
-        counts="Refused credentials; above it, only recently accepted credentials and own tokens are checked.",
+        counts=(
+            "Refused credentials. Above this limit, only recently accepted credentials and the service's own "
+            "tokens are checked."
+        ),
         network=SITE_PREFIX_BITS,
     )
 )
@@ -143,8 +146,8 @@ def rate_limit_responses() -> dict[int | str, dict[str, Any]]:
 
 def _headers() -> Iterator[tuple[str, Mapping[str, Any]]]:
     for name, kind, description in (
-        ("Retry-After", "integer", "Seconds until it is worth asking again."),
-        ("RateLimit-Policy", "string", "The limits that this operation counts on: quota `q` in `w` seconds."),
-        ("RateLimit", "string", "The limit with the smallest share left: `r` requests for `t` seconds."),
+        ("Retry-After", "integer", "Seconds to wait before the next request."),
+        ("RateLimit-Policy", "string", "The rate limits of this operation: quota `q` in `w` seconds."),
+        ("RateLimit", "string", "The limit with the smallest remaining share: `r` requests for `t` seconds."),
     ):
         yield name, {"description": description, "schema": {"type": kind}}

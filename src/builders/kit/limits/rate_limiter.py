@@ -197,7 +197,7 @@ def _exceeded(used_up: Sequence[tuple[PolicyCounter, Window]], now: float) -> tu
     )
     wait = max(1, ceil(last.ends - now))
     refusal = RateLimited(
-        f"The limit {exhausted} is used up.",
+        f"The limit {exhausted} is exhausted.",
         retry_after=wait,
         next_action=f"Wait {wait} seconds, then repeat the request.",
         violated_policies=[counter.policy.name for counter, _ in used_up],

@@ -95,7 +95,7 @@ class Outbound:
         except OutboundFailed as error:
             raise UrlRefused(Rule.UNRESOLVED, "The URL's host name could not be resolved.") from error
         if not all(map(Exchange(target).allows, found)):
-            raise UrlRefused(Rule.ADDRESS, "The URL's host has an address that is not a public one.")
+            raise UrlRefused(Rule.ADDRESS, "The URL's host has an address that is not public.")
 
     async def request(
         self,

@@ -268,7 +268,7 @@ def _fail_body(content: aiohttp.StreamReader) -> None:
     aiohttp does not, if its parser rejects the body after it accepted the head; the read would wait forever.
     """
     if not content.is_eof() and content.exception() is None:
-        content.set_exception(aiohttp.ClientPayloadError("The connection ended before the body."))
+        content.set_exception(aiohttp.ClientPayloadError("The connection ended before the end of the body."))
 
 
 async def _read_response(

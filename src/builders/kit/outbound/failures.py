@@ -25,7 +25,7 @@ _MESSAGES = {
     Failure.TLS: "The TLS handshake failed.",
     Failure.TIMEOUT: "No complete response arrived in time.",
     Failure.TOO_LARGE: "The response is too large.",
-    Failure.PROTOCOL: "The connection broke, or the response is not valid HTTP.",
+    Failure.PROTOCOL: "The connection was lost, or the response is not valid HTTP.",
 }
 _NOT_SENT = {Failure.DNS, Failure.BLOCKED_ADDRESS, Failure.CONNECT, Failure.TLS}
 

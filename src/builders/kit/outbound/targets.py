@@ -120,7 +120,7 @@ def validate_url(
     else:
         _validate_name(host)
     if host == own_host:
-        raise UrlRefused(Rule.HOST, "The URL leads back to this service.")
+        raise UrlRefused(Rule.HOST, "The URL points to this service.")
     return Target(scheme, host, port, path, literal)
 
 

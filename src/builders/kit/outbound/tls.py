@@ -39,7 +39,7 @@ class _Connection(ssl.SSLObject):
         finally:
             self.overhead += pending - self.incoming.pending - 2 * size
             if self.overhead > 0:
-                raise ssl.SSLError("The peer sends too much beside the application's data.")
+                raise ssl.SSLError("The peer sends too much TLS data besides application data.")
 
 
 def context(ca: Path | None) -> ssl.SSLContext:

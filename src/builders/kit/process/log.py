@@ -220,7 +220,7 @@ def configure(*, level: str = "info", stream: TextIO | None = None, style: Style
     """
     threshold = logging.getLevelNamesMapping().get(level.upper())
     if threshold is None:
-        raise ValueError(f"There is no log level {level!r}: debug, info, warning, error or critical.")
+        raise ValueError(f"{level!r} is not a log level; use debug, info, warning, error or critical.")
     lines.stream, lines.threshold = stream or sys.stderr, threshold
     is_console = style == "console" or (style == "auto" and lines.stream.isatty())
     lines.console = make_renderer() if is_console else None

@@ -90,7 +90,7 @@ class Keyring:
         self._first = keys[0]
         self._by_id = {key.id: key for key in keys}
         if len(self._by_id) < len(keys):
-            raise ValueError("Two of the secrets happen to have the same key id; make a new one.")
+            raise ValueError("Two of the secrets have the same key id; replace one of them.")
 
     def __repr__(self) -> str:
         return f"Keyring({', '.join(key.hex() for key in self._by_id)})"
@@ -118,14 +118,14 @@ class Keyring:
         """Return the plaintext. Raise Unsealable."""
         header, nonce, body = sealed[:_HEADER], sealed[_HEADER : _HEADER + _NONCE], sealed[_HEADER + _NONCE :]
         if header[:1] != _SEALED_V1 or len(body) < _TAG:
-            raise Unsealable("This is not a sealed value.")
+            raise Unsealable("The value is not sealed.")
         key = self._by_id.get(header[1:])
         if key is None:
-            raise Unsealable(f"The keyring does not hold the key {header[1:].hex()} that sealed this.")
+            raise Unsealable(f"The keyring does not have the key {header[1:].hex()} that sealed the value.")
         try:
             return AESGCM(key.derived("seal", purpose)).decrypt(nonce, body, header + context)
         except InvalidTag:
-            raise Unsealable("It was altered, or sealed for another purpose or context.") from None
+            raise Unsealable("The value was altered, or sealed for another purpose or context.") from None
 
     @property
     def seal_header(self) -> bytes:
@@ -175,8 +175,8 @@ def _require_strong(secret: str) -> None:
     bits_each = 4 if re.fullmatch(r"[0-9a-fA-F]+", secret) else 6
     if len(secret) * bits_each < _BITS or len(set(secret)) < _DISTINCT:
         raise ValueError(
-            "A secret key is too short or too plain: it needs 32 random bytes, "
-            "which are 43 characters of base64url or 64 of hex."
+            "A secret key is too short or not random: it must be 32 random bytes, as 43 characters of base64url "
+            "or 64 of hex."
         )
 
 
@@ -191,7 +191,7 @@ def load_or_create(path: Path) -> list[str]:
     lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines())
     found = [line for line in lines if line and not line.startswith("#")]
     if not found:
-        raise ValueError(f"{path} holds no secret key; put one there, or remove it and a new one is made.")
+        raise ValueError(f"{path} has no secret key. Add one, or remove the file to generate a new key.")
     for secret in found:
         _require_strong(secret)
     return found

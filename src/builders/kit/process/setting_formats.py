@@ -47,8 +47,8 @@ def read_host_port(text: str) -> str:
     if match is not None and 0 < int(match["port"]) <= MAX_PORT and _is_host(match["six"], match["name"]):
         return text
     raise ValueError(
-        "this is not a host and a port: write 127.0.0.1:9000, [::1]:9000 or localhost:9000, without a scheme and "
-        "a path, and commas between several"
+        "not a host and a port: write 127.0.0.1:9000, [::1]:9000 or localhost:9000, without a scheme and a path, "
+        "separated by commas"
     )
 
 
@@ -67,7 +67,7 @@ def read_host(text: str) -> str:
     """Return the A-label of a host. Raise ValueError."""
     name = find_a_label(text)
     if name is None:
-        raise ValueError("write the whole name of a host: mx1.builders.example")
+        raise ValueError("write the full name of a host: mx1.builders.example")
     return name
 
 
@@ -124,9 +124,9 @@ def read_issuers(value: object, *, ours: str | None) -> object:
         raise ValueError("write a JSON list of issuers")  # noqa: TRY004 - what pydantic takes for a wrong value
     found = [_read_issuer(at, each) for at, each in enumerate(listed)]
     if len({each.issuer for each in found}) < len(found):
-        raise ValueError("an issuer is named twice")
+        raise ValueError("an issuer occurs twice")
     if ours is not None and ours.rstrip("/") in {each.issuer for each in found}:
-        raise ValueError("an issuer is this service itself, whose tokens are accepted anyway")
+        raise ValueError("an issuer is this service, whose tokens are always accepted")
     return tuple(found)
 
 

@@ -56,7 +56,7 @@ class Settings(BaseSettings):
         "sends the other kind is counted as the proxy.",
     )
     host: str = Field("127.0.0.1", description="Address to listen on.")
-    port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 for a free one.")
     base_url: str | None = Field(
         None, description="Public address of the service, used in links. Unset: `http://HOST:PORT`."
     )
@@ -69,7 +69,7 @@ class Settings(BaseSettings):
         5.0,
         ge=0,
         le=60,
-        description="Seconds for which a process caches a verified API key or token, even after it is revoked.",
+        description="Seconds for which a process caches a verified API key or token, even after its revocation.",
     )
     session_hours: int = Field(12, ge=1, le=24 * 30, description="Lifetime of a person's session in hours.")
     oidc_issuers: Annotated[tuple[formats.OidcIssuer, ...], NoDecode] = Field(
@@ -265,7 +265,7 @@ class Settings(BaseSettings):
         if value is not None and not re.fullmatch(r"[^@<>]+@[^@<>\s]+", parseaddr(value)[1]):
             raise ValueError("write an address, or a name and an address: Builders <mail@builders.example>")
         if value is None and known.field_name == "mail_from" and known.data.get("smtp_url") is not None:
-            raise ValueError("mail that leaves by BUILDERS_SMTP_URL needs a sender")
+            raise ValueError("mail through BUILDERS_SMTP_URL requires a sender")
         return value
 
     @field_validator("oidc_issuers", mode="before")

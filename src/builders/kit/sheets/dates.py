@@ -59,7 +59,7 @@ _DATE_HINT = "Write it as YYYY-MM-DD."
 
 
 class DateFormat(StrEnum):
-    """The order of day and month in dates of digits whose year is last."""
+    """The order of day and month in numeric dates that end with the year."""
 
     MDY = "mdy"
     DMY = "dmy"

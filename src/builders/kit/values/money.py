@@ -119,7 +119,7 @@ class Money:
 
     def _same(self, other: "Money") -> Decimal:
         if other.currency != self.currency:
-            raise ValueError(f"{self.currency} and {other.currency} do not mix.")
+            raise ValueError(f"Amounts in {self.currency} and {other.currency} cannot be combined.")
         return other.amount
 
     def __add__(self, other: "Money") -> Self:

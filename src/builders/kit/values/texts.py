@@ -59,11 +59,11 @@ def plain(text: str) -> str:
     text = unicodedata.normalize("NFC", text)
     kinds = {unicodedata.category(char) for char in text}
     if kinds & _STEERING or not _DIRECTIONS.isdisjoint(text):
-        raise ValueError("Text must not contain control characters, nor what turns the direction of reading.")
+        raise ValueError("Text must not contain control characters or bidirectional controls.")
     if _ZERO_WIDTH.search(text):
-        raise ValueError("Text must not contain characters without a width.")
+        raise ValueError("Text must not contain zero-width characters.")
     if kinds <= _INVISIBLE:
-        raise ValueError("There is nothing to see in this text.")
+        raise ValueError("The text has no visible characters.")
     return text
 
 
@@ -89,7 +89,7 @@ def web_address(text: str) -> str:
     except ValidationError as error:
         raise ValueError(error.errors()[0]["msg"]) from None
     if url.username or url.password:
-        raise ValueError("The address of a website holds no name and no password.")
+        raise ValueError("The address of a website must not contain a user name or password.")
     if len(str(url)) > MAX_URL:
         raise ValueError(f"URL should have at most {MAX_URL} characters.")
     return str(url)
@@ -106,7 +106,7 @@ def canonical_email(text: str) -> str:
     except EmailNotValidError as error:
         raise ValueError(str(error)) from None
     if ENCODED_WORD in found.local_part:
-        raise ValueError(f"The part before the @-sign may not hold {ENCODED_WORD}")
+        raise ValueError(f"The part before the @-sign must not contain {ENCODED_WORD}")
     return f"{found.local_part}@{found.ascii_domain}".lower()
 
 

@@ -231,5 +231,5 @@ async def update_charges(conn: Conn, *, account_id: UUID, rows: Sequence[Mapping
     try:
         await store.update(conn, account_id=account_id, rows=rows)
     except ForeignKeyViolation:
-        message = "A domain was removed meanwhile, and nothing was applied."
+        message = "A domain was removed at the same time, so no charge was applied."
         raise domains.DomainNotFound(message, next_action="Send the request again.") from None

@@ -28,7 +28,7 @@ class ChargeState(StrEnum):
 
 
 class ChargeSource(StrEnum):
-    """Where a charge comes from."""
+    """Source of a charge."""
 
     API = "api"
     IMPORT = "import"
@@ -183,7 +183,7 @@ class RunSummary:
 
 
 class ApplyOutcome(StrEnum):
-    """What was done with an examined charge."""
+    """The result for an examined charge."""
 
     APPLIED = "applied"
     LINKED = "linked"  # applied with an entry that was there before
@@ -196,7 +196,7 @@ class ApplyOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedCharge:
-    """What was done with an examined charge."""
+    """The result for an examined charge."""
 
     charge: Charge  # as it was before
     outcome: ApplyOutcome

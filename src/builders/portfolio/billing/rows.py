@@ -40,7 +40,7 @@ def read_lines(sheet: Sheet) -> Iterator[ReadLine | RowResult]:
     for position, cells in sheet.read():
         line, index = (position, None) if sheet.is_file else (None, position)
         if cells is None:
-            message = "The line has an open quote."
+            message = "The line has a quote that is not closed."
             yield refused_row("row_unreadable", message, domain=None, line=line, index=index)
         elif any(map(str.strip, cells)):
             yield _read(cells, sheet, line=line, index=index)
@@ -51,7 +51,7 @@ def _read(written: Sequence[str], sheet: Sheet, *, line: int | None, index: int 
     domain = cells.get(ChargeField.DOMAIN, "")
     first = next((each for each in written if each.strip()), "")
     if first.strip().strip(":").lower() in _TOTALS:
-        problem = RowProblem(code="total_row", message="The row sums up others.")
+        problem = RowProblem(code="total_row", message="The row is a sum of other rows.")
         return RowResult(outcome=RowOutcome.SKIPPED, domain=None, warnings=[problem], line=line, index=index)
     try:
         return ReadLine(billed=_billed(cells, sheet), line=line, index=index)

@@ -265,7 +265,7 @@ async def abandon_sync(conn: Conn, *, account_id: UUID, run_id: UUID, connection
     """End a part that keeps failing on our side; recorded charges stay, and the next sync reads all again."""
     part = await registrars.begin_part(conn, account_id=account_id, run_id=run_id, connection_id=connection_id)
     if part is not None:
-        error = PartError(code="sync_failed", message="The sync stopped at an error on our side. Start it again.")
+        error = PartError(code="sync_failed", message="An internal error stopped the sync. Start it again.")
         connection = await registrars.get_connection(conn, account_id=account_id, connection_id=connection_id)
         await registrars.finish_part(conn, part=part, state=PartState.FAILED, error=error)
         if connection.disconnected_at is None:

@@ -59,7 +59,7 @@ def _choice(words: Mapping[str, str], code: str) -> Reader:
             return None
         if text not in words:
             choices = ", ".join(dict.fromkeys(words.values()))
-            raise CellRefused(code, f"{shown(cell)} is not known here. Write one of: {choices}.")
+            raise CellRefused(code, f"{shown(cell)} is not a known value. Write one of: {choices}.")
         return words[text]
 
     return read

@@ -130,7 +130,7 @@ def map_columns(header: Sequence[str], form: ImportFormat, mapping: Mapping[Fiel
     if Field.DOMAIN not in columns:
         raise FileRefused(
             "domain_column_missing",
-            "No column holds the domain. Name it `domain`, or say which it is with `mapping`.",
+            "No column has the domain. Name the column `domain`, or specify it with `mapping`.",
             member=("mapping",),
         )
     private = [

@@ -31,7 +31,7 @@ class Source(StrEnum):
 
 
 class Field(StrEnum):
-    """What a column can hold. The fields of a domain are named as the domain's are."""
+    """The field of a column. Fields of a domain have the same names as the members of the domain."""
 
     DOMAIN = "domain"
     STATUS = "status"
@@ -82,7 +82,7 @@ PRICES: Mapping[Field, Field] = {
 
 
 class ImportConflict(StrEnum):
-    """What a row does to a domain that the portfolio has."""
+    """Effect of a row on an existing domain."""
 
     MERGE = "merge"  # a value replaces the domain's, a blank cell keeps it; tags are added
     SKIP = "skip"  # the domain stays as it is
@@ -90,7 +90,7 @@ class ImportConflict(StrEnum):
 
 
 class DateNotation(StrEnum):
-    """How dates of digits are written."""
+    """Order of day and month in numeric dates."""
 
     AUTO = "auto"
     YMD = "ymd"

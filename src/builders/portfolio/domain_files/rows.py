@@ -29,7 +29,7 @@ from builders.portfolio.ledger.records import MAX_MEMO, MAX_REFERENCE, MAX_YEARS
 DEFAULT_CURRENCY = "USD"
 MAX_ENTRIES = 10_000  # of a row
 _PURCHASE = (Field.PURCHASE_KIND, Field.PURCHASE_DATE, Field.PURCHASE_YEARS)
-_OPEN_QUOTE = "A quote is left open, or text follows a closing quote. Close it, and write a quote in text twice."
+_OPEN_QUOTE = "A quote is not closed, or text follows a closing quote. Close it, and double quotes in text."
 
 
 class _EntryCell(BaseModel):
@@ -239,7 +239,7 @@ class _Row:
             return read(text)
         except CellRefused as refusal:
             if name in LENIENT:
-                self.warnings.append(self._problem(position, refusal.code, f"{refusal} It is left out."))
+                self.warnings.append(self._problem(position, refusal.code, f"{refusal} It was ignored."))
             else:
                 self._refuse(position, refusal.code, str(refusal))
             return None

@@ -38,7 +38,7 @@ def domain_filters(
     tag: Annotated[str | None, Query(max_length=MAX_TAG, description="Only domains with this tag.")] = None,
     expiring_within_days: Annotated[
         int | None,
-        Query(ge=0, le=MAX_DAYS, description="Only domains that expire from now until in so many days."),
+        Query(ge=0, le=MAX_DAYS, description="Only domains that expire within this number of days."),
     ] = None,
     q: Annotated[
         str | None, Query(min_length=1, max_length=253, description="Only names that contain this text.")
@@ -173,7 +173,7 @@ async def update_domain(
 async def remove_domain(
     domain_id: DomainKey, caller: Writer, conn: Tx, portfolio: team.PortfolioAccount = None
 ) -> None:
-    """Remove a domain that was added by mistake. Give one that was sold or dropped that status instead."""
+    """Remove a domain that was added by mistake. For a sold or dropped domain, set its status instead."""
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
     found = await domains.get_domain(conn, account_id=access.portfolio_id, key=domain_id)
     await domains.remove_domain(

@@ -22,9 +22,9 @@ class PortfolioDomainData(BaseModel):
 
     id: DomainId
     domain: Name
-    domain_unicode: Annotated[str, Field(description="The name as people read it.")]
-    status: Annotated[PortfolioDomainStatus, Field(description="What the domain is to its holder.")]
-    ownership: Annotated[Ownership, Field(description="By what right its holder has it.")]
+    domain_unicode: Annotated[str, Field(description="The name in Unicode.")]
+    status: Annotated[PortfolioDomainStatus, Field(description="Status of the domain in the portfolio.")]
+    ownership: Annotated[Ownership, Field(description="Legal basis of the holding.")]
     registrar: Annotated[str | None, Field(description="Its registrar; null when unknown.")]
     expires_at: Expires
     auto_renew: Annotated[bool | None, Field(description="Whether the registrar renews it; null when unknown.")]
@@ -40,7 +40,7 @@ class ExpiryData(BaseModel):
     domain: Name
     expires_at: Expires
     previous_expires_at: Annotated[datetime | None, Field(description="The expiry before; null when unknown.")]
-    source: Annotated[ExpirySource | None, Field(description="Where the new expiry comes from.")]
+    source: Annotated[ExpirySource | None, Field(description="Source of the new expiry.")]
 
 
 class FlagData(BaseModel):
@@ -83,7 +83,9 @@ DOMAIN_ADDED = declare(
     Event(
         name="portfolio.domain.added",
         version=1,
-        description="A domain was added to the portfolio by itself; portfolio.import.completed reports an import.",
+        description=(
+            "A domain was added to the portfolio, not by an import, which publishes portfolio.import.completed."
+        ),
         example=_EXAMPLE,
     )
 )
@@ -135,7 +137,7 @@ LIFECYCLE_CHANGED = declare(
     Event(
         name="portfolio.lifecycle.changed",
         version=1,
-        description="The registration of a held domain came into another state, once for each state.",
+        description="The state of a registration changed; published once for each state.",
         example=_EXPIRED,
     )
 )

@@ -13,18 +13,25 @@ from builders.kit.values.texts import checked
 from builders.portfolio.domains import names, records
 from builders.portfolio.domains.errors import NameInvalid
 
-STATUS = Field(description="What the domain is to you. Only you change it: an expiry does not.")
-OWNERSHIP = Field(
-    description="`leased`: from the counterparty. `consigned`: you sell it on behalf of the counterparty."
+STATUS = Field(
+    description="Status of the domain in your portfolio. Only your requests change it; an expiry does not."
 )
-COUNTERPARTY = Field(description="Who leases or consigns the domain to you; null for an owned domain.")
+OWNERSHIP = Field(
+    description=(
+        "`leased`: you lease it from the counterparty. `consigned`: you sell it on behalf of the counterparty."
+    )
+)
+COUNTERPARTY = Field(description="The lessor or consignor of the domain; null for an owned domain.")
 REVENUE_SHARE = Field(
-    description="Percent of the net proceeds of a sale that is the counterparty's, such as 30.00; null for an "
-    "owned domain. Parking and lease income are recorded as you receive them, what you pass on as `other_cost`."
+    description=(
+        "Share of the counterparty in the net proceeds of a sale, in percent, such as 30.00; null for an owned "
+        "domain. Record parking and lease income as received, and the counterparty's share of it as "
+        "`other_cost`."
+    )
 )
 REGISTRAR = Field(description="Where the domain is registered; null when unknown.")
 REGISTERED_ON = Field(description="When the domain was first registered; null when unknown.")
-ACQUIRED_ON = Field(description="When you got the domain; null when unknown.")
+ACQUIRED_ON = Field(description="When you acquired the domain; null when unknown.")
 EXPIRES_AT = Field(description="When the registration expires; null when unknown.")
 AUTO_RENEW = Field(description="Whether the registrar renews the domain; null when unknown.")
 LOCKED = Field(description="Whether transfers are locked; null when unknown.")
@@ -33,11 +40,11 @@ NAMESERVERS = Field(description="Name servers of the domain; empty when unknown.
 RENEWAL_PRICE = Field(description="Price of one more year; null when unknown.")
 ASKING_PRICE = Field(description="Price that you ask for the domain; null for none.")
 MIN_OFFER = Field(description="Lowest offer that you consider; null for none.")
-ESTIMATED_VALUE = Field(description="Your estimate of what the domain is worth; null for none.")
+ESTIMATED_VALUE = Field(description="Your estimate of the value of the domain; null without one.")
 TAGS = Field(description="Your tags, in lower case. An array in a request replaces all of them.")
 FOLDER = Field(description="Your folder; null for none.")
 NOTES = Field(description="Your notes; null for none.")
-PINNED = Field(description="Whether you keep the domain regardless of its figures.")
+PINNED = Field(description="Whether you keep the domain independently of its figures.")
 
 _FIRST, _LAST = date(1980, 1, 1), date(2199, 12, 31)
 
@@ -76,14 +83,14 @@ def _host(text: str) -> str:
 def _tag(text: str) -> str:
     tag = texts.plain(text.lower())
     if not {",", ";", "|"}.isdisjoint(tag):
-        raise ValueError("A tag has no comma, semicolon or bar, which separate tags in files.")
+        raise ValueError("A tag must not contain a comma, semicolon or bar, which separate tags in files.")
     return tag
 
 
 def _notes(text: str) -> str:
     cleaned = texts.cleaned(text)
     if not cleaned:
-        raise ValueError("There is nothing to see in this text.")
+        raise ValueError("The text has no visible characters.")
     return cleaned
 
 

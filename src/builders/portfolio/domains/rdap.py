@@ -83,7 +83,7 @@ def read_services(body: bytes) -> Mapping[str, str]:
                     names_read = [each.lower() for each in names if isinstance(each, str)]
                     found |= dict.fromkeys(names_read, url if url.endswith("/") else f"{url}/")
     if not found:
-        raise RdapUnreadable("It lists no servers.")
+        raise RdapUnreadable("The list has no servers.")
     return found
 
 
@@ -92,7 +92,7 @@ def read_domain(body: bytes, *, domain: str) -> RegistryFacts:
     answer = _parse(body)
     name = _member(answer, "ldhName")
     if _member(answer, "objectClassName") != "domain" or not isinstance(name, str) or find_a_label(name) != domain:
-        raise RdapUnreadable("It is not about the domain.")
+        raise RdapUnreadable("The response is for another domain.")
     events = dict(_read_events(answer))
     return RegistryFacts(
         expires_at=next((events[each] for each in EXPIRIES if each in events), None),

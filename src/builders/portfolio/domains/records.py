@@ -23,7 +23,7 @@ MAX_DAYS = 3_650  # of the filter by expiry
 
 
 class PortfolioDomainStatus(StrEnum):
-    """What the domain is to its holder. Only the holder changes it: an expiry does not."""
+    """Status of the domain in the portfolio. Only its holder changes it; an expiry does not."""
 
     OWNED = "owned"
     LEASED = "leased"
@@ -45,7 +45,7 @@ class PortfolioDomainStatus(StrEnum):
 
 
 class Ownership(StrEnum):
-    """By what right the domain is held."""
+    """Legal basis of the holding."""
 
     OWNED = "owned"
     LEASED = "leased"  # from the counterparty
@@ -53,7 +53,7 @@ class Ownership(StrEnum):
 
 
 class ExpirySource(StrEnum):
-    """Where the expiry comes from. A source does not overwrite a better one: see `may_replace`."""
+    """Source of the expiry. A source does not overwrite a better source: see `may_replace`."""
 
     REGISTRAR = "registrar"
     RDAP = "rdap"
@@ -61,7 +61,7 @@ class ExpirySource(StrEnum):
 
 
 class Lifecycle(StrEnum):
-    """Where a held domain is between its registration and its deletion."""
+    """State of a held domain between its registration and its deletion."""
 
     ACTIVE = "active"
     EXPIRING = "expiring"
@@ -72,7 +72,7 @@ class Lifecycle(StrEnum):
 
 
 class DomainSort(StrEnum):
-    """The order of a list; a leading minus reverses it."""
+    """The order of a list; a leading minus reverses the order."""
 
     CREATED = "created_at"
     CREATED_DESC = "-created_at"
@@ -248,7 +248,7 @@ class RegistryCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropDates:
-    """When a domain that is not renewed leaves each state. None where the rules of its TLD are not known."""
+    """End of each state of a domain that is not renewed. None where the rules of its TLD are not known."""
 
     grace_end: datetime | None = None
     redemption_end: datetime | None = None

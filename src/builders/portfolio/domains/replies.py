@@ -94,9 +94,11 @@ _REDACTED: Mapping[str, None] = dict.fromkeys(
 
 
 class PortfolioTotals(Reply):
-    """What a domain cost and earned, in the base currency of the portfolio."""
+    """Costs and income of a domain, in the base currency of the portfolio."""
 
-    total_cost: Annotated[Money, Field(description="What buying and holding the domain cost, less refunds.")]
+    total_cost: Annotated[
+        Money, Field(description="Cost of the acquisition and the holding of the domain, less refunds.")
+    ]
     net_position: Annotated[Money, Field(description="Income and proceeds less costs.")]
     unconverted: Annotated[
         int, Field(description="Entries without an exchange rate, which the totals do not contain.")
@@ -110,7 +112,7 @@ class PortfolioDomainReply(Reply):
 
     id: Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
     domain: Annotated[str, Field(description="Lower-case A-label.")]
-    domain_unicode: Annotated[str, Field(description="The name as people read it; for most the same.")]
+    domain_unicode: Annotated[str, Field(description="The name in Unicode; for most names the same.")]
     tld: Annotated[str, Field(description="Public suffix that the name is registered below, such as `co.uk`.")]
     status: Annotated[PortfolioDomainStatus, fields.STATUS]
     ownership: Annotated[Ownership, fields.OWNERSHIP]
@@ -126,7 +128,9 @@ class PortfolioDomainReply(Reply):
     expires_at: Annotated[datetime | None, fields.EXPIRES_AT]
     expiry_source: Annotated[
         ExpirySource | None,
-        Field(description="`rdap`: the registry; it fills in an expiry that neither you nor a registrar gave."),
+        Field(
+            description="`rdap`: the registry, the source of expiries that neither you nor a registrar reported."
+        ),
     ]
     auto_renew: Annotated[bool | None, fields.AUTO_RENEW]
     locked: Annotated[bool | None, fields.LOCKED]
@@ -152,8 +156,8 @@ class PortfolioDomainReply(Reply):
         Lifecycle | None,
         Field(
             description="State of the registration by its dates and statuses; `expiring` in the last 30 days. "
-            "`expired`: past the expiry by rules that are not known. null: no expiry is known, or you do not hold "
-            "the domain any more."
+            "`expired`: past the expiry, if the rules are unknown. Null: the expiry is unknown, or you no longer "
+            "hold the domain."
         ),
     ]
     finance: Annotated[
@@ -166,11 +170,11 @@ class PortfolioDomainReply(Reply):
 
 
 class DropDatesReply(Reply):
-    """When a domain that is not renewed leaves each state."""
+    """End of each state of a domain that is not renewed."""
 
     grace_end: Annotated[datetime | None, Field(description="Latest end of the auto-renew grace period.")]
-    redemption_end: Annotated[datetime | None, Field(description="End of the redemption period after that.")]
-    pending_delete_end: Annotated[datetime | None, Field(description="When the name is free again.")]
+    redemption_end: Annotated[datetime | None, Field(description="End of the redemption period that follows.")]
+    pending_delete_end: Annotated[datetime | None, Field(description="When the name can be registered again.")]
     basis: Annotated[
         str | None, Field(description="Rules that the dates follow; null where those of the TLD are not known.")
     ]
@@ -181,7 +185,9 @@ class PortfolioDomainDetail(PortfolioDomainReply):
 
     model_config = ConfigDict(json_schema_extra=by_example(_DETAIL))
 
-    drop_dates: Annotated[DropDatesReply, Field(description="By the dated rules of the top-level domain.")]
+    drop_dates: Annotated[
+        DropDatesReply, Field(description="Deletion dates by the rules of the top-level domain.")
+    ]
 
 
 class PortfolioDomainWritten(PortfolioDomainDetail, WriteReply):
@@ -191,7 +197,7 @@ class PortfolioDomainWritten(PortfolioDomainDetail, WriteReply):
 
 
 class PortfolioTagged(BulkReply):
-    """What was done with the tags of each domain."""
+    """The result for the tags of each domain."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_TAGGED))
 

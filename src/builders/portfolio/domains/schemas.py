@@ -45,7 +45,7 @@ Currency = Annotated[
 
 
 class PortfolioPurchase(Body):
-    """What a new domain was bought or registered for; it is recorded as an entry of the ledger."""
+    """The price of the purchase or registration of a new domain, recorded as an entry of the ledger."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_PURCHASE))
 
@@ -96,7 +96,7 @@ class PortfolioDomainCreate(Body):
     pinned: Annotated[Flag, fields.PINNED] = False
     currency: Currency = None
     purchase: Annotated[
-        PortfolioPurchase | None, Field(description="What the domain was bought or registered for.")
+        PortfolioPurchase | None, Field(description="The price of the purchase or registration.")
     ] = None
 
     def new_purchase(self) -> Purchase | None:
@@ -219,10 +219,8 @@ class PortfolioTagging(Body):
             description="Domains, each by its id or its name.",
         ),
     ]
-    add: Annotated[Tags, Field(description="Tags that the domains get.")] = Field(default=[])
-    remove: Annotated[Tags, Field(description="Tags that the domains lose, unless `add` has them.")] = Field(
-        default=[]
-    )
+    add: Annotated[Tags, Field(description="Tags to add.")] = Field(default=[])
+    remove: Annotated[Tags, Field(description="Tags to remove, unless `add` contains them.")] = Field(default=[])
 
     @model_validator(mode="after")
     def _require_tags(self) -> Self:

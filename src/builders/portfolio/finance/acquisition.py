@@ -77,7 +77,7 @@ def _price(present: Acquisition | None, patch: AcquisitionPatch) -> Money:
     if patch.money is not UNSET:
         return patch.money
     if present is None:
-        raise Invalid(("body", "acquisition", "amount"), "An acquisition needs its amount.", "missing")
+        raise Invalid(("body", "acquisition", "amount"), "An acquisition requires an amount.", "missing")
     return present.money
 
 

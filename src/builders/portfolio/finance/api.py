@@ -46,7 +46,9 @@ Commission = Annotated[
 Months = Annotated[
     int,
     Query(
-        ge=1, le=MAX_MONTHS, description="Months of the period: the present one, up to today, and those before."
+        ge=1,
+        le=MAX_MONTHS,
+        description="Number of months: the current month, up to today, and the preceding months.",
     ),
 ]
 REFUSALS = (*team.ACCESS_REFUSALS, domains.DomainNotFound)
@@ -62,7 +64,7 @@ async def get_domain_finance(
     commission_rate: Commission = Decimal(0),
     portfolio: team.PortfolioAccount = None,
 ) -> figures.FinanceReply:
-    """Read what a domain cost, earned and is worth: totals, returns, entries, and advice on its next renewal."""
+    """Read the finance of a domain: totals, returns, entries, and advice on its next renewal."""
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
     found = await finance.get_finance(
         conn,
@@ -90,7 +92,7 @@ async def update_domain_finance(
 ) -> figures.FinanceWritten:
     """Record the acquisition, the sale, prices or single entries of a domain, with a merge patch.
 
-    In a team, prices, `pinned` and `notes` are for a role that may change domains.
+    In a team, `pinned`, `notes` and prices require a role that may change domains.
     """
     needed = Permission.EDIT if body.changes_domain else Permission.EDIT_FINANCE  # which all with EDIT hold
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=needed)
@@ -112,7 +114,7 @@ async def record_domain_renewal(
     conn: Tx,
     portfolio: team.PortfolioAccount = None,
 ) -> figures.RenewalRecorded:
-    """Record a renewal that was paid, and move the expiry of the domain. A likely duplicate is named."""
+    """Record a paid renewal, and extend the expiry of the domain. The response names a likely duplicate."""
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT_FINANCE)
     account_id = access.portfolio_id
     renewal = body.renewal(await ledger.get_base_currency(conn, account_id=account_id))
@@ -132,7 +134,7 @@ async def record_domain_renewal(
 async def get_portfolio_summary(
     caller: Reader, conn: Reads, months: Months = 12, portfolio: team.PortfolioAccount = None
 ) -> summary.PortfolioSummaryReply:
-    """Read what all domains cost and earned: totals by month, currency, public suffix and tag."""
+    """Read the costs and income of all domains: totals by month, currency, public suffix and tag."""
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
     found = await finance.get_summary(conn, account_id=access.portfolio_id, months=months)
     return summary.summary_reply(found, shows_finance=team.shows_finance(access))

@@ -33,7 +33,7 @@ def _in_utc(moment: datetime) -> datetime:
 def _notes(text: str) -> str:
     cleaned = texts.cleaned(text)
     if not cleaned:
-        raise ValueError("There is nothing to see in this text.")
+        raise ValueError("The text has no visible characters.")
     return cleaned
 
 

@@ -25,7 +25,7 @@ class RenewalAdvice(StrEnum):
 
 
 class AdviceReason(StrEnum):
-    """A fact that speaks for or against another year."""
+    """A fact for or against a renewal."""
 
     USER_PINNED = "user_pinned"
     INCOME_COVERS_RENEWAL = "income_covers_renewal"

@@ -31,7 +31,7 @@ class Payment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaleFee:
-    """What the seller pays for the sale besides the commission."""
+    """Costs of the seller besides the commission."""
 
     kind: EntryKind  # one of FEE_KINDS
     money: Money
@@ -85,7 +85,7 @@ class Sale:
 
 
 class PriceSource(StrEnum):
-    """Where a renewal price comes from."""
+    """Source of a renewal price."""
 
     DOMAIN = "domain"  # it is set on the domain
     LAST_RENEWAL = "last_renewal"
@@ -248,7 +248,7 @@ class LabelledTotals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortfolioSummary:
-    """What the domains of a portfolio cost and earned in a period."""
+    """Costs and income of the domains of a portfolio in a period."""
 
     since: date
     until: date

@@ -31,7 +31,9 @@ async def record_renewal(
     Invalid for a day in the future and for an expiry that no registration can have.
     """
     if renewal.renewed_on > (clock.now() + DAY).date():
-        raise Invalid(("body", "renewed_on"), "What was paid is not in the future.", "date_in_future")
+        raise Invalid(
+            ("body", "renewed_on"), "The day of the payment must not be in the future.", "date_in_future"
+        )
     domain = await domains.lock_domain(conn, account_id=account_id, key=key)
     entries = await ledger.list_entries(conn, account_id=account_id, domain_id=domain.id)
     duplicate = find_duplicate(entries, renewal)

@@ -15,7 +15,7 @@ _precise = Context(prec=34)
 
 
 class XirrReason(StrEnum):
-    """Why there is no XIRR."""
+    """Why the XIRR is null."""
 
     NO_FLOWS = "no_flows"
     ONE_DAY = "one_day"

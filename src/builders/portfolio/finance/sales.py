@@ -151,7 +151,7 @@ def merge_terms(before: SaleTerms | None, patch: SalePatch, *, is_consigned: boo
     """Return the terms after a patch. Raises Invalid at the member that does not fit."""
     if before is None:
         if patch.gross is UNSET:
-            raise _invalid("gross", "A sale needs its price.", "missing")
+            raise _invalid("gross", "A sale requires a price.", "missing")
         before = SaleTerms(gross=patch.gross, sold_on=clock.now().date())
     terms = SaleTerms(
         gross=patched(patch.gross, before.gross),

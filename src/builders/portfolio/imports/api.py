@@ -51,7 +51,7 @@ def file_options(
     date_order: Annotated[DateNotation | None, Query(description=schemas.DATE_ORDER)] = None,
     dry_run: Annotated[bool | None, Query(description=schemas.DRY_RUN)] = None,
     registrar: Annotated[
-        schemas.RegistrarName | None, Query(description="Registrar of domains that have none.")
+        schemas.RegistrarName | None, Query(description="Registrar of domains without one in the source.")
     ] = None,
     currency: Annotated[
         schemas.CurrencyCode | None, Query(description="ISO 4217 code of amounts without a currency.")
@@ -86,7 +86,7 @@ async def import_portfolio(
     Send JSON, or a CSV file as a body of type `text/csv`: up to 50 MB and 100,000 rows. An invalid row is listed
     with its line, column and reason, and does not affect the others. The request imports up to 2,000 rows and 1
     MB. A job imports a larger source: its `state` is `queued`, and `GET /v1/portfolio/imports/{import_id}` has its
-    progress and results. A repeated import of the same source changes nothing. An import can be undone for 24
+    progress and results. A repeated import of the same source has no effect. An import can be undone for 24
     hours. It publishes `portfolio.import.completed`, and no events for single domains.
     """
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
@@ -145,7 +145,7 @@ async def undo_portfolio_import(
     """Undo an import: remove the domains that it added, restore changed fields, void its entries.
 
     A field that was changed since the import keeps its value. A job undoes more than 2,000 rows: `state` is
-    `undoing` until it ends. A repeated request changes nothing.
+    `undoing` until it ends. A repeated request has no effect.
     """
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
     made = await imports.undo_import(conn, account_id=access.portfolio_id, import_id=import_id)
@@ -164,8 +164,8 @@ async def export_portfolio(
 ) -> Response:
     """Export all domains of the portfolio with their amounts, as the body of an import.
 
-    The import of an export changes nothing, and in another portfolio it loses nothing. Without the permission to
-    see finance, the members of money are null.
+    An import of the export into the same portfolio has no effect; into another portfolio, it copies all data.
+    Without the permission to see finance, the members of money are null.
     """
     access = await _may_view(pool, caller, portfolio)
     parts = imports.write_json(pool, account_id=access.portfolio_id, shows_finance=team.shows_finance(access))
@@ -184,8 +184,8 @@ async def export_portfolio_csv(
 ) -> Response:
     """Export all domains of the portfolio with their amounts, as a CSV file that an import reads.
 
-    Cells that a spreadsheet would take for formulas begin with an apostrophe, which an import removes. Without the
-    permission to see finance, the columns of money are empty.
+    Cells that a spreadsheet would evaluate as formulas begin with an apostrophe, which an import removes. Without
+    the permission to see finance, the columns of money are empty.
     """
     access = await _may_view(pool, caller, portfolio)
     parts = imports.write_csv(pool, account_id=access.portfolio_id, shows_finance=team.shows_finance(access))

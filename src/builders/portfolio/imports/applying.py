@@ -24,7 +24,7 @@ _REMOVED = RowProblem(
 )
 _KEPT = RowProblem(
     code="reference_taken",
-    message="The ledger has an entry with the reference and with other values, which stays as it is.",
+    message="The ledger has an entry with the same reference and other values; it was not changed.",
     field=Field.ENTRIES.value,
 )
 
@@ -243,7 +243,7 @@ def _refused(number: int, draft: Draft) -> ImportRow:
 
 def _duplicate(position: int, source: Source) -> RowProblem:
     where = f"Line {position}" if source.has_lines else f"Row {position}"
-    message = f"{where} has the same domain. Both rows are merged; the values of the later one count."
+    message = f"{where} has the same domain. Both rows are merged; the later row takes precedence."
     return RowProblem(code="duplicate_row", message=message, field="domain")
 
 

@@ -21,8 +21,8 @@ class ImportData(BaseModel):
     ]
     created: Annotated[int, Field(description="Rows that added a domain.")]
     updated: Annotated[int, Field(description="Rows that changed a domain or recorded an amount.")]
-    unchanged: Annotated[int, Field(description="Rows whose values were there already.")]
-    skipped: Annotated[int, Field(description="Rows of domains that do not change by request.")]
+    unchanged: Annotated[int, Field(description="Rows without a change.")]
+    skipped: Annotated[int, Field(description="Rows that were skipped on request.")]
     errors: Annotated[int, Field(description="Rows that were refused.")]
 
 
@@ -41,7 +41,7 @@ IMPORT_COMPLETED = declare(
     Event(
         name="portfolio.import.completed",
         version=1,
-        description="An import has ended. Single domains have no events.",
+        description="An import has ended. It publishes no events for single domains.",
         example=_EXAMPLE,
     )
 )

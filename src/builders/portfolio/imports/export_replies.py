@@ -45,33 +45,38 @@ _ROW: JsonDict = {
 class PortfolioExportEntry(Reply):
     """An entry of the ledger."""
 
-    kind: Annotated[EntryKind, Field(description="What the amount was paid or received for.")]
+    kind: Annotated[EntryKind, Field(description="Kind of the amount.")]
     amount: Annotated[str, Field(description="Exact decimal digits.")]
     currency: Annotated[str, Field(description="ISO 4217 code.")]
     on: Annotated[date, Field(description="Day of the payment.")]
     years: Annotated[int | None, Field(description="Years that the amount pays for; absent when unknown.")] = None
-    registrar: Annotated[str | None, Field(description="Who was paid; absent when unknown.")] = None
+    registrar: Annotated[str | None, Field(description="The payee; absent when unknown.")] = None
     memo: Annotated[str | None, Field(description="Note about the amount; absent without one.")] = None
-    source: Annotated[EntrySource, Field(description="What recorded it.")]
+    source: Annotated[EntrySource, Field(description="Source of the entry.")]
     reference: Annotated[
-        str | None, Field(description="Reference of the source, which is recorded once; absent without one.")
+        str | None,
+        Field(
+            description=(
+                "Reference of the source; an entry with the same reference is recorded once; absent without one."
+            )
+        ),
     ] = None
 
 
 class PortfolioExportRow(Reply):
-    """A domain with all that an import reads."""
+    """A domain with all members of an import."""
 
     domain: Annotated[str, Field(description="Lower-case A-label.")]
-    unicode: Annotated[str, Field(description="The name as people read it; for most the same.")]
-    status: Annotated[PortfolioDomainStatus, Field(description="What the domain is to you.")]
+    unicode: Annotated[str, Field(description="The name in Unicode; for most names the same.")]
+    status: Annotated[PortfolioDomainStatus, Field(description="Status of the domain in your portfolio.")]
     ownership: Annotated[Ownership, Field(description="Legal basis on which you hold the domain.")]
-    counterparty: Annotated[str | None, Field(description="Who leases or consigns the domain to you.")]
-    revenue_share: Annotated[str | None, Field(description="Percent of the income that is the counterparty's.")]
+    counterparty: Annotated[str | None, Field(description="The lessor or consignor of the domain.")]
+    revenue_share: Annotated[str | None, Field(description="Share of the counterparty in the income, in percent.")]
     registrar: Annotated[str | None, Field(description="Where the domain is registered.")]
     registered_on: Annotated[date | None, Field(description="When the domain was first registered.")]
-    acquired_on: Annotated[date | None, Field(description="When you got the domain.")]
+    acquired_on: Annotated[date | None, Field(description="When you acquired the domain.")]
     expires_at: Annotated[datetime | None, Field(description="When the registration expires.")]
-    expiry_source: Annotated[ExpirySource | None, Field(description="Where the expiry comes from.")]
+    expiry_source: Annotated[ExpirySource | None, Field(description="Source of the expiry.")]
     auto_renew: Annotated[bool | None, Field(description="Whether the registrar renews the domain.")]
     locked: Annotated[bool | None, Field(description="Whether transfers are locked.")]
     privacy: Annotated[bool | None, Field(description="Whether the contacts are hidden.")]
@@ -80,11 +85,11 @@ class PortfolioExportRow(Reply):
     tags: Annotated[list[str], Field(description="Your tags.")]
     folder: Annotated[str | None, Field(description="Your folder.")]
     notes: Annotated[str | None, Field(description="Your notes.")]
-    pinned: Annotated[bool, Field(description="Whether you keep the domain regardless of its figures.")]
+    pinned: Annotated[bool, Field(description="Whether you keep the domain independently of its figures.")]
     renewal_price: Annotated[Money | None, Field(description="Price of one more year.")]
     asking_price: Annotated[Money | None, Field(description="Price that you ask for the domain.")]
     min_offer: Annotated[Money | None, Field(description="Lowest offer that you consider.")]
-    estimated_value: Annotated[Money | None, Field(description="Your estimate of what the domain is worth.")]
+    estimated_value: Annotated[Money | None, Field(description="Your estimate of the value of the domain.")]
     entries: Annotated[
         list[PortfolioExportEntry] | None, Field(description="Its ledger; null when your role does not see money.")
     ]

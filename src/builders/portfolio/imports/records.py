@@ -14,7 +14,7 @@ MAX_BYTES = 50 * 1024 * 1024  # of a body
 
 
 class ImportState(StrEnum):
-    """Where an import is."""
+    """State of an import."""
 
     QUEUED = "queued"
     RUNNING = "running"

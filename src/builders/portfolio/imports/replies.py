@@ -87,7 +87,7 @@ class UnmappedColumnReply(Reply):
 
 
 class PortfolioImportDetected(Reply):
-    """What was found out about the source."""
+    """Detected properties of the source."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_DETECTED))
 
@@ -103,23 +103,21 @@ class PortfolioImportDetected(Reply):
         list[str], Field(description="Columns with passwords, codes or personal data, which are never stored.")
     ]
     date_order: Annotated[
-        DateFormat | None, Field(description="How dates of digits were read; null when no date needs it.")
+        DateFormat | None, Field(description="Order in which numeric dates were read; null when no date needs it.")
     ]
     dates_ambiguous: Annotated[
         bool,
-        Field(
-            description="Some dates mean another day in the other order, and none proves it: send `date_order`."
-        ),
+        Field(description="Some dates are ambiguous, and no date shows the order: send `date_order`."),
     ]
 
 
 class PortfolioImportUndo(Reply):
-    """What the undo did, or has done so far."""
+    """Progress or result of the undo."""
 
     rows: Annotated[int, Field(description="Rows that are undone.")]
     removed: Annotated[int, Field(description="Domains that the import had added.")]
-    restored: Annotated[int, Field(description="Domains whose fields are as they were before.")]
-    kept: Annotated[int, Field(description="Domains that were changed again since; these changes are kept.")]
+    restored: Annotated[int, Field(description="Domains whose fields were restored.")]
+    kept: Annotated[int, Field(description="Domains with later changes, which are kept.")]
 
 
 class PortfolioImportItem(Reply):
@@ -135,17 +133,17 @@ class PortfolioImportItem(Reply):
     dry_run: Annotated[bool, Field(description="Whether it only reports its effect.")]
     detected: Annotated[
         PortfolioImportDetected | None,
-        Field(description="What was found out about the source; null until a job has read it."),
+        Field(description="Detected properties of the source; null until a job has read it."),
     ]
     failure: Annotated[RowProblem | None, Field(description="Why the import stopped; else null.")]
     rows_total: Annotated[int | None, Field(description="Number of rows; null until a job has read the source.")]
     rows_done: Annotated[int, Field(description="Rows that have a result.")]
     summary: Annotated[BulkSummary, Field(description="The number of rows so far, by outcome.")]
-    merged_duplicates: Annotated[int, Field(description="Rows of a domain that an earlier row has.")]
-    undo: Annotated[PortfolioImportUndo | None, Field(description="What the undo did; null without one.")]
+    merged_duplicates: Annotated[int, Field(description="Rows with the domain of an earlier row.")]
+    undo: Annotated[PortfolioImportUndo | None, Field(description="Result of the undo; null without one.")]
     undo_until: Annotated[
         datetime | None,
-        Field(description="Until when the import can be undone; null when there is nothing to undo."),
+        Field(description="End of the time in which the import can be undone; null when it made no changes."),
     ]
     created_by: Annotated[UUID, Field(description="Account of the member who imported it.")]
     created_at: CreatedAt

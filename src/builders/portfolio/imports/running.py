@@ -207,7 +207,7 @@ async def get_import(conn: Conn, *, account_id: UUID, import_id: UUID) -> Import
 
 async def abandon_import(conn: Conn, *, account_id: UUID, import_id: UUID) -> None:
     """End an import or an undo that keeps failing; what is imported can be undone."""
-    message = "The import stopped at an error on our side. Undo it, and import the file again."
+    message = "An internal error stopped the import. Undo it, and import the file again."
     problem = RowProblem(code="import_failed", message=message)
     await finish(conn, account_id=account_id, import_id=import_id, state=ImportState.FAILED, failure=problem)
 

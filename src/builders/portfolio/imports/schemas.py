@@ -59,17 +59,19 @@ TagText = Annotated[
 ]
 FORMAT = f"Format of the file: `{AUTO}` recognizes it by the header, else one of {_FORMAT_NAMES}."
 ON_CONFLICT = (
-    "What a row does to a domain that the portfolio has. `merge`: a value replaces the present one, a blank cell "
+    "Effect of a row on an existing domain. `merge`: a value replaces the present one, a blank cell "
     "keeps it, tags are added. `overwrite`: a blank cell clears the value. `skip`: the domain stays as it is."
 )
-DATE_ORDER = "How dates of digits are written. `auto`: a date with a number above 12 proves it, else `mdy`."
-DRY_RUN = "Whether to report the effect of the import without causing it."
+DATE_ORDER = "Order of day and month in numeric dates. `auto`: a date with a number above 12 decides, else `mdy`."
+DRY_RUN = "Whether to report the effect of the import without any change."
 
 
 class PortfolioImportDefaults(Body):
     """Values for rows that do not have them."""
 
-    registrar: Annotated[RegistrarName | None, Field(description="Registrar of domains that have none.")] = None
+    registrar: Annotated[
+        RegistrarName | None, Field(description="Registrar of domains without one in the source.")
+    ] = None
     ownership: Annotated[Ownership | None, Field(description="Ownership of added domains.")] = None
     tags: Annotated[
         list[TagText], Field(max_length=MAX_TAGS, description="Tags that are added to each domain.")

@@ -37,9 +37,9 @@ async def undo_import(conn: Conn, *, account_id: UUID, import_id: UUID) -> Impor
     if made.state in {ImportState.UNDOING, ImportState.UNDONE}:
         return made
     if made.state in _OPEN:
-        raise ImportRunning("The import has not ended.", retry_after=5, next_action="Undo it when it has ended.")
+        raise ImportRunning("The import has not ended.", retry_after=5, next_action="Undo it after its end.")
     if made.undo_until is None:
-        raise ImportFinal("The import changed nothing, so there is nothing to undo.")
+        raise ImportFinal("The import made no changes, so it cannot be undone.")
     if made.undo_until <= clock.now():
         raise ImportFinal(f"The import could be undone until {made.undo_until:%Y-%m-%dT%H:%M:%SZ}.")
     await store.set_state(conn, account_id=account_id, import_id=import_id, state=ImportState.UNDOING.value)

@@ -60,7 +60,7 @@ def read_rates(archive: bytes, *, after: date | None = None) -> Iterator[Rate]:
                 if line[at].strip() not in _NOT_QUOTED:
                     yield Rate(currency=currency, quoted_on=day, rate=_read_rate(line[at]))
     except (ValueError, IndexError, InvalidOperation) as error:
-        raise RatesUnreadable(f"Line {lines.line_num} of the table is not one of rates: {error}") from error
+        raise RatesUnreadable(f"Line {lines.line_num} of the table is not valid: {error}") from error
 
 
 def _unpack(archive: bytes) -> str:

@@ -18,7 +18,7 @@ MAX_MEMO = 500
 
 
 class EntryKind(StrEnum):
-    """What an amount was paid or received for; it decides the sign."""
+    """Kind of an amount, which decides the sign."""
 
     ACQUISITION = "acquisition"
     REGISTRATION = "registration"
@@ -66,7 +66,7 @@ SALE_KINDS: AbstractSet[EntryKind] = frozenset(
 
 
 class EntrySource(StrEnum):
-    """What recorded an entry."""
+    """Source of an entry."""
 
     MANUAL = "manual"
     IMPORT = "import"
@@ -224,7 +224,7 @@ class Totals:
 
     def __add__(self, other: "Totals") -> Self:
         if other.base_currency != self.base_currency:
-            raise ValueError(f"{self.base_currency} and {other.base_currency} do not mix.")
+            raise ValueError(f"Sums in {self.base_currency} and {other.base_currency} cannot be combined.")
         return type(self)(
             base_currency=self.base_currency,
             cost=self.cost + other.cost,

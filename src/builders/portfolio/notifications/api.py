@@ -53,7 +53,7 @@ OWN = Permission.SET_OWN_NOTIFICATIONS
 async def get_notification_preferences(
     caller: Reader, conn: Reads, portfolio: team.PortfolioAccount = None
 ) -> preferences.NotificationPreferencesReply:
-    """Read your notification preferences in the portfolio, with the defaults of what you have not set."""
+    """Read your notification preferences in the portfolio, with defaults for members that you have not set."""
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=OWN)
     return preferences.preferences_reply(await notifications.get_preferences(conn, access=access))
 
@@ -104,7 +104,7 @@ async def list_notices(
 async def mark_notices_read(
     body: notices.NoticesRead, caller: Writer, conn: Tx, portfolio: team.PortfolioAccount = None
 ) -> notices.NoticesReadReply:
-    """Mark notices as read. Repeated, it changes nothing."""
+    """Mark notices as read. A repeated request has no effect."""
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=OWN)
     until = None if body.until is None else ids.find(body.until)
     marked = await notifications.mark_read(conn, access=access, notice_ids=body.known_ids(), until=until)
@@ -176,7 +176,7 @@ async def send_samples(
     outbound: OutboundDep,
     portfolio: team.PortfolioAccount = None,
 ) -> samples.NotificationTestReply:
-    """Send samples through every channel, to check that notices arrive; return the result of each."""
+    """Send samples through every channel, to test their delivery; return the result of each."""
     async with database.connection() as conn:
         access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=OWN)
     sent = await notifications.send_samples(

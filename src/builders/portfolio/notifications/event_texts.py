@@ -95,8 +95,8 @@ def _transfer_started(data: Data) -> str:
     domain = data.get("domain")
     if data.get("expected") is False:
         return (
-            f"{domain} is being transferred to another registrar, and nobody requested its auth code here. Unless "
-            "this is your doing, reject the transfer at the registrar now."
+            f"{domain} is being transferred to another registrar, and its auth code was not requested here. "
+            "If you did not start the transfer, reject it at the registrar now."
         )
     where = {"in": " to your registrar", "out": " to another registrar"}.get(str(data.get("direction")), "")
     return f"The transfer of {domain}{where} has started."
@@ -127,7 +127,7 @@ _TITLES: Mapping[str, Callable[[Data], str]] = {
         f"Parking revenue{_of_domains(data)} was recorded for {data.get('since')} to {data.get('until')}."
     ),
     "portfolio.auth_code.requested": lambda data: (
-        f"The auth code of {data.get('domain')} was requested. Who holds it can transfer the domain away."
+        f"The auth code of {data.get('domain')} was requested. It authorizes a transfer of the domain."
     ),
     "portfolio.transfer.started": _transfer_started,
     "portfolio.transfer.completed": lambda data: f"The transfer of {data.get('domain')} is complete.",

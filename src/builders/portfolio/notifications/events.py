@@ -21,7 +21,7 @@ class ExpiryNoticeData(BaseModel):
     days_left: Annotated[int, Field(description="Days until the expiry; negative after it.")]
     threshold_days: Annotated[int, Field(description="The threshold that was reached.")]
     auto_renew: Annotated[bool | None, Field(description="Whether the registrar renews it; null when unknown.")]
-    severity: Annotated[Severity, Field(description="How urgent it is.")]
+    severity: Annotated[Severity, Field(description="Severity of the notice.")]
 
 
 class CostExceededData(BaseModel):

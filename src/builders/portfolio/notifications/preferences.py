@@ -25,7 +25,7 @@ from builders.webhooks import service as webhooks
 
 Settings = Mapping[str, Any]  # what a member has set: the JSON of preferences without the rest
 
-_OWNER_DECIDES = "The webhooks of a portfolio are those of its own account, which decides what they get."
+_OWNER_DECIDES = "Only the portfolio's own account can change the events of its webhooks."
 _preferences = TypeAdapter(Preferences)
 _thresholds = TypeAdapter(list[Threshold])
 
@@ -86,7 +86,7 @@ def _get(settings: Settings, *path: str) -> Any:  # a value of JSON
 
 def _check(preferences: Preferences, *, is_owner: bool) -> None:
     if preferences.quiet_hours.start == preferences.quiet_hours.end:
-        raise Invalid(("body", "quiet_hours", "end"), "Quiet hours end at another time than they start.")
+        raise Invalid(("body", "quiet_hours", "end"), "The start and the end of quiet hours must differ.")
     if preferences.channels.webhook.enabled and not is_owner:
         raise Invalid(("body", "channels", "webhook", "enabled"), _OWNER_DECIDES)
 

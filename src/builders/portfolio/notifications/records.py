@@ -24,7 +24,7 @@ class Channel(StrEnum):
 
 
 class Severity(StrEnum):
-    """How urgent a notice is; a later one is more urgent."""
+    """Severity of a notice, the lowest first."""
 
     INFO = "info"
     WARN = "warn"
@@ -38,7 +38,7 @@ class Severity(StrEnum):
 
 
 class Topic(StrEnum):
-    """What a notice is about."""
+    """Topic of a notice."""
 
     RENEWALS = "renewals"
     PARKING = "parking"
@@ -64,7 +64,7 @@ class Weekday(StrEnum):
 
 
 class QuietAction(StrEnum):
-    """What happens to an email that falls into quiet hours."""
+    """Treatment of an email during quiet hours."""
 
     DEFER = "defer"
     DROP = "drop"
@@ -79,7 +79,7 @@ class Frequency(StrEnum):
 
 
 class Suppression(StrEnum):
-    """The reason why an email would not be sent at once."""
+    """The reason why an email would be delayed or dropped."""
 
     DISABLED = "disabled"
     MUTED = "muted"

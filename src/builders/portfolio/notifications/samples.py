@@ -145,7 +145,7 @@ async def _send_to_webhooks(
 ) -> Sequence[TestSend]:
     if access.member_id != access.owner_id:
         if request.webhook_id is not None:
-            raise webhooks.WebhookNotFound("The webhooks of a portfolio are those of its own account.")
+            raise webhooks.WebhookNotFound("Only the portfolio's own account can send samples to its webhooks.")
         return ()
     if request.webhook_id is None:
         return await webhooks.send_tests(

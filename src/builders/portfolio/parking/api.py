@@ -36,7 +36,7 @@ def report_query(
     provider: Annotated[
         str | None, Query(max_length=MAX_PROVIDER, description="Only revenue of this provider.")
     ] = None,
-    group_by: Annotated[GroupBy, Query(description="What an item sums up.")] = GroupBy.DOMAIN,
+    group_by: Annotated[GroupBy, Query(description="The grouping of the items.")] = GroupBy.DOMAIN,
 ) -> ReportQuery:
     """Return which revenue a report contains."""
     return ReportQuery(
@@ -101,7 +101,7 @@ async def export_parking(
 async def record_parking_revenue(
     body: schemas.ParkingRevenueCreate, caller: Writer, conn: Tx, portfolio: team.PortfolioAccount = None
 ) -> replies.ParkingRevenueRecorded:
-    """Record parking revenue: a row, rows, or a CSV file. The same row again changes nothing."""
+    """Record parking revenue: a row, rows, or a CSV file. A repeated row has no effect."""
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT_FINANCE)
     async with conn.transaction(force_rollback=body.dry_run):
         results = await parking.record_revenue(

@@ -29,7 +29,7 @@ RevenueKey: TypeAlias = tuple[UUID, date, str, str]  # domain, day, provider, re
 
 
 class SheetFormat(StrEnum):
-    """What kind of file a CSV text is."""
+    """Kind of a CSV file."""
 
     AUTO = "auto"
     GENERIC = "generic"  # any header with a column for the domain and one for the revenue
@@ -37,7 +37,7 @@ class SheetFormat(StrEnum):
 
 
 class GroupBy(StrEnum):
-    """What an item of the report sums up."""
+    """The grouping of the items of a report."""
 
     DOMAIN = "domain"
     DAY = "day"
@@ -45,7 +45,7 @@ class GroupBy(StrEnum):
 
 
 class RoiFlag(StrEnum):
-    """Whether the revenue pays for the renewal."""
+    """Whether the revenue covers the renewal cost."""
 
     COVERS_RENEWAL = "covers_renewal"
     BELOW_RENEWAL = "below_renewal"

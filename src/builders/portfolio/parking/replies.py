@@ -73,7 +73,7 @@ _wide = Context(prec=60)  # digits of a ratio with all decimals, which the defau
 
 
 class ParkingRevenueRecorded(BulkReply):
-    """What was done with each row of revenue."""
+    """The result of each row of revenue."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_RECORDED))
 
@@ -96,9 +96,9 @@ class ParkingSums(Reply):
         Money | None,
         Field(description="Revenue in the base currency, each amount at the exchange rate of its day."),
     ]
-    rpm: Annotated[str | None, Field(description="Revenue of 1,000 visits; null without visits.")]
-    ctr: Annotated[str | None, Field(description="Clicks of a visit; null without visits.")]
-    epc: Annotated[str | None, Field(description="Revenue of a click; null without clicks.")]
+    rpm: Annotated[str | None, Field(description="Revenue per 1,000 visits; null without visits.")]
+    ctr: Annotated[str | None, Field(description="Clicks per visit; null without visits.")]
+    epc: Annotated[str | None, Field(description="Revenue per click; null without clicks.")]
     unconverted: Annotated[
         int, Field(description="Rows without an exchange rate, whose revenue is not in the sum.")
     ]
@@ -123,7 +123,8 @@ class ParkingItem(ParkingSums):
     ]
     net: Annotated[Money | None, Field(description="Revenue less the renewal cost; null when that is not known.")]
     roi_flag: Annotated[
-        RoiFlag | None, Field(description="Whether the revenue pays for the renewal; null for no single domain.")
+        RoiFlag | None,
+        Field(description="Whether the revenue covers the renewal cost; null for a group of several domains."),
     ]
 
 
@@ -138,7 +139,7 @@ class ParkingTotals(ParkingSums):
         Money | None, Field(description="Renewal prices of these domains for the days of the period.")
     ]
     unknown_renewal_price: Annotated[
-        int, Field(description="Domains without a known price, which the renewal cost leaves out.")
+        int, Field(description="Domains without a known price, which the renewal cost excludes.")
     ]
     net: Annotated[Money | None, Field(description="Revenue less the renewal cost.")]
 
@@ -152,12 +153,12 @@ class ParkingReportPeriod(Reply):
 
 
 class ParkingReport(Reply):
-    """What parking earned in a period."""
+    """Parking revenue of a period."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_REPORT))
 
     period: Annotated[ParkingReportPeriod, Field(description="The days of the report, up to today.")]
-    group_by: Annotated[GroupBy, Field(description="What an item sums up.")]
+    group_by: Annotated[GroupBy, Field(description="The grouping of the items.")]
     base_currency: Annotated[str, Field(description="Currency of the report (ISO 4217).")]
     items: Annotated[
         list[ParkingItem], Field(description="The groups of this page, the highest revenue first; days by date.")

@@ -80,7 +80,7 @@ async def record_revenue(
 
 async def _lock_domains(conn: Conn, account_id: UUID, domain_ids: Collection[UUID]) -> None:
     if len(await domains.lock_domains(conn, account_id=account_id, ids=domain_ids)) < len(domain_ids):
-        message = "A domain was removed meanwhile, and nothing was recorded."
+        message = "A domain was removed at the same time, so no revenue was recorded."
         raise domains.DomainNotFound(message, next_action="Send the request again.")
 
 
@@ -128,7 +128,9 @@ def _plan_row(
     if not earlier:
         return None, days
     if earlier == days:
-        problem = RowProblem(code="duplicate_row", message="An earlier row is the same; this one adds nothing.")
+        problem = RowProblem(
+            code="duplicate_row", message="The row is a duplicate of an earlier row; it has no effect."
+        )
         return (
             RowResult(
                 outcome=RowOutcome.UNCHANGED,
@@ -141,8 +143,8 @@ def _plan_row(
             (),
         )
     message = (
-        "An earlier row has other values for the same domain, day, provider and reference. Add them up, or give "
-        "each row a reference of its own."
+        "An earlier row has other values for the same domain, day, provider and reference. Combine the rows, "
+        "or give each row a different reference."
     )
     return refused_row("duplicate_row", message, index=row.index, line=row.line, domain=domain.domain), ()
 

@@ -46,7 +46,7 @@ def _read(row: SentRow | RefusedRow, defaults: RevenueDefaults, *, index: int, b
     since = row.since or defaults.since
     until = row.until if row.since else defaults.until
     if since is None or until is None:
-        return refused_row("date_missing", "Give the date, or the period.", index=index, domain=row.domain)
+        return refused_row("date_missing", "Specify the date or the period.", index=index, domain=row.domain)
     return _checked(
         RevenueRow(
             index=index,
@@ -67,7 +67,7 @@ def _checked(row: RevenueRow) -> ReadRow:
     """Return the row, or its result when its period cannot be."""
     code, message = "date_invalid", None
     if row.until < row.since:
-        message = f"The period ends on {row.until}, before it begins."
+        message = f"The end of the period, {row.until}, is before its start."
     elif row.since < _EARLIEST:
         message = f"{row.since} is before {_EARLIEST}."
     elif row.until > clock.now().date() + _AHEAD:

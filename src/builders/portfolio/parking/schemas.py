@@ -69,7 +69,7 @@ class ParkingPeriod(Body):
 
 Date = Annotated[date | None, Field(description="The day of the revenue, in UTC; or give `period`.")]
 PeriodMember = Annotated[
-    ParkingPeriod | None, Field(description="Days of the revenue, which is spread over them in equal parts.")
+    ParkingPeriod | None, Field(description="Period of the revenue, which is divided equally among its days.")
 ]
 
 
@@ -81,7 +81,10 @@ class ParkingRevenueRow(Body):
     domain: Annotated[
         DomainText, Field(description="A domain of the portfolio: its name in either form, or its identifier.")
     ]
-    amount: Annotated[MoneyInput, Field(description="The revenue, which replaces an earlier one; 0 cancels it.")]
+    amount: Annotated[
+        MoneyInput,
+        Field(description="The revenue, which replaces recorded revenue of the same day; 0 cancels it."),
+    ]
     currency: Annotated[Currency | None, Field(description="ISO 4217 code of an amount without one.")] = None
     date: Date = None
     period: PeriodMember = None
@@ -90,7 +93,7 @@ class ParkingRevenueRow(Body):
     clicks: Annotated[Count | None, Field(description="Clicks on advertisements; null when unknown.")] = None
     external_ref: Annotated[
         Reference | None,
-        Field(description="Your own reference, which distinguishes two amounts of one day and provider."),
+        Field(description="Your own reference, which distinguishes several amounts of one day and provider."),
     ] = None
 
     @model_validator(mode="after")
@@ -105,7 +108,7 @@ class ParkingRevenueRow(Body):
 
 def _refuse_both(day: date | None, period: ParkingPeriod | None) -> None:
     if day is not None and period is not None:
-        raise PydanticCustomError("date_and_period", "Give the date or the period, not both.")
+        raise PydanticCustomError("date_and_period", "Specify the date or the period, not both.")
 
 
 def _days(day: date | None, period: ParkingPeriod | None) -> tuple[date | None, date | None]:
@@ -142,7 +145,11 @@ class ParkingRevenueCreate(Body):
     external_ref: Annotated[Reference | None, Field(description="Your own reference of one row.")] = None
     rows: Annotated[
         list[Row] | None,
-        Field(min_length=1, max_length=records.MAX_ROWS, description="Rows; an invalid one stops no other."),
+        Field(
+            min_length=1,
+            max_length=records.MAX_ROWS,
+            description="Rows; an invalid row does not affect the others.",
+        ),
     ] = None
     csv: Annotated[
         str | None,
@@ -153,7 +160,7 @@ class ParkingRevenueCreate(Body):
     )
     date_order: Annotated[
         Literal["mdy", "dmy"] | None,
-        Field(description="Whether month or day is first in 01/02/2026; found in the file if absent."),
+        Field(description="Order of month and day in dates such as 01/02/2026; by default derived from the file."),
     ] = None
     date: Date = None
     period: PeriodMember = None
@@ -164,7 +171,7 @@ class ParkingRevenueCreate(Body):
         Currency | None,
         Field(description="Currency of amounts without one; by default the portfolio's base currency."),
     ] = None
-    dry_run: Annotated[StrictBool, Field(description="Report what would be done, and record nothing.")] = False
+    dry_run: Annotated[StrictBool, Field(description="Report the effect without recording charges.")] = False
 
     @model_validator(mode="after")
     def _require_one_form(self) -> "ParkingRevenueCreate":

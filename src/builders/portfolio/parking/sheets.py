@@ -77,7 +77,7 @@ def read_sheet(
     sheet = _open(sent, defaults)
     for line, cells in sheet.read():
         if cells is None:
-            yield refused_row("row_unreadable", "The line has an open quote.", line=line, domain=None)
+            yield refused_row("row_unreadable", "The line has a quote that is not closed.", line=line, domain=None)
         elif cells.get("domain", "").lower() in _TOTALS:
             yield _skipped(line, cells["domain"])
         else:
@@ -114,9 +114,7 @@ def _require_columns(positions: Mapping[str, int], defaults: RevenueDefaults) ->
             raise _invalid("column_missing", f"No column has {shown_name}. Name it one of: {known}.")
     has_dates = "day" in positions or {"since", "until"} <= positions.keys()
     if not has_dates and defaults.since is None:
-        raise Invalid(
-            ("body", "period"), "The file has no dates: give the period that it is about.", "period_missing"
-        )
+        raise Invalid(("body", "period"), "The file has no dates: specify its period.", "period_missing")
 
 
 def _with_proven_dates(sheet: _Sheet) -> _Sheet:
@@ -133,7 +131,7 @@ def _with_proven_dates(sheet: _Sheet) -> _Sheet:
                 return replace(sheet, date_format=proven)
             has_ambiguous = has_ambiguous or is_ambiguous(cell)
     if has_ambiguous:
-        message = "Each date of the file can mean two days: say whether the month (mdy) or the day (dmy) is first."
+        message = "All dates of the file are ambiguous: specify whether the month (mdy) or the day (dmy) is first."
         raise Invalid(("body", "date_order"), message, "dates_ambiguous")
     return sheet
 
@@ -212,7 +210,7 @@ def _text(cell: str, *, most: int) -> str:
 
 
 def _skipped(line: int, domain: str) -> RowResult:
-    problem = RowProblem(code="total_row", message="The line sums up others.", field="domain")
+    problem = RowProblem(code="total_row", message="The line is a sum of other lines.", field="domain")
     return RowResult(outcome=RowOutcome.SKIPPED, line=line, domain=domain, warnings=[problem])
 
 

@@ -100,7 +100,9 @@ async def bounded(
     async for page in pages:
         rows, count, empty = rows + len(page), count + 1, 0 if page else empty + 1
         if empty > MAX_EMPTY_PAGES:
-            hint = f"{empty} pages in a row were empty, and the list goes on. Report this to the registrar."
+            hint = (
+                f"{empty} consecutive pages were empty, and the list has more pages. Report this to the registrar."
+            )
             raise RegistrarFailed(RegistrarFailure.MALFORMED, hint=hint)
         if rows > max_rows or count > max_pages or (page and page == before):
             raise RegistrarFailed(RegistrarFailure.MALFORMED)

@@ -182,10 +182,10 @@ class ApiClient:
 
 def _address_hint(ip: str | None) -> str:
     if ip is not None:
-        return f"The registrar wants this service's outgoing address on its list of allowed ones: {ip}."
+        return f"Add the outgoing address of this service to the registrar's allowed addresses: {ip}."
     return (
-        "The registrar wants this service's outgoing address on its list of allowed ones; the operator sees it on "
-        "the service's machine with `curl https://checkip.amazonaws.com`."
+        "Add the outgoing address of this service to the registrar's allowed addresses; on the machine of "
+        "the service, `curl https://checkip.amazonaws.com` shows it."
     )
 
 

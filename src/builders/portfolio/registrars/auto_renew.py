@@ -82,7 +82,7 @@ def _plan(
     connected = domain.connection_id if holder is None else holder.connection_id
     connection = None if connected is None else connections.get(connected)
     if connection is None:
-        return replace(made, error="No connected registrar holds the domain: change the setting there yourself.")
+        return replace(made, error="No connected registrar holds the domain: change the setting at its registrar.")
     made = replace(made, connection=connection)
     if not connection.is_enabled:
         return replace(made, error="The connection to the registrar is disabled.")

@@ -134,7 +134,7 @@ async def save_connection(
         )
         if saved is not None:
             return saved
-    raise ConnectionChanged("Others change this connection at the same time; repeat the request.")
+    raise ConnectionChanged("Concurrent requests are changing this connection; repeat the request.")
 
 
 async def _find_target(

@@ -28,7 +28,7 @@ def unseal(keyring: Keyring, sealed: bytes, *, account_id: UUID, connection_id: 
     try:
         text = keyring.unseal(PURPOSE, sealed, context=_context(account_id, connection_id))
     except Unsealable:
-        hint = "The service has lost the key of these credentials: enter all of them again."
+        hint = "The service cannot decrypt these credentials: enter all of them again."
         raise RegistrarFailed(RegistrarFailure.AUTH_FAILED, hint=hint) from None
     found: dict[str, str] = from_json(text)
     return found

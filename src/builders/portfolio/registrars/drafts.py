@@ -73,7 +73,7 @@ def _base_url(
     if "?" in target.path:
         raise Invalid(loc, "A base URL has no query.", "base_url_not_allowed")
     if is_live_host(target.host):
-        message = "This is a registrar's production API, which a test key does not reach."
+        message = "This is a registrar's production API, which requires a live key."
         raise Invalid(loc, message, "base_url_not_allowed")
     return target.url.rstrip("/")
 
@@ -96,7 +96,7 @@ def _environment(
         raise Invalid(("body", "environment"), message, "environment_not_allowed")
     if base_url is None and is_sandbox and environment is Environment.LIVE:
         other = " or environment=sandbox" if Environment.SANDBOX in present else ""
-        message = f"A test key does not reach the production API: give base_url{other}, or use a live key."
+        message = f"The production API requires a live key; with a test key, set base_url{other}."
         raise Invalid(("body", "base_url"), message, "base_url_required")
     return environment
 
@@ -107,7 +107,7 @@ def _credentials(
     known = [each.name for each in profile.credential_fields]
     sent = {name: patch.credentials[name] for name in known if name in patch.credentials}
     after = {name: value for name, value in {**old, **sent}.items() if value is not None}
-    why = "The credentials do not go to another base URL: send them again." if is_moved else "Field required."
+    why = "A new base URL requires all credentials: send them again." if is_moved else "Field required."
     missing: list[dict[str, Any]] = [
         {"loc": ("body", "credentials", each.name), "msg": f"{each.label}: {why}", "type": "credential_required"}
         for each in profile.credential_fields

@@ -30,7 +30,7 @@ class ConnectionAmbiguous(Problem):
 
 
 class ConnectionChanged(Problem):
-    """The connection was changed at the same time."""
+    """A concurrent request changed the connection."""
 
     status, code = 409, "connection_changed"
 
@@ -79,7 +79,7 @@ class ProviderRefused(Problem):
 
 
 class ProviderRateLimited(Problem):
-    """The registrar accepts no more requests for now."""
+    """The registrar's rate limit is reached."""
 
     status, code = 429, "provider_rate_limited"
 

@@ -16,9 +16,9 @@ class RegistrarData(BaseModel):
 
     connection_id: Annotated[UUID, Field(description="Identifier of the connection.")]
     provider: Annotated[str, Field(description="The registrar.")]
-    connection: Annotated[str, Field(description="Name of the connection, among several to one registrar.")]
+    connection: Annotated[str, Field(description="Name of the connection, if the registrar has several.")]
     label: Annotated[str | None, Field(description="The user's own text for it; null without one.")]
-    environment: Annotated[Environment, Field(description="Which API of the registrar is used.")]
+    environment: Annotated[Environment, Field(description="The API of the registrar: production or sandbox.")]
     status: Annotated[ConnectionStatus, Field(description="The state of the connection.")]
     status_detail: Annotated[str | None, Field(description="The reason of a failure; null without one.")]
 
@@ -95,7 +95,7 @@ class SyncedRegistrar(BaseModel):
 
     connection_id: Annotated[UUID, Field(description="Identifier of the connection.")]
     provider: Annotated[str, Field(description="The registrar.")]
-    state: Annotated[PartState, Field(description="How it ended.")]
+    state: Annotated[PartState, Field(description="Result of the sync.")]
     seen: Annotated[int, Field(description="Domains that the registrar listed.")]
     updated: Annotated[int, Field(description="Domains of the portfolio that were changed.")]
     missing: Annotated[int, Field(description="Domains that the registrar no longer listed.")]
@@ -106,20 +106,20 @@ class SyncCompletedData(BaseModel):
     """A sync that has ended. `GET /v1/portfolio/registrars/runs/{run_id}` has its changes."""
 
     run_id: Annotated[UUID, Field(description="Identifier of the run.")]
-    registrars: Annotated[list[SyncedRegistrar], Field(description="What became of each connection.")]
+    registrars: Annotated[list[SyncedRegistrar], Field(description="Result of each connection.")]
 
 
 class SyncFailedData(BaseModel):
     """A connection that could not be synced; the others of the run are not affected."""
 
     run_id: Annotated[UUID, Field(description="Identifier of the run.")]
-    kind: Annotated[RunKind, Field(description="What was synced: domains (`sync`) or charges (`billing`).")]
+    kind: Annotated[RunKind, Field(description="Kind of the sync: domains (`sync`) or charges (`billing`).")]
     connection_id: Annotated[UUID, Field(description="Identifier of the connection.")]
     provider: Annotated[str, Field(description="The registrar.")]
-    connection: Annotated[str, Field(description="Name of the connection, among several to one registrar.")]
+    connection: Annotated[str, Field(description="Name of the connection, if the registrar has several.")]
     code: Annotated[str, Field(description="Code of the failure, such as `provider_auth_failed`.")]
     message: Annotated[str, Field(description="The failure in a sentence.")]
-    hint: Annotated[str | None, Field(description="What can be done; null when it is tried again by itself.")]
+    hint: Annotated[str | None, Field(description="The remedy; null when a retry is automatic.")]
 
 
 _RUN_ID = UUID("0193a1b2-0000-7000-8000-000000000045")
@@ -200,14 +200,14 @@ class DriftFinding(BaseModel):
 
     id: Annotated[UUID, Field(description="Identifier of the finding, as in the report.")]
     category: Annotated[FindingCategory, Field(description="What differs.")]
-    severity: Annotated[FindingSeverity, Field(description="How urgent it is.")]
+    severity: Annotated[FindingSeverity, Field(description="Severity of the notice.")]
     domain: Annotated[str, Field(description="Lower-case A-label.")]
     domain_id: Annotated[UUID | None, Field(description="Identifier of the portfolio domain.")]
     provider: Annotated[str, Field(description="The registrar.")]
 
 
 class DriftData(BaseModel):
-    """Urgent differences between a portfolio and its registrars that are new."""
+    """New urgent differences between a portfolio and its registrars."""
 
     severity: Annotated[FindingSeverity, Field(description="The most urgent severity of the new findings.")]
     new: Annotated[int, Field(description="Number of new findings of severity high or critical.")]
@@ -220,7 +220,7 @@ DRIFT_DETECTED = declare(
     Event(
         name="portfolio.reconcile.drift_detected",
         version=1,
-        description="After a sync, urgent differences between the portfolio and its registrars are new.",
+        description="A sync found new urgent differences between the portfolio and its registrars.",
         example=DriftData(
             severity=FindingSeverity.CRITICAL,
             new=1,

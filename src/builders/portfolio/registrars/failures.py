@@ -21,7 +21,7 @@ _MESSAGES = {
     RegistrarFailure.AUTH_FAILED: "The registrar does not accept the credentials.",
     RegistrarFailure.RESTRICTED: "The registrar does not allow this account to use its API.",
     RegistrarFailure.IP_NOT_ALLOWED: "The registrar does not accept requests from this service's address.",
-    RegistrarFailure.RATE_LIMITED: "The registrar accepts no more requests for now.",
+    RegistrarFailure.RATE_LIMITED: "The registrar's rate limit is reached.",
     RegistrarFailure.UNAVAILABLE: "The registrar does not respond.",
     RegistrarFailure.MALFORMED: "The registrar's response cannot be read.",
     RegistrarFailure.NOT_FOUND: "The registrar does not hold this domain for the account.",

@@ -13,7 +13,7 @@ _NAMESPACE = UUID("5d0c6c0e-6a4e-5f8b-9a36-2f5d1b7c4e10")
 
 
 class FindingSeverity(StrEnum):
-    """How urgent a finding is, the least urgent first."""
+    """Severity of a finding, the lowest first."""
 
     INFO = "info"
     WARN = "warn"

@@ -46,10 +46,10 @@ class InventoryImportDetected(Reply):
     mapping: Annotated[dict[records.Field, str], Field(description="The column of each field.")]
     unmapped_columns: Annotated[list[InventoryUnmappedColumn], Field(description="Columns that were omitted.")]
     dropped_columns: Annotated[list[str], Field(description="Columns with secrets or personal data.")]
-    date_order: Annotated[DateFormat | None, Field(description="How dates were read; null when none needs it.")]
-    dates_ambiguous: Annotated[
-        bool, Field(description="Some dates mean another day in the other order: send `date_order`.")
+    date_order: Annotated[
+        DateFormat | None, Field(description="Order in which numeric dates were read; null when no date needs it.")
     ]
+    dates_ambiguous: Annotated[bool, Field(description="Some dates are ambiguous: send `date_order`.")]
 
 
 class InventoryImportReply(BulkReply):
@@ -87,12 +87,12 @@ class InventoryImportReply(BulkReply):
 
     import_id: Annotated[UUID, Field(description="Identifier of the import.")]
     provider: Annotated[str, Field(description="The registrar.")]
-    connection_id: Annotated[UUID, Field(description="Connection that the list is of.")]
+    connection_id: Annotated[UUID, Field(description="The connection of the list.")]
     mode: Annotated[ImportMode, Field(description="Effect on domains that the list did not contain.")]
     dry_run: Annotated[bool, Field(description="Whether it only reports its effect.")]
     detected: Annotated[InventoryImportDetected, Field(description="How the list was read.")]
     complete: Annotated[bool, Field(description="Whether the list counts as complete.")]
-    missing: Annotated[int, Field(description="Domains of the inventory that a complete list does not have.")]
+    missing: Annotated[int, Field(description="Domains of the inventory that are missing from a complete list.")]
     updated_domains: Annotated[int, Field(description="Domains of the portfolio that changed.")]
     added_domains: Annotated[int, Field(description="Domains that were added to the portfolio.")]
     results: Annotated[

@@ -16,7 +16,7 @@ FRESH_FOR = timedelta(hours=48)  # a domain that no listing had for longer is st
 
 
 class InventorySource(StrEnum):
-    """Where a holding comes from."""
+    """Source of a holding."""
 
     API = "api"  # of the registrar
     IMPORT = "import"  # a file

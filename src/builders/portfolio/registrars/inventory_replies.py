@@ -59,27 +59,25 @@ class HeldDomainReply(Reply):
     provider: Provider
     connection_id: ConnectionId
     domain: Annotated[str, Field(description="The domain, an A-label.")]
-    unicode: Annotated[str, Field(description="The domain as people read it.")]
+    unicode: Annotated[str, Field(description="The domain in Unicode.")]
     expires_at: Annotated[datetime | None, Field(description="When it expires.")]
     registered_at: Annotated[datetime | None, Field(description="When it was registered.")]
-    auto_renew: Annotated[bool | None, Field(description="Whether the registrar renews it by itself.")]
+    auto_renew: Annotated[bool | None, Field(description="Whether the registrar renews it automatically.")]
     locked: Annotated[bool | None, Field(description="Whether the registrar refuses transfers.")]
     privacy: Annotated[bool | None, Field(description="Whether the registrar hides the holder's data.")]
     status: Annotated[HeldStatus, Field(description="Its state at the registrar.")]
-    status_raw: Annotated[str | None, Field(description="The same in the registrar's own words.")]
+    status_raw: Annotated[str | None, Field(description="Its state in the registrar's own words.")]
     nameservers: Annotated[list[str] | None, Field(description="Its name servers.")]
-    renewal_price: Annotated[Money | None, Field(description="What the registrar asks for a renewal.")]
+    renewal_price: Annotated[Money | None, Field(description="The registrar's renewal price.")]
     in_portfolio: Annotated[bool, Field(description="Whether the portfolio has the domain.")]
     domain_id: Annotated[UUID | None, Field(description="Identifier of the portfolio domain; null without one.")]
     first_seen_at: Annotated[datetime, Field(description="The first listing that had it.")]
     last_seen_at: Annotated[datetime, Field(description="The last listing that had it.")]
     missing_since: Annotated[
         datetime | None,
-        Field(description="The first complete listing that no longer had it; null while it is held."),
+        Field(description="The first complete listing without the domain; null while the registrar holds it."),
     ]
-    source: Annotated[
-        InventorySource, Field(description="Where it is from: the registrar's `api`, or an `import`.")
-    ]
+    source: Annotated[InventorySource, Field(description="Source: the registrar's `api`, or an `import`.")]
 
 
 class SnapshotReply(Reply):
@@ -91,14 +89,14 @@ class SnapshotReply(Reply):
     connection_id: ConnectionId
     taken_at: Annotated[datetime, Field(description="When it ended.")]
     age_s: Annotated[int, Field(description="Seconds since then.")]
-    complete: Annotated[bool, Field(description="Whether it came to the end; else domains may be out of date.")]
+    complete: Annotated[
+        bool, Field(description="Whether the listing is complete; otherwise domains may be out of date.")
+    ]
     last_complete_at: Annotated[
         datetime | None, Field(description="The latest complete listing; null without one.")
     ]
-    domains: Annotated[int, Field(description="Domains that it had.")]
-    source: Annotated[
-        InventorySource, Field(description="Where it is from: the registrar's `api`, or an `import`.")
-    ]
+    domains: Annotated[int, Field(description="Number of domains in the listing.")]
+    source: Annotated[InventorySource, Field(description="Source: the registrar's `api`, or an `import`.")]
 
 
 class RegistrarInventory(Reply):

@@ -36,15 +36,15 @@ def _keep_bytes(value: Any, read: ValidatorFunctionWrapHandler) -> Any:  # JSON,
 _FORMATS = ", ".join([AUTO, *domain_files.FORMATS])
 FormatName = Annotated[str, AfterValidator(_check_format)]
 PROVIDER = "The registrar. One without an API is `manual:NAME`, and needs no connection."
-CONNECTION = "Name of the connection, among several to one registrar."
+CONNECTION = "Name of the connection, if the registrar has several."
 MODE = (
-    "`merge`: domains that the list does not have stay. `replace_snapshot`: they are missing, as the list is "
-    "complete, unless a row is refused or none has a domain."
+    "`merge`: domains outside the list do not change. `replace_snapshot`: the list is complete, so domains "
+    "outside it are missing, unless a row is refused or no row has a domain."
 )
 ADD = "Whether to add domains that the portfolio does not have."
 FORMAT = f"Format of the file: `{AUTO}` recognizes it by the header, else one of {_FORMATS}."
-DATE_ORDER = "How dates of digits are written. `auto`: a date that proves it decides, else `mdy`."
-DRY_RUN = "Whether to report the effect without causing it."
+DATE_ORDER = "Order of day and month in numeric dates. `auto`: an unambiguous date decides, else `mdy`."
+DRY_RUN = "Whether to report the effect without any change."
 
 
 class InventoryImportCreate(Body):

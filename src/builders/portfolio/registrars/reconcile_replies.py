@@ -80,7 +80,7 @@ class ReconcileFinding(Reply):
 
     id: Annotated[UUID, Field(description="Identifier, stable while the difference exists.")]
     category: Annotated[FindingCategory, Field(description="What differs.")]
-    severity: Annotated[FindingSeverity, Field(description="How urgent it is.")]
+    severity: Annotated[FindingSeverity, Field(description="Severity of the notice.")]
     domain: Annotated[str | None, Field(description="Lower-case A-label; null: it is about the connection.")]
     domain_id: Annotated[UUID | None, Field(description="The portfolio domain; null when there is none.")]
     provider: Annotated[str, Field(description="The registrar.")]

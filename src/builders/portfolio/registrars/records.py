@@ -27,7 +27,7 @@ class Environment(StrEnum):
 
 
 class AuthCodeDelivery(StrEnum):
-    """How a registrar hands out the authorization code of a domain."""
+    """How a registrar delivers the authorization code of a domain."""
 
     RETURNED = "returned"  # in the response
     EMAILED = "emailed"  # to the registrant
@@ -158,7 +158,7 @@ class AuthCode:
 
 
 class TransferDirection(StrEnum):
-    """Whether a domain comes to the registrar or leaves it."""
+    """Whether a domain is transferred to or from the registrar."""
 
     IN = "in"
     OUT = "out"

@@ -86,7 +86,7 @@ class RegistrarCredentialField(Reply):
     """A credential that a registrar needs."""
 
     name: Annotated[str, Field(description="Name of the member of `credentials`.")]
-    label: Annotated[str, Field(description="What the registrar calls it.")]
+    label: Annotated[str, Field(description="The registrar's name of the credential.")]
     secret: Annotated[bool, Field(description="Whether it is a secret.")]
     required: Annotated[bool, Field(description="Whether the registrar needs it.")]
 
@@ -130,25 +130,28 @@ class RegistrarReply(Reply):
     ]
     status_detail: Annotated[str | None, Field(description="Reason of a failure, and what to do.")]
     enabled: Annotated[bool, Field(description="Whether requests are sent to the registrar.")]
-    environment: Annotated[Environment | None, Field(description="Which API of the registrar is used.")]
+    environment: Annotated[Environment | None, Field(description="Environment of the registrar's API.")]
     environments: Annotated[list[Environment], Field(description="The environments that the registrar has.")]
-    base_url: Annotated[str | None, Field(description="Where requests go instead; with a test key only.")]
-    credential_fields: Annotated[list[RegistrarCredentialField], Field(description="What to send.")]
+    base_url: Annotated[
+        str | None, Field(description="Base URL of requests instead of the registrar's; with a test key only.")
+    ]
+    credential_fields: Annotated[list[RegistrarCredentialField], Field(description="The required credentials.")]
     credentials_set: Annotated[
         list[RegistrarCredential],
-        Field(description="What is set; empty for a role that does not manage registrars."),
+        Field(description="The stored credentials; empty for a role that does not manage registrars."),
     ]
-    capabilities: Annotated[RegistrarCapabilities, Field(description="What the registrar's API offers.")]
+    capabilities: Annotated[RegistrarCapabilities, Field(description="Capabilities of the registrar's API.")]
     api_verified: Annotated[
-        bool, Field(description="False: known from other clients of the API, not from the registrar.")
+        bool,
+        Field(description="False: the source is other API clients, not the registrar's documentation."),
     ]
-    dashboard_url: Annotated[str | None, Field(description="Where people manage their domains.")]
+    dashboard_url: Annotated[str | None, Field(description="The registrar's website for domain management.")]
     domains_count: Annotated[int, Field(description="Domains of the portfolio that it keeps up to date.")]
     sync_interval_hours: Annotated[int | None, Field(description="Hours between two syncs.")]
     last_sync_at: Annotated[datetime | None, Field(description="When the inventory was last complete.")]
     last_billing_sync_at: Annotated[datetime | None, Field(description="When charges were last complete.")]
     next_allowed_at: Annotated[
-        datetime | None, Field(description="The registrar accepts no request before; null: any time.")
+        datetime | None, Field(description="Time of the next allowed request to the registrar; null: now.")
     ]
     created_at: Annotated[datetime | None, Field(description="When it was connected first; null without one.")]
     updated_at: Annotated[datetime | None, Field(description="When the connection was last changed.")]
@@ -157,11 +160,14 @@ class RegistrarReply(Reply):
 class RegistrarVerification(Reply):
     """The registrar's result for the credentials."""
 
-    ok: Annotated[bool, Field(description="Whether it accepts them.")]
-    code: Annotated[RegistrarFailure | None, Field(description="The kind of failure; null when it accepts them.")]
-    message: Annotated[str, Field(description="The same in a sentence.")]
-    hint: Annotated[str | None, Field(description="What to do; null without one.")]
-    checked_at: Annotated[datetime, Field(description="When it was asked.")]
+    ok: Annotated[bool, Field(description="Whether the registrar accepts the credentials.")]
+    code: Annotated[
+        RegistrarFailure | None,
+        Field(description="Kind of the failure; null without one."),
+    ]
+    message: Annotated[str, Field(description="The reason as a sentence.")]
+    hint: Annotated[str | None, Field(description="The remedy; null without one.")]
+    checked_at: Annotated[datetime, Field(description="Time of the check.")]
 
 
 class RegistrarWritten(RegistrarReply, WriteReply):
@@ -187,9 +193,9 @@ class RegistrarDisconnected(Reply):
         str | None, Field(description="Name of the connection; null when none was named or found.")
     ]
     disconnected: Annotated[
-        bool, Field(description="False when there was no such connection, as in a repetition.")
+        bool, Field(description="False when there was no such connection, as after a repeated request.")
     ]
-    credentials_erased: Annotated[Literal[True], Field(description="Always true: no credentials are left.")]
+    credentials_erased: Annotated[Literal[True], Field(description="Always true: all credentials are erased.")]
     inventory_kept: Annotated[
         bool, Field(description="Whether the listed domains of the registrar stay readable.")
     ]

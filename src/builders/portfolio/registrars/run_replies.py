@@ -47,7 +47,7 @@ _RUN: JsonDict = {
             "counts": {},
             "error": {
                 "code": "provider_rate_limited",
-                "message": "The registrar accepts no more requests for now.",
+                "message": "The registrar's rate limit is reached.",
                 "hint": None,
                 "retry_at": "2026-01-05T10:30:00Z",
                 "run_id": None,
@@ -83,11 +83,11 @@ _RUN: JsonDict = {
     "finished_at": "2026-01-05T09:30:04Z",
 }
 Seen = Annotated[int, Field(description="Domains that were listed.")]
-Matched = Annotated[int, Field(description="Of these, domains that the portfolio has.")]
+Matched = Annotated[int, Field(description="Listed domains that the portfolio has.")]
 Updated = Annotated[int, Field(description="Domains of the portfolio that changed, or would change.")]
 Unchanged = Annotated[int, Field(description="Domains of the portfolio whose values were the same.")]
 New = Annotated[int, Field(description="Domains that the inventory did not have.")]
-Missing = Annotated[int, Field(description="Domains that a complete listing no longer had.")]
+Missing = Annotated[int, Field(description="Domains that are missing from a complete listing.")]
 
 
 class PartErrorReply(Reply):
@@ -96,10 +96,12 @@ class PartErrorReply(Reply):
     code: Annotated[
         str, Field(description="Stable code, such as `provider_auth_failed` or `connection_disabled`.")
     ]
-    message: Annotated[str, Field(description="The same in a sentence.")]
-    hint: Annotated[str | None, Field(description="What can be done; null without a hint.")]
+    message: Annotated[str, Field(description="The reason as a sentence.")]
+    hint: Annotated[str | None, Field(description="The remedy; null without one.")]
     retry_at: Annotated[datetime | None, Field(description="When the registrar accepts requests again, if known.")]
-    run_id: Annotated[UUID | None, Field(description="The run that works on the connection already, if one does.")]
+    run_id: Annotated[
+        UUID | None, Field(description="The run that already syncs the connection, if there is one.")
+    ]
 
 
 class RunProvider(Reply):
@@ -117,8 +119,12 @@ class RunProvider(Reply):
     unchanged: Unchanged
     new: New
     missing: Missing
-    counts: Annotated[dict[str, int], Field(description="All counts by name, those of a billing run too.")]
-    error: Annotated[PartErrorReply | None, Field(description="Why it was not done; null without an error.")]
+    counts: Annotated[
+        dict[str, int], Field(description="All counts by name, including the counts of a billing run.")
+    ]
+    error: Annotated[
+        PartErrorReply | None, Field(description="Why it failed or was skipped; null without an error.")
+    ]
     started_at: Annotated[datetime | None, Field(description="When it started; null before.")]
     finished_at: Annotated[datetime | None, Field(description="When it ended; null before.")]
 
@@ -128,7 +134,7 @@ class RunChange(Reply):
 
     domain: Annotated[str, Field(description="The domain, an A-label.")]
     domain_id: Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
-    provider: Annotated[str, Field(description="The registrar that the value is from.")]
+    provider: Annotated[str, Field(description="The registrar that reported the value.")]
     field: Annotated[str, Field(description="The field, such as `expires_at`.")]
     from_: Annotated[Any, Field(alias="from", description="The value before; null when it was not known.")]
     to: Annotated[Any, Field(description="The value of the registrar.")]
@@ -140,7 +146,7 @@ class RunSummary(Reply):
     completed: Annotated[int, Field(description="Connections that were synced.")]
     failed: Annotated[int, Field(description="Connections that failed.")]
     skipped: Annotated[int, Field(description="Connections that were skipped, or offer no list.")]
-    running: Annotated[int, Field(description="Connections that are still to be done.")]
+    running: Annotated[int, Field(description="Pending connections.")]
     seen: Seen
     matched: Matched
     updated: Updated
@@ -158,10 +164,10 @@ class RegistrarRun(Reply):
     kind: Annotated[RunKind, Field(description="`sync` lists domains, `billing` lists charges.")]
     state: Annotated[
         RunState,
-        Field(description="`queued` and `running`: a job works on it. `failed`: no connection could be synced."),
+        Field(description="`queued` and `running`: a job executes it. `failed`: no connection could be synced."),
     ]
     dry_run: Annotated[bool, Field(description="Whether it only reports the changes.")]
-    providers: Annotated[list[RunProvider], Field(description="What was done with each connection.")]
+    providers: Annotated[list[RunProvider], Field(description="The result of each connection.")]
     changes: Annotated[
         list[RunChange],
         Field(description=f"The first {MAX_CHANGES:,} changed fields; `updated` counts domains."),

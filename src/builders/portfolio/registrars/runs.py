@@ -120,7 +120,7 @@ def _refusal(connection: Connection, kind: RunKind) -> tuple[PartState, PartErro
 
 
 def _busy(run_id: UUID | None) -> PartError:
-    return PartError(code="sync_running", message="Another run works on the connection.", run_id=run_id)
+    return PartError(code="sync_running", message="Another run is syncing the connection.", run_id=run_id)
 
 
 def _new_part(connection: Connection, state: PartState, error: PartError | None = None) -> Mapping[str, Any]:

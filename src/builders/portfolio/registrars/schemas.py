@@ -60,14 +60,16 @@ class RegistrarConnect(PatchBody):
     ]
     label: Annotated[Label | None, Field(description="Your own text for the connection; null clears it.")] = None
     environment: Annotated[
-        Environment, Field(description="By default `live`; with a test key `sandbox` where the registrar has one.")
+        Environment, Field(description="By default `live`; with a test key `sandbox`, if the registrar has one.")
     ] = Environment.LIVE
     base_url: Annotated[
         str | None,
         Field(
             max_length=2048,
-            description="Where requests go in place of the registrar, with a test key only; null clears it. All "
-            "credentials are to be sent with another one.",
+            description=(
+                "Base URL of requests instead of the registrar's, with a test key only; null clears it. A new "
+                "base URL requires all credentials."
+            ),
         ),
     ] = None
     enabled: Annotated[StrictBool, Field(description="False: no request is sent to the registrar.")] = True
@@ -75,10 +77,16 @@ class RegistrarConnect(PatchBody):
         StrictInt, Field(ge=1, le=MAX_SYNC_HOURS, description="Hours between two syncs.")
     ] = 24
     verify: Annotated[
-        StrictBool, Field(description="Send a request to the registrar before the credentials are saved.")
+        StrictBool,
+        Field(description="Whether to verify the credentials with a request to the registrar before saving them."),
     ] = True
     require_valid: Annotated[
-        StrictBool, Field(description="Save nothing when the registrar does not accept the credentials: 424.")
+        StrictBool,
+        Field(
+            description=(
+                "Whether to reject the request with 424 when the registrar does not accept the credentials."
+            )
+        ),
     ] = False
 
     @model_validator(mode="after")

@@ -95,8 +95,8 @@ def _add(difference: Difference, snapshot: ListedConnection) -> SuggestedAction 
 def _pending_transfer_out(found: Difference, snapshots: Snapshots) -> Suggestion:
     held = snapshots[found.connection_id]
     message = (
-        f"{found.domain} is being transferred away from {label_of(held.provider)}, and its auth code was not "
-        "requested here. If it is not your transfer, reject it there at once."
+        f"{found.domain} is being transferred from {label_of(held.provider)} to another registrar, and its "
+        "auth code was not requested here. If you did not start the transfer, reject it there now."
     )
     return message, _sync(held)
 
@@ -119,7 +119,7 @@ def _expired(found: Difference, snapshots: Snapshots) -> Suggestion:
 def _missing_at_registrar(found: Difference, snapshots: Snapshots) -> Suggestion:
     held = snapshots[found.connection_id]
     is_expired = found.facts["is_expired"]
-    message = f"{label_of(held.provider)} does not hold {found.domain}, nor does another connected registrar."
+    message = f"Neither {label_of(held.provider)} nor another connected registrar holds {found.domain}."
     return message, _patch(found, {"status": "dropped" if is_expired else "transferred_out"})
 
 

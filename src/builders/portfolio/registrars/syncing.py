@@ -137,7 +137,7 @@ def _batches(held: Mapping[str, HeldDomain], size: int) -> Iterator[Mapping[str,
 async def _take(conn: Conn, *, progress: _Progress, held: Mapping[str, HeldDomain]) -> None:
     part = progress.part
     if not await lock_connected(conn, account_id=part.account_id, connection_id=part.connection_id):
-        raise RegistrarFailed(RegistrarFailure.AUTH_FAILED, hint="The registrar was disconnected meanwhile.")
+        raise RegistrarFailed(RegistrarFailure.AUTH_FAILED, hint="The registrar was disconnected during the sync.")
     taken = await take_batch(conn, listing=progress.listing, held=held)
     first = held.keys() - taken.repeated
     counts = {
@@ -207,7 +207,7 @@ async def abandon_part(conn: Conn, *, account_id: UUID, run_id: UUID, connection
     )
     if part is None:
         return
-    message = "The sync stopped at an error on our side. It is tried again on schedule."
+    message = "An internal error stopped the sync. The next scheduled sync tries again."
     error = PartError(code="sync_failed", message=message)
     connection = await get_connection(conn, account_id=account_id, connection_id=connection_id)
     ended = await runs.finish_part(conn, part=part, state=PartState.FAILED, error=error)

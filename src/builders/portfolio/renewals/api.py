@@ -33,7 +33,7 @@ FEEDS = declare(
         quota=300,
         window_s=600,
         by="address",
-        counts="Requests for renewal calendars; calendar programs of many people can share an address.",
+        counts="Requests for renewal calendars. Calendar programs of many people can share an address.",
     )
 )
 _NO_STORE = {"Cache-Control": "private, no-store", "Referrer-Policy": "no-referrer"}
@@ -110,7 +110,7 @@ async def update_renewals(
 async def create_renewal_calendar(
     caller: Writer, conn: Tx, keyring: KeyringDep, settings: SettingsDep, portfolio: team.PortfolioAccount = None
 ) -> results.RenewalCalendarLink:
-    """Make a secret link to your calendar of renewals. A former link of yours stops working."""
+    """Create a secret link to your calendar of renewals. It replaces your previous link."""
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
     made = await renewals.make_calendar(conn, access=access, keyring=keyring)
     return results.link_reply(made, url=f"{settings.url}{FEED_PATH}?token={made.token}")
@@ -136,11 +136,11 @@ async def revoke_renewal_calendar(caller: Writer, conn: Tx, portfolio: team.Port
     dependencies=[rate_limit(FEEDS)],
 )
 async def get_renewal_calendar(
-    token: Annotated[str, Query(min_length=8, max_length=200, description="Of the secret link.")],
+    token: Annotated[str, Query(min_length=8, max_length=200, description="Token of the secret link.")],
     pool: Pool,
     keyring: KeyringDep,
 ) -> Response:
-    """Get the calendar of a secret link: an event of a whole day for each expiry within a year. No credentials."""
+    """Get the calendar of a secret link: an all-day event for each expiry within a year."""
     async with pool.connection() as conn:
         due = await renewals.list_calendar(conn, keyring=keyring, token=token)
     text = await asyncio.to_thread(renewals.write_calendar, due, now=clock.now())

@@ -31,7 +31,7 @@ async def decide(
     found = await _find_domains(conn, account_id, rows)
     planned, refused = _plan(rows, found)
     if len(await domains.lock_domains(conn, account_id=account_id, ids=planned.keys())) < len(planned):
-        message = "A domain was removed meanwhile, and nothing was changed."
+        message = "A domain was removed at the same time, so no decision was recorded."
         raise domains.DomainNotFound(message, next_action="Send the request again.")
     before = await find_decisions(
         conn, account_id=account_id, expiries={each: domain.expires_at for each, (domain, _) in planned.items()}
@@ -136,10 +136,10 @@ def _result(row: DecisionRow, domain: Domain, decision: Decision, changed: Colle
     auto_renew = patched(row.patch.auto_renew, domain.auto_renew)
     warnings = []
     if decision.decision is RenewalDecision.DROP and auto_renew:
-        message = "The registrar renews the domain by itself: switch auto-renew off there."
+        message = "The registrar renews the domain automatically: switch auto-renew off there."
         warnings.append(RowProblem(code="auto_renew_on", message=message, field="auto_renew"))
     if decision.decision is RenewalDecision.RENEW and auto_renew is False:
-        message = "The registrar does not renew the domain by itself: renew it there."
+        message = "The registrar does not renew the domain automatically: renew it there."
         warnings.append(RowProblem(code="auto_renew_off", message=message, field="auto_renew"))
     return RowResult(
         outcome=RowOutcome.UPDATED if domain.id in changed else RowOutcome.UNCHANGED,

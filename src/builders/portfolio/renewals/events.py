@@ -21,7 +21,7 @@ class DecisionData(BaseModel):
     previous: Annotated[RenewalDecision, Field(description="The decision before.")]
     years: Annotated[int | None, Field(description="Years to renew for; null when not decided.")]
     note: Annotated[str | None, Field(description="The team's note about the decision.")]
-    snooze_until: Annotated[date | None, Field(description="No reminders before this day.")]
+    snooze_until: Annotated[date | None, Field(description="First day of reminders.")]
     expires_at: Annotated[datetime | None, Field(description="The expiry that the decision is about.")]
 
 
@@ -59,11 +59,11 @@ def decision_data(domain: Domain, decision: Decision, previous: Decision) -> Dec
 
 
 class RenewalFailureData(BaseModel):
-    """An auto-renew setting that could not be made at the registrar."""
+    """An auto-renew setting that could not be set at the registrar."""
 
     id: Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
     domain: Annotated[str, Field(description="Lower-case A-label.")]
-    auto_renew: Annotated[bool, Field(description="The setting that was wanted.")]
+    auto_renew: Annotated[bool, Field(description="The requested setting.")]
     provider: Annotated[str | None, Field(description="The registrar; null when none is connected.")]
     error: Annotated[str | None, Field(description="The reason, in a sentence.")]
     expires_at: Annotated[datetime | None, Field(description="When the registration expires; null when unknown.")]
@@ -73,7 +73,7 @@ RENEWAL_FAILED = declare(
     Event(
         name="portfolio.renewal.failed",
         version=1,
-        description="The auto-renew setting that was decided for a domain could not be made at its registrar.",
+        description="The auto-renew setting of a decision could not be set at the registrar.",
         example=RenewalFailureData(
             id=UUID("0193a1b2-0000-7000-8000-000000000030"),
             domain="harbour.example",

@@ -214,7 +214,7 @@ async def push_waiting(database: Database, *, account_id: UUID, outbound: Outbou
         events = [(account_id, failure_data(found[each.domain_id], each)) for each in failed]
         await outbox.publish_many(conn, RENEWAL_FAILED, events)
     if waiting:
-        raise PushesWaiting(f"{waiting} settings wait")
+        raise PushesWaiting(f"{waiting} settings are pending")
 
 
 def _after_attempts(setting: AutoRenewSetting, push: Push) -> AutoRenewSetting:

@@ -22,7 +22,7 @@ RENEWED = timedelta(days=180)
 
 
 class RenewalDecision(StrEnum):
-    """What is to be done at the next expiry."""
+    """The action at the next expiry."""
 
     RENEW = "renew"
     DROP = "drop"
@@ -30,7 +30,7 @@ class RenewalDecision(StrEnum):
 
 
 class RenewalPriceSource(StrEnum):
-    """Where a renewal price comes from, the best source first."""
+    """Sources of a renewal price, the best first."""
 
     DOMAIN = "domain"  # set on the domain
     LAST_RENEWAL = "last_renewal"  # a year of the last renewal in the ledger
@@ -39,7 +39,7 @@ class RenewalPriceSource(StrEnum):
 
 
 class PushState(StrEnum):
-    """What became of a decision at the registrar."""
+    """Result of a decision at the registrar."""
 
     PUSHED = "pushed"
     UNCHANGED = "unchanged"  # the registrar has the setting already
@@ -53,7 +53,7 @@ class PushState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushedRow:
-    """What became of a row at the registrar."""
+    """Result of a row at the registrar."""
 
     state: PushState
     auto_renew: bool | None = None  # the setting that it is about
@@ -132,7 +132,7 @@ class RenewalPrice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueRenewal:
-    """A domain that is due or overdue."""
+    """A domain with a due or overdue renewal."""
 
     domain: Domain
     expires_at: datetime

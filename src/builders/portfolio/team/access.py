@@ -52,7 +52,7 @@ def require(access: Access, permission: Permission) -> None:
     """Raise RoleForbidden when the role lacks the permission."""
     if permission not in PERMISSIONS[access.role]:
         raise RoleForbidden(
-            f"The role {access.role} does not hold the permission {permission}.",
+            f"The role {access.role} does not have the permission {permission}.",
             role=access.role,
             permission=permission,
             next_action="Ask an owner or an admin of the team for another role.",
@@ -95,10 +95,10 @@ def _require_replayable(first: str | None, now: str | None) -> None:
     for permission in Permission:
         if permission in lost:
             raise RoleForbidden(
-                f"Your role is {role} now: the response to this Idempotency-Key, from before, is not shown.",
+                f"Your role is now {role}, so the stored response for this Idempotency-Key is not returned.",
                 role=role,
                 permission=permission,
-                next_action="Read what you need with a new request.",
+                next_action="Send a new request to read the data.",
             )
 
 

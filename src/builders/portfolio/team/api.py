@@ -36,7 +36,7 @@ ACCEPTED = (
 INVITES = declare(
     Policy(name="team_invites", quota=50, window_s=86_400, by="account", counts="Invitations to portfolio teams.")
 )
-_PAGE: dict[int | str, dict[str, Any]] = {200: {"description": "A page for people.", "content": {"text/html": {}}}}
+_PAGE: dict[int | str, dict[str, Any]] = {200: {"description": "An HTML page.", "content": {"text/html": {}}}}
 
 
 @router.get("", response_model=schemas.TeamReply, responses=problems(*team.ACCESS_REFUSALS))
@@ -84,7 +84,7 @@ async def delete_team_invite(
 async def accept_team_invite(
     body: schemas.TeamAccept, caller: Writer, conn: Tx, keyring: KeyringDep
 ) -> schemas.TeamAccepted:
-    """Accept an invitation as the account whose verified address was invited. Repeated, it changes nothing."""
+    """Accept an invitation as the account whose verified address was invited. A repeated request has no effect."""
     access, member = await team.accept(conn, keyring=keyring, caller=caller, token=body.token)
     return schemas.accepted(access, member)
 
@@ -131,12 +131,12 @@ async def delete_team_member(
 )
 async def show_team_invite(
     request: Request,
-    token: Annotated[str, Query(min_length=8, max_length=200, description="Of the link that was mailed.")],
+    token: Annotated[str, Query(min_length=8, max_length=200, description="Token of the emailed link.")],
     caller: Reader,
     conn: Reads,
     keyring: KeyringDep,
 ) -> Response:
-    """Show the page of an invitation, whose button accepts it; a browser is asked to sign in first."""
+    """Show the page of an invitation with a button that accepts it; a browser must sign in first."""
     try:
         _, invite = await team.get_invite(conn, keyring=keyring, caller=caller, token=token)
         return _invite_page(invite.role, token)
@@ -164,7 +164,10 @@ async def accept_team_invite_page(
 
 
 def _invite_page(role: TeamRole, token: str) -> Response:
-    paragraphs = [f"You are invited to a portfolio team with the role {role}.", "Accept only if you expect this."]
+    paragraphs = [
+        f"You are invited to a portfolio team with the role {role}.",
+        "Accept only an invitation that you expect.",
+    ]
     button = html.Form(action=f"{router.prefix}/join", label="Accept", fields={"token": token})
     return html.page("Join the team?", paragraphs, button=button)
 

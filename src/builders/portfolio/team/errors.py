@@ -37,7 +37,7 @@ class AlreadyMember(Problem):
 
 
 class OwnerKept(Problem):
-    """The portfolio's own account stays its owner."""
+    """The portfolio's own account must remain its owner."""
 
     status, code = 409, "last_owner"
 

@@ -21,7 +21,7 @@ class MemberData(BaseModel):
     """A member of the team."""
 
     account_id: Annotated[UUID, Field(description="The member's account.")]
-    role: Annotated[TeamRole, Field(description="The member's role; the last one of a removed member.")]
+    role: Annotated[TeamRole, Field(description="The member's role; the last role of a removed member.")]
     previous_role: Annotated[TeamRole | None, Field(description="The role before a change; else null.")] = None
 
 

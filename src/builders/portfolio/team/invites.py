@@ -168,7 +168,7 @@ async def get_invite(conn: Conn, *, keyring: Keyring, caller: Caller, token: str
     if access.is_sandbox != (caller.mode == "test"):
         needed = "test" if access.is_sandbox else "live"
         raise TokenInvalid(
-            f"The invitation is to a {needed} team.", next_action=f"Accept it with a {needed} credential."
+            f"The invitation is to a {needed} team.", next_action=f"Accept it with {needed} credentials."
         )
     await _check_address(conn, caller, found)
     _check_state(found, access)
@@ -183,14 +183,15 @@ async def _check_inviter(conn: Conn, access: Access, found: Invite) -> None:
     if found.invited_by != access.owner_id:
         role = await store.find_role(conn, account_id=access.portfolio_id, member_id=found.invited_by)
     if role is None or not may_assign(role, role=access.role):
-        raise InviteEnded("The member who sent the invitation may no longer invite with this role.")
+        raise InviteEnded("The member that sent the invitation can no longer invite with this role.")
 
 
 async def _check_address(conn: Conn, caller: Caller, found: Invite) -> None:
     account = await identity.get_account(conn, account_id=caller.live_account_id)
     if account.email != found.email:
         raise InviteForAnother(
-            f"The invitation is for {mail.mask(found.email)}; your account has {mail.mask(account.email)}.",
+            f"The invitation is for {mail.mask(found.email)}; your account has the address "
+            f"{mail.mask(account.email)}.",
             next_action="Sign in with the invited address, or ask for an invitation to yours.",
         )
     if account.email_verified_at is None:

@@ -105,7 +105,7 @@ async def change_member(
     Raises OwnerKept for the portfolio's own account, MemberNotFound, RoleForbidden.
     """
     if member_id == access.owner_id:
-        raise OwnerKept("The portfolio's own account stays its owner.", next_action="Change another member.")
+        raise OwnerKept("The portfolio's own account must remain its owner.", next_action="Change another member.")
     role_of_actor, before = await _lock_pair(conn, access, member_id)
     role = patched(change.role, before.role)
     if not (may_assign(role_of_actor, role=before.role) and may_assign(role_of_actor, role=role)):
@@ -136,7 +136,7 @@ async def remove_member(conn: Conn, *, access: Access, member_id: UUID, actor: A
     Raises OwnerKept for the portfolio's own account, MemberNotFound, RoleForbidden.
     """
     if member_id == access.owner_id:
-        raise OwnerKept("The portfolio's own account stays its owner.", next_action="Remove another member.")
+        raise OwnerKept("The portfolio's own account must remain its owner.", next_action="Remove another member.")
     role_of_actor, before = await _lock_pair(conn, access, member_id)
     if member_id != access.member_id and not may_assign(role_of_actor, role=before.role):
         raise _beyond(role_of_actor, "remove this member")

@@ -15,7 +15,7 @@ MIN_HOURS, MAX_HOURS, DEFAULT_HOURS = 1, 720, 168  # that an invitation is valid
 
 
 class TeamRole(StrEnum):
-    """What a member is in a team; a later one may do less."""
+    """Role of a member in a team; each role has fewer permissions than the one before."""
 
     OWNER = "owner"
     ADMIN = "admin"
@@ -25,7 +25,7 @@ class TeamRole(StrEnum):
 
 
 class Permission(StrEnum):
-    """What a role may do in a portfolio."""
+    """A permission of a role in a portfolio."""
 
     VIEW = "portfolio.view"
     VIEW_FINANCE = "finance.view"

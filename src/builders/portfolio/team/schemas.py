@@ -89,7 +89,7 @@ class TeamInviteCreate(Body):
         str,
         StringConstraints(strip_whitespace=True, min_length=1, max_length=254),
         checked(texts.canonical_email, "email"),
-        Field(description="The address to invite; only the account that has it, verified, can accept."),
+        Field(description="The address to invite; only the account with this verified address can accept."),
     ]
     role: Annotated[TeamRole, Field(description="The role that the invitation gives, up to your own.")] = (
         TeamRole.VIEWER
@@ -179,7 +179,7 @@ class TeamMemberReply(Reply):
     )
     note: Annotated[str | None, Field(description="The team's own text about the member.")]
     joined_at: Annotated[
-        datetime, Field(description="When the member joined; of the owner, when the account began.")
+        datetime, Field(description="When the member joined; for the owner, when the account was created.")
     ]
 
 
@@ -216,7 +216,7 @@ class TeamReply(Reply):
     memberships: Annotated[
         list[TeamMembershipReply], Field(description="Other accounts' portfolios in which you are a member.")
     ]
-    roles: Annotated[dict[TeamRole, list[Permission]], Field(description="What each role may do.")]
+    roles: Annotated[dict[TeamRole, list[Permission]], Field(description="The permissions of each role.")]
     count: Annotated[int, Field(description="Number of members.")]
 
 

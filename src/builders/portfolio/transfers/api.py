@@ -50,7 +50,7 @@ async def request_auth_code(
     regenerate: Annotated[bool, Query(description=codes.REGENERATE)] = False,
     portfolio: team.PortfolioAccount = None,
 ) -> ReplyWithHeaders:
-    """Request the auth code of a domain from its registrar. For owners and admins; the code is shown once."""
+    """Request the auth code of a domain from its registrar, as an owner or admin. The code is shown once."""
     async with pool.connection() as conn:
         permission = Permission.REQUEST_AUTH_CODES
         access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=permission)
@@ -73,11 +73,11 @@ async def get_transfer(
     keyring: KeyringDep,
     outbound: OutboundDep,
     refresh: Annotated[
-        bool, Query(description="Ask the registrar now, even if its last answer is not 10 minutes old.")
+        bool, Query(description="Query the registrar now, even if its last response is less than 10 minutes old.")
     ] = False,
     portfolio: team.PortfolioAccount = None,
 ) -> reports.TransferReply:
-    """Get the state of a domain's transfer: whether it may move, why not, and what the registrar reports."""
+    """Get the state of a domain's transfer: eligibility, obstacles, and the registrar's report."""
     async with pool.connection() as conn:
         access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
     found = await transfers.get_report(

@@ -200,7 +200,7 @@ def _not_connected(domain: Domain) -> registrars.NotConnected:
 def _limit(domain: Domain, wait_s: float) -> AuthCodeLimit:
     return AuthCodeLimit(
         f"The auth code of {domain.domain} can be requested {CODES_PER_HOUR} times in an hour.",
-        next_action="Use the code that you have, or wait.",
+        next_action="Use the last code, or wait.",
         retry_after=max(1, math.ceil(wait_s)),
     )
 
@@ -225,17 +225,19 @@ def _instructions(request: _Request, delivery: AuthCodeDelivery, options: CodeOp
     domain, label = request.situation.domain.domain, request.profile.label
     place = label if request.profile.dashboard_url is None else f"{label} ({request.profile.dashboard_url})"
     if request.moves_by_tag:
-        return [f"{domain} moves without an auth code: set the IPS tag of the gaining registrar at {place}."]
+        return [
+            f"A transfer of {domain} requires no auth code: set the IPS tag of the gaining registrar at {place}."
+        ]
     said = {
-        AuthCodeDelivery.RETURNED: "Enter the code at the gaining registrar. Keep it secret: it moves the domain.",
+        AuthCodeDelivery.RETURNED: "Enter the code at the gaining registrar. Keep it secret.",
         AuthCodeDelivery.EMAILED: f"{label} sends the code by email to the registrant of {domain}.",
         AuthCodeDelivery.DASHBOARD: f"Sign in at {place} and request the code of {domain} there.",
-        AuthCodeDelivery.UNSUPPORTED: f"{label} gives no code by its API. Ask for it at {place}.",
+        AuthCodeDelivery.UNSUPPORTED: f"The API of {label} does not offer codes. Request the code at {place}.",
     }
     found = [said[delivery]]
     blocks = {each.code for each in request.situation.decide(now=request.requested_at).blocked_by}
     if options.unlock or RuleName.REGISTRAR_LOCK in blocks:
-        found.append(f"Unlock {domain} at {place}: this service cannot.")
+        found.append(f"Unlock {domain} at {place}; this service cannot unlock it.")
     if options.regenerate:
-        found.append(f"To make a former code invalid, renew the code at {place}: this service cannot.")
+        found.append(f"To invalidate a previous code, renew the code at {place}; this service cannot renew it.")
     return found

@@ -33,14 +33,16 @@ class TransferData(BaseModel):
 
     id: DomainId
     domain: Name
-    state: Annotated[MoveState, Field(description="Of the transfer, or of its preparations.")]
+    state: Annotated[MoveState, Field(description="State of the transfer, or of its preparation.")]
     previous: Annotated[MoveState, Field(description="The state before.")]
-    direction: Annotated[TransferDirection | None, Field(description="Of the transfer; null before there is one.")]
+    direction: Annotated[
+        TransferDirection | None, Field(description="Direction of the transfer; null before a transfer.")
+    ]
     provider: Annotated[
         str | None,
-        Field(description="The registrar that reports it; null if only the registry reports it, or nothing does."),
+        Field(description="The registrar that reports it; null without a registrar's report."),
     ]
-    provider_status: Annotated[str | None, Field(description="The status in the reporter's own word.")]
+    provider_status: Annotated[str | None, Field(description="The status in the reporter's own term.")]
     expected: Annotated[
         bool | None,
         Field(
@@ -100,8 +102,10 @@ TRANSFER_ELIGIBLE = declare(
     Event(
         name="portfolio.transfer.eligible",
         version=1,
-        description="Nothing but the registrar's lock is in the way of a transfer any more. Published for domains "
-        "whose transfer or auth code was asked about.",
+        description=(
+            "Only the registrar's lock still prevents a transfer. Published for domains whose transfer state or "
+            "auth code was requested."
+        ),
         example=_ELIGIBLE,
     )
 )

@@ -15,7 +15,7 @@ CODES_PER_HOUR = 5  # requests for the auth code of a domain
 
 
 class MoveState(StrEnum):
-    """Where a domain is on its way to another registrar."""
+    """State of the transfer of a domain."""
 
     NONE = "none"  # nothing is known of a transfer, nor whether the domain may move
     NOT_ELIGIBLE = "not_eligible"
@@ -61,7 +61,7 @@ class Step:
 
 
 class CodeDelivery(StrEnum):
-    """How an auth code reaches its holder."""
+    """How an auth code is delivered."""
 
     RETURNED = "returned"  # in the response
     EMAILED = "emailed"  # by the registrar, to the registrant

@@ -45,7 +45,7 @@ PromotionId = Annotated[
 PlanId = Annotated[UUID, Path(description="Identifier of the plan."), ResourceId(errors.PlanNotFound)]
 Reader = Annotated[Caller, needs("sandbox:read")]
 Writer = Annotated[Caller, needs("sandbox:write")]
-router.refuse("POST", "/plans", remedy="Make a plan of a manifest: POST /v1/sandbox/plan.")
+router.refuse("POST", "/plans", remedy="Plan a manifest: POST /v1/sandbox/plan.")
 Promoter = Annotated[Caller, needs("sandbox:promote", fresh=True)]
 
 # A plan discloses whether a name is claimed: the limit prevents enumeration.
@@ -166,7 +166,8 @@ async def make_plan(
 ) -> ReplyWithHeaders | Response:
     """Build a reviewable plan from an apply manifest; preferably called with a test key.
 
-    Nothing changes until the plan is promoted. The response is JSON; with `Accept: text/plain` a text like a diff.
+    The plan has no effect until its promotion. The response is JSON; with `Accept: text/plain` a text in the form
+    of a diff.
     """
     del size_check
     await charge_resources(request, PLAN, account_id=caller.live_account_id, manifest=body)
@@ -201,7 +202,7 @@ async def list_plans(
     dependencies=[heavy(is_alone=False)],
 )
 async def get_plan(plan_id: PlanId, request: Request, caller: Reader, conn: Reads) -> ReplyWithHeaders | Response:
-    """Read a plan: JSON, or a text like a diff with `Accept: text/plain`."""
+    """Read a plan: JSON, or a text in the form of a diff with `Accept: text/plain`."""
     plan = await sandbox.get_plan(conn, account_id=caller.live_account_id, plan_id=plan_id)
     return _plan_response(plan, caller, request)
 
@@ -223,7 +224,9 @@ async def promote(
 ) -> ReplyWithHeaders:
     """Execute a reviewed plan with a live key. The call has real effects and is idempotent."""
     if caller.mode != "live" or caller.method != "api_key":
-        raise LiveKeyRequired("A plan is promoted with a live API key.", next_action="Repeat with a live key.")
+        raise LiveKeyRequired(
+            "The promotion of a plan requires a live API key.", next_action="Repeat with a live key."
+        )
     promotion = await sandbox.promote(
         database,
         outbound=outbound,

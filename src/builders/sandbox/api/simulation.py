@@ -45,7 +45,7 @@ async def simulate(
     settings: SettingsDep,
     size_check: SizeCheck,
 ) -> Simulated:
-    """Simulate an event, a promotion or checks in the sandbox account, or reset it; nothing live changes."""
+    """Simulate an event, a promotion or checks in the sandbox account, or reset it; live data does not change."""
     del size_check
     await _charge(request, caller.live_account_id, body.root)
     context = _Context(

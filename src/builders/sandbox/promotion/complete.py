@@ -32,7 +32,7 @@ from builders.sandbox.store import plans as plan_store, promotions as store, ste
 
 COMPLETION_FAILED = StepError(
     code="ending_failed",
-    message="An unexpected error prevented the completion. The steps are executed; resume the promotion.",
+    message="An unexpected error prevented the completion. The steps were executed; resume the promotion.",
 )
 _log = log.get_logger()
 

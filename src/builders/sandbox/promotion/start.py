@@ -125,7 +125,7 @@ async def _lock_plan(conn: Conn, account_id: UUID, request: PromotionRequest) ->
         raise PlanNotFound
     if plan.digest != request.digest:
         raise PlanDigestMismatch(
-            "The plan has another digest.", next_action="Review the plan and send the digest it shows."
+            "The digest does not match the plan.", next_action="Review the plan and send its digest."
         )
     return plan
 
@@ -148,7 +148,7 @@ def _check_request(plan: Plan, request: PromotionRequest) -> None:
     if (request.confirm_deletes or 0) != plan.removals:
         raise ConfirmDeletesMismatch(
             f"The plan removes {plan.removals} resource{'' if plan.removals == 1 else 's'}.",
-            next_action=f"Send confirm_deletes: {plan.removals} to confirm that.",
+            next_action=f"Send confirm_deletes: {plan.removals} to confirm the deletions.",
             removals=plan.removals,
         )
     _check_total(plan.actions, request)
@@ -159,7 +159,7 @@ def _check_total(actions: Sequence[Action], request: PromotionRequest) -> None:
     if request.max_total is not None:
         for currency, due in sum_due(actions).items():
             if currency != request.max_total.currency or due > request.max_total:
-                raise TotalExceeded(f"The plan costs {due} now, more than max_total allows.", due=due.to_wire())
+                raise TotalExceeded(f"The plan costs {due} now, which exceeds max_total.", due=due.to_wire())
 
 
 async def _insert(conn: Conn, plan: Plan, request: PromotionRequest, created_by: str, urls: ValidatedUrls) -> UUID:
@@ -214,7 +214,7 @@ async def _reserve_slot(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> 
     if await store.is_running(conn, account_id=account_id, promotion_id=holder):
         raise PromotionRunning(
             "Another promotion of the account is running.",
-            next_action="Read it until it has ended, then repeat: GET /v1/sandbox/promotions/{promotion_id}",
+            next_action="Wait for its end, then repeat: GET /v1/sandbox/promotions/{promotion_id}",
             retry_after=RETRY_S,
             promotion_id=str(holder),
         )
@@ -273,6 +273,6 @@ async def _reserve_names(conn: Conn, plan: Plan, steps: Sequence[Step]) -> None:
 def _stale(changed: Sequence[tuple[str, str, str]]) -> PlanStale:
     return PlanStale(
         "The live state has changed since the plan was made.",
-        next_action="Plan again and review what changed.",
+        next_action="Plan again and review the changes.",
         changed=[{"address": address, "code": code, "message": message} for address, code, message in changed],
     )

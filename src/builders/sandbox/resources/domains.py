@@ -52,9 +52,11 @@ def _find_error(
         message = "The account has no such domain, or it is not live: GET /v1/domains lists them."
         return Finding(code="domain_not_found", address=address, message=message)
     if counts[label] > 1:
-        return Finding(code="duplicate_domain", address=address, message="Another key has this domain.")
+        return Finding(
+            code="duplicate_domain", address=address, message="Another resource of the manifest has this domain."
+        )
     if desired.catch_all and desired.default_destination is None:
-        message = "A catch-all domain needs a default_destination."
+        message = "A catch-all domain requires a default_destination."
         return Finding(code="destination_missing", address=address, message=message)
     if former is not None and former.domain != label and former.domain not in counts:
         return kinds.key_in_use_error(Kind.DOMAIN, desired.key, former.domain, label)

@@ -20,8 +20,8 @@ from builders.webhooks.service import ManagedDestination
 
 T = TypeVar("T")
 Managed = Project | AccountDomain | ManagedDestination
-PROJECT_PRUNED = "The project is no longer in the manifest, which prunes: the plan would archive it."
-PRUNED = "It is no longer in the manifest, which prunes."
+PROJECT_PRUNED = "The project is no longer in the manifest, and prune is on: the plan would archive it."
+PRUNED = "It is no longer in the manifest, and prune is on."
 ADOPTED = "This manifest adopts it."
 
 
@@ -69,7 +69,7 @@ def left_alone_warning(kind: Kind, key: str | None, what: str) -> Finding:
     return Finding(
         code="left_alone",
         address=f"{kind}.{key}",
-        message=f"{what} is no longer in the manifest; without prune it stays.",
+        message=f"{what} is no longer in the manifest; without prune, it does not change.",
     )
 
 

@@ -40,13 +40,13 @@ class ProjectViewReply(Reply):
     ]
     description: Annotated[str | None, Field(description="Text about the project; null without one.")]
     website: Annotated[str | None, Field(description="http or https address; null when not set.")]
-    allowed_domains: Annotated[list[str], Field(description="Domains on which its names may be; empty: any.")]
+    allowed_domains: Annotated[list[str], Field(description="Domains allowed for its names; empty: any.")]
     default_destination: Annotated[
         str | None,
         Field(description="Default recipient of mail to names without destinations; null if there is none."),
     ]
-    webhook_ids: Annotated[list[UUID], Field(description="Webhook destinations that belong to it.")]
-    alias_limit: Annotated[int | None, Field(description="Most names that it may have; null: no limit.")]
+    webhook_ids: Annotated[list[UUID], Field(description="Webhook destinations of the project.")]
+    alias_limit: Annotated[int | None, Field(description="Maximum number of its names; null: no limit.")]
     metadata: Annotated[dict[str, str], Field(description="Your own pairs of text.")]
 
 
@@ -56,7 +56,7 @@ class WebhookViewReply(Reply):
     key: Annotated[str, Field(description="`key` of the resource in the manifest.")]
     label: Annotated[str, Field(description="Your name for the destination.")]
     url: Annotated[str, Field(description="Address that events are sent to.")]
-    enabled: Annotated[bool, Field(description="Whether it gets events.")]
+    enabled: Annotated[bool, Field(description="Whether it receives events.")]
     events: Annotated[list[str], Field(description="Names of events, `area.*`, or `*` for all.")]
 
 
@@ -137,7 +137,9 @@ class PreconditionReply(Reply):
 
     version: Annotated[
         int,
-        Field(description="Version of the resource that the plan was made for; another one makes the plan stale."),
+        Field(
+            description="Version of the resource at the time of the plan; with another version, the plan is stale."
+        ),
     ]
 
 
@@ -152,7 +154,7 @@ class ActionReply(Reply):
     before: Annotated[ViewReply | None, Field(description="The current resource; null if it does not exist.")]
     after: Annotated[ViewReply | None, Field(description="The resource after the action; null if it is deleted.")]
     after_unknown: Annotated[
-        list[str], Field(description="Members of `after` that are known only after the execution.")
+        list[str], Field(description="Members of `after` whose values are unknown until the execution.")
     ]
     changed_fields: Annotated[list[str], Field(description="Members that differ between `before` and `after`.")]
     reason: Annotated[str, Field(description="The reason of the action, as text.")]
@@ -165,7 +167,7 @@ class ActionReply(Reply):
     price: Annotated[
         ActionPriceReply | None, Field(description="The price of the name; null if the action is free.")
     ]
-    requires: Annotated[list[str], Field(description="Addresses of the actions that must succeed before.")]
+    requires: Annotated[list[str], Field(description="Addresses of the actions that must succeed first.")]
     signing_secret_from: Annotated[
         str | None,
         Field(description="Source of a new webhook's secret: `generate`, or the webhook whose secret is copied."),

@@ -123,9 +123,11 @@ PROMOTION: JsonDict = {
     "next_action_details": [
         {
             "action": "confirm_destinations",
-            "message": "Nothing is forwarded to these addresses until their recipients follow the link in "
-            "their mail. POST /v1/aliases/destinations/resend mails one again; "
-            "GET /v1/aliases/destinations shows who has confirmed.",
+            "message": (
+                "Mail is not forwarded to these addresses until their recipients follow the emailed link. POST "
+                "/v1/aliases/destinations/resend sends it again; GET /v1/aliases/destinations shows the "
+                "confirmations."
+            ),
             "emails": ["ops@example.net"],
             "invoice_ids": [],
         }

@@ -95,7 +95,7 @@ class SandboxManifest(StrictBody):
         Field(description="Delete resources that this manifest created or adopted and no longer contains."),
     ] = False
     on_conflict: Annotated[
-        OnConflict, Field(description="What to do with existing resources that this manifest does not manage.")
+        OnConflict, Field(description="Treatment of existing resources that this manifest does not manage.")
     ] = OnConflict.FAIL
     resources: Annotated[
         ManifestResources, Field(description="The desired resources, 2,000 of all kinds at most.")
@@ -149,7 +149,7 @@ class ManifestSchemaReply(Reply):
     type: Annotated[Literal["object"], Field(description="A manifest is a JSON object.")]
     required: Annotated[list[str], Field(description="Members that a manifest must have.")]
     properties: Annotated[dict[str, Json], Field(description="Schema of each member.")]
-    definitions: Annotated[dict[str, Json], Field(alias="$defs", description="Schemas that others refer to.")]
+    definitions: Annotated[dict[str, Json], Field(alias="$defs", description="Referenced schemas.")]
     additional: Annotated[
         bool, Field(alias="additionalProperties", description="False: unknown members are refused.")
     ]

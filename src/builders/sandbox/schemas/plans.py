@@ -50,8 +50,8 @@ class PlanReply(Reply):
         list[TotalReply],
         Field(description="The total price, one entry for each currency; empty if the plan is free."),
     ]
-    errors: Annotated[list[FindingReply], Field(description="What prevents a promotion; empty when `promotable`.")]
-    warnings: Annotated[list[FindingReply], Field(description="What to check before the promotion.")]
+    errors: Annotated[list[FindingReply], Field(description="Obstacles to a promotion; empty when `promotable`.")]
+    warnings: Annotated[list[FindingReply], Field(description="Warnings to review before the promotion.")]
     promotable: Annotated[bool, Field(description="Whether the plan can be promoted now.")]
     confirm_deletes: Annotated[int, Field(description="Number of deletions that a promotion must confirm.")]
     created_by: CreatedBy

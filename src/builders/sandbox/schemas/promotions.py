@@ -39,10 +39,14 @@ class SandboxPromoteRequest(StrictBody):
     confirm_deletes: Annotated[
         Count | None, Field(description="Number of resources of all kinds that the plan deletes or replaces.")
     ] = None
-    max_total: Annotated[Money | None, Field(description="Refuse when more than this is due now.")] = None
+    max_total: Annotated[
+        Money | None, Field(description="Maximum amount that may be due now; otherwise the request is refused.")
+    ] = None
     on_error: Annotated[
         OnError,
-        Field(description="What to do after a step that failed: `stop` skips the rest, `continue` tries it."),
+        Field(
+            description="Reaction to a failed step: `stop` skips the remaining steps, `continue` executes them."
+        ),
     ] = OnError.STOP
     resume: Annotated[StrictBool, Field(description="Try the failed and skipped steps of a promotion again.")] = (
         False
@@ -65,7 +69,7 @@ class StepErrorReply(Reply):
 
     code: Annotated[str, Field(description="Stable name of the failure, such as `taken`; more can be added.")]
     message: Annotated[str, Field(description="Text for people: the failure and the remedy.")]
-    retryable: Annotated[bool, Field(description="Whether resuming the promotion can succeed.")]
+    retryable: Annotated[bool, Field(description="Whether a resumed promotion can succeed.")]
 
 
 StepResourceId = Annotated[
@@ -105,15 +109,15 @@ class InvoiceReply(Reply):
 
 NextAction = Literal["resume", "replan", "confirm_destinations", "pay_invoices"]
 CONFIRM = (
-    "Nothing is forwarded to these addresses until their recipients follow the link in their mail. "
-    "POST /v1/aliases/destinations/resend mails one again; GET /v1/aliases/destinations shows who has confirmed."
+    "Mail is not forwarded to these addresses until their recipients follow the emailed link. "
+    "POST /v1/aliases/destinations/resend sends it again; GET /v1/aliases/destinations shows the confirmations."
 )
 PAY = (
     "These invoices are open: POST /v1/invoices/{invoice_id}/checkout returns a payment link. The names are "
     "suspended if an invoice is not paid in time."
 )
 RESUME = "POST /v1/sandbox/promote with `resume` true retries failed and skipped steps."
-REPLAN = "POST /v1/sandbox/plan with the manifest shows what remains to do."
+REPLAN = "POST /v1/sandbox/plan with the manifest shows the remaining actions."
 
 
 class NextActionReply(Reply):
@@ -140,7 +144,7 @@ class PromotionReply(Reply):
             "until it changes."
         ),
     ]
-    on_error: Annotated[OnError, Field(description="What the promotion does after a failed step.")]
+    on_error: Annotated[OnError, Field(description="Reaction of the promotion to a failed step.")]
     steps: Annotated[list[StepReply], Field(description="The actions of the plan and their results.")]
     summary: Annotated[dict[StepStatus, int], Field(description="Number of steps by status.")]
     invoices: Annotated[
@@ -149,7 +153,12 @@ class PromotionReply(Reply):
     ]
     error: Annotated[
         StepErrorReply | None,
-        Field(description="Why it was abandoned, even if all its steps succeeded: `ending_failed`."),
+        Field(
+            description=(
+                "Why it was abandoned. `ending_failed`: the completion failed, although the steps may have "
+                "succeeded."
+            )
+        ),
     ]
     next_actions: Annotated[
         list[NextAction],

@@ -28,8 +28,8 @@ class RehearsedPlanReply(Reply):
     actions: Annotated[list[ActionReply], Field(description="The actions in the sequence of execution.")]
     summary: Annotated[dict[ActionKind, int], Field(description="Number of actions by type of action.")]
     totals: Annotated[list[TotalReply], Field(description="The total price, one entry for each currency.")]
-    errors: Annotated[list[FindingReply], Field(description="What prevents a promotion.")]
-    warnings: Annotated[list[FindingReply], Field(description="What to check before a promotion.")]
+    errors: Annotated[list[FindingReply], Field(description="Obstacles to a promotion.")]
+    warnings: Annotated[list[FindingReply], Field(description="Warnings to review before a promotion.")]
     confirm_deletes: Annotated[
         int, Field(description="Number of deletions that a promotion of the plan must confirm.")
     ]
@@ -49,7 +49,7 @@ class RehearsedPromotionReply(Reply):
     """The result of a rehearsed promotion."""
 
     status: Annotated[PromotionStatus, Field(description="Status of the promotion at its end.")]
-    on_error: Annotated[OnError, Field(description="What the promotion does after a failed step.")]
+    on_error: Annotated[OnError, Field(description="Reaction of the promotion to a failed step.")]
     steps: Annotated[list[RehearsedStepReply], Field(description="The actions of the plan and their results.")]
     summary: Annotated[dict[StepStatus, int], Field(description="Number of steps by status.")]
 
@@ -74,7 +74,7 @@ class RehearsedInvoiceReply(Reply):
     tax_total: Annotated[Money, Field(description="Sum of the tax of the lines.")]
     total: Annotated[Money, Field(description="Subtotal and tax.")]
     credit_applied: Annotated[Money, Field(description="Amount that the account's credit pays.")]
-    amount_due: Annotated[Money, Field(description="Amount to pay.")]
+    amount_due: Annotated[Money, Field(description="The amount due.")]
 
 
 class ManifestSimulatedReply(SimulatedReply):

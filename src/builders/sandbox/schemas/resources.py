@@ -63,7 +63,9 @@ Labels = Annotated[
 def _validate_reference(reference: str) -> str:
     """Refuse a secret, since repositories contain manifests; the message does not repeat it."""
     if reference.startswith("whsec_"):
-        message = "A manifest contains no secret: refer to a destination by its key or label, or send generate."
+        message = (
+            "A manifest must not contain a secret: refer to a destination by its key or label, or send generate."
+        )
         raise PydanticCustomError("secret_not_allowed", message)
     return reference
 
@@ -183,14 +185,14 @@ class ManifestProject(StrictBody):
     website: Annotated[Website | None, Field(description="An http or https address.")] = None
     allowed_domains: Annotated[
         list[AllowedDomain],
-        Field(max_length=MAX_DOMAINS, description="Domains on which its aliases are allowed; empty: any."),
+        Field(max_length=MAX_DOMAINS, description="Domains allowed for its aliases; empty: any."),
     ] = Field(default_factory=list)
     default_destination: Annotated[
         Mailbox | None, Field(description="Recipient for its aliases without destinations.")
     ] = None
     webhook_ids: Annotated[
         list[UUID],
-        Field(max_length=MAX_WEBHOOKS, description="Webhook destinations of the account that belong to it."),
+        Field(max_length=MAX_WEBHOOKS, description="Webhook destinations of the project."),
     ] = Field(default_factory=list)
     alias_limit: Annotated[
         AliasLimit | None, Field(description="Maximum number of its aliases; null: no limit.")
@@ -251,7 +253,7 @@ class ManifestWebhook(StrictBody):
 
 
 class ManifestDomain(StrictBody):
-    """Settings of a domain of the account; a manifest adds and deletes no domain."""
+    """Settings of a domain of the account; a manifest cannot add or delete domains."""
 
     key: Key
     domain: Annotated[Domain, Field(description="Name of the domain, in Unicode or as an A-label.")]

@@ -59,7 +59,9 @@ class SimulateEvent(StrictBody):
     @model_validator(mode="after")
     def _validate_seed(self) -> Self:
         if self.deliver and self.seed is not None:
-            raise PydanticCustomError("seed_of_delivery", "A delivery has a new id and time: omit the seed.")
+            raise PydanticCustomError(
+                "seed_of_delivery", "A delivery always has a new id and time: omit the seed."
+            )
         return self
 
 
@@ -80,7 +82,9 @@ class SimulateManifest(StrictBody):
     ] = Field(default_factory=dict)
     on_error: Annotated[
         OnError,
-        Field(description="What to do after a failed step: `stop` skips the rest, `continue` tries it."),
+        Field(
+            description="Reaction to a failed step: `stop` skips the remaining steps, `continue` executes them."
+        ),
     ] = OnError.STOP
     persist: Annotated[
         StrictBool, Field(description="Store the changes in the sandbox account and publish their events.")
@@ -107,7 +111,7 @@ SimulationRequest = SimulateEvent | SimulateManifest | SimulateCheck | SimulateR
 
 
 class SandboxSimulateRequest(RootModel[Annotated[SimulationRequest, Field(discriminator="type")]]):
-    """A simulation; `type` decides its members."""
+    """A simulation; `type` determines its members."""
 
     model_config = ConfigDict(json_schema_extra=by_example(*examples.REQUESTS))
 
@@ -158,7 +162,7 @@ class MatchReply(Reply):
         Field(
             description=(
                 "`not_selected`: the notification preferences of the portfolio select other destinations; "
-                "`unsealable`: the service has lost the key of its secret; rotate the secret."
+                "`unsealable`: the service cannot decrypt its secret, which must be rotated."
             )
         ),
     ]

@@ -56,7 +56,7 @@ Obstacle = Literal["live_key_required", "email_unverified", "insufficient_scope"
 
 
 class CanReply(Reply):
-    """The operations that this caller can call."""
+    """The operations that the caller can perform."""
 
     simulate: Annotated[bool, Field(description="Whether `POST /v1/sandbox/simulate` is allowed.")]
     plan: Annotated[bool, Field(description="Whether `POST /v1/sandbox/plan` is allowed.")]
@@ -66,9 +66,9 @@ class CanReply(Reply):
 class WhyNotReply(Reply):
     """The obstacles to each operation; empty if it is allowed."""
 
-    simulate: Annotated[list[Obstacle], Field(description="What prevents a simulation; empty when allowed.")]
-    plan: Annotated[list[Obstacle], Field(description="What prevents a plan; empty when allowed.")]
-    promote: Annotated[list[Obstacle], Field(description="What prevents a promotion; empty when allowed.")]
+    simulate: Annotated[list[Obstacle], Field(description="Obstacles to a simulation; empty when allowed.")]
+    plan: Annotated[list[Obstacle], Field(description="Obstacles to a plan; empty when allowed.")]
+    promote: Annotated[list[Obstacle], Field(description="Obstacles to a promotion; empty when allowed.")]
 
 
 class CountsReply(Reply):
@@ -101,7 +101,7 @@ class LimitsReply(Reply):
 
     max_resources: Annotated[int, Field(description="Maximum number of resources of one manifest.")]
     manifest_bytes: Annotated[int, Field(description="Maximum size of a body with a manifest, in bytes.")]
-    plan_ttl_s: Annotated[int, Field(description="Seconds for which a plan can be promoted.")]
+    plan_ttl_s: Annotated[int, Field(description="Lifetime of a plan in seconds.")]
     checks: Annotated[int, Field(description="Maximum number of addresses in a simulation of type `check`.")]
     plans_per_minute: Annotated[int, Field(description="Maximum number of plans of an account in a minute.")]
     simulations_per_minute: Annotated[
@@ -129,12 +129,12 @@ class StatusReply(Reply):
         Literal["live", "test", "session"], Field(description="Mode of the key; `session` for a session.")
     ]
     livemode: Livemode
-    can: Annotated[CanReply, Field(description="What these credentials can do.")]
+    can: Annotated[CanReply, Field(description="Allowed operations of these credentials.")]
     reasons: Annotated[list[Obstacle], Field(description="The same as `why_not.promote`.")]
-    why_not: Annotated[WhyNotReply, Field(description="What prevents each operation.")]
+    why_not: Annotated[WhyNotReply, Field(description="Obstacles to each operation.")]
     counts: Annotated[CountsReply, Field(description="Numbers of open plans and running promotions.")]
     open_plans: Annotated[list[OpenPlanReply], Field(description="The newest five open plans.")]
-    sandbox: Annotated[ContentsReply, Field(description="What the sandbox account contains.")]
+    sandbox: Annotated[ContentsReply, Field(description="Contents of the sandbox account.")]
     limits: Annotated[LimitsReply, Field(description="Sizes, times and rates that apply.")]
     supported: Annotated[
         SupportedReply, Field(description="Supported contents of a manifest, and events of a promotion.")

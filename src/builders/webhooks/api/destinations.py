@@ -42,7 +42,7 @@ TAGGED: dict[int | str, dict[str, Any]] = {200: READ_RESPONSES[200]}
 async def create(
     body: schemas.WebhookCreate, caller: Writer, database: Pool, keyring: KeyringDep, outbound: OutboundDep
 ) -> schemas.WebhookSecretReply:
-    """Create a webhook destination. Only this answer contains the generated secret."""
+    """Create a webhook destination. Only this response contains the generated secret."""
     new = await webhooks.create_destination(
         database,
         outbound=outbound,
@@ -93,7 +93,7 @@ async def change(
     outbound: OutboundDep,
     if_match: IfMatch,
 ) -> ReplyWithHeaders:
-    """Change a webhook destination; omitted members stay. Enabling it again resets its failures."""
+    """Change a webhook destination; omitted members do not change. Enabling it again resets its failures."""
     changed = await webhooks.update_destination(
         database,
         outbound=outbound,
@@ -113,7 +113,7 @@ async def change(
     openapi_extra=BEYOND_SPEC,
 )
 async def delete(webhook_id: WebhookId, caller: Writer, conn: Tx, if_match: IfMatch) -> schemas.WebhookReply:
-    """Delete a webhook destination and its pending deliveries; other deliveries can still be read."""
+    """Delete a webhook destination and its pending deliveries; other deliveries remain readable."""
     deleted = await webhooks.delete_destination(
         conn, account_id=caller.account_id, destination_id=webhook_id, expected=if_match
     )
@@ -129,7 +129,7 @@ async def delete(webhook_id: WebhookId, caller: Writer, conn: Tx, if_match: IfMa
 async def rotate_secret(
     webhook_id: WebhookId, caller: Writer, conn: Tx, keyring: KeyringDep, body: schemas.WebhookRotate | None = None
 ) -> schemas.WebhookSecretReply:
-    """Give a webhook destination a new secret; the previous one also signs during the overlap."""
+    """Replace the secret of a webhook destination; during the overlap both secrets sign."""
     wanted = body or schemas.WebhookRotate()
     new = await webhooks.rotate_secret(
         conn,
@@ -159,7 +159,7 @@ async def send_sample(
         str | None, Query(description="Default: the first event that the destination subscribes to.")
     ] = None,
 ) -> delivery_schemas.DeliveryRetried:
-    """Send a signed sample, marked as a test, to a webhook destination; return the receiver's answer."""
+    """Send a signed sample, marked as a test, to a webhook destination; return the receiver's response."""
     sample = await webhooks.send_test(
         database,
         outbound=outbound,
@@ -180,7 +180,7 @@ async def send_sample(
 async def replay(
     webhook_id: WebhookId, body: delivery_schemas.WebhookReplay, caller: Writer, conn: Tx
 ) -> ReplayedDeliveries:
-    """Send the deliveries of a destination for events since a time again."""
+    """Resend the deliveries of a destination for events since a time."""
     return await webhooks.replay_deliveries(
         conn,
         account_id=caller.account_id,

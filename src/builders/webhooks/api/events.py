@@ -241,7 +241,7 @@ async def get_delivery(delivery_id: Id, caller: Reader, conn: Reads) -> schemas.
 async def retry_delivery(
     delivery_id: Id, caller: Writer, database: Pool, keyring: KeyringDep, outbound: OutboundDep
 ) -> schemas.DeliveryRetried:
-    """Retry one delivery immediately, with the same id and bytes; return the receiver's answer."""
+    """Retry one delivery immediately, with the same id and bytes; return the receiver's response."""
     tried = await webhooks.retry_delivery(
         database,
         outbound=outbound,

@@ -105,7 +105,7 @@ class WebhookUpdate(PatchBody):
     enabled: Annotated[
         StrictBool,
         OPTIONAL,
-        Field(description="Whether it gets events; true after `gone` or `failing` enables it again."),
+        Field(description="Whether it receives events; `true` enables it again after `gone` or `failing`."),
     ] = LEFT_OUT
     events: Annotated[
         Events, OPTIONAL, Field(description="Names of events, `area.*`, or `*` for all; replaces the list.")
@@ -154,7 +154,7 @@ class WebhookReply(Reply):
     id: Annotated[UUID, Field(description="Identifier of the destination.")]
     label: Annotated[str, Field(description="Your name for the destination.")]
     url: Annotated[str, Field(description="Address that events are sent to.")]
-    enabled: Annotated[bool, Field(description="Whether it gets events.")]
+    enabled: Annotated[bool, Field(description="Whether it receives events.")]
     events: Annotated[list[str], Field(description="Names of events, `area.*`, or `*` for all.")]
     status: Annotated[
         Literal["enabled", "disabled", "failing"],
@@ -181,7 +181,12 @@ class WebhookReply(Reply):
         ),
     ]
     secret_hint: Annotated[
-        str, Field(description="The end of the signing secret; empty for one of fewer than 32 characters.")
+        str,
+        Field(
+            description=(
+                "The last characters of the signing secret; empty for a secret of fewer than 32 characters."
+            )
+        ),
     ]
     old_secret_until: Annotated[
         datetime | None, Field(description="Time until which the previous secret also signs.")

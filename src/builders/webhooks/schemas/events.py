@@ -28,7 +28,7 @@ _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-
 
 def _instant(value: object) -> object:
     if not isinstance(value, datetime) and not (isinstance(value, str) and _RFC_3339.fullmatch(value)):
-        raise PydanticCustomError("instant_form", "Write a time as RFC 3339 has it: 2026-01-05T09:30:00Z.")
+        raise PydanticCustomError("instant_form", "Write a time in RFC 3339 format: 2026-01-05T09:30:00Z.")
     return value
 
 
@@ -113,7 +113,7 @@ class FeedReply(Reply):
         )
     )
 
-    items: Annotated[list[FeedEvent], Field(description="Oldest first; empty when there is nothing new.")]
+    items: Annotated[list[FeedEvent], Field(description="Events, the oldest first; empty without new events.")]
     next_cursor: Annotated[
         str | None, Field(description="Cursor of the next page; null if there are no more events.")
     ]
@@ -159,9 +159,7 @@ class AttemptReply(Reply):
 
     n: Annotated[int, Field(description="Number of the attempt, from 1.")]
     started_at: Annotated[datetime, Field(description="When the request was sent.")]
-    duration_ms: Annotated[
-        int | None, Field(description="Duration in milliseconds; null if no connection was made.")
-    ]
+    duration_ms: Annotated[int | None, Field(description="Duration in milliseconds; null without a connection.")]
     status: Annotated[int | None, Field(description="HTTP status of the response; null without a response.")]
     error: Annotated[str | None, Field(description="Class of the failure; null for a 2xx response.")]
     response_excerpt: Annotated[str | None, Field(description="Beginning of the response body.")]
@@ -187,7 +185,9 @@ class DeliveryReply(Reply):
     last_attempt_at: Annotated[
         datetime | None, Field(description="Time of the last attempt; null before the first.")
     ]
-    succeeded_at: Annotated[datetime | None, Field(description="When the receiver accepted it; null before.")]
+    succeeded_at: Annotated[
+        datetime | None, Field(description="When the receiver accepted the event; null before.")
+    ]
     last_status: Annotated[int | None, Field(description="HTTP status of the newest response; null without one.")]
     last_error: Annotated[str | None, Field(description="Class of the newest failure; null after a success.")]
     livemode: Livemode
@@ -219,14 +219,14 @@ class DeliveryRetried(DeliveryReply):
 
 
 class WebhookReplay(Body):
-    """Which deliveries to send again."""
+    """The deliveries to send again."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example({"since": "2026-01-05T00:00:00Z", "events": ["alias.*"], "status": "failed"})
     )
 
-    since: Annotated[Instant, Field(description="Of events that happened from then on.")]
-    until: Annotated[Instant | None, Field(description="And before this time; now by default.")] = None
+    since: Annotated[Instant, Field(description="Only events from this time on.")]
+    until: Annotated[Instant | None, Field(description="Only events before this time; now by default.")] = None
     events: Annotated[
         list[str] | None,
         Field(
@@ -235,14 +235,14 @@ class WebhookReplay(Body):
             description="Names of events, or `area.*`; by default all that the destination receives.",
         ),
     ] = None
-    status: Annotated[Replayable, Field(description="Send deliveries of this status again.")] = "failed"
+    status: Annotated[Replayable, Field(description="Status of the deliveries to send again.")] = "failed"
     cursor: Annotated[UUID | None, Field(description="`next_cursor` of the previous response, to continue.")] = (
         None
     )
 
 
 class WebhookReplayed(WriteReply):
-    """How many deliveries will be sent again."""
+    """Number of deliveries that will be sent again."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example({"count": 12, "more": False, "next_cursor": None, "warnings": []})
@@ -250,9 +250,7 @@ class WebhookReplayed(WriteReply):
 
     count: Annotated[int, Field(description="Number of deliveries that are sent again.")]
     more: Annotated[bool, Field(description="Whether more deliveries remain; call again with the cursor.")]
-    next_cursor: Annotated[
-        UUID | None, Field(description="Send it as `cursor` to continue; null when nothing is left.")
-    ]
+    next_cursor: Annotated[UUID | None, Field(description="Send it as `cursor` to continue; null at the end.")]
 
 
 def delivery_detail_reply(found: DeliveryDetail, *, livemode: bool) -> DeliveryDetailReply:

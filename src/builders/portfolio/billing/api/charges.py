@@ -81,9 +81,9 @@ async def apply_billing_charges(
         list[UUID] | None, Query(max_length=MAX_IDS, description="Only these charges; may be repeated.")
     ] = None,
     min_confidence: Annotated[
-        float, Query(ge=0, le=1, description="How certain the domain of a charge must be.")
+        float, Query(ge=0, le=1, description="Minimum certainty of the domain of a charge.")
     ] = 0.8,
-    dry_run: Annotated[bool, Query(description="Report what would be done, and change nothing.")] = False,
+    dry_run: Annotated[bool, Query(description="Report the effect without any change.")] = False,
     undo: Annotated[
         bool,
         Query(
@@ -93,10 +93,10 @@ async def apply_billing_charges(
     ] = False,
     portfolio: team.PortfolioAccount = None,
 ) -> results.BillingApplied:
-    """Match the charges that are not booked with the current portfolio, and book those whose domain is certain.
+    """Match unbooked charges with the current portfolio, and book the charges with a certain domain.
 
-    Each charge is booked once; repeated, the request changes nothing. An entry that a member recorded for the same
-    amount within 7 days is linked, not doubled. Up to 10,000 charges are examined: `has_more` says whether to send
+    Each charge is booked once, so a repeated request has no effect. If a member recorded the same amount within 7
+    days, the charge is linked with that entry. Up to 10,000 charges are examined: `has_more` says whether to send
     the request again.
     """
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT_FINANCE)
@@ -121,7 +121,7 @@ async def update_billing_charge(
     conn: Tx,
     portfolio: team.PortfolioAccount = None,
 ) -> charges.BillingCharge:
-    """Set the domain of a charge, which is booked there; or ignore the charge for good.
+    """Set the domain of a charge and book the charge there, or ignore it permanently.
 
     An earlier booking is voided. A charge whose domain is set to null is matched with the next application.
     """
@@ -156,7 +156,7 @@ async def import_billing_charges(
     """Import charges from a CSV file or from rows, match them with the portfolio, and book them.
 
     For registrars whose API has no billing: `GET /v1/portfolio/registrars/billing/templates` has a file for each.
-    The same file again changes nothing. A bad row is refused alone.
+    A repeated import of the same file has no effect. An invalid row does not affect the others.
     """
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT_FINANCE)
     async with conn.transaction(force_rollback=body.dry_run):

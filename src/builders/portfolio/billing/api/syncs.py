@@ -19,7 +19,7 @@ from builders.portfolio.team.records import Permission
 
 router = Router(prefix="/v1/portfolio/registrars/billing", tags=["portfolio"])
 Writer = Annotated[Caller, needs("registrars:write")]
-Wait = Annotated[float, Query(ge=0, le=30, description="Seconds to wait for its end.")]
+Wait = Annotated[float, Query(ge=0, le=30, description="Maximum seconds to wait for the end of the run.")]
 BILLING_SYNCS = declare(
     Policy(name="portfolio_billing_syncs", quota=120, window_s=3_600, by="account", counts="Syncs of charges.")
 )
@@ -41,11 +41,11 @@ async def sync_billing_charges(
 ) -> syncs.BillingRun:
     """Fetch the charges of registrars since the last sync, match them with the portfolio, and book them.
 
-    Each connection is read by a job of its own: one that fails, hangs or is rate-limited affects no other. A
-    charge is recorded once, however often it is fetched. A registrar whose API has no billing is `unsupported`:
-    `template_path` has a CSV file to fill in. The reply is the run as it is after `wait` seconds;
-    `GET /v1/portfolio/registrars/runs/{run_id}` reads it later. After the first sync, charges are fetched with
-    each scheduled sync of the domains.
+    A separate job reads each connection, so a failing, slow or rate-limited connection does not affect the others.
+    A charge that is fetched again is not recorded again. A registrar whose API has no billing is `unsupported`:
+    `template_path` has a CSV file to fill in. The reply is the state of the run after `wait` seconds; `GET
+    /v1/portfolio/registrars/runs/{run_id}` reads it later. After the first sync, charges are fetched with each
+    scheduled sync of the domains.
     """
     wanted = body or requests.BillingSync()
     async with database.transaction() as conn:
@@ -74,10 +74,10 @@ async def ensure_billing_charges(
     wait: Wait = 15,
     portfolio: team.PortfolioAccount = None,
 ) -> syncs.BillingEnsured:
-    """Refresh domains and charges of the registrars, where they are older than `max_age_hours` or with `force`.
+    """Refresh domains and charges of the registrars that are older than `max_age_hours`, or all with `force`.
 
-    A connection that was refreshed within 5 minutes is not refreshed again. The domains are refreshed only for a
-    role that may sync them.
+    A connection that was refreshed within 5 minutes is skipped. The refresh of domains requires a role that may
+    sync them.
     """
     wanted = body or requests.BillingEnsure()
     async with database.transaction() as conn:

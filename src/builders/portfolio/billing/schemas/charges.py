@@ -65,7 +65,7 @@ _PAGE: JsonDict = {
     },
     "redacted": [],
 }
-Confidence = Annotated[str | None, Field(description="How certain the domain is, from 0.00 to 1.00.")]
+Confidence = Annotated[str | None, Field(description="Certainty of the domain, from 0.00 to 1.00.")]
 
 
 class ChargeCandidate(Reply):
@@ -73,7 +73,7 @@ class ChargeCandidate(Reply):
 
     domain_id: Annotated[UUID, Field(description="The portfolio domain.")]
     domain: Annotated[str, Field(description="Its name as an A-label.")]
-    confidence: Annotated[str, Field(description="How certain it is, from 0.00 to 1.00.")]
+    confidence: Annotated[str, Field(description="Certainty, from 0.00 to 1.00.")]
     method: Annotated[MatchMethod, Field(description="How it was found.")]
 
 
@@ -105,21 +105,23 @@ class BillingCharge(Reply):
     ]
     domain_raw: Annotated[
         str | None,
-        Field(description="The domain as the registrar writes it; null when no field does."),
+        Field(description="The domain as the registrar writes it; null when no field contains it."),
     ]
     domain: Annotated[str | None, Field(description="The domain that is named, as an A-label.")]
-    kind: Annotated[ChargeKind, Field(description="What the charge is for.")]
-    years: Annotated[int | None, Field(description="Years that it pays for; null when unknown.")]
+    kind: Annotated[ChargeKind, Field(description="Kind of the charge.")]
+    years: Annotated[int | None, Field(description="Years that the charge pays for; null when unknown.")]
     amount: Annotated[Money | None, Field(description="Total without tax and fees.")]
     tax: Annotated[Money | None, Field(description="Tax in the total.")]
     fees: Annotated[Money | None, Field(description="Fees in the total.")]
-    total: Annotated[Money | None, Field(description="What was charged; negative for a refund.")]
+    total: Annotated[Money | None, Field(description="The charged amount; negative for a refund.")]
     annual_cost: Annotated[Money | None, Field(description="The total of one year; null when unknown.")]
     state: Annotated[ChargeState, Field(description="Whether its domain is known, and whether it is booked.")]
-    match: Annotated[ChargeMatch, Field(description="The domain that it was for.")]
+    match: Annotated[ChargeMatch, Field(description="The domain of the charge.")]
     refund_of: Annotated[UUID | None, Field(description="Of a refund: the charge that it reverses, if known.")]
     entry_id: Annotated[UUID | None, Field(description="The entry of the ledger; null while not applied.")]
-    linked: Annotated[bool, Field(description="The entry was recorded by a member before the charge came.")]
+    linked: Annotated[
+        bool, Field(description="Whether a member recorded the entry before the charge was imported.")
+    ]
     source: Annotated[ChargeSource, Field(description="The registrar's API, or an imported file.")]
     imported_at: Annotated[datetime, Field(description="When it was recorded.")]
 
@@ -127,11 +129,11 @@ class BillingCharge(Reply):
 class ChargesByState(Reply):
     """How many charges are in each state."""
 
-    unmatched: Annotated[int, Field(description="No domain was found.")]
-    suggested: Annotated[int, Field(description="There are candidates.")]
+    unmatched: Annotated[int, Field(description="Charges without a domain.")]
+    suggested: Annotated[int, Field(description="Charges with candidates.")]
     matched: Annotated[int, Field(description="The domain is known; not booked.")]
     applied: Annotated[int, Field(description="Booked in the ledger.")]
-    ignored: Annotated[int, Field(description="Left out by a member.")]
+    ignored: Annotated[int, Field(description="Excluded by a member.")]
 
 
 class ChargeSums(Reply):
@@ -139,11 +141,11 @@ class ChargeSums(Reply):
 
     currency: Annotated[str, Field(description="ISO 4217 code.")]
     total: Annotated[Money | None, Field(description="All charges, less refunds.")]
-    unmatched: Annotated[Money | None, Field(description="Those without a domain.")]
-    suggested: Annotated[Money | None, Field(description="Those with candidates.")]
-    matched: Annotated[Money | None, Field(description="Those with a domain that are not booked.")]
-    applied: Annotated[Money | None, Field(description="Those that are booked.")]
-    ignored: Annotated[Money | None, Field(description="Those that are omitted.")]
+    unmatched: Annotated[Money | None, Field(description="Charges without a domain.")]
+    suggested: Annotated[Money | None, Field(description="Charges with candidates.")]
+    matched: Annotated[Money | None, Field(description="Charges with a domain that are not booked.")]
+    applied: Annotated[Money | None, Field(description="Booked charges.")]
+    ignored: Annotated[Money | None, Field(description="Omitted charges.")]
 
 
 class ChargeTotals(Reply):

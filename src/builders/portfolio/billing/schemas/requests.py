@@ -70,16 +70,16 @@ class BillingImport(Body):
     ] = None
     date_order: Annotated[
         Literal["mdy", "dmy"] | None,
-        Field(
-            description="Whether the month or the day is first in 01/02/2026; by default derived from the file."
-        ),
+        Field(description="Order of month and day in dates such as 01/02/2026; by default derived from the file."),
     ] = None
     delimiter: Annotated[
-        Literal[",", ";", "\t", "|"] | None, Field(description="By default derived from the file.")
+        Literal[",", ";", "\t", "|"] | None,
+        Field(description="Separator of the cells; by default derived from the file."),
     ] = None
-    dry_run: Annotated[StrictBool, Field(description="Report what would be done, and record nothing.")] = False
+    dry_run: Annotated[StrictBool, Field(description="Report the effect without recording charges.")] = False
     apply: Annotated[
-        StrictBool, Field(description="Book the charges whose domain is certain; else they are only matched.")
+        StrictBool,
+        Field(description="Whether to book charges with a certain domain; otherwise they are only matched."),
     ] = True
 
     @model_validator(mode="after")
@@ -144,9 +144,10 @@ class BillingSync(Body):
     ] = None
     until: Annotated[date | None, Field(description="Last day of the charges; today by default.")] = None
     apply: Annotated[
-        StrictBool, Field(description="Book the charges whose domain is certain; else they are only matched.")
+        StrictBool,
+        Field(description="Whether to book charges with a certain domain; otherwise they are only matched."),
     ] = True
-    dry_run: Annotated[StrictBool, Field(description="Report what would be done, and record nothing.")] = False
+    dry_run: Annotated[StrictBool, Field(description="Report the effect without recording charges.")] = False
 
     def sync_options(self, member_id: UUID) -> SyncOptions:
         """Return the record."""

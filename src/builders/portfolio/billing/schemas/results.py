@@ -33,7 +33,7 @@ _APPLIED: JsonDict = {
             "entry_id": "0193a1b2-0000-7000-8000-000000000061",
             "outcome": "applied",
             "confidence": "1.00",
-            "reason": "The field of the domain names it.",
+            "reason": "The domain field contains it.",
         }
     ],
 }
@@ -77,9 +77,9 @@ class AppliedChargeReply(Reply):
     entry_id: Annotated[
         UUID | None, Field(description="The entry of the ledger; null when there is none, as in a dry run.")
     ]
-    outcome: Annotated[ApplyOutcome, Field(description="What was done with it.")]
+    outcome: Annotated[ApplyOutcome, Field(description="The result for the charge.")]
     confidence: Confidence
-    reason: Annotated[str, Field(description="Why, in a sentence.")]
+    reason: Annotated[str, Field(description="The reason, as a sentence.")]
 
 
 class BillingApplied(WriteReply):
@@ -88,22 +88,22 @@ class BillingApplied(WriteReply):
     model_config = ConfigDict(json_schema_extra=by_example({"warnings": [], **_APPLIED}))
 
     examined: Annotated[int, Field(description="Charges that were examined.")]
-    matched: Annotated[int, Field(description="Those whose domain is known.")]
-    applied: Annotated[int, Field(description="Those that were booked, or linked with an entry.")]
-    still_unmatched: Annotated[int, Field(description="Those that need a decision.")]
-    linked_existing: Annotated[int, Field(description="Applied ones whose entry a member had recorded.")]
+    matched: Annotated[int, Field(description="Charges whose domain is known.")]
+    applied: Annotated[int, Field(description="Charges that were booked, or linked with an entry.")]
+    still_unmatched: Annotated[int, Field(description="Charges that need a decision.")]
+    linked_existing: Annotated[int, Field(description="Applied charges whose entry a member had recorded.")]
     undone: Annotated[int, Field(description="Charges whose entry was voided.")]
-    dry_run: Annotated[bool, Field(description="Nothing was changed.")]
-    has_more: Annotated[bool, Field(description="There are more charges; send the request again.")]
+    dry_run: Annotated[bool, Field(description="Whether it was a dry run, without changes.")]
+    has_more: Annotated[bool, Field(description="Whether more charges remain; send the request again.")]
     results: Annotated[list[AppliedChargeReply], Field(description="The first 1,000 charges.")]
 
 
 _REASONS: Mapping[MatchMethod, str] = {
-    MatchMethod.EXACT_NAME: "The field of the domain names it.",
-    MatchMethod.IDN: "The field of the domain names it, in Unicode.",
-    MatchMethod.ORDER_ITEM: "The line names it, with others.",
-    MatchMethod.DESCRIPTION: "The description names it.",
-    MatchMethod.LABEL: "The description has only the name before the suffix.",
+    MatchMethod.EXACT_NAME: "The domain field contains it.",
+    MatchMethod.IDN: "The domain field contains it, in Unicode.",
+    MatchMethod.ORDER_ITEM: "The line contains it and other domains.",
+    MatchMethod.DESCRIPTION: "The description contains it.",
+    MatchMethod.LABEL: "The description contains only the name before the suffix.",
     MatchMethod.PARENT_ORDER: "It is the domain of the refunded charge.",
     MatchMethod.MANUAL: "A member chose it.",
 }
@@ -136,21 +136,21 @@ def _reason(outcome: ApplyOutcome, found: Candidate | None) -> str:
         return "It is a refund of a charge that is ignored."
     if outcome is ApplyOutcome.LINKED:
         return "A member had recorded the same amount within 7 days."
-    return "No domain of the portfolio is named." if found is None else _REASONS[found.method]
+    return "The charge contains no domain of the portfolio." if found is None else _REASONS[found.method]
 
 
 class DetectedSheet(Reply):
     """Detected format of a file."""
 
-    template: Annotated[str, Field(description="Name of the template that it was read by.")]
-    delimiter: Annotated[str | None, Field(description="Between cells; null for rows of JSON and one column.")]
-    encoding: Annotated[str | None, Field(description="Of a CSV text; null for rows of JSON.")]
-    mapping: Annotated[dict[ChargeField, str], Field(description="The column of each field.")]
-    date_order: Annotated[str, Field(description="Which of month and day is first in dates of digits.")]
-    dates_ambiguous: Annotated[
-        bool, Field(description="Dates mean other days in the other order: send `date_order`.")
+    template: Annotated[str, Field(description="Name of the template of the file.")]
+    delimiter: Annotated[
+        str | None, Field(description="Separator of cells; null for JSON rows and for a single column.")
     ]
-    unmapped_columns: Annotated[list[str], Field(description="Columns that mean nothing here.")]
+    encoding: Annotated[str | None, Field(description="Encoding of a CSV text; null for JSON rows.")]
+    mapping: Annotated[dict[ChargeField, str], Field(description="The column of each field.")]
+    date_order: Annotated[str, Field(description="The order of month and day in numeric dates.")]
+    dates_ambiguous: Annotated[bool, Field(description="Some dates are ambiguous: send `date_order`.")]
+    unmapped_columns: Annotated[list[str], Field(description="Columns that were ignored.")]
 
 
 class UnmatchedCharge(Reply):
@@ -171,7 +171,7 @@ class BillingImported(BulkReply):
 
     import_id: Annotated[UUID, Field(description="Identifier of the import.")]
     provider: Annotated[str, Field(description="The registrar.")]
-    dry_run: Annotated[bool, Field(description="Nothing was recorded.")]
+    dry_run: Annotated[bool, Field(description="Whether it was a dry run, without recorded charges.")]
     detected: Annotated[DetectedSheet, Field(description="How the file was read.")]
     matched: Annotated[int, Field(description="New charges whose domain was found.")]
     applied: Annotated[int, Field(description="New charges that were booked in the ledger.")]

@@ -57,16 +57,16 @@ class BillingPartError(Reply):
     """Why the charges of a connection were not fetched."""
 
     code: Annotated[str, Field(description="Stable code, such as `provider_auth_failed`.")]
-    message: Annotated[str, Field(description="The same in a sentence.")]
-    hint: Annotated[str | None, Field(description="What can be done; null without a hint.")]
+    message: Annotated[str, Field(description="The reason as a sentence.")]
+    hint: Annotated[str | None, Field(description="The remedy; null without one.")]
     retry_at: Annotated[datetime | None, Field(description="When the registrar accepts requests again, if known.")]
-    run_id: Annotated[UUID | None, Field(description="The run that fetches the charges already, if one does.")]
+    run_id: Annotated[UUID | None, Field(description="The run that already fetches the charges, if there is one.")]
 
 
 class BillingCounts(Reply):
     """Numbers of lines and charges."""
 
-    fetched: Annotated[int, Field(description="Lines of bills that were read.")]
+    fetched: Annotated[int, Field(description="Number of lines in the bills.")]
     new: Annotated[int, Field(description="Charges that were recorded: one for each domain of a line.")]
     duplicate: Annotated[int, Field(description="Charges that were recorded before.")]
     matched: Annotated[int, Field(description="New charges whose domain was found.")]
@@ -84,7 +84,9 @@ class BillingRunProvider(BillingCounts):
     ]
     next_since: Annotated[date | None, Field(description="First day that the next sync reads.")]
     template_path: Annotated[str | None, Field(description="The CSV template to import instead, if unsupported.")]
-    error: Annotated[BillingPartError | None, Field(description="Why nothing was fetched; null without an error.")]
+    error: Annotated[
+        BillingPartError | None, Field(description="Why no charges were fetched; null without an error.")
+    ]
 
 
 class BillingRunTotals(Reply):
@@ -99,9 +101,9 @@ class BillingRun(WriteReply):
     model_config = ConfigDict(json_schema_extra=by_example({"warnings": [], **_RUN}))
 
     run_id: Annotated[UUID, Field(description="Identifier of the run.")]
-    state: Annotated[RunState, Field(description="Where the run is; `failed`: nothing could be fetched.")]
-    dry_run: Annotated[bool, Field(description="Nothing is recorded.")]
-    providers: Annotated[list[BillingRunProvider], Field(description="A part for each connection.")]
+    state: Annotated[RunState, Field(description="State of the run; `failed`: no charges could be fetched.")]
+    dry_run: Annotated[bool, Field(description="Whether it is a dry run, without recorded charges.")]
+    providers: Annotated[list[BillingRunProvider], Field(description="The result of each connection.")]
     totals: Annotated[BillingRunTotals, Field(description="Sum of the new charges; empty in a dry run.")]
     summary: Annotated[BillingCounts, Field(description="Numbers of all connections together.")]
     created_at: CreatedAt
@@ -123,7 +125,7 @@ class InventoryRun(Reply):
     """The sync of the domains; `GET /v1/portfolio/registrars/runs/{run_id}` has its changes."""
 
     run_id: Annotated[UUID, Field(description="Identifier of the run.")]
-    state: Annotated[RunState, Field(description="Where the run is.")]
+    state: Annotated[RunState, Field(description="State of the run.")]
     failed: Annotated[list[str], Field(description="Registrars that could not be listed.")]
 
 

@@ -42,22 +42,22 @@ class TemplateColumn(Reply):
     ]
     required: Annotated[bool, Field(description="Whether each row needs a value.")]
     example: Annotated[str, Field(description="A value.")]
-    aliases: Annotated[list[str], Field(description="Other headers that mean the field.")]
+    aliases: Annotated[list[str], Field(description="Other headers of the field.")]
 
 
 class BillingTemplate(Reply):
-    """How a CSV file of charges, or of parking revenue, is written."""
+    """Format of a CSV file of charges or of parking revenue."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_TEMPLATE))
 
     id: Annotated[str, Field(description="Name of the template.", json_schema_extra={"examples": ["cloudflare"]})]
     provider: Annotated[str | None, Field(description="The registrar; null for any.")]
-    title: Annotated[str, Field(description="What the file is of.")]
+    title: Annotated[str, Field(description="Kind of the data in the file.")]
     columns: Annotated[list[TemplateColumn], Field(description="The columns, in their order.")]
     header_row: Annotated[str, Field(description="The header as a line of CSV.")]
     sample_csv: Annotated[str, Field(description="A file that can be imported without changes.")]
-    notes: Annotated[str, Field(description="How to fill it in.")]
-    verified: Annotated[bool, Field(description="False: the registrar's export can look different.")]
+    notes: Annotated[str, Field(description="Instructions to fill in the file.")]
+    verified: Annotated[bool, Field(description="False: the registrar's export can differ.")]
     import_path: Annotated[str, Field(description="The operation that reads the file.")]
 
 

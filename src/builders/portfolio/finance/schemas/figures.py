@@ -96,14 +96,14 @@ class FinanceEntryReply(Reply):
     """An entry of the ledger of a domain."""
 
     id: Annotated[UUID, Field(description="Identifier of the entry.")]
-    kind: Annotated[EntryKind, Field(description="What it was paid or received for.")]
-    amount: Annotated[Money, Field(description="As it was paid or received.")]
-    signed_amount: Annotated[Money, Field(description="The same, negative for a cost.")]
+    kind: Annotated[EntryKind, Field(description="Kind of the amount.")]
+    amount: Annotated[Money, Field(description="The amount in the currency of the payment.")]
+    signed_amount: Annotated[Money, Field(description="The same amount, negative for a cost.")]
     occurred_on: Annotated[date, Field(description="Day of the payment.")]
     years: Annotated[int | None, Field(description="Years that it pays for.")]
-    registrar: Annotated[str | None, Field(description="Where it was paid.")]
+    registrar: Annotated[str | None, Field(description="The registrar that was paid.")]
     memo: Annotated[str | None, Field(description="Text about it.")]
-    source: Annotated[EntrySource, Field(description="What recorded it.")]
+    source: Annotated[EntrySource, Field(description="Source of the entry.")]
     reference: Annotated[str | None, Field(description="Number of the order or invoice.")]
     charge_id: Annotated[UUID | None, Field(description="The registrar's charge that it comes from.")]
     fx_rate: Annotated[
@@ -111,7 +111,9 @@ class FinanceEntryReply(Reply):
     ]
     fx_date: Annotated[date | None, Field(description="Day of the rate, on or before the day of the entry.")]
     base_amount: Annotated[Money | None, Field(description="The amount in the base currency.")]
-    voided_at: Annotated[datetime | None, Field(description="When it was voided; it counts nowhere then.")]
+    voided_at: Annotated[
+        datetime | None, Field(description="When it was voided; void entries are excluded from all figures.")
+    ]
     void_reason: Annotated[str | None, Field(description="Why it was voided.")]
 
 
@@ -126,33 +128,33 @@ class FinanceIncomeReply(Reply):
 class FinancePaymentReply(Reply):
     """A payment of the buyer."""
 
-    amount: Annotated[Money, Field(description="What is paid.")]
-    on: Annotated[date, Field(description="When; from that day on it counts as received.")]
+    amount: Annotated[Money, Field(description="The paid amount.")]
+    on: Annotated[date, Field(description="Day of the payment; from that day on it counts as received.")]
 
 
 class FinanceSaleReply(Reply):
     """The sale of the domain."""
 
-    gross: Annotated[Money, Field(description="Received from the buyer up to the day of the figures.")]
+    gross: Annotated[Money, Field(description="Amount received from the buyer up to the day of the figures.")]
     costs: Annotated[
         Money, Field(description="Commission, fees, tax and the share of a consignor, up to that day.")
     ]
     net: Annotated[Money, Field(description="`gross` less `costs`.")]
     price: Annotated[Money | None, Field(description="The price as agreed; null when the sale was imported.")]
-    outstanding: Annotated[Money | None, Field(description="Part of the price that is not due yet.")]
+    outstanding: Annotated[Money | None, Field(description="Amount of the price that is not due yet.")]
     commission_rate: Annotated[float | None, Field(description="Part of the price that is the commission.")]
     own_share: Annotated[float, Field(description="Part of the net proceeds that is yours; 1 unless consigned.")]
     sold_on: Annotated[date, Field(description="Day of the sale.")]
-    venue: Annotated[str | None, Field(description="Where it was sold.")]
+    venue: Annotated[str | None, Field(description="The marketplace of the sale.")]
     buyer_ref: Annotated[str | None, Field(description="Your own reference to the buyer.")]
-    installments: Annotated[list[FinancePaymentReply], Field(description="Payments after each other.")]
+    installments: Annotated[list[FinancePaymentReply], Field(description="Instalments.")]
 
 
 class NextRenewalReply(Reply):
     """The next renewal."""
 
     on: Annotated[date, Field(description="Day of the expiry.")]
-    price: Annotated[Money | None, Field(description="Of one year; null when unknown.")]
+    price: Annotated[Money | None, Field(description="Price of one year; null when unknown.")]
     price_source: Annotated[
         PriceSource | None,
         Field(description="`domain`: set on the domain. `last_renewal`: the amount of the last renewal."),
@@ -161,11 +163,11 @@ class NextRenewalReply(Reply):
 
 
 class FinanceRecommendationReply(Reply):
-    """Advice on the next renewal. It rests on few facts and decides nothing."""
+    """Advice on the next renewal, based on few facts. It has no effect."""
 
     advice: Annotated[
         RenewalAdvice,
-        Field(serialization_alias="verdict", description="Keep it, drop it, or review what is missing."),
+        Field(serialization_alias="verdict", description="Keep it, drop it, or review missing data."),
     ]
     score: Annotated[
         int | None, Field(description="-100 (drop) to 100 (keep); null when the renewal price is unknown.")
@@ -173,23 +175,25 @@ class FinanceRecommendationReply(Reply):
     expected_gain: Annotated[
         Money | None,
         Field(
-            description=f"Of one more year: {SALE_PROBABILITY} of the price after commission, and the income of "
-            "the last 12 months, less the renewal price."
+            description=(
+                f"Expected value of a renewal: {SALE_PROBABILITY} of the price after commission, and the income "
+                "of the last 12 months, less the renewal price."
+            )
         ),
     ]
-    reasons: Annotated[list[AdviceReason], Field(description="Facts that speak for or against it.")]
+    reasons: Annotated[list[AdviceReason], Field(description="Facts for or against it.")]
 
 
 class FinanceReply(WriteReply):
-    """What a domain cost, earned and is worth."""
+    """The finance of a domain: costs, income and value."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_FINANCE))
 
     domain_id: Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
     domain: Annotated[str, Field(description="Lower-case A-label.")]
-    status: Annotated[PortfolioDomainStatus, Field(description="What the domain is to you.")]
+    status: Annotated[PortfolioDomainStatus, Field(description="Status of the domain in your portfolio.")]
     base_currency: Annotated[str, Field(description="Currency of the figures.")]
-    as_of: Annotated[date, Field(description="Day of the figures: later entries are in none.")]
+    as_of: Annotated[date, Field(description="Day of the figures, which exclude later entries.")]
     cost_basis: Annotated[Money | None, Field(description="Acquisition or registration, with its fees and tax.")]
     carrying_cost: Annotated[Money | None, Field(description="Renewals and other costs of holding the domain.")]
     refunds: Annotated[Money | None, Field(description="Refunded costs.")]
@@ -199,21 +203,21 @@ class FinanceReply(WriteReply):
     realized_profit: Annotated[
         Money | None, Field(description="`sale.net` and income less `total_cost`; null before a sale.")
     ]
-    net_position: Annotated[Money | None, Field(description="All that was received less all that was paid.")]
+    net_position: Annotated[Money | None, Field(description="All receipts less all payments.")]
     unrealized_profit: Annotated[
         Money | None,
         Field(description="The estimated value after commission, and `net_position`; null without an estimate."),
     ]
-    estimated_value: Annotated[Money | None, Field(description="What you think the domain is worth.")]
+    estimated_value: Annotated[Money | None, Field(description="Your estimate of the value of the domain.")]
     asking_price: Annotated[Money | None, Field(description="Price that you ask for the domain.")]
     roi: Annotated[
         float | None,
         Field(description="`net_position` per unit of `total_cost`, such as 0.5; null without costs."),
     ]
     annualized_roi: Annotated[
-        float | None, Field(description="`roi` as a rate of a year; null for less than a day and a total loss.")
+        float | None, Field(description="`roi` as an annual rate; null for less than a day and for a total loss.")
     ]
-    xirr: Annotated[float | None, Field(description="Internal rate of return of the dated payments, of a year.")]
+    xirr: Annotated[float | None, Field(description="Annual internal rate of return of the dated payments.")]
     xirr_reason: Annotated[
         XirrReason | None,
         Field(
@@ -225,16 +229,19 @@ class FinanceReply(WriteReply):
         int | None, Field(description="Days from the acquisition until the sale, or until `as_of`.")
     ]
     breakeven_price: Annotated[Money | None, Field(description="Sale price that covers all costs.")]
-    next_renewal: Annotated[NextRenewalReply | None, Field(description="Null when it is unknown or not to come.")]
+    next_renewal: Annotated[
+        NextRenewalReply | None, Field(description="The next renewal; null when it is unknown or not due.")
+    ]
     entries: Annotated[
-        list[FinanceEntryReply], Field(description=f"The newest {MAX_SHOWN} entries, oldest first, void ones too.")
+        list[FinanceEntryReply],
+        Field(description=f"The newest {MAX_SHOWN} entries, including void entries, the oldest first."),
     ]
     entries_count: Annotated[int | None, Field(description="Number of all entries.")]
     unconverted: Annotated[
-        list[UUID], Field(description="Entries without an exchange rate, which are in no figure.")
+        list[UUID], Field(description="Entries without an exchange rate, which are excluded from the figures.")
     ]
     recommendation: Annotated[
-        FinanceRecommendationReply | None, Field(description="Advice; null for a domain that is not held.")
+        FinanceRecommendationReply | None, Field(description="Advice; null for a domain that you do not hold.")
     ]
     redacted: Annotated[
         list[Literal["finance"]],
@@ -255,7 +262,7 @@ class FinanceWritten(FinanceReply):
 
     model_config = ConfigDict(json_schema_extra=by_example({**_FINANCE, "changes": [_CHANGE]}))
 
-    changes: Annotated[list[FinanceChangeReply], Field(description="What changed; empty when nothing did.")]
+    changes: Annotated[list[FinanceChangeReply], Field(description="The changes; empty without any.")]
 
 
 class RenewedDomainReply(Reply):
@@ -277,8 +284,10 @@ class RenewalRecorded(WriteReply):
     duplicate_of: Annotated[
         UUID | None,
         Field(
-            description="Entry of an earlier renewal that is likely the same: as many years within 7 days and "
-            "5 % of the amount, or the same order. Both count until you void one."
+            description=(
+                "Entry of an earlier renewal that is likely the same: same years, within 7 days and 5 % of the "
+                "amount, or the same order. Both count until you void one."
+            )
         ),
     ]
     finance: Annotated[FinanceReply, Field(description="The figures with the renewal.")]

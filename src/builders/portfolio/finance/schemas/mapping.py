@@ -32,14 +32,26 @@ _wide = Context(prec=60)  # digits of a rate with all decimals, which the defaul
 # The member that a warning is about, and its sentence.
 MESSAGES: Mapping[FigureWarning | RenewalNotice, tuple[str, str]] = MappingProxyType(
     {
-        FigureWarning.SHORT_HOLDING: ("annualized_roi", "Held for less than 30 days: annual rates mean little."),
-        FigureWarning.UNCONVERTED_ENTRIES: ("unconverted", "Entries without an exchange rate are in no figure."),
+        FigureWarning.SHORT_HOLDING: (
+            "annualized_roi",
+            "Held for less than 30 days: annual rates are not meaningful.",
+        ),
+        FigureWarning.UNCONVERTED_ENTRIES: (
+            "unconverted",
+            "Entries without an exchange rate are excluded from the figures.",
+        ),
         FigureWarning.UNCONVERTED_PRICES: ("recommendation", "A price of the domain has no exchange rate."),
-        FigureWarning.UNKNOWN_START: ("holding_days", "It is not known since when the domain is held."),
+        FigureWarning.UNKNOWN_START: ("holding_days", "The start of the holding is unknown."),
         RenewalNotice.LIKELY_DUPLICATE: ("duplicate_of", "An earlier entry is likely the same renewal."),
-        RenewalNotice.EXPIRY_UNKNOWN: ("new_expires_at", "The expiry of the domain is unknown and did not move."),
-        RenewalNotice.EXPIRY_CAPPED: ("years", "The expiry moved by less: a registration lasts 10 years at most."),
-        RenewalNotice.EXPIRY_EARLIER: ("new_expires_at", "The new expiry is before the former one."),
+        RenewalNotice.EXPIRY_UNKNOWN: (
+            "new_expires_at",
+            "The expiry of the domain is unknown and did not change.",
+        ),
+        RenewalNotice.EXPIRY_CAPPED: (
+            "years",
+            "The expiry was extended by less: a registration lasts 10 years at most.",
+        ),
+        RenewalNotice.EXPIRY_EARLIER: ("new_expires_at", "The new expiry is before the previous one."),
     }
 )
 _REDACTED: Mapping[str, Any] = MappingProxyType(

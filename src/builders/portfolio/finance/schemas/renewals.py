@@ -13,7 +13,7 @@ from builders.portfolio.ledger.records import EntryKind
 
 
 class RenewalCreate(Body):
-    """A renewal that was paid. Only the amount is required."""
+    """A paid renewal. Only the amount is required."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example(
@@ -21,10 +21,10 @@ class RenewalCreate(Body):
         )
     )
 
-    amount: Annotated[MoneyInput, Field(description="What was paid for all years.")]
+    amount: Annotated[MoneyInput, Field(description="The paid amount for all years.")]
     currency: Annotated[Currency | None, CURRENCY] = None
     renewed_on: Annotated[Day | None, Field(description="Day of the payment; today by default.")] = None
-    years: Annotated[StrictInt, Field(ge=1, le=10, description="Years that were added.")] = 1
+    years: Annotated[StrictInt, Field(ge=1, le=10, description="Number of added years.")] = 1
     new_expires_at: Annotated[
         Moment | None,
         Field(description="The new expiry; by default the expiry of the domain plus the years."),

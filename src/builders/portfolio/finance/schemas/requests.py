@@ -52,23 +52,31 @@ _SALE: JsonDict = {
 
 
 class AcquisitionUpdate(PatchBody):
-    """How the domain was acquired. It replaces the entry of the acquisition."""
+    """The acquisition of the domain. It replaces the entry of the acquisition."""
 
     conditions = frozenset({"currency"})
 
-    amount: Annotated[MoneyInput, Field(description="What was paid; required at first."), NOT_NULL] = ABSENT
+    amount: Annotated[
+        MoneyInput, Field(description="The paid amount; required for the first record."), NOT_NULL
+    ] = ABSENT
     currency: Annotated[Currency | None, CURRENCY] = None
     on: Annotated[
         Day,
-        Field(description="When; at first the day of acquisition or registration of the domain, else today."),
+        Field(
+            description=(
+                "Day of the payment; by default the day of acquisition or registration of the domain, else today."
+            )
+        ),
         NOT_NULL,
     ] = ABSENT
     kind: Annotated[
         Literal["acquisition", "registration"],
-        Field(description="`registration`: it was registered by you, not bought from a holder."),
+        Field(description="`registration`: you registered the domain; you did not buy it from a holder."),
         NOT_NULL,
     ] = ABSENT
-    venue: Annotated[Text | None, Field(description="Where it was bought; kept as the memo of the entry.")] = None
+    venue: Annotated[Text | None, Field(description="Marketplace or seller; stored as the memo of the entry.")] = (
+        None
+    )
 
     def patch(self, base_currency: str) -> AcquisitionPatch:
         """Return the record. Raises Invalid."""
@@ -85,13 +93,13 @@ class AcquisitionUpdate(PatchBody):
 
 
 class SaleFeeCreate(Body):
-    """What the seller pays for the sale besides the commission."""
+    """Costs of the seller besides the commission."""
 
     kind: Annotated[
         Literal["marketplace_fee", "escrow_fee", "tax", "other_cost"],
-        Field(description="What it is paid for."),
+        Field(description="Kind of the payment."),
     ] = "marketplace_fee"
-    amount: Annotated[MoneyInput, Field(description="What is paid.")]
+    amount: Annotated[MoneyInput, Field(description="The paid amount.")]
     currency: Annotated[Currency | None, CURRENCY] = None
     on: Annotated[Day | None, Field(description="Day; by default the day of the sale.")] = None
 
@@ -99,22 +107,22 @@ class SaleFeeCreate(Body):
 class InstallmentCreate(Body):
     """A payment of the buyer."""
 
-    amount: Annotated[MoneyInput, Field(description="What is paid, in the currency of the price.")]
+    amount: Annotated[MoneyInput, Field(description="The paid amount, in the currency of the price.")]
     currency: Annotated[Currency | None, CURRENCY] = None
     on: Annotated[Day, Field(description="When it is due; from that day on it counts as received.")]
 
 
 class SaleUpdate(PatchBody):
-    """The sale of the domain. A member that is absent keeps its value; an array replaces the former one."""
+    """The sale of the domain. An absent member keeps its value; an array replaces the stored array."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_SALE))
     conditions = frozenset({"currency"})
 
     gross: Annotated[
-        MoneyInput, Field(description="The price, before all costs; required at first."), NOT_NULL
+        MoneyInput, Field(description="The price before all costs; required for the first record."), NOT_NULL
     ] = ABSENT
     currency: Annotated[Currency | None, CURRENCY] = None
-    sold_on: Annotated[Day, Field(description="Day of the sale; today at first."), NOT_NULL] = ABSENT
+    sold_on: Annotated[Day, Field(description="Day of the sale; by default today."), NOT_NULL] = ABSENT
     commission: Annotated[
         MoneyInput | None, Field(description="A fixed commission, paid on the day of the sale.")
     ] = None
@@ -123,13 +131,13 @@ class SaleUpdate(PatchBody):
     ] = None
     fees: Annotated[
         Annotated[list[SaleFeeCreate], Field(max_length=MAX_ENTRIES)] | None,
-        Field(description="What you pay besides the commission."),
+        Field(description="Your costs besides the commission."),
     ] = None
-    venue: Annotated[Text | None, Field(description="Where it was sold.")] = None
+    venue: Annotated[Text | None, Field(description="The marketplace of the sale.")] = None
     buyer_ref: Annotated[Text | None, Field(description="Your own reference to the buyer.")] = None
     installments: Annotated[
         Annotated[list[InstallmentCreate], Field(max_length=MAX_ENTRIES)] | None,
-        Field(description="Payments after each other. What they do not cover is paid on the day of the sale."),
+        Field(description="Instalments. The remainder is paid on the day of the sale."),
     ] = None
 
     def patch(self, base_currency: str) -> SalePatch:
@@ -170,18 +178,20 @@ class EntryCreate(Body):
 
     model_config = ConfigDict(json_schema_extra=by_example(_ENTRY))
 
-    kind: Annotated[
-        EntryKind, Field(description="What it was paid or received for; a sale is recorded by `sale`.")
-    ]
+    kind: Annotated[EntryKind, Field(description="Kind of the amount; record a sale with `sale`.")]
     amount: Annotated[MoneyInput, Field(description="Zero or more; the kind decides the sign.")]
     currency: Annotated[Currency | None, CURRENCY] = None
     occurred_on: Annotated[Day | None, Field(description="Day; today by default.")] = None
     years: Annotated[Years | None, Field(description="Years that the amount pays for.")] = None
-    registrar: Annotated[Registrar | None, Field(description="Where it was paid.")] = None
+    registrar: Annotated[Registrar | None, Field(description="The registrar that was paid.")] = None
     memo: Annotated[Memo | None, Field(description="Your own text.")] = None
     reference: Annotated[
         Reference | None,
-        Field(description="Your own reference, such as a number of an invoice; each is recorded once."),
+        Field(
+            description=(
+                "Your own reference, such as an invoice number; an entry with the same reference is recorded once."
+            )
+        ),
     ] = None
 
     def entry(self, at: int, base_currency: str) -> AddedEntry:
@@ -217,7 +227,9 @@ class FinanceUpdate(PatchBody):
         SaleUpdate | None,
         Field(description="The sale; the domain gets the status `sold`. null voids it and restores the status."),
     ] = None
-    estimated_value: Annotated[MoneyInput | None, Field(description="What you think the domain is worth.")] = None
+    estimated_value: Annotated[
+        MoneyInput | None, Field(description="Your estimate of the value of the domain.")
+    ] = None
     asking_price: Annotated[MoneyInput | None, Field(description="Price that you ask for the domain.")] = None
     renewal_price: Annotated[MoneyInput | None, Field(description="Price of one more year.")] = None
     currency: Annotated[Currency | None, CURRENCY] = None
@@ -234,7 +246,7 @@ class FinanceUpdate(PatchBody):
         NOT_NULL,
     ] = ABSENT
     pinned: Annotated[
-        StrictBool, Field(description="Whether you keep the domain regardless of its figures."), NOT_NULL
+        StrictBool, Field(description="Whether you keep the domain independently of its figures."), NOT_NULL
     ] = ABSENT
     notes: Annotated[
         Notes | None,

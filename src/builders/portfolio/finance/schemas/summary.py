@@ -39,13 +39,16 @@ _SUMMARY: JsonDict = {
 class SummaryTotals(Reply):
     """Sums of ledger entries; money is null for a role that does not see it."""
 
-    cost: Annotated[Money | None, Field(description="Paid for buying and holding domains, less refunds.")]
-    income: Annotated[Money | None, Field(description="Received for parking, leases and other use.")]
-    sale: Annotated[Money | None, Field(description="Received for sold domains, less commission and fees.")]
+    cost: Annotated[
+        Money | None, Field(description="Cost of the acquisition and the holding of domains, less refunds.")
+    ]
+    income: Annotated[Money | None, Field(description="Income from parking, leases and other use.")]
+    sale: Annotated[Money | None, Field(description="Proceeds of sold domains, less commission and fees.")]
     net: Annotated[Money | None, Field(description="`income` and `sale` less `cost`.")]
     entries: Annotated[int, Field(description="Number of entries.")]
     unconverted: Annotated[
-        int, Field(description="Entries without an exchange rate, which no sum in the base currency contains.")
+        int,
+        Field(description="Entries without an exchange rate, which are excluded from sums in the base currency."),
     ]
 
     @classmethod
@@ -90,7 +93,7 @@ class TagTotals(SummaryTotals):
 
 
 class PortfolioSummaryReply(Reply):
-    """What the domains of a portfolio cost and earned in a period."""
+    """Costs and income of the domains of a portfolio in a period."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_SUMMARY))
 
@@ -109,7 +112,7 @@ class PortfolioSummaryReply(Reply):
     ]
     by_tag: Annotated[
         list[TagTotals],
-        Field(description="The sums by tag, at most 200. A domain with several tags counts in each."),
+        Field(description="The sums by tag, at most 200. A domain with several tags counts for each tag."),
     ]
     redacted: Annotated[
         list[str], Field(description="`finance` when your role does not see money, which is then null.")

@@ -47,9 +47,9 @@ class PortfolioNoticeReply(Reply):
 
     id: Annotated[UUID, Field(description="Identifier of the notice.")]
     event: Annotated[str, Field(description="Name of the event that the notice is about.")]
-    severity: Annotated[Severity, Field(description="How urgent it is.")]
+    severity: Annotated[Severity, Field(description="Severity of the notice.")]
     title: Annotated[str, Field(description="The notice in a sentence, as of `created_at`.")]
-    why: Annotated[str, Field(description="Why it was made, and which preference stops others like it.")]
+    why: Annotated[str, Field(description="Reason of the notice, and the preference that disables such notices.")]
     domain_id: Annotated[UUID | None, Field(description="The portfolio domain; null for other notices.")]
     domain: Annotated[str | None, Field(description="The domain as an A-label; null for other notices.")]
     threshold_days: Annotated[int | None, Field(description="Threshold of a notice about an expiry; else null.")]
@@ -60,9 +60,11 @@ class PortfolioNoticeReply(Reply):
         Money | None,
         Field(description="Renewal price of the domain, or renewals of the month; null if unknown."),
     ]
-    email_at: Annotated[datetime | None, Field(description="When its email will be sent; null when none waits.")]
+    email_at: Annotated[
+        datetime | None, Field(description="When its email will be sent; null when none is pending.")
+    ]
     held_by: Annotated[
-        Suppression | None, Field(description="What the email waits, or waited, for; null when for nothing.")
+        Suppression | None, Field(description="Why the email is or was delayed; null without a delay.")
     ]
     created_at: CreatedAt
     read_at: Annotated[datetime | None, Field(description="When it was marked as read; null while unread.")]
@@ -90,7 +92,7 @@ class NoticesRead(Body):
 
 
 class NoticesReadReply(WriteReply):
-    """What was marked as read."""
+    """Result of marking notices as read."""
 
     model_config = ConfigDict(json_schema_extra=by_example({"marked": 3, "warnings": []}))
 
@@ -98,7 +100,7 @@ class NoticesReadReply(WriteReply):
 
 
 class NoticesAcknowledgedReply(WriteReply):
-    """What was acknowledged."""
+    """Result of an acknowledgement."""
 
     model_config = ConfigDict(json_schema_extra=by_example({"acknowledged": 3, "warnings": []}))
 

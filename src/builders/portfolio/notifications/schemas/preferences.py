@@ -146,7 +146,7 @@ class EventPreferenceReply(Reply):
 
 
 class QuietHoursReply(Reply):
-    """A part of the day in which no email is sent."""
+    """A part of the day without email."""
 
     enabled: Annotated[bool, Field(description="Whether there are quiet hours.")]
     start: LocalTime
@@ -193,7 +193,7 @@ class NotificationPreferencesReply(Reply):
 
 
 class MergedThreshold(BaseModel):
-    """Thresholds with the same days, which were merged."""
+    """Duplicate thresholds, which were merged."""
 
     field: Annotated[str, Field(description="Always `expiry.thresholds`.")] = "expiry.thresholds"
     code: Annotated[Literal["threshold_merged"], Field(description="Always `threshold_merged`.")] = (

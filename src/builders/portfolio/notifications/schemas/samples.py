@@ -29,7 +29,7 @@ _MAIL: JsonDict = {
 }
 _IN_APP: JsonDict = {"notice_id": "0193a1b2-0000-7000-8000-000000000011"}
 _PREVIEW: JsonDict = {
-    "subject": "Sample: 1 domain to look at before renewal",
+    "subject": "Sample: 1 domain to review before renewal",
     "body": "This is a sample of a notice.",
 }
 
@@ -65,7 +65,9 @@ class NotificationTest(Body):
 
     channel: Annotated[Channel | None, Field(description="When absent: all.")] = None
     event: Annotated[str | None, Field(description="When absent: the first event that each webhook lists.")] = None
-    webhook_id: Annotated[IdText | None, Field(description="Only to this webhook, even if it is disabled.")] = None
+    webhook_id: Annotated[
+        IdText | None, Field(description="Identifier of the only webhook to use, even if it is disabled.")
+    ] = None
     threshold_days: Annotated[
         Days | None, Field(description="A notice about an expiry in so many days; negative: after it.")
     ] = None
@@ -164,7 +166,11 @@ class NotificationTestReply(WriteReply):
     in_app: Annotated[InAppTestReply | None, Field(description="Null when the channel was not selected.")]
     would_be_suppressed_by: Annotated[
         Suppression | None,
-        Field(description="Why your preferences would not send the email of such a notice at once; else null."),
+        Field(
+            description=(
+                "Reason why your preferences would delay or drop the email of such a notice; otherwise null."
+            )
+        ),
     ]
     preview: Annotated[PreviewReply, Field(description="The email of the sample.")]
 

@@ -34,25 +34,25 @@ WEBHOOK_IDS = (
     "if they subscribe to them; empty: all that subscribe. Other events go to every destination that subscribes."
 )
 IN_APP = "The list `GET /v1/portfolio/notifications`."
-ONLY_OFF = "Leave out domains that renew automatically."
+ONLY_OFF = "Whether to exclude domains that renew automatically."
 REPEAT = (
     "Repeat a notice each day, until you acknowledge it, the renewal is decided, or 30 days have passed since the "
     "expiry."
 )
-INCLUDE_ON = "Whether domains that renew automatically have notices too."
-MIN_SEVERITY = "Only notices at least this severe; null: all."
+INCLUDE_ON = "Whether to notify about domains that renew automatically."
+MIN_SEVERITY = "Minimum severity of notices; null: all."
 QUIET_DAYS = "Days on which they start."
-ALLOW_CRITICAL = "Whether a critical notice is sent all the same."
-THEN = "`defer` sends the email afterwards, `drop` does not send it."
+ALLOW_CRITICAL = "Whether critical notices are sent during quiet hours."
+THEN = "`defer` sends the email after the quiet hours, `drop` does not send it."
 FREQUENCY = "A monthly digest is sent on the first day of the month."
 WEEKDAY = "Day of a weekly digest."
 HOUR = "Local hour of the digest, 0 to 23."
 INCLUDE = "Topics whose notices wait for the digest."
-RENEWALS_ABOVE = "Notify when the renewals of this or the next month cost more; null: never."
+RENEWALS_ABOVE = "Notify when the renewals of the current or the next month exceed this amount; null: never."
 LOCALE = "BCP 47 tag of the language you prefer. Notices are in English so far."
-CHANNELS = "How you are notified."
+CHANNELS = "The channels of notices."
 EXPIRY = "Thresholds of the notices about expiring domains."
-QUIET_HOURS = "A part of the day in which no email is sent. Webhooks and the list in the application do not wait."
+QUIET_HOURS = "A part of the day without email. It does not affect webhooks and the list in the application."
 DIGEST = (
     "One email with the notices of a day, a week or a month, by topic; critical ones are sent at once. "
     "Parking revenue, recorded renewals and matched charges are notified of too, unless `events` turns them off."
@@ -76,7 +76,7 @@ Days = Annotated[
 HourMinute = Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
 Tag = Annotated[str, Field(min_length=1, max_length=100)]
 ChannelList = Annotated[
-    list[Channel] | None, Field(description="Through which of the enabled channels; null: through all.")
+    list[Channel] | None, Field(description="The channels to use, if they are enabled; null: all.")
 ]
 
 
@@ -123,7 +123,9 @@ class ExpiryUpdate(Body):
     thresholds: Annotated[
         list[ThresholdUpdate | Days] | None,
         AfterValidator(_as_objects),
-        Field(max_length=MAX_THRESHOLDS, description="Objects, or just their days. Equal days are merged."),
+        Field(
+            max_length=MAX_THRESHOLDS, description="Objects, or only their numbers of days. Duplicates are merged."
+        ),
     ] = None
     include_auto_renew_on: Annotated[StrictBool | None, Field(description=INCLUDE_ON)] = None
     repeat_until_ack: Annotated[StrictBool | None, Field(description=REPEAT)] = None
@@ -138,7 +140,7 @@ class EventUpdate(Body):
 
 
 class QuietHoursUpdate(Body):
-    """A part of the day in which no email is sent."""
+    """A part of the day without email."""
 
     enabled: Annotated[StrictBool | None, Field(description="Whether there are quiet hours.")] = None
     start: Annotated[HourMinute | None, Field(description="Local time, `HH:MM`.")] = None

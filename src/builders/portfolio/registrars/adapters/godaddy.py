@@ -48,9 +48,7 @@ _STATES = {
     "FAILED": TransferState.FAILED,
     "CANCELLED": TransferState.CANCELLED,
 }
-_RESTRICTED = (
-    "GoDaddy opens its production API to accounts with 10 or more domains or a Discount Domain Club plan."
-)
+_RESTRICTED = "GoDaddy's production API requires 10 or more domains or a Discount Domain Club plan."
 
 
 class _Domain(Row):

@@ -119,9 +119,7 @@ class Namecheap(Adapter):
             hint = "Check API user, key and username, and that API access is switched on."
             return RegistrarFailed(RegistrarFailure.AUTH_FAILED, code=code, hint=hint)
         if code in _RESTRICTED:
-            hint = (
-                "Namecheap opens its API to accounts with 20 domains, a balance of $50 or $50 spent in two years."
-            )
+            hint = "Namecheap's API requires 20 domains, a balance of $50, or $50 spent in two years."
             return RegistrarFailed(RegistrarFailure.RESTRICTED, code=code, hint=hint)
         if code in _TEMPORARY:
             return RegistrarFailed(RegistrarFailure.UNAVAILABLE, code=code)

@@ -25,7 +25,9 @@ ConnectionName = Annotated[
     Query(
         alias="connection",
         pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$",
-        description="Which of several connections to the registrar; a new name adds one. Left out: the only one.",
+        description=(
+            "Name of the connection, if the registrar has several; a new name adds one. By default the only one."
+        ),
     ),
 ]
 MANAGE = Permission.MANAGE_REGISTRARS
@@ -104,7 +106,7 @@ async def disconnect_registrar(
     ] = True,
     portfolio: team.PortfolioAccount = None,
 ) -> replies.RegistrarDisconnected:
-    """Disconnect a registrar and erase its credentials. Repeated, it changes nothing."""
+    """Disconnect a registrar and erase its credentials. A repeated request has no effect."""
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=MANAGE)
     ended = await registrars.disconnect(
         conn,

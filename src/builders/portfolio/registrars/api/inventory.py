@@ -34,12 +34,17 @@ MAX_BYTES = 10 * 1024 * 1024  # of a body
 def inventory_filters(
     provider: Annotated[str | None, Query(max_length=80, description="Only domains at this registrar.")] = None,
     matched: Annotated[
-        bool | None, Query(description="Only domains that the portfolio has, or with `false` has not.")
+        bool | None,
+        Query(
+            description="Only domains that the portfolio has; with `false`, only domains that it does not have."
+        ),
     ] = None,
     stale: Annotated[
         bool | None,
         Query(
-            description="Only domains that are missing or were not listed for 48 hours, or with `false` others."
+            description=(
+                "Only domains that are missing or were not listed for 48 hours; with `false`, only the others."
+            )
         ),
     ] = None,
 ) -> InventoryFilters:
@@ -85,7 +90,7 @@ async def list_registrar_inventory(
     filters: Annotated[InventoryFilters, Depends(inventory_filters)],
     portfolio: team.PortfolioAccount = None,
 ) -> inventory_replies.RegistrarInventory:
-    """List the domains that registrars hold, as their latest listings had them."""
+    """List the domains in the latest listings of the registrars."""
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
     found = await registrars.list_inventory(conn, account_id=access.portfolio_id, filters=filters, page=page)
     snapshots = await registrars.list_snapshots(conn, account_id=access.portfolio_id)
@@ -119,7 +124,7 @@ async def import_registrar_inventory(
     Send JSON with a CSV file as text, rows, or names; or the file as a body of type `text/csv` with `provider` and
     the other options in the query: up to 10 MB and 10,000 rows. An invalid row does not affect the others. Domains
     of the portfolio are updated as by a sync: the expiry and auto-renew get the values of the list, and unknown
-    fields are set. A repeated import of the same list changes nothing. `manual:NAME` is the provider of a
+    fields are set. A repeated import of the same list has no effect. `manual:NAME` is the provider of a
     registrar without an API; its first import creates the connection.
     """
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)

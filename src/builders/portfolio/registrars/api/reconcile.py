@@ -26,7 +26,7 @@ def finding_filters(
     ] = None,
     category: Annotated[FindingCategory | None, Query(description="Only findings of this category.")] = None,
     min_severity: Annotated[
-        FindingSeverity, Query(description="Only findings that are at least so urgent.")
+        FindingSeverity, Query(description="Only findings of at least this severity.")
     ] = FindingSeverity.INFO,
 ) -> Filters:
     """Return the filters of the query."""
@@ -50,9 +50,9 @@ async def reconcile_registrars(
     filters: Annotated[Filters, Depends(finding_filters)],
     portfolio: team.PortfolioAccount = None,
 ) -> replies.ReconcileReport:
-    """Compare the portfolio with the last listings of its registrars. It changes nothing.
+    """Compare the portfolio with the last listings of its registrars. The comparison is read-only.
 
-    A finding has a request that resolves it, if there is one. The counts cover all pages.
+    If a request can resolve a finding, the finding contains it. The counts cover all pages.
     """
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
     report = await registrars.get_reconcile_report(

@@ -42,16 +42,16 @@ async def sync_registrars(
     dry_run: Annotated[
         bool, Query(description="Whether to report the changes of the sync without writing them.")
     ] = False,
-    wait: Annotated[float, Query(ge=0, le=30, description="Seconds to wait for its end.")] = 15,
+    wait: Annotated[float, Query(ge=0, le=30, description="Maximum seconds to wait for the end of the run.")] = 15,
     portfolio: team.PortfolioAccount = None,
 ) -> run_replies.RegistrarRun:
     """Update the inventory and the portfolio from the registrars.
 
-    A separate job lists each connection, so a connection that fails, hangs or is rate-limited does not affect the
-    others. The expiry and auto-renew of portfolio domains get the registrar's values; other fields are set where
-    they are unknown. A value that the registrar does not report overwrites nothing. No domain is added or removed.
-    The reply is the state of the run after `wait` seconds; `GET /v1/portfolio/registrars/runs/{run_id}` reads it
-    later. A connection that another run works on is skipped; if all are, the reply is that run.
+    A separate job lists each connection, so a failing, slow or rate-limited connection does not affect the others.
+    The expiry and auto-renew of portfolio domains get the registrar's values; other fields are set where they are
+    unknown. A value that the registrar does not report does not overwrite a known value. No domain is added or
+    removed. The reply is the state of the run after `wait` seconds; `GET /v1/portfolio/registrars/runs/{run_id}`
+    reads it later. A connection in another run is skipped; if all connections are, the reply is that run.
     """
     async with database.transaction() as conn:
         access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)

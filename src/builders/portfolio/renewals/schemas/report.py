@@ -77,11 +77,11 @@ _REPORT: JsonDict = {
 
 
 class RenewalDropDates(Reply):
-    """When a domain that is not renewed leaves each state."""
+    """End of each state of a domain that is not renewed."""
 
     grace_end: Annotated[datetime | None, Field(description="Latest end of the auto-renew grace period.")]
-    redemption_end: Annotated[datetime | None, Field(description="End of the redemption period after that.")]
-    pending_delete_end: Annotated[datetime | None, Field(description="When the name is free again.")]
+    redemption_end: Annotated[datetime | None, Field(description="End of the redemption period that follows.")]
+    pending_delete_end: Annotated[datetime | None, Field(description="When the name can be registered again.")]
     basis: Annotated[
         str | None, Field(description="Rules that the dates follow; null where those of the TLD are not known.")
     ]
@@ -92,23 +92,24 @@ class RenewalRecommendation(Reply):
 
     advice: Annotated[
         RenewalAdvice,
-        Field(serialization_alias="verdict", description="Keep it, drop it, or review what is missing."),
+        Field(serialization_alias="verdict", description="Keep it, drop it, or review missing data."),
     ]
     score: Annotated[int | None, Field(description="-100 (drop) to 100 (keep); null without a renewal price.")]
     expected_gain: Annotated[
-        Money | None, Field(description="Of one more year, in the base currency; null without a renewal price.")
+        Money | None,
+        Field(description="Expected value of a renewal, in the base currency; null without a renewal price."),
     ]
-    reasons: Annotated[list[AdviceReason], Field(description="Facts that speak for or against another year.")]
+    reasons: Annotated[list[AdviceReason], Field(description="Facts for or against a renewal.")]
 
 
 class RenewalReply(Reply):
-    """A domain that is due or overdue."""
+    """A domain with a due or overdue renewal."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_ITEM))
 
     domain_id: Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
     domain: Annotated[str, Field(description="Lower-case A-label.")]
-    domain_unicode: Annotated[str, Field(description="The name as people read it; for most the same.")]
+    domain_unicode: Annotated[str, Field(description="The name in Unicode; for most names the same.")]
     registrar: Annotated[str | None, Field(description="Where the domain is registered; null when unknown.")]
     expires_at: Annotated[datetime, Field(description="When the registration expires.")]
     days_left: Annotated[int, Field(description="Whole days until the expiry, negative after it.")]
@@ -120,16 +121,21 @@ class RenewalReply(Reply):
     price_source: Annotated[
         RenewalPriceSource,
         Field(
-            description="`domain`: set on it. `last_renewal`: that of the ledger. `median`: of your domains with "
-            "the same suffix and registrar. `unknown`: none is known, or your role does not see money."
+            description=(
+                "`domain`: the price of the domain. `last_renewal`: the last renewal in the ledger. `median`: "
+                "the median of your domains with the same suffix and registrar. `unknown`: no price is known, or "
+                "your role does not see money."
+            )
         ),
     ]
     decision: Annotated[RenewalDecision, Field(description="The decision about the next expiry.")]
     years: Annotated[int | None, Field(description="Years to renew for; null when not decided.")]
     note: Annotated[str | None, Field(description="The team's note about the decision.")]
-    snooze_until: Annotated[date | None, Field(description="No reminders before this day.")]
+    snooze_until: Annotated[date | None, Field(description="First day of reminders.")]
     decided_at: Annotated[datetime | None, Field(description="When the decision last changed; null: never.")]
-    drop_dates: Annotated[RenewalDropDates, Field(description="By the dated rules of the top-level domain.")]
+    drop_dates: Annotated[
+        RenewalDropDates, Field(description="Deletion dates by the rules of the top-level domain.")
+    ]
     recommendation: Annotated[
         RenewalRecommendation | None, Field(description="Advice; null when your role does not see money.")
     ]
@@ -151,28 +157,28 @@ class RenewalMonth(RenewalCost):
 class RenewalsByDecision(RenewalCost):
     """Renewals with a decision."""
 
-    decision: Annotated[RenewalDecision, Field(description="The decision that they have in common.")]
+    decision: Annotated[RenewalDecision, Field(description="The decision of the domains in the sum.")]
 
 
 class RenewalTotalsReply(Reply):
-    """Sums of everything that is due, whatever the page; each price counts for the years that were decided."""
+    """Sums of all due renewals, on all pages; each price counts for the decided years."""
 
     count: Annotated[int, Field(description="Number of domains.")]
     by_currency: Annotated[list[Money] | None, Field(description="Cost in each currency of the prices.")]
     base: Annotated[Money | None, Field(description="Cost in the base currency, at the rates of today.")]
     unconverted: Annotated[
-        int, Field(description="Domains whose price has no exchange rate, which `base` leaves out.")
+        int, Field(description="Domains whose price has no exchange rate, which `base` excludes.")
     ]
     by_month: Annotated[list[RenewalMonth], Field(description="Cost by month of the expiry.")]
     by_decision: Annotated[list[RenewalsByDecision], Field(description="Cost by decision.")]
-    auto_renew_on: Annotated[int, Field(description="Domains that the registrar renews by itself.")]
-    auto_renew_off: Annotated[int, Field(description="Domains that the registrar does not renew by itself.")]
+    auto_renew_on: Annotated[int, Field(description="Domains that the registrar renews automatically.")]
+    auto_renew_off: Annotated[int, Field(description="Domains that the registrar does not renew automatically.")]
     auto_renew_unknown: Annotated[int, Field(description="Domains whose setting is not known.")]
     unknown_price: Annotated[int | None, Field(description="Domains without a known price.")]
 
 
 class RenewalsReply(Reply):
-    """What is due and overdue."""
+    """Due and overdue renewals."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_REPORT))
 

@@ -46,7 +46,7 @@ class RenewalChange(PatchBody):
     decision: Annotated[
         RenewalDecision,
         Field(
-            description="What is to be done at the next expiry. A renewal makes the decision obsolete.",
+            description="The action at the next expiry. A renewal makes the decision obsolete.",
             json_schema_extra=_no_default,
         ),
     ] = ABSENT
@@ -56,7 +56,7 @@ class RenewalChange(PatchBody):
     ] = None
     note: Annotated[Note | None, Field(description="The team's note about the decision; null removes it.")] = None
     snooze_until: Annotated[
-        date | None, Field(description="No reminders of this renewal before the day; null: as usual.")
+        date | None, Field(description="First day of reminders of this renewal; null: the usual day.")
     ] = None
     auto_renew: Annotated[
         StrictBool | None, Field(description="Auto-renew setting of the domain; null: unknown.")
@@ -106,7 +106,7 @@ Item = Annotated[RenewalItem | RefusedRow, RowOf(RenewalItem)]
 
 
 class RenewalsBulkUpdate(PatchBody):
-    """Decisions for many domains: `items`, or `domains` with what to `set` for all of them."""
+    """Decisions for many domains: `items`, or `domains` with one decision in `set`."""
 
     model_config = ConfigDict(json_schema_extra=by_example({"items": [_ITEM]}, _SET))
     conditions: ClassVar[frozenset[str]] = frozenset({"dry_run", "push_to_registrar"})
@@ -116,7 +116,7 @@ class RenewalsBulkUpdate(PatchBody):
         Field(
             min_length=1,
             max_length=records.MAX_ROWS,
-            description="Decisions; an invalid one stops no other.",
+            description="Decisions; an invalid decision does not affect the others.",
         ),
     ] = None
     domains: Annotated[
@@ -127,15 +127,17 @@ class RenewalsBulkUpdate(PatchBody):
             description="Domains of the portfolio, by name or identifier; give `set`, too.",
         ),
     ] = None
-    set: Annotated[RenewalChange | None, Field(description="What to decide for all `domains`.")] = None
+    set: Annotated[RenewalChange | None, Field(description="The decision for all `domains`.")] = None
     push_to_registrar: Annotated[
         StrictBool,
         Field(
-            description="Switch auto-renew at the registrars, too: as `auto_renew` says, else on for `renew` and "
-            "off for `drop`. The decisions are recorded whatever a registrar says."
+            description=(
+                "Whether to switch auto-renew at the registrars: to `auto_renew`, otherwise on for `renew` and "
+                "off for `drop`. The decisions are recorded even if a registrar fails."
+            )
         ),
     ] = False
-    dry_run: Annotated[StrictBool, Field(description="Report what would be done, and change nothing.")] = False
+    dry_run: Annotated[StrictBool, Field(description="Report the effect without any change.")] = False
 
     @model_validator(mode="after")
     def _require_one_form(self) -> "RenewalsBulkUpdate":

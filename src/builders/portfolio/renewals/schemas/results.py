@@ -43,17 +43,18 @@ _LINK: JsonDict = {
 
 
 class PushedReply(Reply):
-    """What became of a row at the registrar."""
+    """Result of a row at the registrar."""
 
     state: Annotated[
         PushState,
         Field(
             description="`unchanged`: the registrar has the setting already; `queued`: a job sends it, again if "
             "it failed; `unsupported`: the registrar's API does not offer it; `not_connected`: no connected "
-            "registrar holds the domain; `would_push`: in a dry run; `nothing_to_push`: the row implies none."
+            "registrar holds the domain; `would_push`: in a dry run; `nothing_to_push`: the row implies no "
+            "setting."
         ),
     ]
-    auto_renew: Annotated[bool | None, Field(description="The setting that it is about.")]
+    auto_renew: Annotated[bool | None, Field(description="The setting of the row.")]
     provider: Annotated[str | None, Field(description="The registrar.")]
     dashboard_url: Annotated[str | None, Field(description="The registrar's website, to change it there.")]
     error: Annotated[str | None, Field(description="Why it is not set there, or not yet, in a sentence.")]
@@ -64,12 +65,12 @@ class RenewalRowResult(RowResult):
     """The result of one row."""
 
     pushed: Annotated[
-        PushedReply | None, Field(description="What became of it at the registrar; null when not requested.")
+        PushedReply | None, Field(description="Result at the registrar; null when not requested.")
     ] = None
 
 
 class RenewalsUpdated(BulkReply):
-    """What was done with each row."""
+    """The result of each row."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_UPDATED))
 

@@ -23,7 +23,7 @@ _CODE: JsonDict = {
     "expires_at": None,
     "sent_to": None,
     "dashboard_url": "https://admin.gandi.net/domain/",
-    "instructions": ["Enter the code at the gaining registrar. Keep it secret: it moves the domain."],
+    "instructions": ["Enter the code at the gaining registrar. Keep it secret."],
     "eligibility": {"transferable": False, "eligible_at": None, "blocked_by": [BLOCK]},
     "requested_at": "2026-01-05T09:30:00Z",
     "audit_id": "0193a1b2-0000-7000-8000-000000000031",
@@ -32,7 +32,7 @@ Reason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, m
 REASON = "Why the code is requested, for the audit list."
 UNLOCK = "Whether you want to unlock the domain: `instructions` explain how."
 REGENERATE = "Whether you want a new code: `instructions` explain how to get one."
-_NOT_OFFERED = "No registrar's API is asked to do this; `instructions` say where you can."
+_NOT_OFFERED = "The service cannot do this by an API; see `instructions`."
 
 
 class AuthCodeReply(WriteReply):
@@ -48,8 +48,10 @@ class AuthCodeReply(WriteReply):
     auth_code: Annotated[
         str | None,
         Field(
-            description="The code. It is shown once and stored nowhere: null when the registrar does not return "
-            "it, absent when an Idempotency-Key repeats the response.",
+            description=(
+                "The code, which is shown once and never stored. Null when the registrar does not return it, "
+                "absent when an Idempotency-Key repeats the response."
+            ),
             repr=False,
         ),
     ] = None

@@ -79,8 +79,10 @@ class TransferBlock(Reply):
     """A reason why a domain cannot move now."""
 
     code: Annotated[RuleName, Field(description="The rule.")]
-    until: Annotated[Time, Field(description="The time at which it ends by itself; null if a change is required.")]
-    source: Annotated[str, Field(description="Where the rule is written.")]
+    until: Annotated[
+        Time, Field(description="The time at which it ends automatically; null if it requires a change.")
+    ]
+    source: Annotated[str, Field(description="Document that contains the rule.")]
     known_from: Annotated[FactSource, Field(description="The source of the fact on which it is based.")]
     message: Annotated[str, Field(description="The rule in a sentence.")]
 
@@ -92,9 +94,9 @@ class EligibilityReply(Reply):
         bool | None, Field(description="Null when the rules, or the day of the registration, are not known.")
     ]
     eligible_at: Annotated[
-        Time, Field(description="When the last of the blocks ends; null without one, or when one has no end.")
+        Time, Field(description="End of the last obstacle; null without obstacles, or if an obstacle has no end.")
     ]
-    blocked_by: Annotated[list[TransferBlock], Field(description="Every reason why it cannot move now.")]
+    blocked_by: Annotated[list[TransferBlock], Field(description="All obstacles to a transfer.")]
 
 
 class LastAuthCode(Reply):
@@ -119,26 +121,26 @@ class TransferStep(Reply):
 
 
 class TransferSource(Reply):
-    """Who was asked."""
+    """The queried source."""
 
     name: Annotated[SourceName, Field(description="The source.")]
-    checked_at: Annotated[Time, Field(description="When it was asked last; null: never.")]
-    ok: Annotated[bool, Field(description="Whether it answered.")]
-    error: Annotated[str | None, Field(description="Why it did not; null when it did.")]
+    checked_at: Annotated[Time, Field(description="Time of the last query; null: never.")]
+    ok: Annotated[bool, Field(description="Whether it responded.")]
+    error: Annotated[str | None, Field(description="Why it did not respond; null with a response.")]
 
 
 class AppliedTransferRule(Reply):
     """A rule that is in force for the domain."""
 
-    rule: Annotated[RuleName, Field(description="What it decides.")]
+    rule: Annotated[RuleName, Field(description="The subject of the rule.")]
     scope: Annotated[str, Field(description="`gtld`, `any`, or a top-level domain.")]
-    value: Annotated[int | str, Field(description="In its unit.")]
-    unit: Annotated[RuleUnit, Field(description="What the value counts or names.")]
+    value: Annotated[int | str, Field(description="The value, in `unit`.")]
+    unit: Annotated[RuleUnit, Field(description="Unit of the value.")]
     effective_from: Annotated[date | None, Field(description="The first day; null: not known.")]
     effective_to: Annotated[date | None, Field(description="The last day; null: not known.")]
     status: Annotated[RuleStatus, Field(description="Always `in_force` here.")]
-    source: Annotated[str, Field(description="Where it is written.")]
-    outcome: Annotated[RuleOutcome, Field(description="What the rule means for the domain.")]
+    source: Annotated[str, Field(description="Document that contains the rule.")]
+    outcome: Annotated[RuleOutcome, Field(description="The effect of the rule on the domain.")]
 
 
 class TransferReply(Reply):
@@ -151,13 +153,17 @@ class TransferReply(Reply):
     state: Annotated[
         MoveState,
         Field(
-            description="`none`: nothing is known. `eligible`: only the registrar's lock can be in the way. An "
-            "ended transfer is shown for 60 days."
+            description=(
+                "`none`: no information. `eligible`: only the registrar's lock can prevent a transfer. An ended "
+                "transfer is shown for 60 days."
+            )
         ),
     ]
-    direction: Annotated[TransferDirection | None, Field(description="Of the transfer; null without one.")]
+    direction: Annotated[
+        TransferDirection | None, Field(description="Direction of the transfer; null without one.")
+    ]
     provider: Annotated[str | None, Field(description="The connected registrar, or the one that reports.")]
-    provider_status: Annotated[str | None, Field(description="The status in the registrar's own word.")]
+    provider_status: Annotated[str | None, Field(description="The status in the registrar's own term.")]
     message: Annotated[str | None, Field(description="The registrar's text.")]
     expected: Annotated[
         bool | None,
@@ -166,17 +172,17 @@ class TransferReply(Reply):
     locked: Annotated[bool | None, Field(description="Whether the registrar locks the domain; null: not known.")]
     transferable: Annotated[bool | None, Field(description="Whether it may move now; null: not known.")]
     eligible_at: Annotated[
-        Time, Field(description="When the last of the blocks ends; null without one, or when one has no end.")
+        Time, Field(description="End of the last obstacle; null without obstacles, or if an obstacle has no end.")
     ]
-    blocked_by: Annotated[list[TransferBlock], Field(description="Every reason why it cannot move now.")]
+    blocked_by: Annotated[list[TransferBlock], Field(description="All obstacles to a transfer.")]
     auth_code: Annotated[LastAuthCode, Field(description="The last request for the auth code. Never the code.")]
-    losing_registrar: Annotated[str | None, Field(description="The registrar that it leaves; null: not known.")]
-    gaining_registrar: Annotated[str | None, Field(description="The registrar that it moves to; null: not known.")]
+    losing_registrar: Annotated[str | None, Field(description="The losing registrar; null: not known.")]
+    gaining_registrar: Annotated[str | None, Field(description="The gaining registrar; null: not known.")]
     started_at: Annotated[Time, Field(description="When the transfer began; null without one.")]
     expected_by: Annotated[Time, Field(description="When it is completed at the latest, by the rules.")]
     completed_at: Annotated[Time, Field(description="When it was completed, failed or cancelled.")]
     steps: Annotated[list[TransferStep], Field(description="The steps in their order.")]
-    sources: Annotated[list[TransferSource], Field(description="Who was asked, and when.")]
+    sources: Annotated[list[TransferSource], Field(description="The queried sources and the time of each query.")]
     rules_applied: Annotated[
         list[AppliedTransferRule], Field(description="The rules in force, each with its result.")
     ]

@@ -98,7 +98,7 @@ def plan_change(manifest: Manifest, each: ResolvedAlias, mine: Alias, old: Alias
     `old` is the former alias of the key, if its name is no longer in the manifest.
     """
     if _is_suspended(manifest, each, mine):
-        return _change(each, mine, ActionKind.NO_OP, (), "It is suspended and stays unchanged.")
+        return _change(each, mine, ActionKind.NO_OP, (), "It is suspended and does not change.")
     if mine.status is AliasStatus.SUSPENDED:
         return Finding(code="alias_suspended", address=each.address, message="This name is suspended.")
     if old is not None:
@@ -138,7 +138,11 @@ def plan_deletion(alias: Alias, live: LiveState) -> Action:
 
 def left_alone(alias: Alias) -> Finding:
     """Return the warning for a name that is no longer in the manifest and stays."""
-    why = "the operator suspended it: it stays." if alias.is_blocked else "without prune it stays."
+    why = (
+        "the operator suspended it, so it does not change."
+        if alias.is_blocked
+        else "without prune, it does not change."
+    )
     return Finding(
         code="alias_suspended" if alias.is_blocked else "left_alone",
         address=f"alias.{alias.manifest_key}",
@@ -150,7 +154,7 @@ def list_suspended(manifest: Manifest, desired: Sequence[ResolvedAlias]) -> Iter
     """Yield a warning for each suspended name, which stays unchanged."""
     for each in desired:
         if each.mine is not None and _is_suspended(manifest, each, each.mine):
-            message = f"{each.mine.address} is suspended and stays unchanged until the suspension ends."
+            message = f"{each.mine.address} is suspended and does not change until the suspension ends."
             yield Finding(code="alias_suspended", address=each.address, message=message)
 
 

@@ -22,8 +22,8 @@ from builders.sandbox.step_errors import StepError
 
 KEY_IN_USE = "The key now belongs to another name."
 CHANGED = "The alias was changed or released in the meantime."
-PRICE_CHANGED = "The price of the name has changed, or the paid period that the claim would continue."
-COOLING_OFF_ENDED = "The cooling-off period of the claim has ended: a release no longer undoes it."
+PRICE_CHANGED = "The price of the name, or the paid period that the claim would continue, has changed."
+COOLING_OFF_ENDED = "The cooling-off period of the claim has ended: a release no longer cancels it."
 DOMAIN_CHANGED = StepError(code="domain_changed", message="Names can no longer be claimed on the domain.")
 
 

@@ -16,7 +16,7 @@ from builders.sandbox.resources.references import DomainIndex, ProjectIndex, Tar
 from builders.sandbox.step_errors import StepError
 
 Routes = Mapping[Name, Sequence[Name]]  # the names that each name forwards mail to
-LOOP = "Mail to it would loop through aliases."
+LOOP = "Mail to this destination would loop through aliases."
 _SEQUENCE = list(ActionKind)
 
 
@@ -133,7 +133,7 @@ def find_errors(
         if each.project is not None and each.project.is_pruned:
             yield Finding(code="project_pruned", address=each.address, message=kinds.PROJECT_PRUNED)
         if not each.desired.destinations:
-            message = "An alias needs a destination, its own or its project's default_destination."
+            message = "An alias requires a destination, its own or the default_destination of its project."
             yield Finding(code="destination_missing", address=each.address, message=message)
         if each.name is not None and names[each.name] > 1:
             message = "Another alias of the manifest has this name."

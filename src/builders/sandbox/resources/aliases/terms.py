@@ -148,12 +148,12 @@ def explain_free(reclaim: Reclaim | None, continues: Continued | None) -> Iterat
     if reclaim is None or continues is None:
         return
     if continues.until is None:
-        yield "You released it, and its price is paid once: nothing is due."
+        yield "You released it, and its one-time price is paid: no amount is due."
     else:
-        yield f"You released it, and its paid period continues until {_day(continues.until)}: nothing is due now."
+        yield f"You released it, and its paid period continues until {_day(continues.until)}: no charge is due."
         yield f"It then renews at {reclaim.price} per {reclaim.interval}."
     if reclaim.period.unpaid:
-        yield f"That depends on {_listed(reclaim.period.unpaid)}, which must be paid in time."
+        yield f"This requires payment of {_listed(reclaim.period.unpaid)} in time."
 
 
 def undoable_until(alias: Alias, live: LiveState) -> datetime | None:
@@ -172,11 +172,11 @@ def warn_released(actions: Sequence[Action], terms: Mapping[UUID, ReleaseTerms])
 
 def _warnings(address: str, name: str, terms: ReleaseTerms) -> Iterator[Finding]:
     if terms.undoable_until is not None:
-        said = [f"{name} was claimed a short time ago: releasing it before {_minute(terms.undoable_until)} undoes"]
+        said = [f"{name} was claimed recently: releasing it before {_minute(terms.undoable_until)} cancels"]
         said += ["the claim, once for this name.", *map(_undone, terms.charges)]
         yield Finding(code=UNDONE, address=address, message=" ".join(said))
     elif terms.period is None:
-        message = f"The current period of {name} is owed: a release cancels no unpaid invoice."
+        message = f"The current period of {name} remains due: a release does not cancel an unpaid invoice."
         yield Finding(code=KEPT, address=address, message=message)
     else:
         until = terms.period.until
@@ -189,7 +189,7 @@ def _warnings(address: str, name: str, terms: ReleaseTerms) -> Iterator[Finding]
 def _undone(charge: Charge) -> str:
     if charge.status is InvoiceStatus.PAID:
         return f"{charge.amount} of {charge.number} becomes credit."
-    return f"{charge.amount} is not owed: {charge.number} is voided, and its other lines are issued again."
+    return f"{charge.amount} is not due: {charge.number} is voided, and its other lines are issued again."
 
 
 def _listed(numbers: Sequence[str]) -> str:
