@@ -166,7 +166,7 @@ async def test_a_transaction_that_waited_takes_the_remaining_quota(
     holder: Owner, database: Database, conn: Conn
 ) -> None:
     await claim_many(holder, 4)
-    quota: dict[str, Any] = {"most": 3, "account_id": holder.account_id, "batch_size": 2}
+    quota: dict[str, Any] = {"quota": 3, "account_id": holder.account_id, "batch_size": 2}
     async with database.transaction() as first:
         await confirmations.admit_batch(first, now=clock.now(), **quota)
         second = asyncio.create_task(confirmations.admit_waiting(database, **quota))
@@ -219,7 +219,7 @@ async def test_a_resend_counts_while_the_mailbox_is_at_its_limit(
     await Owner.of(database, bob).claim_one("bobby", domain, email.replace("@", "+b@"))
     clock.move(timedelta(minutes=2))
     assert (await ada.post(RESEND, json={"email": email})).json()["sent"] is True
-    await confirmations.admit_waiting(database, most=3)
+    await confirmations.admit_waiting(database, quota=3)
     assert await asked(conn, holder) == 2
 
 
@@ -295,6 +295,6 @@ async def test_many_confirmations_cost_no_more_statements(
         await owner.claim(*(replace(each, manifest=f"of-{size}") for each in specs))
         async with database.transaction() as conn:
             with counted(conn, tmp_path / "wire") as sent:
-                await confirmations.admit_batch(conn, most=3, account_id=owner.account_id, now=clock.now())
+                await confirmations.admit_batch(conn, quota=3, account_id=owner.account_id, now=clock.now())
         counts += sent
     assert counts[0] == counts[1] <= 4

@@ -100,7 +100,7 @@ async def test_one_of_concurrent_reservations_succeeds(database: Database, conn:
                 gap_ago=now - timedelta(minutes=15),
                 day_ago=now - timedelta(days=1),
                 rested=now,
-                most=5,
+                max_messages=5,
             )
 
     assert sorted(await asyncio.gather(*(reserve() for _ in range(8)))) == [*[False] * 7, True]

@@ -48,7 +48,7 @@ async def list_owned(
 async def get_alias(
     conn: Conn, *, realm: UUID = LIVE, account_id: UUID, alias_id: UUID, lock: bool = False
 ) -> OwnedAlias:
-    """Return an alias of the account, active or released. Raises AliasNotFound."""
+    """Return an alias of the account, active or released. Raise AliasNotFound."""
     found = await store.find(
         conn, realm=realm, account_id=account_id, alias_id=alias_id, now=clock.now(), lock=lock
     )
@@ -69,7 +69,7 @@ async def update_alias(
 ) -> OwnedAlias:
     """Change an alias, and publish alias.updated, unless the patch changes nothing; return the alias.
 
-    Raises AliasNotFound, VersionMismatch, AliasSuspended, AliasReleased, Invalid for a forwarding loop, and
+    Raise AliasNotFound, VersionMismatch, AliasSuspended, AliasReleased, Invalid for a forwarding loop, and
     ImpersonationForbidden for other destinations in a support session.
     """
     await store.lock_routes(conn, account_id=account_id)
@@ -100,7 +100,7 @@ async def release_alias(
 ) -> OwnedAlias:
     """Release an alias, and publish alias.deleted, unless it was released before; return the alias.
 
-    Withdraws the charges for later periods, and all charges of the claim within the cooling-off period. Raises
+    Withdraw the charges for later periods, and all charges of the claim within the cooling-off period. Raise
     AliasNotFound, VersionMismatch, AliasSuspended for an alias that the operator suspended, and
     ImpersonationForbidden in a support session.
     """

@@ -160,8 +160,8 @@ async def list_destinations(
     caller: Reader, conn: Reads, page: PageQuery, settings: SettingsDep
 ) -> Page[Destination]:
     """List the present and former destinations of the account's names, and whether their recipients confirmed."""
-    most = settings.confirmations_per_day
-    return await aliases.list_destinations(conn, account_id=caller.account_id, page=page, most=most)
+    quota = settings.confirmations_per_day
+    return await aliases.list_destinations(conn, account_id=caller.account_id, page=page, quota=quota)
 
 
 @destinations_router.post(
@@ -175,7 +175,7 @@ async def resend_confirmation(
 ) -> destination_schemas.DestinationResent:
     """Send another confirmation to a destination, unless its recipient has confirmed."""
     sent, destination = await aliases.resend_confirmation(
-        conn, account_id=caller.account_id, email=body.email, most=settings.confirmations_per_day
+        conn, account_id=caller.account_id, email=body.email, quota=settings.confirmations_per_day
     )
     return destination_schemas.resent_reply(destination, sent=sent)
 

@@ -235,7 +235,7 @@ async def withdraw_charges(
 ) -> None:
     """Withdraw the charges that are not owed for released names; call it last in the transaction of the release.
 
-    These are charges for later periods, and all charges of the `undone` claims. Publishes the events of
+    These are charges for later periods, and all charges of the `undone` claims. Publish the events of
     `invoices.withdraw_charges`.
     """
     now = clock.now()

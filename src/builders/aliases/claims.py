@@ -71,7 +71,7 @@ async def check_availability(
 async def reserve_names(
     conn: Conn, *, realm: UUID = LIVE, account_id: UUID, wanted: Sequence[AliasName], until: datetime
 ) -> None:
-    """Reserve names for the account until a time, all or none. Raises NamesRefused."""
+    """Reserve names for the account until a time, all or none. Raise NamesRefused."""
     await _take_names(conn, realm=realm, account_id=account_id, wanted=wanted, until=until)
 
 
@@ -131,7 +131,7 @@ async def release_aliases(
     """Release aliases that still have their version, all or none; publish alias.deleted for each.
 
     Only the account can claim the names before the quarantine ends. The caller ends its transaction with
-    `withdraw_charges`. Raises AliasesChanged.
+    `withdraw_charges`. Raise AliasesChanged.
     """
     now = clock.now()
     await lock_unchanged(conn, account_id=account_id, versions=versions)
@@ -143,7 +143,7 @@ async def release_aliases(
 
 
 async def lock_unchanged(conn: Conn, *, account_id: UUID, versions: Mapping[UUID, int]) -> None:
-    """Lock aliases that still have their version, by id, until the transaction ends. Raises AliasesChanged."""
+    """Lock aliases that still have their version, by id, until the transaction ends. Raise AliasesChanged."""
     unchanged = await store.lock_unchanged(conn, account_id=account_id, versions=versions)
     if changed := versions.keys() - unchanged:
         raise AliasesChanged(frozenset(changed))
@@ -152,7 +152,7 @@ async def lock_unchanged(conn: Conn, *, account_id: UUID, versions: Mapping[UUID
 async def clear_aliases(conn: Conn, *, account_id: UUID) -> int:
     """Delete all aliases of a sandbox account, without quarantines and events; return their number.
 
-    Raises ValueError for a live account.
+    Raise ValueError for a live account.
     """
     await identity.require_sandbox_account(conn, account_id=account_id)
     return await store.clear(conn, account_id=account_id)
@@ -161,8 +161,8 @@ async def clear_aliases(conn: Conn, *, account_id: UUID) -> int:
 async def settle_invoice(conn: Conn, *, account_id: UUID, invoice_id: UUID, quarantine: timedelta) -> None:
     """Suspend, restore or release the names of an invoice, by its current status. Idempotent.
 
-    The current status decides, because events can arrive twice, late or in another order. Publishes
-    alias.suspended, alias.restored or alias.deleted for each name. Raises InvoiceNotFound.
+    The current status decides, because events can arrive twice, late or in another order. Publish
+    alias.suspended, alias.restored or alias.deleted for each name. Raise InvoiceNotFound.
     """
     await billing_store.lock_invoice(conn, account_id=account_id, invoice_id=invoice_id)
     invoice = await invoices.get_invoice(conn, account_id=account_id, invoice_id=invoice_id)
@@ -194,7 +194,7 @@ async def _publish_stopped(
 async def _take_names(
     conn: Conn, *, realm: UUID, account_id: UUID, wanted: Sequence[AliasName], until: datetime | None
 ) -> None:
-    """Claim names, or reserve them until a time, all or none. Raises NamesRefused."""
+    """Claim names, or reserve them until a time, all or none. Raise NamesRefused."""
     await registry.lock_skeletons(conn, realm=realm, account_id=account_id, wanted=wanted, now=clock.now())
     refused = {each.name for each in wanted}
     async with conn.transaction():  # a savepoint: a refusal undoes the names taken so far

@@ -54,7 +54,7 @@ async def send_due_confirmations(
 ) -> None:
     """Send the confirmations that are due, a batch per transaction; a later call continues an interrupted one."""
     await admit_waiting(
-        database, most=settings.confirmations_per_day, account_id=account_id, batch_size=batch_size
+        database, quota=settings.confirmations_per_day, account_id=account_id, batch_size=batch_size
     )
     sent = batch_size
     while sent >= batch_size:
@@ -63,32 +63,32 @@ async def send_due_confirmations(
 
 
 async def admit_waiting(
-    database: Database, *, most: int, account_id: AccountSelection = ALL_ACCOUNTS, batch_size: int = BATCH
+    database: Database, *, quota: int, account_id: AccountSelection = ALL_ACCOUNTS, batch_size: int = BATCH
 ) -> None:
     """Admit waiting destinations, a batch per transaction; a later call continues an interrupted one."""
     may_be_more = True
     while may_be_more:
         async with database.transaction() as conn:
             may_be_more = await admit_batch(
-                conn, most=most, account_id=account_id, now=clock.now(), batch_size=batch_size
+                conn, quota=quota, account_id=account_id, now=clock.now(), batch_size=batch_size
             )
 
 
 async def admit_batch(
-    conn: Conn, *, most: int, account_id: AccountSelection, now: datetime, batch_size: int = BATCH
+    conn: Conn, *, quota: int, account_id: AccountSelection, now: datetime, batch_size: int = BATCH
 ) -> bool:
     """Admit waiting destinations, up to the daily limit of each account; return whether there may be more.
 
     A batch costs the same number of statements as one destination.
     """
     day_ago = now - DAY
-    found = await store.list_waiting(conn, account_id=account_id, most=most, day_ago=day_ago, limit=batch_size)
+    found = await store.list_waiting(conn, account_id=account_id, quota=quota, day_ago=day_ago, limit=batch_size)
     if not found:
         return False
     idle = [each for each in found if not each.is_used]
     wanted = [each for each in found if each.is_used]
     counts = Counter(each.account_id for each in wanted)
-    free = await store.take_quota(conn, wanted=counts, most=most, now=now, day_ago=day_ago)
+    free = await store.take_quota(conn, wanted=counts, quota=quota, now=now, day_ago=day_ago)
     due: list[WaitingDestination] = []
     for each in wanted:
         if free[each.account_id]:
@@ -117,7 +117,7 @@ async def _send_batch(
         now=now,
         gap_ago=now - MIN_INTERVAL,
         day_ago=now - DAY,
-        most=MAX_PER_MAILBOX,
+        quota=MAX_PER_MAILBOX,
     )
     first = {each.mailbox: each for each in reversed(wanted) if each.mailbox in free}
     late = [each for each in wanted if first.get(each.mailbox) is not each]
@@ -150,13 +150,13 @@ async def _send(
     await store.record_sent(conn, sent=sent, now=now)
 
 
-async def resend_confirmation(conn: Conn, *, account_id: UUID, email: str, most: int) -> tuple[bool, Destination]:
+async def resend_confirmation(conn: Conn, *, account_id: UUID, email: str, quota: int) -> tuple[bool, Destination]:
     """Request another confirmation unless the recipient has confirmed; return whether one is requested.
 
-    `most` is the daily limit of the account. The result does not reveal requests of other accounts or an opt-out:
-    the mail can leave later, or never. Raises DestinationNotFound, ConfirmationTooSoon.
+    `quota` is the daily limit of the account. The result does not reveal requests of other accounts or an opt-out:
+    the mail can leave later, or never. Raise DestinationNotFound, ConfirmationTooSoon.
     """
-    found = await _find(conn, account_id=account_id, email=email, most=most)
+    found = await _find(conn, account_id=account_id, email=email, quota=quota)
     if found is None:
         raise DestinationNotFound("None of your names has this destination.")
     if found.verified:
@@ -169,11 +169,11 @@ async def resend_confirmation(conn: Conn, *, account_id: UUID, email: str, most:
         now=now,
         gap_ago=now - MIN_INTERVAL,
         day_ago=now - DAY,
-        most=MAX_PER_ADDRESS,
+        quota=MAX_PER_ADDRESS,
     ):
         await _refuse_resend(conn, account_id, email, now)
     await queue.defer(conn, SEND_TASK, once=f"{SEND_TASK} {account_id}", account_id=str(account_id))
-    return True, await _find(conn, account_id=account_id, email=email, most=most) or found
+    return True, await _find(conn, account_id=account_id, email=email, quota=quota) or found
 
 
 async def _refuse_resend(conn: Conn, account_id: UUID, email: str, now: datetime) -> None:
@@ -192,7 +192,7 @@ async def _refuse_resend(conn: Conn, account_id: UUID, email: str, now: datetime
 
 
 async def find_unconfirmed(conn: Conn, *, keyring: Keyring, token: str) -> str | None:
-    """Return the address that a link confirms; None if the link was used. Raises TokenInvalid."""
+    """Return the address that a link confirms; None if the link was used. Raise TokenInvalid."""
     link = await destinations.find_link(conn, digests=keyring.hashes(LINK_PURPOSE, token), now=clock.now())
     if link is None:
         raise _invalid_link()
@@ -202,7 +202,7 @@ async def find_unconfirmed(conn: Conn, *, keyring: Keyring, token: str) -> str |
 async def confirm_destination(conn: Conn, *, keyring: Keyring, token: str) -> Confirmation:
     """Confirm the destination of a link; publish alias.destination_verified.
 
-    Idempotent until the link expires or is replaced by a newer one. Raises TokenInvalid.
+    Idempotent until the link expires or is replaced by a newer one. Raise TokenInvalid.
     """
     now, digests = clock.now(), keyring.hashes(LINK_PURPOSE, token)
     link = await destinations.find_link(conn, digests=digests, now=now)
@@ -230,7 +230,7 @@ async def record_bounce(conn: Conn, *, account_id: UUID, message_id: UUID) -> No
     await store.record_bounce(conn, account_id=account_id, message_id=message_id, now=clock.now())
 
 
-async def list_destinations(conn: Conn, *, account_id: UUID, page: PageRequest, most: int) -> Page[Destination]:
+async def list_destinations(conn: Conn, *, account_id: UUID, page: PageRequest, quota: int) -> Page[Destination]:
     """Return the account's destinations by address, also those without an alias."""
     now, after = clock.now(), str(page.after[0]) if page.after else ""
     rows = await destinations.list_page(
@@ -238,16 +238,18 @@ async def list_destinations(conn: Conn, *, account_id: UUID, page: PageRequest, 
         account_id=account_id,
         after=after,
         limit=page.limit + 1,
-        most=most,
+        quota=quota,
         now=now,
         day_ago=now - DAY,
     )
     return page.cut(rows, lambda each: [each.email])
 
 
-async def _find(conn: Conn, *, account_id: UUID, email: str, most: int) -> Destination | None:
+async def _find(conn: Conn, *, account_id: UUID, email: str, quota: int) -> Destination | None:
     now = clock.now()
-    return await destinations.find(conn, account_id=account_id, email=email, most=most, now=now, day_ago=now - DAY)
+    return await destinations.find(
+        conn, account_id=account_id, email=email, quota=quota, now=now, day_ago=now - DAY
+    )
 
 
 async def prune_confirmations(database: Database) -> None:

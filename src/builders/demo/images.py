@@ -35,7 +35,7 @@ def cover_name(domain: str) -> str:
 def write_images(folder: Path, domains: Iterable[tuple[str, str]]) -> list[Path]:
     """Draw a logo and a cover for each (A-label, title); create the folder, and replace files of these names.
 
-    Returns the paths in the order of the domains, the logo before the cover.
+    Return the paths in the order of the domains, the logo before the cover.
     """
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []

@@ -189,7 +189,7 @@ async def create_checkout(
 
 
 async def _count_pdf(request: Request, caller: Caller) -> None:
-    """Count a PDF of the operation that also has other formats. Raises RateLimited."""
+    """Count a PDF of the operation that also has other formats. Raise RateLimited."""
     limits: RateLimiter | None = request.scope.get(RATE_LIMITER)
     if limits is None:
         return

@@ -97,7 +97,7 @@ async def withdraw_charges(
     """Withdraw the charges of names released `at` this time that are not owed; return the replacement invoices.
 
     Not owed are unpaid periods that begin after `at`, and all periods of `undone` claims, paid or not. Paid
-    amounts become credit, which the replacements use. Publishes invoice.voided, and the events of `issue`.
+    amounts become credit, which the replacements use. Publish invoice.voided, and the events of `issue`.
     Idempotent. Call it last in a transaction: the next issue of an invoice waits until the transaction ends.
     """
     # A transaction that only waited for the row of an invoice would not see its replacement.

@@ -60,7 +60,7 @@ async def create_checkout(
 ) -> Checkout:
     """Return a link to pay the amount due of an invoice; the existing one while it is valid.
 
-    Raises InvoiceNotFound, InvalidTransition, NothingDue, LiveKeyRequired for an invoice of a sandbox account,
+    Raise InvoiceNotFound, InvalidTransition, NothingDue, LiveKeyRequired for an invoice of a sandbox account,
     StripeNotConfigured, StripeAway, StripeRefused.
     """
     async with database.transaction() as conn:
@@ -97,7 +97,7 @@ def can_pay(settings: Settings, invoice: Invoice) -> bool:
 
 
 async def _lock_payable(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
-    """Return the locked invoice. Raises as `create_checkout`."""
+    """Return the locked invoice. Raise as `create_checkout`."""
     found = await invoices.get_without_lines(conn, account_id=account_id, invoice_id=invoice_id)
     if found.is_test:
         raise LiveKeyRequired("Invoices of a sandbox cannot be paid.", next_action="Use a live key.")
@@ -189,7 +189,7 @@ class _Transport(stripe.HTTPClient):
     async def request_async(
         self, method: str, url: str, headers: Mapping[str, str], post_data: Any = None
     ) -> tuple[bytes, int, Mapping[str, str]]:
-        """Send one request. Raises APIConnectionError."""
+        """Send one request. Raise APIConnectionError."""
         try:
             answer = await self._outbound.request(
                 method.upper(),

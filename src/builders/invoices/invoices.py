@@ -41,7 +41,7 @@ STEPS: Sequence[tuple[Stage, timedelta, Event]] = (
 
 
 async def get_invoice(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
-    """Return an issued invoice with its lines. Raises InvoiceNotFound."""
+    """Return an issued invoice with its lines. Raise InvoiceNotFound."""
     invoice = await get_without_lines(conn, account_id=account_id, invoice_id=invoice_id)
     if invoice.status is InvoiceStatus.DRAFT:
         raise InvoiceNotFound
@@ -49,14 +49,14 @@ async def get_invoice(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invo
 
 
 async def get_without_lines(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
-    """Return an invoice or a draft without its lines. Raises InvoiceNotFound."""
+    """Return an invoice or a draft without its lines. Raise InvoiceNotFound."""
     return _require(await store.find(conn, account_id=account_id, invoice_id=invoice_id))
 
 
 async def lock_invoice(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
     """Return an invoice or a draft without its lines; hold its row until the transaction ends.
 
-    Each change of an invoice locks its row first. Raises InvoiceNotFound.
+    Each change of an invoice locks its row first. Raise InvoiceNotFound.
     """
     return _require(await store.find(conn, account_id=account_id, invoice_id=invoice_id, lock=True))
 
@@ -68,7 +68,7 @@ def _require(invoice: Invoice | None) -> Invoice:
 
 
 async def get_ids_by_number(conn: Conn, *, number: str) -> tuple[UUID, UUID]:
-    """Return the ids of the account and the invoice with this number, for the operator. Raises InvoiceNotFound."""
+    """Return the ids of the account and the invoice with this number, for the operator. Raise InvoiceNotFound."""
     found = await transitions.find_number(conn, number=number.strip().upper())
     if found is None:
         raise InvoiceNotFound(f"There is no invoice {number}.")
@@ -96,7 +96,7 @@ async def list_invoices(
 
 
 async def get_history(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> History:
-    """Return an invoice with its lines, payments and Stripe events. Raises InvoiceNotFound."""
+    """Return an invoice with its lines, payments and Stripe events. Raise InvoiceNotFound."""
     invoice = await get_invoice(conn, account_id=account_id, invoice_id=invoice_id)
     return History(
         invoice=invoice,
@@ -108,7 +108,7 @@ async def get_history(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Hist
 async def mark_uncollectible(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
     """Mark an open invoice uncollectible before the overdue timeline does.
 
-    Publishes invoice.uncollectible. Raises InvoiceNotFound, InvalidTransition.
+    Publish invoice.uncollectible. Raise InvoiceNotFound, InvalidTransition.
     """
     before = await lock_invoice(conn, account_id=account_id, invoice_id=invoice_id)
     now = clock.now()
@@ -130,7 +130,7 @@ def invalid_transition(invoice: Invoice, to: str) -> InvalidTransition:
 async def clear(conn: Conn, *, account_id: UUID) -> int:
     """Delete the invoices, credit and billing details of a sandbox account; return the number of invoices.
 
-    Raises ValueError for a live account, whose invoices are never deleted.
+    Raise ValueError for a live account, whose invoices are never deleted.
     """
     await identity.require_sandbox_account(conn, account_id=account_id)
     return await account_store.clear(conn, account_id=account_id)

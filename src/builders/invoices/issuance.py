@@ -43,8 +43,8 @@ _NO_DETAILS = BillingDetails(name=None)
 async def issue(conn: Conn, *, account_id: UUID, new: NewInvoice) -> Invoice:
     """Issue an invoice with the next number, and apply the credit of the account to it.
 
-    It is paid at once if its total is zero or covered by credit. Publishes invoice.created, and then invoice.paid.
-    Call it late in a transaction: the next issue waits until the transaction ends. Raises ValueError for lines of
+    It is paid at once if its total is zero or covered by credit. Publish invoice.created, and then invoice.paid.
+    Call it late in a transaction: the next issue waits until the transaction ends. Raise ValueError for lines of
     another currency, a test invoice of a live account, and a live invoice of a sandbox account.
     """
     invoice_id = await create_draft(conn, account_id=account_id, new=new)
@@ -52,7 +52,7 @@ async def issue(conn: Conn, *, account_id: UUID, new: NewInvoice) -> Invoice:
 
 
 async def create_draft(conn: Conn, *, account_id: UUID, new: NewInvoice) -> UUID:
-    """Insert an invoice without a number, which the account cannot see; return its id. Raises as `issue`."""
+    """Insert an invoice without a number, which the account cannot see; return its id. Raise as `issue`."""
     if new.is_test != ((await get_holder(conn, account_id=account_id)).id != account_id):
         raise ValueError("A sandbox account can have only test invoices, a live account only live invoices.")
     invoice_id = ids.new()
@@ -68,14 +68,14 @@ async def create_draft(conn: Conn, *, account_id: UUID, new: NewInvoice) -> UUID
 
 
 async def delete_draft(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> None:
-    """Delete a draft. Raises InvoiceNotFound, and InvalidTransition for an issued invoice."""
+    """Delete a draft. Raise InvoiceNotFound, and InvalidTransition for an issued invoice."""
     if not await store.delete_draft(conn, account_id=account_id, invoice_id=invoice_id):
         invoice = await invoices.lock_invoice(conn, account_id=account_id, invoice_id=invoice_id)
         raise invoices.invalid_transition(invoice, "deleted")
 
 
 async def issue_draft(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
-    """Issue a draft with the next number. Raises InvoiceNotFound, InvalidTransition."""
+    """Issue a draft with the next number. Raise InvoiceNotFound, InvalidTransition."""
     draft = await invoices.lock_invoice(conn, account_id=account_id, invoice_id=invoice_id)
     if draft.status is not InvoiceStatus.DRAFT:
         raise invoices.invalid_transition(draft, InvoiceStatus.OPEN)
@@ -123,7 +123,7 @@ def calculate_totals(lines: Sequence[NewLine], *, currency: str, rate: Decimal) 
     """Return the lines with their amounts and tax, and the sums.
 
     Amount and tax are rounded per line, half-even, to the smallest unit of the currency. The sums add the rounded
-    values, so that a recipient who adds the lines gets the same result. Raises ValueError for another currency, a
+    values, so that a recipient who adds the lines gets the same result. Raise ValueError for another currency, a
     negative price, a quantity below 1, and values that the columns cannot hold.
     """
     if any(not 1 <= line.quantity <= MAX_QUANTITY or line.unit_amount.amount < 0 for line in lines):

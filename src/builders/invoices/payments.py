@@ -45,7 +45,7 @@ async def pay(
     """Book a payment; without `amount`, of the whole amount due. Idempotent by method and reference.
 
     The excess over the amount due becomes credit: the whole payment if the invoice is paid or void. The credit of
-    a void invoice pays the invoice that replaces it. Publishes invoice.paid when no amount is due. Raises
+    a void invoice pays the invoice that replaces it. Publish invoice.paid when no amount is due. Raise
     InvoiceNotFound; InvalidTransition for a draft, and for a void invoice without an amount; NothingDue; and
     ValueError for an amount that is not positive or in another currency, for a reference that was booked with
     another amount, and for a method or reference that is empty, too long, or has several lines.
@@ -77,7 +77,7 @@ def _require_due(invoice: Invoice) -> Money:
 async def book_payment(
     conn: Conn, invoice: Invoice, *, method: str, reference: str, amount: Money
 ) -> PaymentResult:
-    """Book a payment for a locked invoice of any status. Raises ValueError as `pay`."""
+    """Book a payment for a locked invoice of any status. Raise ValueError as `pay`."""
     zero = Money.zero(invoice.currency)
     if amount <= zero or amount != amount.quantized():
         raise ValueError("A payment is a positive amount with the decimals of its currency.")

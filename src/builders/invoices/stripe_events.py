@@ -49,7 +49,7 @@ async def receive_stripe_event(
 ) -> StripeEvent:
     """Apply an event that Stripe has signed, unless it was applied before; return it with its result.
 
-    Raises SignatureInvalid, EventMalformed.
+    Raise SignatureInvalid, EventMalformed.
     """
     event = _read_event(payload, signature=signature, settings=settings)
     event_id, kind = event["id"], event["type"]
@@ -128,7 +128,7 @@ async def _book_payment(conn: Conn, session: CheckoutSession, stored: StoredChec
 def _read_event(payload: bytes, *, signature: str | None, settings: Settings) -> dict[str, Any]:
     """Return the event of a webhook with a valid signature: a JSON object with an id and a type.
 
-    Raises SignatureInvalid, EventMalformed.
+    Raise SignatureInvalid, EventMalformed.
     """
     if settings.stripe_webhook_secret is None:
         raise SignatureInvalid("Stripe events are not accepted: BUILDERS_STRIPE_WEBHOOK_SECRET is not set.")

@@ -109,7 +109,7 @@ async def take(conn: Conn, *, keyring: Keyring, settings: Settings, request_id: 
         return
     if await _reserve(conn, lead):
         await _mail_link(conn, keyring, settings, lead=lead, request_id=request_id)
-    await requests.trim(conn, account_id=VENDOR, lead_id=lead.id, most=MAX_REQUESTS)
+    await requests.trim(conn, account_id=VENDOR, lead_id=lead.id, max_requests=MAX_REQUESTS)
 
 
 async def _reserve(conn: Conn, lead: LeadState) -> bool:
@@ -122,7 +122,7 @@ async def _reserve(conn: Conn, lead: LeadState) -> bool:
         gap_ago=now - MIN_INTERVAL,
         day_ago=now - DAY,
         rested=now - BOUNCE_PAUSE,
-        most=MAX_MESSAGES,
+        max_messages=MAX_MESSAGES,
     )
 
 
@@ -166,7 +166,7 @@ async def find_unused_link(conn: Conn, *, keyring: Keyring, token: str) -> str |
 async def confirm(conn: Conn, *, keyring: Keyring, token: str, client: str | None) -> Confirmation:
     """Confirm the request of the link, from `client`; publish lead.confirmed.
 
-    Can be repeated until the link expires or a newer one is sent. Raises TokenInvalid.
+    Can be repeated until the link expires or a newer one is sent. Raise TokenInvalid.
     """
     now, digests = clock.now(), keyring.hashes(TOKEN_PURPOSE, token)
     found = await store.find_token(conn, account_id=VENDOR, digests=digests, now=now)

@@ -29,8 +29,8 @@ _UTM = {"source": "newsletter", "medium": "email", "campaign": "spring"}
 _CONSENT = {"marketing": True, "text_version": "2026-01"}
 
 
-def _text(most: int) -> StringConstraints:
-    return StringConstraints(strip_whitespace=True, max_length=most)
+def _text(max_length: int) -> StringConstraints:
+    return StringConstraints(strip_whitespace=True, max_length=max_length)
 
 
 def _line(text: str) -> str:

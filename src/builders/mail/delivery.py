@@ -71,7 +71,7 @@ class _Attempt:
 
 @asynccontextmanager
 async def open_mailer(settings: Settings) -> AsyncIterator[Mailer]:
-    """Open the mailer of the settings. Raises ValueError, with the text for the operator."""
+    """Open the mailer of the settings. Raise ValueError, with the text for the operator."""
     sender = read_sender(settings)
     client = None
     if settings.smtp_url is not None:
@@ -100,7 +100,7 @@ def seal(keyring: Keyring, *, key: Key, to: str, template: EmailTemplate) -> byt
 
 
 def _unseal(keyring: Keyring, key: Key, claimed: Claimed) -> tuple[str, EmailTemplate]:
-    """Return the address and the template. Raises Unsealable, and KeyError or ValueError when it is unknown."""
+    """Return the address and the template. Raise Unsealable, and KeyError or ValueError when it is unknown."""
     content = json.loads(keyring.unseal(_PURPOSE, claimed.content, context=key.account_id.bytes + key.id.bytes))
     template: EmailTemplate = _adapters[claimed.template].validate_python(content["letter"])
     return content["to"], template

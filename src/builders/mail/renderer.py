@@ -172,7 +172,7 @@ def header_id(message_id: UUID, sender: Sender) -> str:
 
 
 def pack(email: RenderedEmail, *, to: str, sender: Sender, claimed: Claimed, unsubscribe: str | None) -> bytes:
-    """Return the message; `to` is an address for SMTP. Raises ValueError for text that too long for a header.
+    """Return the message; `to` is an address for SMTP. Raise ValueError for text that too long for a header.
 
     EmailMessage refuses a line break in a header, but it decodes encoded words (RFC 2047), which can contain one.
     So the untrusted subject is written without it, and the head is checked before it is signed.

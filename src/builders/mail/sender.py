@@ -103,7 +103,7 @@ class Sender:
 
 
 def read_sender(settings: Settings) -> Sender:
-    """Return the sender of the settings. Raises ValueError, with the text for the operator."""
+    """Return the sender of the settings. Raise ValueError, with the text for the operator."""
     named = urlsplit(settings.url).hostname or ""
     host = named if named[-1:].isalpha() else "localhost"  # not for an IP address
     name, written = parseaddr(settings.mail_from or f"Builders <no-reply@{host}>")

@@ -143,7 +143,7 @@ async def list_notices(conn: Conn, *, account_id: UUID, before: UUID, limit: int
 
 
 def get_subscription(keyring: Keyring, *, token: str) -> Subscription:
-    """Return the subscription of an unsubscribe link. Raises TokenInvalid."""
+    """Return the subscription of an unsubscribe link. Raise TokenInvalid."""
     found = optouts.find_subscription(keyring, token)
     if found is None:
         raise TokenInvalid("The unsubscribe link is not valid; it may be incomplete.")
@@ -151,7 +151,7 @@ def get_subscription(keyring: Keyring, *, token: str) -> Subscription:
 
 
 async def unsubscribe(conn: Conn, *, keyring: Keyring, token: str) -> Subscription:
-    """Opt the address of the link out of its topic; can be repeated. Raises TokenInvalid."""
+    """Opt the address of the link out of its topic; can be repeated. Raise TokenInvalid."""
     ended = get_subscription(keyring, token=token)
     if await optouts.add(conn, keyring, address=ended.address, topic=ended.topic):
         data = MailUnsubscribed(topic=ended.topic, address=ended.address)

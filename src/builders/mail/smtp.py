@@ -245,7 +245,7 @@ def _bounced(code: int | None, text: str) -> Outcome:
 def parse_url(url: str) -> SmtpServer:
     """Return the server of a URL `smtp://` or `smtps://`.
 
-    TLS is required by default, except on a loopback host. Raises ValueError, whose text omits the password.
+    TLS is required by default, except on a loopback host. Raise ValueError, whose text omits the password.
     """
     try:
         parts = urlsplit(url)

@@ -81,7 +81,7 @@ async def complete_steps(
 ) -> StoredProfile:
     """Mark steps of a locked profile as done and return the profile, which the caller saves.
 
-    Publishes onboarding.completed if these steps complete it.
+    Publish onboarding.completed if these steps complete it.
     """
     new: dict[str, datetime] = {key: at for key, at in steps.items() if key not in stored.steps}
     for key, at in new.items():

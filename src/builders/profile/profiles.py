@@ -21,7 +21,7 @@ from builders.profile.verification import Sender
 
 
 async def get(conn: Conn, *, account_id: UUID) -> Profile:
-    """Return the profile of a real account. Raises AccountNotFound."""
+    """Return the profile of a real account. Raise AccountNotFound."""
     # The profile is read first, so that its version is never newer than the account: a client would cache that.
     stored = await store.find(conn, account_id=account_id)
     return _profile_of(await identity.get_account(conn, account_id=account_id), stored)
@@ -40,7 +40,7 @@ async def update(
 ) -> Profile:
     """Apply a patch and return the profile. A patch without a change makes no new version.
 
-    A new address is pending until it is confirmed. Publishes profile.updated. Raises VersionMismatch,
+    A new address is pending until it is confirmed. Publish profile.updated. Raise VersionMismatch,
     ResendTooSoon, and for an address ImpersonationForbidden for support and LiveKeyRequired unless `live`.
     """
     if patch.email is not UNSET:

@@ -36,7 +36,7 @@ COUNTRIES = frozenset(_COUNTRIES.split())
 
 
 def country_code(text: str) -> str:
-    """Return the code of a country in upper case. Raises ValueError."""
+    """Return the code of a country in upper case. Raise ValueError."""
     code = text.upper() if text.isascii() else ""  # other characters can become ASCII in upper case
     if code not in COUNTRIES:
         raise ValueError("Not a country of ISO 3166-1. Send the alpha-2 code, such as DE.")

@@ -51,7 +51,7 @@ RESERVE = """
         SELECT at FROM unnest(known.sends) AS at WHERE at > %(day_ago)s ORDER BY at
     ) || excluded.sends
     WHERE NOT EXISTS (SELECT FROM unnest(known.sends) AS at WHERE at > %(gap_ago)s)
-      AND (SELECT count(*) FROM unnest(known.sends) AS at WHERE at > %(day_ago)s) < %(most)s
+      AND (SELECT count(*) FROM unnest(known.sends) AS at WHERE at > %(day_ago)s) < %(quota)s
 """
 LIST_SENDS = """
     SELECT at FROM profile_verifications, unnest(sends) AS at
@@ -143,11 +143,11 @@ async def insert_step(conn: Conn, *, account_id: UUID, step: StepKey, done_at: d
 
 
 async def reserve(
-    conn: Conn, *, account_id: UUID, email: str, now: datetime, gap_ago: datetime, day_ago: datetime, most: int
+    conn: Conn, *, account_id: UUID, email: str, now: datetime, gap_ago: datetime, day_ago: datetime, quota: int
 ) -> bool:
     """Record that a message is sent to the address; return False if the limits do not allow it."""
     row = {"account_id": account_id, "email": email, "now": now}
-    limits = {"gap_ago": gap_ago, "day_ago": day_ago, "most": most}
+    limits = {"gap_ago": gap_ago, "day_ago": day_ago, "quota": quota}
     return (await conn.execute(RESERVE, row | limits)).rowcount == 1
 
 

@@ -71,7 +71,7 @@ def _find_target(account: Account, stored: StoredProfile) -> tuple[Purpose, str]
 
 
 async def _send(conn: Conn, sender: Sender, *, account_id: UUID, purpose: Purpose, email: str) -> None:
-    """Send a new link, which replaces earlier ones; call it with the profile locked. Raises ResendTooSoon."""
+    """Send a new link, which replaces earlier ones; call it with the profile locked. Raise ResendTooSoon."""
     now = clock.now()
     await _reserve(conn, account_id=account_id, email=email, now=now)
     text, expires_at = secrets.token_urlsafe(TOKEN_BYTES), now + LINK_LIFETIME
@@ -90,7 +90,7 @@ async def _send(conn: Conn, sender: Sender, *, account_id: UUID, purpose: Purpos
 
 
 async def _reserve(conn: Conn, *, account_id: UUID, email: str, now: datetime) -> None:
-    """Count a message against the limits. Raises ResendTooSoon."""
+    """Count a message against the limits. Raise ResendTooSoon."""
     sends = await store.list_sends(conn, account_id=account_id, day_ago=now - DAY)
     if len(sends) >= MAX_PER_ACCOUNT:
         raise _too_soon(sends[-MAX_PER_ACCOUNT] + DAY, now)
@@ -101,7 +101,7 @@ async def _reserve(conn: Conn, *, account_id: UUID, email: str, now: datetime) -
         now=now,
         gap_ago=now - MIN_INTERVAL,
         day_ago=now - DAY,
-        most=MAX_PER_ADDRESS,
+        quota=MAX_PER_ADDRESS,
     ):
         sent = await store.find_sent(conn, account_id=account_id, email=email)
         raise _too_soon(_available_at(sent, now) or now, now)
@@ -129,7 +129,7 @@ async def request_change(
 ) -> str | None:
     """Request a change of the address and return the pending address; the present address cancels a change.
 
-    Notifies the present address, so that its owner can object. Raises ResendTooSoon.
+    Notify the present address, so that its owner can object. Raise ResendTooSoon.
     """
     if email == stored.pending_email:
         return email
@@ -162,7 +162,7 @@ async def find_unused_link(conn: Conn, *, keyring: Keyring, token: str) -> Unuse
 async def confirm(conn: Conn, *, keyring: Keyring, token: str) -> Confirmation:
     """Confirm the address that the token was sent to; a pending address becomes the address of the account.
 
-    Idempotent until the link expires. Raises TokenInvalid, EmailTaken.
+    Idempotent until the link expires. Raise TokenInvalid, EmailTaken.
     """
     now, digests = clock.now(), keyring.hashes(PURPOSE, token)
     found = await store.find_token(conn, digests=digests, now=now)
@@ -212,7 +212,7 @@ def _invalid() -> TokenInvalid:
 
 
 async def get_verification(conn: Conn, *, account_id: UUID) -> Verification:
-    """Return the verification of a real account's address. Raises AccountNotFound."""
+    """Return the verification of a real account's address. Raise AccountNotFound."""
     stored = await store.find(conn, account_id=account_id)
     account = await identity.get_account(conn, account_id=account_id)
     return await _describe(conn, account=account, stored=stored)
@@ -223,7 +223,7 @@ async def resend(
 ) -> tuple[bool, Verification]:
     """Send a link again, to the pending address if there is one; return whether there was an address to confirm.
 
-    Raises ResendTooSoon.
+    Raise ResendTooSoon.
     """
     stored = await store.lock(conn, account_id=account_id)
     account = await identity.get_account(conn, account_id=account_id)

@@ -60,7 +60,7 @@ async def list_page(conn: Conn, *, account_id: UUID, include_archived: bool, pag
 
 
 async def get(conn: Conn, *, account_id: UUID, project_id: UUID) -> Project:
-    """Return a project of the account, active or archived. Raises ProjectNotFound."""
+    """Return a project of the account, active or archived. Raise ProjectNotFound."""
     found = await store.find(conn, account_id=account_id, project_id=project_id)
     if found is None:
         raise ProjectNotFound
@@ -70,7 +70,7 @@ async def get(conn: Conn, *, account_id: UUID, project_id: UUID) -> Project:
 async def create(conn: Conn, *, account_id: UUID, spec: ProjectSpec) -> Project:
     """Create a project; publish project.created.
 
-    Raises SlugsTaken, ProjectLimit, and Invalid for webhooks that are not the account's.
+    Raise SlugsTaken, ProjectLimit, and Invalid for webhooks that are not the account's.
     """
     await _check_webhooks(conn, account_id=account_id, wanted=spec.webhook_ids)
     return (await create_many(conn, account_id=account_id, specs=[spec]))[0]
@@ -81,7 +81,7 @@ async def update(
 ) -> Project:
     """Apply a patch, which can also archive or restore the project; a patch without effect keeps the version.
 
-    Publishes project.updated, archived or restored. Raises ProjectNotFound, VersionMismatch, ProjectArchived,
+    Publish project.updated, archived or restored. Raise ProjectNotFound, VersionMismatch, ProjectArchived,
     SlugsTaken, ProjectLimit, and Invalid at the members of the body.
     """
     await store.lock_account(conn, account_id=account_id)
@@ -105,7 +105,7 @@ async def update(
 async def archive(conn: Conn, *, account_id: UUID, project_id: UUID, expected: WriteCondition) -> Project:
     """Archive the project and publish project.archived; leave an archived project as it is.
 
-    Raises ProjectNotFound, and VersionMismatch unless the project is already archived (RFC 9110, 13.1.1).
+    Raise ProjectNotFound, and VersionMismatch unless the project is already archived (RFC 9110, 13.1.1).
     """
     before = await _lock(conn, account_id=account_id, project_id=project_id)
     if before.is_archived:
@@ -142,7 +142,7 @@ async def lock_projects(conn: Conn, *, account_id: UUID, project_ids: Iterable[U
 async def create_many(conn: Conn, *, account_id: UUID, specs: Sequence[ProjectSpec]) -> list[Project]:
     """Create all of the projects or none; publish project.created for each. The webhook ids are not checked.
 
-    Raises SlugsTaken, ProjectKeysTaken, ProjectLimit.
+    Raise SlugsTaken, ProjectKeysTaken, ProjectLimit.
     """
     await store.lock_account(conn, account_id=account_id)
     taken = await store.list_slugs(conn, account_id=account_id)
@@ -164,7 +164,7 @@ async def create_many(conn: Conn, *, account_id: UUID, specs: Sequence[ProjectSp
 async def update_many(conn: Conn, *, account_id: UUID, changes: Sequence[ProjectChange]) -> list[Project]:
     """Change all of the projects or none; publish project.updated for each.
 
-    One call can swap slugs and keys. Raises SlugsTaken, ProjectKeysTaken, and ProjectsChanged unless each project
+    One call can swap slugs and keys. Raise SlugsTaken, ProjectKeysTaken, and ProjectsChanged unless each project
     is active and still has the version of its change.
     """
     await store.lock_account(conn, account_id=account_id)
@@ -179,7 +179,7 @@ async def update_many(conn: Conn, *, account_id: UUID, changes: Sequence[Project
 async def archive_many(conn: Conn, *, account_id: UUID, versions: Mapping[UUID, int]) -> list[Project]:
     """Archive all of the projects or none; publish project.archived for each.
 
-    Raises ProjectsChanged unless each project is active and still has the given version.
+    Raise ProjectsChanged unless each project is active and still has the given version.
     """
     await _lock_unchanged(conn, account_id, versions)
     archived = await store.archive(conn, account_id=account_id, project_ids=versions, now=clock.now())
@@ -195,7 +195,7 @@ async def count(conn: Conn, *, account_id: UUID) -> int:
 async def clear(conn: Conn, *, account_id: UUID) -> int:
     """Delete all projects of a sandbox account without events; return their number.
 
-    Raises ValueError for a live account, whose projects can only be archived.
+    Raise ValueError for a live account, whose projects can only be archived.
     """
     await identity.require_sandbox_account(conn, account_id=account_id)
     return await store.clear(conn, account_id=account_id)
@@ -209,7 +209,7 @@ async def _lock(conn: Conn, *, account_id: UUID, project_id: UUID) -> Project:
 
 
 async def _lock_unchanged(conn: Conn, account_id: UUID, versions: Mapping[UUID, int]) -> dict[UUID, Project]:
-    """Lock the projects. Raises ProjectsChanged unless each is active and has its version."""
+    """Lock the projects. Raise ProjectsChanged unless each is active and has its version."""
     found = await store.lock(conn, account_id=account_id, project_ids=versions)
     unchanged = {each.id: each for each in found if not each.is_archived and each.version == versions[each.id]}
     if changed := versions.keys() - unchanged:

@@ -62,4 +62,4 @@ async def erase_messages(conn: Conn, *, account_id: UUID, message_ids: Sequence[
 async def mark_bursts(conn: Conn) -> int:
     """Attribute recent bursts of clicks to machines; return the number of clicks."""
     since = clock.now() - BURST_LOOKBACK
-    return await store.mark_bursts(conn, since=since, span=BURST, links=BURST_LINKS, most=MAX_CLICKS)
+    return await store.mark_bursts(conn, since=since, span=BURST, links=BURST_LINKS, max_clicks=MAX_CLICKS)

@@ -42,9 +42,9 @@ DELETE_EVENTS = "DELETE FROM tracking_hits WHERE account_id = %(account_id)s AND
 # swarm, which is marked as a whole, because comparing all its pairs would be slow.
 MARK_BURSTS = """
     WITH busy AS (
-        SELECT account_id, message_id, count(*) > %(most)s AS is_swarm
+        SELECT account_id, message_id, count(*) > %(max_clicks)s AS is_swarm
         FROM tracking_hits WHERE kind = 'click' AND created_at >= %(since)s
-        GROUP BY account_id, message_id HAVING count(*) > %(most)s OR count(DISTINCT url) >= %(links)s
+        GROUP BY account_id, message_id HAVING count(*) > %(max_clicks)s OR count(DISTINCT url) >= %(links)s
     ), bursts AS (
         SELECT busy.account_id, busy.message_id, first.created_at AS start, first.created_at + %(span)s AS stop
         FROM busy
@@ -123,7 +123,9 @@ async def delete_events(conn: Conn, *, account_id: UUID, message_ids: Sequence[U
     await conn.execute(DELETE_EVENTS, {"account_id": account_id, "message_ids": list(message_ids)})
 
 
-async def mark_bursts(conn: Conn, *, since: datetime, span: timedelta, links: int, most: int) -> int:
-    """Mark clicks since then on so many links of an email within the span, or on one with more than `most`."""
-    cursor = await conn.execute(MARK_BURSTS, {"since": since, "span": span, "links": links, "most": most})
+async def mark_bursts(conn: Conn, *, since: datetime, span: timedelta, links: int, max_clicks: int) -> int:
+    """Mark clicks on `links` links of an email within the span, or of an email with more than `max_clicks`."""
+    cursor = await conn.execute(
+        MARK_BURSTS, {"since": since, "span": span, "links": links, "max_clicks": max_clicks}
+    )
     return cursor.rowcount

@@ -27,7 +27,7 @@ async def create_destinations(
 ) -> None:
     """Insert destinations with validated URLs; publish webhook.created for each.
 
-    Each gets a generated secret, or the secret of an existing destination or of another one in the batch. Raises
+    Each gets a generated secret, or the secret of an existing destination or of another one in the batch. Raise
     WebhookLimit, WebhookKeysTaken, SecretsGone.
     """
     await check_limit(conn, account_id=account_id, new=len(specs))

@@ -124,7 +124,7 @@ class Sender:
                 limit=limit,
                 unhealthy_limit=max(0, unhealthy_limit),
                 max_scanned=self._limits.max_scanned,
-                most=MAX_PER_DESTINATION,
+                max_in_flight=MAX_PER_DESTINATION,
                 overtaken=await self._overtaken_destinations(conn),
                 slow_ms=attempts.SLOW_MS,
                 lease=attempts.LEASE,

@@ -16,7 +16,7 @@ ASKED = (
     *("dry_run", "dryRun", "dry-run", "DRY_RUN", "simulate", "test", "test_mode", "preview", "draft"),
     *("scopes", "read_only", "readonly", "ReadOnly", "permissions", "restricted_to", "restrictions"),
     *("expires_at", "expiresIn", "expiry", "expiration", "ttl", "until", "valid_until", "not_after", "lifetime"),
-    *("limit", "limits", "limit_to", "daily_limit", "max_uses", "maxPrice", "quota", "cap", "per_page"),
+    *("limit", "limits", "limit_to", "quota", "max_uses", "maxPrice", "quota", "cap", "per_page"),
     *("if_version", "unless", "expected_version", "etag", "require_confirmation", "match"),
     *("only", "only_domains", "include_only", "exclude", "allowed_ips", "filter[status]", "$filter", "disabled"),
 )

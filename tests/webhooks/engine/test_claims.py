@@ -21,7 +21,12 @@ URL = "https://93.184.215.14/hooks"
 
 
 async def claim(
-    harness: Harness, *, limit: int = 1000, unhealthy_limit: int = 1000, most: int = 8, max_scanned: int = 1000
+    harness: Harness,
+    *,
+    limit: int = 1000,
+    unhealthy_limit: int = 1000,
+    max_in_flight: int = 8,
+    max_scanned: int = 1000,
 ) -> Sequence[Claim]:
     async with harness.database.transaction() as conn:
         assert await claims.lock_claims(conn)
@@ -30,7 +35,7 @@ async def claim(
             limit=limit,
             unhealthy_limit=unhealthy_limit,
             max_scanned=max_scanned,
-            most=most,
+            max_in_flight=max_in_flight,
             overtaken=await claims.list_overtaken(conn, max_scanned=max_scanned, now=clock.now()),
             slow_ms=attempts.SLOW_MS,
             lease=attempts.LEASE,
@@ -48,11 +53,11 @@ async def test_deliveries_in_flight_to_a_destination_are_limited(harness: Harnes
     made = [await harness.destination(account.id, URL) for _ in range(3)]
     await harness.happen(account.id, count=10)
 
-    assert shares(await claim(harness, most=4, max_scanned=10)) == dict.fromkeys(made, 4)
-    assert shares(await claim(harness, most=4, max_scanned=10)) == {}
-    assert shares(await claim(harness, most=6)) == dict.fromkeys(made, 2)
+    assert shares(await claim(harness, max_in_flight=4, max_scanned=10)) == dict.fromkeys(made, 4)
+    assert shares(await claim(harness, max_in_flight=4, max_scanned=10)) == {}
+    assert shares(await claim(harness, max_in_flight=6)) == dict.fromkeys(made, 2)
     later(attempts.LEASE + timedelta(seconds=1))
-    assert shares(await claim(harness, most=4, max_scanned=10)) == dict.fromkeys(made, 4)
+    assert shares(await claim(harness, max_in_flight=4, max_scanned=10)) == dict.fromkeys(made, 4)
 
 
 async def test_the_oldest_deliveries_are_claimed_first(harness: Harness) -> None:
@@ -75,7 +80,7 @@ async def test_destinations_behind_a_backlog_are_claimed(harness: Harness) -> No
     quiet = [await harness.destination(bob.id, URL) for _ in range(3)]
     await harness.happen(bob.id)
 
-    assert shares(await claim(harness, most=4, max_scanned=10)) == {busy: 4, **dict.fromkeys(quiet, 1)}
+    assert shares(await claim(harness, max_in_flight=4, max_scanned=10)) == {busy: 4, **dict.fromkeys(quiet, 1)}
 
 
 async def test_accounts_take_turns_whatever_their_number_of_destinations(harness: Harness) -> None:
@@ -105,7 +110,7 @@ async def test_unhealthy_destinations_share_a_part_of_the_limit(harness: Harness
     later(timedelta(minutes=1))
     await harness.happen(account.id, count=10)
 
-    claimed = await claim(harness, limit=16, unhealthy_limit=8, most=8)
+    claimed = await claim(harness, limit=16, unhealthy_limit=8, max_in_flight=8)
     assert Counter(each.is_unhealthy for each in claimed) == {True: 8, False: 8}
     assert {each.destination_id for each in claimed if not each.is_unhealthy} == {healthy}
 
@@ -142,7 +147,7 @@ async def test_two_senders_never_claim_the_same_delivery(harness: Harness) -> No
                         conn,
                         limit=7,
                         unhealthy_limit=7,
-                        most=8,
+                        max_in_flight=8,
                         overtaken=(),
                         slow_ms=1,
                         lease=attempts.LEASE,
@@ -177,9 +182,9 @@ async def test_a_lease_of_a_sender_with_a_fast_clock_counts_as_in_flight(harness
     await harness.destination(account.id, URL)
     await harness.happen(account.id, count=40)
     later(timedelta(seconds=5))
-    assert len(await claim(harness, most=8)) == 8
+    assert len(await claim(harness, max_in_flight=8)) == 8
     later(timedelta(seconds=-5))
-    assert len(await claim(harness, most=8)) == 0
+    assert len(await claim(harness, max_in_flight=8)) == 0
 
 
 async def touched(harness: Harness, statement: str, row: dict[str, Any]) -> int:

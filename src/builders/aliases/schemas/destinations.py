@@ -22,7 +22,7 @@ _DESTINATION: JsonDict = {
 
 
 def _mailbox(written: str) -> str:
-    """Return an address (RFC 5321) with its domain as an A-label. Raises ValueError."""
+    """Return an address (RFC 5321) with its domain as an A-label. Raise ValueError."""
     try:
         found = validate_email(written, check_deliverability=False, strict=True)
     except EmailNotValidError as error:

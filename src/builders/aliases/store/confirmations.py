@@ -54,7 +54,7 @@ REQUEST = """
         asks = ARRAY(SELECT at FROM unnest(asks) AS at WHERE at > %(day_ago)s ORDER BY at) || %(now)s::timestamptz
     WHERE account_id = %(account_id)s AND email = %(email)s AND verified_at IS NULL AND wanted_at IS NULL
       AND NOT EXISTS (SELECT FROM unnest(asks) AS at WHERE at > %(gap_ago)s)
-      AND (SELECT count(*) FROM unnest(asks) AS at WHERE at > %(day_ago)s) < %(most)s
+      AND (SELECT count(*) FROM unnest(asks) AS at WHERE at > %(day_ago)s) < %(quota)s
 """
 LIST_REQUESTS = """
     SELECT at FROM aliases_destinations, unnest(asks) AS at
@@ -70,23 +70,23 @@ LIST_WAITING = """
     FROM aliases_destinations AS destination LEFT JOIN aliases_askers AS asker USING (account_id)
     WHERE destination.wanted_at IS NOT NULL
       AND (%(account_id)s::uuid IS NULL OR destination.account_id = %(account_id)s)
-      AND (asker.since IS NULL OR asker.since <= %(day_ago)s OR asker.asked < %(most)s)
+      AND (asker.since IS NULL OR asker.since <= %(day_ago)s OR asker.asked < %(quota)s)
     ORDER BY destination.wanted_at, destination.email LIMIT %(limit)s FOR UPDATE OF destination SKIP LOCKED
 """
 # One statement decides, so that concurrent transactions stay below the limit. Each day of an account starts at a
 # multiple of 24 hours after its first one, so that a date which the account has read stays true.
 TAKE_QUOTA = """
     INSERT INTO aliases_askers AS asker (account_id, since, asked, granted)
-    SELECT account_id, %(now)s, least(wanted, %(most)s), least(wanted, %(most)s)
+    SELECT account_id, %(now)s, least(wanted, %(quota)s), least(wanted, %(quota)s)
     FROM unnest(%(account_ids)s::uuid[], %(wanted)s::int[]) AS new (account_id, wanted) ORDER BY account_id
     ON CONFLICT (account_id) DO UPDATE SET
         since = CASE WHEN asker.since > %(day_ago)s THEN asker.since
                      ELSE date_bin('24 hours', %(now)s, asker.since) END,
         asked = CASE WHEN asker.since > %(day_ago)s
-                     THEN greatest(asker.asked, least(asker.asked + excluded.asked, %(most)s))
+                     THEN greatest(asker.asked, least(asker.asked + excluded.asked, %(quota)s))
                      ELSE excluded.asked END,
         granted = CASE WHEN asker.since > %(day_ago)s
-                       THEN least(excluded.asked, greatest(%(most)s - asker.asked, 0)) ELSE excluded.asked END
+                       THEN least(excluded.asked, greatest(%(quota)s - asker.asked, 0)) ELSE excluded.asked END
     RETURNING account_id, granted
 """
 # The time of admission replaces the time of the request.
@@ -133,7 +133,7 @@ RESERVE_MAILBOXES = """
     ON CONFLICT (email) DO UPDATE
     SET asks = ARRAY(SELECT at FROM unnest(reader.asks) AS at WHERE at > %(day_ago)s ORDER BY at) || excluded.asks
     WHERE NOT EXISTS (SELECT FROM unnest(reader.asks) AS at WHERE at > %(gap_ago)s)
-      AND (SELECT count(*) FROM unnest(reader.asks) AS at WHERE at > %(day_ago)s) < %(most)s
+      AND (SELECT count(*) FROM unnest(reader.asks) AS at WHERE at > %(day_ago)s) < %(quota)s
     RETURNING email
 """
 POSTPONE = """
@@ -186,11 +186,11 @@ PRUNE_MAILBOXES = """
 
 
 async def request(
-    conn: Conn, *, account_id: UUID, email: str, now: datetime, gap_ago: datetime, day_ago: datetime, most: int
+    conn: Conn, *, account_id: UUID, email: str, now: datetime, gap_ago: datetime, day_ago: datetime, quota: int
 ) -> bool:
     """Request a confirmation, if the limits of the address allow it; return whether they do."""
     row = {"account_id": account_id, "email": email, "now": now}
-    limits = {"gap_ago": gap_ago, "day_ago": day_ago, "most": most}
+    limits = {"gap_ago": gap_ago, "day_ago": day_ago, "quota": quota}
     return (await conn.execute(REQUEST, row | limits)).rowcount == 1
 
 
@@ -201,21 +201,21 @@ async def list_requests(conn: Conn, *, account_id: UUID, email: str, day_ago: da
 
 
 async def list_waiting(
-    conn: Conn, *, account_id: AccountSelection, most: int, day_ago: datetime, limit: int
+    conn: Conn, *, account_id: AccountSelection, quota: int, day_ago: datetime, limit: int
 ) -> list[WaitingDestination]:
     """Lock and return waiting destinations of accounts below their daily limit, oldest request first."""
-    row = {"account_id": selection_parameter(account_id), "most": most, "day_ago": day_ago, "limit": limit}
+    row = {"account_id": selection_parameter(account_id), "quota": quota, "day_ago": day_ago, "limit": limit}
     async with conn.cursor(row_factory=class_row(WaitingDestination)) as cursor:
         await cursor.execute(LIST_WAITING, row, prepare=False)
         return await cursor.fetchall()
 
 
 async def take_quota(
-    conn: Conn, *, wanted: Mapping[UUID, int], most: int, now: datetime, day_ago: datetime
+    conn: Conn, *, wanted: Mapping[UUID, int], quota: int, now: datetime, day_ago: datetime
 ) -> dict[UUID, int]:
     """Count the wanted confirmations of each account, up to its daily limit; return how many are granted."""
     row = {"account_ids": list(wanted), "wanted": list(wanted.values())}
-    cursor = await conn.execute(TAKE_QUOTA, {**row, "most": most, "now": now, "day_ago": day_ago})
+    cursor = await conn.execute(TAKE_QUOTA, {**row, "quota": quota, "now": now, "day_ago": day_ago})
     return {each[0]: each[1] for each in await cursor.fetchall()}
 
 
@@ -241,10 +241,10 @@ async def list_due(
 
 
 async def reserve_mailboxes(
-    conn: Conn, *, mailboxes: Collection[str], now: datetime, gap_ago: datetime, day_ago: datetime, most: int
+    conn: Conn, *, mailboxes: Collection[str], now: datetime, gap_ago: datetime, day_ago: datetime, quota: int
 ) -> set[str]:
     """Count a confirmation for each mailbox that is below its limits; return these mailboxes."""
-    row = {"mailboxes": list(mailboxes), "now": now, "gap_ago": gap_ago, "day_ago": day_ago, "most": most}
+    row = {"mailboxes": list(mailboxes), "now": now, "gap_ago": gap_ago, "day_ago": day_ago, "quota": quota}
     return {each[0] for each in await (await conn.execute(RESERVE_MAILBOXES, row)).fetchall()}
 
 

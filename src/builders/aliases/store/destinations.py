@@ -72,9 +72,9 @@ _DESTINATIONS = """
     -- 2. The start of the account's current day, and how many confirmations are left in it.
     ), today AS (
         SELECT CASE WHEN since > %(day_ago)s THEN since ELSE date_bin('24 hours', %(now)s, since) END AS since,
-               CASE WHEN since > %(day_ago)s THEN greatest(%(most)s - asked, 0) ELSE %(most)s END AS free
+               CASE WHEN since > %(day_ago)s THEN greatest(%(quota)s - asked, 0) ELSE %(quota)s END AS free
         FROM aliases_askers WHERE account_id = %(account_id)s
-        UNION ALL SELECT %(now)s::timestamptz, %(most)s ORDER BY free, since LIMIT 1
+        UNION ALL SELECT %(now)s::timestamptz, %(quota)s ORDER BY free, since LIMIT 1
     )
     -- The newest of `asks` is in the future while the destination waits for another day.
     SELECT email, verified_at, turn.at AS asking_at,
@@ -82,7 +82,7 @@ _DESTINATIONS = """
     FROM aliases_destinations AS destination LEFT JOIN line USING (email) CROSS JOIN today CROSS JOIN LATERAL (
         -- 3. From both, when the destination is admitted; NULL for today.
         SELECT CASE WHEN line.place > today.free THEN
-            today.since + interval '24 hours' * ((line.place - today.free + %(most)s - 1) / %(most)s)
+            today.since + interval '24 hours' * ((line.place - today.free + %(quota)s - 1) / %(quota)s)
         END AS at
     ) AS turn
     WHERE destination.account_id = %(account_id)s
@@ -157,20 +157,27 @@ async def list_unconfirmed(conn: Conn, *, account_id: UUID, alias_ids: Collectio
 
 
 async def list_page(
-    conn: Conn, *, account_id: UUID, after: str, limit: int, most: int, now: datetime, day_ago: datetime
+    conn: Conn, *, account_id: UUID, after: str, limit: int, quota: int, now: datetime, day_ago: datetime
 ) -> list[Destination]:
     """Return the account's destinations after that address, by address."""
-    row = {"account_id": account_id, "after": after, "limit": limit, "most": most, "now": now, "day_ago": day_ago}
+    row = {
+        "account_id": account_id,
+        "after": after,
+        "limit": limit,
+        "quota": quota,
+        "now": now,
+        "day_ago": day_ago,
+    }
     async with conn.cursor(row_factory=class_row(Destination)) as cursor:
         await cursor.execute(PAGE, row)
         return await cursor.fetchall()
 
 
 async def find(
-    conn: Conn, *, account_id: UUID, email: str, most: int, now: datetime, day_ago: datetime
+    conn: Conn, *, account_id: UUID, email: str, quota: int, now: datetime, day_ago: datetime
 ) -> Destination | None:
     """Return one destination of the account."""
-    row = {"account_id": account_id, "email": email, "most": most, "now": now, "day_ago": day_ago}
+    row = {"account_id": account_id, "email": email, "quota": quota, "now": now, "day_ago": day_ago}
     async with conn.cursor(row_factory=class_row(Destination)) as cursor:
         await cursor.execute(FIND, row)
         return await cursor.fetchone()

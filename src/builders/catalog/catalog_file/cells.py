@@ -79,15 +79,17 @@ def boolean(cell: str) -> bool:
     return value
 
 
-def whole(least: int, most: int, blank: int) -> Callable[[str], int]:
+def whole(minimum: int, maximum: int, blank: int) -> Callable[[str], int]:
     """Return a reader of whole numbers within bounds."""
 
     def read(cell: str) -> int:
         written = cell.strip()
         if not written:
             return blank
-        if not (written.isascii() and _INTEGER.fullmatch(written)) or not least <= int(written) <= most:
-            raise CellRefused("number_invalid", f"{shown(cell)} is not a whole number from {least} to {most}.")
+        if not (written.isascii() and _INTEGER.fullmatch(written)) or not minimum <= int(written) <= maximum:
+            raise CellRefused(
+                "number_invalid", f"{shown(cell)} is not a whole number from {minimum} to {maximum}."
+            )
         return int(written)
 
     return read
@@ -143,13 +145,13 @@ def bands(cell: str, in_currency: str) -> list[Json]:
     found: dict[int, Json] = {}
     for part in _split(cell):
         length, colon, price = part.partition(":")
-        most = whole(1, _MAX_BAND, 0)(length)
-        if not colon or not most or most in found:
+        max_len = whole(1, _MAX_BAND, 0)(length)
+        if not colon or not max_len or max_len in found:
             raise CellRefused("band_invalid", f"{shown(part)} is not a new length and its price, such as 3:60.00.")
-        found[most] = amount(price, in_currency)
+        found[max_len] = amount(price, in_currency)
     if len(found) > _MAX_BANDS:
         raise CellRefused("too_many", f"{len(found)} lengths; at most {_MAX_BANDS} are allowed.")
-    return [{"max_len": most, "amount": found[most]} for most in sorted(found)]
+    return [{"max_len": max_len, "amount": found[max_len]} for max_len in sorted(found)]
 
 
 def path(cell: str) -> str:

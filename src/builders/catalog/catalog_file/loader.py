@@ -156,7 +156,7 @@ async def load(
     """Load a catalog file with its images; a second load changes nothing.
 
     Write all rows or, with `partial`, the valid ones. Paths of images are relative to `images`, by default the
-    file's folder. Takes the database, because no transaction is open during the validation.
+    file's folder. Take the database, because no transaction is open during the validation.
     """
     async with database.connection() as conn:
         categories = [category.slug for category in await store.list_categories(conn)]

@@ -193,7 +193,7 @@ async def update_event(
 
 
 async def get_event(conn: Conn, *, event_id: str) -> StripeEvent:
-    """Return a claimed event. Raises LookupError if it is not stored."""
+    """Return a claimed event. Raise LookupError if it is not stored."""
     async with conn.cursor(row_factory=kwargs_row(_event_of)) as cursor:
         await cursor.execute(GET_EVENT, {"id": event_id})
         event = await cursor.fetchone()

@@ -277,21 +277,21 @@ async def _read_response(
     """Return the response, and True if it was read completely."""
     if response.version not in VERSIONS or response.status not in STATUSES:
         raise OutboundFailed(Failure.PROTOCOL)
-    most, keep = options.max_bytes, options.keep_bytes
-    if keep is None and (response.content_length or 0) > most and options.method != "HEAD":
+    max_bytes, keep = options.max_bytes, options.keep_bytes
+    if keep is None and (response.content_length or 0) > max_bytes and options.method != "HEAD":
         raise OutboundFailed(Failure.TOO_LARGE)
     kept, size = bytearray(), 0
     try:
         async for part in response.content.iter_any():
             size += len(part)
-            if size > most and keep is None:
+            if size > max_bytes and keep is None:
                 raise OutboundFailed(Failure.TOO_LARGE)
-            kept += part[: max(0, (most if keep is None else keep) - len(kept))]
-            if size > most:
+            kept += part[: max(0, (max_bytes if keep is None else keep) - len(kept))]
+            if size > max_bytes:
                 break
     except aiohttp.ClientError:
         if keep is None or not budget.is_exceeded:
             raise
-    complete = size <= most and not budget.is_exceeded
+    complete = size <= max_bytes and not budget.is_exceeded
     raw = RawResponse(response.status, response.headers, bytes(kept), truncated=size > len(kept) or not complete)
     return raw, complete

@@ -84,13 +84,13 @@ def original_text(cell: str) -> str:
     return cell[1:] if is_escaped else cell
 
 
-def read_number(cell: str, *, most: int) -> int | None:
-    """Return the whole number of a cell from 1 to `most`, None for a blank one. Raise CellRefused."""
+def read_number(cell: str, *, maximum: int) -> int | None:
+    """Return the whole number of a cell from 1 to `maximum`, None for a blank one. Raise CellRefused."""
     text = cell.strip()
     if text.lower() in BLANK:
         return None
-    if not text.isdecimal() or not text.isascii() or not 1 <= int(text[:9]) <= most:
-        raise CellRefused("number_invalid", f"{shown(text)} is not a whole number from 1 to {most}.")
+    if not text.isdecimal() or not text.isascii() or not 1 <= int(text[:9]) <= maximum:
+        raise CellRefused("number_invalid", f"{shown(text)} is not a whole number from 1 to {maximum}.")
     return int(text)
 
 

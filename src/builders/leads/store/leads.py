@@ -40,7 +40,7 @@ RESERVE = """
       AND NOT EXISTS (
           SELECT FROM leads_leads AS alike CROSS JOIN unnest(alike.sends) AS at
           WHERE alike.account_id = %(account_id)s AND alike.mailbox = lead.mailbox AND at > %(day_ago)s
-          HAVING max(at) > %(gap_ago)s OR count(*) >= %(most)s
+          HAVING max(at) > %(gap_ago)s OR count(*) >= %(max_messages)s
       )
 """
 SET_MESSAGE = """
@@ -164,10 +164,10 @@ async def reserve(
     gap_ago: datetime,
     day_ago: datetime,
     rested: datetime,
-    most: int,
+    max_messages: int,
 ) -> bool:
     """Count a message to the lead and make it pending; False when no message may be sent now."""
-    row = {"account_id": account_id, "id": lead_id, "now": now, "most": most}
+    row = {"account_id": account_id, "id": lead_id, "now": now, "max_messages": max_messages}
     limits = {"gap_ago": gap_ago, "day_ago": day_ago, "rested": rested}
     return (await conn.execute(RESERVE, row | limits)).rowcount == 1
 

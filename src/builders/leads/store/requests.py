@@ -35,7 +35,7 @@ TRIM = """
     WHERE account_id = %(account_id)s AND lead_id = %(lead_id)s AND confirmed_at IS NULL
       AND id NOT IN (
           SELECT id FROM leads_requests WHERE account_id = %(account_id)s AND lead_id = %(lead_id)s
-          ORDER BY id DESC LIMIT %(most)s
+          ORDER BY id DESC LIMIT %(max_requests)s
       )
       AND id NOT IN (
           SELECT request_id FROM leads_tokens WHERE account_id = %(account_id)s AND lead_id = %(lead_id)s
@@ -108,9 +108,9 @@ async def delete(conn: Conn, *, account_id: UUID, request_id: UUID) -> None:
     await conn.execute(DELETE, {"account_id": account_id, "id": request_id})
 
 
-async def trim(conn: Conn, *, account_id: UUID, lead_id: UUID, most: int) -> None:
+async def trim(conn: Conn, *, account_id: UUID, lead_id: UUID, max_requests: int) -> None:
     """Delete all but the newest requests of a lead."""
-    await conn.execute(TRIM, {"account_id": account_id, "lead_id": lead_id, "most": most})
+    await conn.execute(TRIM, {"account_id": account_id, "lead_id": lead_id, "max_requests": max_requests})
 
 
 async def confirm(

@@ -53,7 +53,7 @@ async def match_charges(
 ) -> Sequence[AppliedCharge]:
     """Match charges that are not applied, book those that are certain enough, and return the result of each.
 
-    Needs a transaction that holds the lock of the portfolio. Raises DomainNotFound when a domain is removed at the
+    Needs a transaction that holds the lock of the portfolio. Raise DomainNotFound when a domain is removed at the
     same time.
     """
     if not charges:
@@ -227,7 +227,7 @@ def taken_back(charge: Charge, **changed: Any) -> Mapping[str, Any]:
 
 
 async def update_charges(conn: Conn, *, account_id: UUID, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write the matches of charges. Raises DomainNotFound for a domain that is removed at the same time."""
+    """Write the matches of charges. Raise DomainNotFound for a domain that is removed at the same time."""
     try:
         await store.update(conn, account_id=account_id, rows=rows)
     except ForeignKeyViolation:

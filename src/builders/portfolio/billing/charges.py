@@ -56,7 +56,7 @@ async def apply_charges(
 ) -> Application:
     """Match the charges that are not applied again, and apply those that are certain enough.
 
-    Publishes portfolio.billing.charge_matched. Needs a transaction. Ignored charges stay as they are.
+    Publish portfolio.billing.charge_matched. Needs a transaction. Ignored charges stay as they are.
     """
     booking = Booking(min_confidence=min_confidence, member_id=member_id)
     await store.lock_portfolio(conn, account_id=account_id)
@@ -125,8 +125,8 @@ async def change_charge(
 ) -> Charge:
     """Set the domain of a charge and book it there, or ignore it; needs a transaction.
 
-    An earlier booking is undone. A charge without a domain is matched with the next application. Publishes
-    portfolio.billing.charge_matched for another domain. Raises ChargeNotFound and DomainNotFound.
+    An earlier booking is undone. A charge without a domain is matched with the next application. Publish
+    portfolio.billing.charge_matched for another domain. Raise ChargeNotFound and DomainNotFound.
     """
     await store.lock_portfolio(conn, account_id=account_id)
     charge = await _get_charge(conn, account_id=account_id, charge_id=charge_id)

@@ -27,7 +27,7 @@ async def ensure_fresh(
 ) -> Refresh:
     """Start a sync of the charges of stale connections, and of their domains; return the runs.
 
-    Raises ProviderNotFound, and NotConnected for a registrar without a connection.
+    Raise ProviderNotFound, and NotConnected for a registrar without a connection.
     """
     now = clock.now()
     connections = await list_wanted(conn, account_id=account_id, providers=providers)

@@ -50,8 +50,8 @@ class ImportedCharges:
 async def import_charges(conn: Conn, *, account_id: UUID, new: NewImport, member_id: UUID) -> ImportedCharges:
     """Import charges, and match and apply them at once; needs a transaction.
 
-    A row that was imported before, or that the registrar's API delivered, changes nothing. Publishes
-    portfolio.billing.imported. Raises Invalid for a file without the columns that are needed, ProviderNotFound.
+    A row that was imported before, or that the registrar's API delivered, changes nothing. Publish
+    portfolio.billing.imported. Raise Invalid for a file without the columns that are needed, ProviderNotFound.
     """
     base_currency = await ledger.get_base_currency(conn, account_id=account_id)
     sheet = await asyncio.to_thread(_open, new, base_currency)

@@ -77,7 +77,7 @@ def charges_of(
 
 
 def require_storable(line: BilledLine) -> BilledLine:
-    """Return the line of a registrar. Raises RegistrarFailed for a line that no bill has.
+    """Return the line of a registrar. Raise RegistrarFailed for a line that no bill has.
 
     That is a line with the currency, amount or day of no charge, or with too many domains.
     """
@@ -124,9 +124,9 @@ def _kind(line: BilledLine) -> ChargeKind:
     return ChargeKind.OTHER if line.kind is ChargeKind.REFUND else line.kind
 
 
-def _plain(text: str, most: int) -> str:
+def _plain(text: str, max_length: int) -> str:
     """Return a text on one line without control characters, cut to its limit."""
-    return " ".join(texts.cleaned(text[: names.MAX_READ]).split())[:most]
+    return " ".join(texts.cleaned(text[: names.MAX_READ]).split())[:max_length]
 
 
 def _key(*parts: str) -> bytes:

@@ -61,7 +61,7 @@ class Sheet:
 
 
 def open_file(text: str, options: SheetOptions, *, base_currency: str) -> Sheet:
-    """Return the sheet of a CSV text. Raises Invalid when its columns cannot be charges."""
+    """Return the sheet of a CSV text. Raise Invalid when its columns cannot be charges."""
     lines = list(StringIO(text.removeprefix("\ufeff"), newline=""))
     mapped = {normalize_header(each) for each in (options.mapping or {}).values()}
     layout = find_layout(
@@ -83,7 +83,7 @@ def open_file(text: str, options: SheetOptions, *, base_currency: str) -> Sheet:
 
 
 def open_rows(rows: Sequence[Mapping[str, Any]], options: SheetOptions, *, base_currency: str) -> Sheet:
-    """Return the sheet of rows of JSON; the members of all rows are its columns. Raises Invalid."""
+    """Return the sheet of rows of JSON; the members of all rows are its columns. Raise Invalid."""
     header = list(dict.fromkeys(name for row in rows for name in row))
 
     def read() -> Iterator[tuple[int, Sequence[str] | None]]:

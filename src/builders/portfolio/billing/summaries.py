@@ -33,7 +33,7 @@ async def publish_run(
         account_id=account_id,
         run_id=origin.run_id,
         connection_id=origin.connection_id,
-        most=MAX_DOMAINS,
+        max_domains=MAX_DOMAINS,
     )
     data = BillingData(
         run_id=origin.run_id,

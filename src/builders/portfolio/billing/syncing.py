@@ -40,7 +40,7 @@ async def sync_providers(
 ) -> Run:
     """Start a sync of the charges of all connections of a portfolio, or of those to some registrars.
 
-    Raises ProviderNotFound, and NotConnected for a registrar without a connection.
+    Raise ProviderNotFound, and NotConnected for a registrar without a connection.
     """
     connections = await list_wanted(conn, account_id=account_id, providers=providers)
     return await start_sync(conn, account_id=account_id, connections=connections, options=options)
@@ -65,7 +65,7 @@ async def start_sync(
 async def list_wanted(conn: Conn, *, account_id: UUID, providers: Sequence[str] | None) -> Sequence[Connection]:
     """Return the connections of a portfolio, or those to some registrars.
 
-    Raises ProviderNotFound, and NotConnected for a registrar without a connection.
+    Raise ProviderNotFound, and NotConnected for a registrar without a connection.
     """
     named = None if providers is None else [registrars.get_profile(each).provider for each in providers]
     found = await registrars.list_connections(conn, account_id=account_id, providers=named)

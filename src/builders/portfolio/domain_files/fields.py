@@ -133,7 +133,7 @@ def purchase_readers(date_format: DateFormat) -> Mapping[Field, Reader]:
     return {
         Field.PURCHASE_KIND: lambda cell: _enum(EntryKind, kind(cell)),
         Field.PURCHASE_DATE: lambda cell: dates.read_date(cell, date_format),
-        Field.PURCHASE_YEARS: lambda cell: cells.read_number(cell, most=MAX_YEARS),
+        Field.PURCHASE_YEARS: lambda cell: cells.read_number(cell, maximum=MAX_YEARS),
         Field.SALE_DATE: lambda cell: dates.read_date(cell, date_format),
     }
 

@@ -88,7 +88,7 @@ def recognize(header: Sequence[str]) -> ImportFormat:
 
 
 def find_format(name: str, header: Sequence[str]) -> ImportFormat:
-    """Return the format of a name, or the one that is recognized for `auto`. Raises FileRefused."""
+    """Return the format of a name, or the one that is recognized for `auto`. Raise FileRefused."""
     if name == AUTO:
         return recognize(header)
     if name not in FORMATS:
@@ -102,7 +102,7 @@ def find_format(name: str, header: Sequence[str]) -> ImportFormat:
 def map_columns(header: Sequence[str], form: ImportFormat, mapping: Mapping[Field, str]) -> ColumnMap:
     """Return which columns hold which field: by the mapping, by the format, and by synonyms for the others.
 
-    Raises FileRefused for a mapping to a column that is not there, without a column for the domain, and for too
+    Raise FileRefused for a mapping to a column that is not there, without a column for the domain, and for too
     many columns.
     """
     if len(header) > MAX_COLUMNS:

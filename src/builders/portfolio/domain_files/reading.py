@@ -56,7 +56,7 @@ class _Survey:
 
 
 def open_source(source: Source, content: bytes, options: Options) -> Reading:
-    """Return the reading of a source. Raises FileRefused when no row can be read."""
+    """Return the reading of a source. Raise FileRefused when no row can be read."""
     return _open_reading(_table(source, content, options), options)
 
 
@@ -73,7 +73,7 @@ def _table(source: Source, content: bytes, options: Options) -> Table:
 
 
 def _open_reading(table: Table, options: Options) -> Reading:
-    """Return the reading of a table. Raises FileRefused when no row can be read."""
+    """Return the reading of a table. Raise FileRefused when no row can be read."""
     form = find_format(options.format, table.header)
     columns = map_columns(table.header, form, options.mapping)
     given = _given_format(form, options)

@@ -48,7 +48,7 @@ async def publish(conn: Conn, *, account_id: UUID, changes: Sequence[Change]) ->
 async def advance_lifecycles(conn: Conn, *, limit: int) -> int:
     """Bring up to `limit` domains that are due to their present state, and publish each new state once.
 
-    Returns how many were due. Two calls at once share the domains: each locks those that it takes.
+    Return how many were due. Two calls at once share the domains: each locks those that it takes.
     """
     now = clock.now()
     due = await store.claim(conn, now=now, limit=limit)

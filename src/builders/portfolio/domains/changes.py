@@ -40,7 +40,7 @@ async def add_domain(
 ) -> Domain:
     """Add a domain, and record what it was bought for; publish portfolio.domain.added.
 
-    Raises DuplicateDomain with the id of the present one.
+    Raise DuplicateDomain with the id of the present one.
     """
     on = None if purchase is None else purchase.on or new.acquired_on or clock.now().date()
     [written] = await add_domains(
@@ -74,7 +74,7 @@ async def add_domains(
 ) -> Sequence[WrittenDomain]:
     """Add domains with different names; return a result for each in order: created, or unchanged if present.
 
-    Publishes nothing: the caller reports them together. Without `uses_rdap`, registries are not asked about them.
+    Publish nothing: the caller reports them together. Without `uses_rdap`, registries are not asked about them.
     """
     now = clock.now()
     rows = [
@@ -109,7 +109,7 @@ def _written(created: Domain | None, present: Domain | None) -> WrittenDomain:
 
 
 async def change_domain(conn: Conn, *, account_id: UUID, domain_id: UUID, patch: DomainPatch) -> Domain:
-    """Apply a patch; publish what changed. Raises DomainNotFound."""
+    """Apply a patch; publish what changed. Raise DomainNotFound."""
     change = DomainChange(id=domain_id, patch=patch)
     [written] = await change_domains(conn, account_id=account_id, changes=[change])
     if written.domain is None:
@@ -122,7 +122,7 @@ async def change_domains(
 ) -> Sequence[WrittenDomain]:
     """Apply a patch to each of several domains; return a result for each, in their order.
 
-    A domain that does not exist is skipped. Publishes what changed, unless `is_quiet`: the caller reports it then.
+    A domain that does not exist is skipped. Publish what changed, unless `is_quiet`: the caller reports it then.
     """
     before = {
         each.id: each
@@ -172,7 +172,7 @@ def _patched(domain: Domain, patch: DomainPatch) -> Domain:
 
 
 async def remove_domain(conn: Conn, *, account_id: UUID, domain_id: UUID, member_id: UUID | None = None) -> None:
-    """Remove a domain and void its entries; publish portfolio.domain.removed. Raises DomainNotFound."""
+    """Remove a domain and void its entries; publish portfolio.domain.removed. Raise DomainNotFound."""
     if not await remove_domains(conn, account_id=account_id, ids=[domain_id], member_id=member_id):
         raise DomainNotFound
 
@@ -182,7 +182,7 @@ async def remove_domains(
 ) -> Sequence[UUID]:
     """Remove domains and void their entries; return those that existed.
 
-    Publishes portfolio.domain.removed, unless `is_quiet`.
+    Publish portfolio.domain.removed, unless `is_quiet`.
     """
     removed = await store.delete(conn, account_id=account_id, ids=ids)
     await ledger.void_domains(

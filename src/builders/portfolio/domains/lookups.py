@@ -28,7 +28,7 @@ BATCH = 1_000  # domains of `stream_domains` at a time
 
 
 async def get_domain(conn: Conn, *, account_id: UUID, key: str) -> Domain:
-    """Return a domain by its id, or by its name in either form. Raises DomainNotFound."""
+    """Return a domain by its id, or by its name in either form. Raise DomainNotFound."""
     domain_id = ids.find(key)
     if domain_id is not None:
         found = await store.find(conn, account_id=account_id, domain_id=domain_id)
@@ -41,7 +41,7 @@ async def get_domain(conn: Conn, *, account_id: UUID, key: str) -> Domain:
 
 
 async def lock_domain(conn: Conn, *, account_id: UUID, key: str) -> Domain:
-    """Return a domain as `get_domain` does, locked until the transaction ends. Raises DomainNotFound."""
+    """Return a domain as `get_domain` does, locked until the transaction ends. Raise DomainNotFound."""
     found = await get_domain(conn, account_id=account_id, key=key)
     for locked in await store.lock(conn, account_id=account_id, ids=[found.id]):
         return locked

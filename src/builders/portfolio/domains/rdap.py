@@ -71,7 +71,7 @@ class RegistryFacts:
 
 
 def read_services(body: bytes) -> Mapping[str, str]:
-    """Return the base URL of the server of each top-level domain. Raises RdapUnreadable."""
+    """Return the base URL of the server of each top-level domain. Raise RdapUnreadable."""
     services = _member(_parse(body), "services")
     found: dict[str, str] = {}
     for service in services if isinstance(services, list) else ():
@@ -88,7 +88,7 @@ def read_services(body: bytes) -> Mapping[str, str]:
 
 
 def read_domain(body: bytes, *, domain: str) -> RegistryFacts:
-    """Return what the answer says of a domain. Raises RdapUnreadable, also for an answer about another one."""
+    """Return what the answer says of a domain. Raise RdapUnreadable, also for an answer about another one."""
     answer = _parse(body)
     name = _member(answer, "ldhName")
     if _member(answer, "objectClassName") != "domain" or not isinstance(name, str) or find_a_label(name) != domain:

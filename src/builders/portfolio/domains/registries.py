@@ -140,7 +140,7 @@ async def _ask_server(
 
 
 async def _fetch(outbound: Outbound, url: str, *, max_bytes: int) -> Response:
-    """Return the response after redirects, which never leave https. Raises OutboundFailed, RdapUnreadable."""
+    """Return the response after redirects, which never leave https. Raise OutboundFailed, RdapUnreadable."""
     for _ in range(1 + MAX_REDIRECTS):
         response = await outbound.request("GET", url, headers=_ACCEPT, max_bytes=max_bytes)
         if response.status not in _REDIRECTS:
@@ -158,7 +158,7 @@ async def _fetch(outbound: Outbound, url: str, *, max_bytes: int) -> Response:
 
 
 def _read(response: Response, domain: DueDomain) -> RegistryFacts | None:
-    """Return what the registry says; None when it does not know the domain. Raises RdapUnreadable."""
+    """Return what the registry says; None when it does not know the domain. Raise RdapUnreadable."""
     if response.status == HTTPStatus.NOT_FOUND:
         return None
     return read_domain(_body(response), domain=domain.domain)

@@ -100,13 +100,13 @@ class PortfolioDomainCreate(Body):
     ] = None
 
     def new_purchase(self) -> Purchase | None:
-        """Return the record. Raises Invalid without a currency."""
+        """Return the record. Raise Invalid without a currency."""
         return None if self.purchase is None else self.purchase.purchase(self.currency)
 
     def new_domain(self) -> NewDomain:
         """Return the record.
 
-        Raises Invalid for an amount without a currency, and for a counterparty beside `owned`.
+        Raise Invalid for an amount without a currency, and for a counterparty beside `owned`.
         """
         _refuse_counterparty(self, self.ownership)
         return NewDomain(
@@ -174,7 +174,7 @@ class PortfolioDomainUpdate(PatchBody):
     def patch(self, *, ownership: Ownership) -> DomainPatch:
         """Return the record, for a domain with this ownership.
 
-        Raises Invalid for an amount without a currency, and for a counterparty of an owned domain.
+        Raise Invalid for an amount without a currency, and for a counterparty of an owned domain.
         """
         _refuse_counterparty(self, self.ownership or ownership)
         return DomainPatch(

@@ -20,7 +20,7 @@ async def change_tags(
 ) -> Sequence[RowResult]:
     """Add tags to domains, given by id or name, and remove others; return a result for each.
 
-    A constant number of statements. Publishes what changed of each domain.
+    A constant number of statements. Publish what changed of each domain.
     """
     found = await _lock(conn, account_id=account_id, keys=keys)
     wanted = {each.id: _tagged(each, add, remove) for each in found.values()}

@@ -28,7 +28,7 @@ def acquisition_of(purchase: Entry) -> Acquisition:
 def plan_acquisition(
     before: DomainFinance, patch: AcquisitionPatch | None, *, voided: Collection[UUID], member_id: UUID | None
 ) -> Plan:
-    """Return what records, changes or, for None, voids the acquisition. Raises Invalid without an amount.
+    """Return what records, changes or, for None, voids the acquisition. Raise Invalid without an amount.
 
     `voided` are entries that the same change voids.
     """

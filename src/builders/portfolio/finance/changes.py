@@ -38,7 +38,7 @@ async def change_finance(
 ) -> ChangedFinance:
     """Apply a merge patch; publish portfolio.domain.updated, and portfolio.domain.sold for a sale.
 
-    A new base currency is that of the whole portfolio. Raises DomainNotFound, and Invalid at the member of the
+    A new base currency is that of the whole portfolio. Raise DomainNotFound, and Invalid at the member of the
     body that does not fit.
     """
     domain = await domains.lock_domain(conn, account_id=account_id, key=key)

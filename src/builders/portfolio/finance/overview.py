@@ -36,7 +36,7 @@ async def get_finance(
 ) -> DomainFinance:
     """Return the finance of a domain, by its id or name, in the base currency or another one.
 
-    The commission rate is assumed of a sale that is not recorded. Raises DomainNotFound, and Invalid for a
+    The commission rate is assumed of a sale that is not recorded. Raise DomainNotFound, and Invalid for a
     currency without exchange rates.
     """
     domain = await domains.get_domain(conn, account_id=account_id, key=key)

@@ -27,7 +27,7 @@ async def record_renewal(
 ) -> RecordedRenewal:
     """Record a renewal and move the expiry of the domain; publish portfolio.renewal.recorded.
 
-    A likely duplicate is recorded, too, and named: a domain can be renewed twice. Raises DomainNotFound, and
+    A likely duplicate is recorded, too, and named: a domain can be renewed twice. Raise DomainNotFound, and
     Invalid for a day in the future and for an expiry that no registration can have.
     """
     if renewal.renewed_on > (clock.now() + DAY).date():
@@ -65,7 +65,7 @@ def find_duplicate(entries: Iterable[Entry], renewal: NewRenewal) -> Entry | Non
 def next_expiry(
     domain: Domain, renewal: NewRenewal, *, now: datetime
 ) -> tuple[datetime | None, list[RenewalNotice]]:
-    """Return the expiry of a domain after a renewal, and what to check in it. Raises Invalid."""
+    """Return the expiry of a domain after a renewal, and what to check in it. Raise Invalid."""
     latest = add_years(now, MAX_TERM)
     present, given = domain.expires_at, renewal.new_expires_at
     if given is not None:

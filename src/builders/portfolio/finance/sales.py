@@ -67,7 +67,7 @@ def plan_sale(
 ) -> Plan:
     """Return what records, changes or, for None, voids the sale of a domain.
 
-    A recorded sale replaces proceeds that came without one, from an import. Raises Invalid.
+    A recorded sale replaces proceeds that came without one, from an import. Raise Invalid.
     """
     sale, status_before = before.sale, _status_before(before)
     present = [each for each in before.entries if is_of_any_sale(sale, each)]
@@ -148,7 +148,7 @@ def terms_of(sale: Sale, entries: Iterable[Entry]) -> SaleTerms | None:
 
 
 def merge_terms(before: SaleTerms | None, patch: SalePatch, *, is_consigned: bool) -> SaleTerms:
-    """Return the terms after a patch. Raises Invalid at the member that does not fit."""
+    """Return the terms after a patch. Raise Invalid at the member that does not fit."""
     if before is None:
         if patch.gross is UNSET:
             raise _invalid("gross", "A sale requires a price.", "missing")

@@ -42,7 +42,7 @@ _log = log.get_logger()
 async def import_source(conn: Conn, *, access: Access, new: NewImport, keyring: Keyring) -> Import:
     """Import a source into a portfolio: a small one at once, a large one by a job.
 
-    Raises Invalid when no row of a small source can be read, TooManyImports.
+    Raise Invalid when no row of a small source can be read, TooManyImports.
     """
     account_id = access.portfolio_id
     since = clock.now() - timedelta(days=OPEN_DAYS)
@@ -198,7 +198,7 @@ def event_data(made: Import) -> ImportData:
 
 
 async def get_import(conn: Conn, *, account_id: UUID, import_id: UUID) -> Import:
-    """Return an import. Raises ImportNotFound."""
+    """Return an import. Raise ImportNotFound."""
     row = await store.find(conn, account_id=account_id, import_id=import_id)
     if row is None:
         raise ImportNotFound

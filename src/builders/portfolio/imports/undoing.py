@@ -27,7 +27,7 @@ _OPEN = frozenset({ImportState.QUEUED, ImportState.RUNNING})
 async def undo_import(conn: Conn, *, account_id: UUID, import_id: UUID) -> Import:
     """Undo an import: a small one at once, a large one by a job.
 
-    An import that is undone or being undone is returned as it is. Raises ImportNotFound, ImportRunning,
+    An import that is undone or being undone is returned as it is. Raise ImportNotFound, ImportRunning,
     ImportFinal.
     """
     row = await store.lock(conn, account_id=account_id, import_id=import_id)

@@ -20,7 +20,7 @@ async def get_base_currency(conn: Conn, *, account_id: UUID) -> str:
 async def set_base_currency(conn: Conn, *, account_id: UUID, base_currency: str, batch_size: int = BATCH) -> None:
     """Set the base currency, and convert the entries to it, each at the rate of its date; needs a transaction.
 
-    A job converts those beyond `batch_size`; until then they count as not converted. Raises Invalid for a
+    A job converts those beyond `batch_size`; until then they count as not converted. Raise Invalid for a
     currency without exchange rates.
     """
     await require_quoted(conn, currency=base_currency)

@@ -17,7 +17,7 @@ async def post_entries(conn: Conn, *, account_id: UUID, entries: Sequence[NewEnt
     """Record entries, each converted to the base currency at the rate of its date; needs a transaction.
 
     An entry whose reference its source has recorded before is returned as it was recorded, also when the amount
-    differs: to change an entry, void it first. Returns one for each given entry, in their order.
+    differs: to change an entry, void it first. Return one for each given entry, in their order.
     """
     base_currency = await currencies.lock_base_currency(conn, account_id=account_id)
     posted: dict[int, PostedEntry] = {}
@@ -53,7 +53,7 @@ async def _find_existing(
 async def void_entries(
     conn: Conn, *, account_id: UUID, ids: Sequence[UUID], reason: str, voided_by: UUID | None = None
 ) -> Sequence[UUID]:
-    """Void entries, which then count in no total. Returns those that were not void before."""
+    """Void entries, which then count in no total. Return those that were not void before."""
     return await store.void_entries(
         conn, account_id=account_id, ids=ids, reason=reason, voided_by=voided_by, now=clock.now()
     )
@@ -68,7 +68,7 @@ async def void_references(
     reason: str,
     voided_by: UUID | None = None,
 ) -> Sequence[UUID]:
-    """Void the entries of references of a source, which can then be recorded anew. Returns their ids."""
+    """Void the entries of references of a source, which can then be recorded anew. Return their ids."""
     return await store.void_references(
         conn,
         account_id=account_id,
@@ -83,7 +83,7 @@ async def void_references(
 async def void_domains(
     conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID], reason: str, voided_by: UUID | None = None
 ) -> Sequence[UUID]:
-    """Void all entries of domains. Returns those that were not void before."""
+    """Void all entries of domains. Return those that were not void before."""
     return await store.void_domains(
         conn, account_id=account_id, domain_ids=domain_ids, reason=reason, voided_by=voided_by, now=clock.now()
     )
@@ -124,7 +124,7 @@ async def get_statement(
 ) -> Statement:
     """Return the entries of a domain, and prices at the rates of a day, in one statement.
 
-    Both are in the base currency, or in `currency`: then at the rate of each entry's date. Raises Invalid for a
+    Both are in the base currency, or in `currency`: then at the rate of each entry's date. Raise Invalid for a
     currency without exchange rates.
     """
     statement = await statements.get_statement(

@@ -41,7 +41,7 @@ class RatesUnreadable(Exception):
 
 
 def read_rates(archive: bytes, *, after: date | None = None) -> Iterator[Rate]:
-    """Yield the rates of the days after a date, or all, newest first. Raises RatesUnreadable.
+    """Yield the rates of the days after a date, or all, newest first. Raise RatesUnreadable.
 
     The archive is the bank's `eurofxref-hist.zip`: a CSV table with a line for each day and a column for each
     currency.
@@ -82,7 +82,7 @@ def _read_rate(text: str) -> Decimal:
 
 
 async def load_rates(conn: Conn, *, rates: Iterable[Rate]) -> int:
-    """Add rates; needs a transaction. Returns how many are new."""
+    """Add rates; needs a transaction. Return how many are new."""
     given = list(rates)
     days = {each.quoted_on for each in given}
     given += [Rate(currency=EURO, quoted_on=day, rate=Decimal(1)) for day in days]
@@ -94,7 +94,7 @@ async def load_rates(conn: Conn, *, rates: Iterable[Rate]) -> int:
 
 
 async def load_installed_rates(database: Database) -> int:
-    """Load the rates that are installed with the service and newer than those there are. Returns how many."""
+    """Load the rates that are installed with the service and newer than those there are. Return how many."""
     async with database.connection() as conn:
         newest = await find_newest_day(conn)
     return await _load_newer(database, await asyncio.to_thread(read_installed_archive), after=newest)
@@ -106,7 +106,7 @@ def read_installed_archive() -> bytes:
 
 
 async def fetch_rates(database: Database, *, outbound: Outbound, url: str) -> int:
-    """Fetch and load the rates that are newer than those there are. Returns how many.
+    """Fetch and load the rates that are newer than those there are. Return how many.
 
     A failure is logged, and the next call tries again: until then entries are converted at older rates.
     """

@@ -38,7 +38,7 @@ async def notify_of_expiry(
 ) -> int:
     """Make the notices that are due about the domains; return their number.
 
-    Publishes portfolio.renewal.upcoming and .overdue by the preferences of the portfolio's own account. Each
+    Publish portfolio.renewal.upcoming and .overdue by the preferences of the portfolio's own account. Each
     threshold of a domain and its expiry counts once for a member, by a unique key; or once a day, for a member
     who has it repeated, until it is acknowledged or the domain is among those whose renewal is decided.
     """

@@ -50,7 +50,7 @@ async def get_preferences(conn: Conn, *, access: Access) -> OwnPreferences:
 async def change_preferences(conn: Conn, *, keyring: Keyring, access: Access, patch: Settings) -> OwnPreferences:
     """Merge a patch into the preferences of the caller; null resets a member to its default, arrays replace.
 
-    A member who enables email gets it again after having unsubscribed. Raises Invalid for what has no effect.
+    A member who enables email gets it again after having unsubscribed. Raise Invalid for what has no effect.
     """
     now = clock.now()
     stored = await store.lock_settings(conn, account_id=access.portfolio_id, member_id=access.member_id, now=now)

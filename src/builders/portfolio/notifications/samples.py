@@ -42,7 +42,7 @@ async def send_sample(
 ) -> TestSend:
     """Send a sample to one webhook destination, of an event of the portfolio if the destination lists one.
 
-    Raises WebhookNotFound, TooManyTests, Invalid at the query's `event`.
+    Raise WebhookNotFound, TooManyTests, Invalid at the query's `event`.
     """
     return await webhooks.send_test(
         database,
@@ -61,7 +61,7 @@ async def send_samples(
     """Send samples by one channel or by all: email, each webhook that lists the event, the list of notices.
 
     A named webhook is the only one, even if it is disabled or lists other events. Webhooks are those that the
-    preferences select, of the caller's own portfolio. Raises WebhookNotFound, TooManyTests, Invalid for an unknown
+    preferences select, of the caller's own portfolio. Raise WebhookNotFound, TooManyTests, Invalid for an unknown
     event.
     """
     message = _message(request)
@@ -117,7 +117,7 @@ def _event_of(request: SampleRequest) -> str:
 
 
 def _message(request: SampleRequest) -> EmailTemplate:
-    """Return the email of the sample. Raises Invalid for an unknown event."""
+    """Return the email of the sample. Raise Invalid for an unknown event."""
     known = None if request.event is None else webhooks.get_event(request.event)
     is_expiry = request.domain is not None or request.threshold_days is not None
     if not is_expiry and known is None:

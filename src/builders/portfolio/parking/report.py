@@ -47,7 +47,7 @@ async def get_report(
 ) -> Report:
     """Return a page of a report in the base currency, each amount at the rate of its day.
 
-    Renewal prices are those of the domains, at the rate of today. Raises DomainNotFound.
+    Renewal prices are those of the domains, at the rate of today. Raise DomainNotFound.
     """
     selection = await select_revenue(conn, account_id=account_id, query=query)
     base_currency = await ledger.get_base_currency(conn, account_id=account_id)
@@ -84,7 +84,7 @@ async def get_report(
 
 
 async def select_revenue(conn: Conn, *, account_id: UUID, query: ReportQuery) -> Selection:
-    """Return what a query selects. Raises DomainNotFound."""
+    """Return what a query selects. Raise DomainNotFound."""
     domain = None
     if query.domain is not None:
         domain = await domains.get_domain(conn, account_id=account_id, key=query.domain)

@@ -51,7 +51,7 @@ async def record_revenue(
     """Record revenue and return a result for each row, in their order; needs a transaction.
 
     Revenue that is recorded already is unchanged; with other values it is replaced, and so is its entry of the
-    ledger. Publishes portfolio.parking.revenue_recorded. Raises Invalid for what cannot be read at all, and
+    ledger. Publish portfolio.parking.revenue_recorded. Raise Invalid for an unreadable source, and
     DomainNotFound when a domain is removed at the same time.
     """
     base_currency = await ledger.get_base_currency(conn, account_id=account_id)

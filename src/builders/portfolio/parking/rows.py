@@ -24,7 +24,7 @@ _AHEAD = timedelta(days=1)  # of UTC: where it is tomorrow
 
 
 def read_rows(sent: SentRevenue, *, base_currency: str) -> Iterator[ReadRow]:
-    """Yield each row as revenue, or as its result. Raises Invalid for a sheet that cannot be read at all."""
+    """Yield each row as revenue, or as its result. Raise Invalid for a sheet that cannot be read at all."""
     defaults = sent.defaults
     if isinstance(sent.content, SentSheet):
         for read in sheets.read_sheet(sent.content, defaults, base_currency=base_currency):

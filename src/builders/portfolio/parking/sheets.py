@@ -73,7 +73,7 @@ class _Sheet:
 def read_sheet(
     sent: SentSheet, defaults: RevenueDefaults, *, base_currency: str
 ) -> Iterator[RevenueRow | RowResult]:
-    """Yield each row of a CSV file. Raises Invalid for a file without the columns that are needed."""
+    """Yield each row of a CSV file. Raise Invalid for a file without the columns that are needed."""
     sheet = _open(sent, defaults)
     for line, cells in sheet.read():
         if cells is None:
@@ -120,7 +120,7 @@ def _require_columns(positions: Mapping[str, int], defaults: RevenueDefaults) ->
 def _with_proven_dates(sheet: _Sheet) -> _Sheet:
     """Return the sheet with the order of day and month that one of its dates proves.
 
-    Raises Invalid when dates have two meanings and none proves the order: revenue would be booked on a wrong day.
+    Raise Invalid when dates have two meanings and none proves the order: revenue would be booked on a wrong day.
     """
     has_ambiguous = False
     for _, cells in sheet.read():
@@ -151,9 +151,9 @@ def _read(
         column = "clicks"
         clicks = _count(cells.get("clicks", ""))
         column = "provider"
-        provider = _text(cells.get("provider", ""), most=MAX_PROVIDER).lower().replace(" ", "-")
+        provider = _text(cells.get("provider", ""), max_length=MAX_PROVIDER).lower().replace(" ", "-")
         column = "reference"
-        reference = _text(cells.get("reference", ""), most=MAX_REFERENCE)
+        reference = _text(cells.get("reference", ""), max_length=MAX_REFERENCE)
     except CellRefused as error:
         return refused_row(error.code, str(error), line=line, domain=domain, field=column)
     return RevenueRow(
@@ -199,10 +199,10 @@ def _count(cell: str) -> int | None:
     return int(text)
 
 
-def _text(cell: str, *, most: int) -> str:
+def _text(cell: str, *, max_length: int) -> str:
     text = " ".join(cell.split())
-    if len(text) > most:
-        raise CellRefused("text_too_long", f"{shown(text)} is longer than {most} characters.")
+    if len(text) > max_length:
+        raise CellRefused("text_too_long", f"{shown(text)} is longer than {max_length} characters.")
     try:
         return texts.one_line(text)
     except ValueError as error:

@@ -164,7 +164,7 @@ async def _set_at_one(
 
 
 async def _set_one(adapter: Adapter, setting: AutoRenewSetting) -> AutoRenewSetting:
-    """Send one setting. Raises RegistrarFailed for a failure that is not of the domain alone."""
+    """Send one setting. Raise RegistrarFailed for a failure that is not of the domain alone."""
     try:
         await adapter.set_auto_renew(setting.domain, enabled=setting.enabled)
     except RegistrarFailed as failure:

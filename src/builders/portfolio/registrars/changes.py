@@ -102,8 +102,8 @@ async def save_connection(
 ) -> SavedConnection:
     """Connect a registrar or change the connection; `name` is that of the connection, None for the only one.
 
-    The registrar checks the credentials first, outside of a transaction. Publishes portfolio.registrar.connected
-    when the connection can be used and could not before. Raises ProviderNotFound, Invalid, ConnectionAmbiguous,
+    The registrar checks the credentials first, outside of a transaction. Publish portfolio.registrar.connected
+    when the connection can be used and could not before. Raise ProviderNotFound, Invalid, ConnectionAmbiguous,
     ConnectionLimit, ConnectionChanged; with `require_valid` the refusals of `problem_of`.
     """
     profile = providers.get_profile(provider)
@@ -251,7 +251,7 @@ async def disconnect(
 ) -> Disconnection:
     """Disconnect a registrar and erase the credentials; publish portfolio.registrar.disconnected. Repeatable.
 
-    Raises ProviderNotFound, ConnectionAmbiguous.
+    Raise ProviderNotFound, ConnectionAmbiguous.
     """
     profile = providers.get_profile(provider)
     account_id = access.portfolio_id

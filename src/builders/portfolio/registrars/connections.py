@@ -66,7 +66,7 @@ async def list_connections(
 
 
 async def get_connection(conn: Conn, *, account_id: UUID, connection_id: UUID) -> Connection:
-    """Return a connection, also a disconnected one. Raises NotConnected."""
+    """Return a connection, also a disconnected one. Raise NotConnected."""
     found = await store.find(conn, account_id=account_id, connection_id=connection_id, now=clock.now())
     if found is None:
         raise NotConnected
@@ -90,7 +90,7 @@ async def find_connection(conn: Conn, *, account_id: UUID, provider: str, name: 
 async def find_named(conn: Conn, *, account_id: UUID, provider: str, name: str | None) -> Connection | None:
     """Return the connection of a name, also a disconnected one; for None the only one.
 
-    Raises ConnectionAmbiguous.
+    Raise ConnectionAmbiguous.
     """
     if name is None:
         found = await list_connections(conn, account_id=account_id, providers=[provider])
@@ -109,7 +109,7 @@ async def find_named(conn: Conn, *, account_id: UUID, provider: str, name: str |
 
 
 async def lock_for_new_connection(conn: Conn, *, account_id: UUID) -> None:
-    """Lock the portfolio for a new connection until the transaction ends. Raises ConnectionLimit."""
+    """Lock the portfolio for a new connection until the transaction ends. Raise ConnectionLimit."""
     await store.lock_portfolio(conn, account_id=account_id)
     if len(await list_connections(conn, account_id=account_id)) >= MAX_CONNECTIONS:
         raise ConnectionLimit(f"A portfolio has at most {MAX_CONNECTIONS} registrar connections.")
@@ -118,7 +118,7 @@ async def lock_for_new_connection(conn: Conn, *, account_id: UUID) -> None:
 async def ensure_manual_connection(conn: Conn, *, account_id: UUID, provider: str) -> Connection:
     """Return the connection to a registrar without an adapter (`manual:NAME`), made if there is none.
 
-    Publishes portfolio.registrar.connected for a new one. Raises ProviderNotFound, ConnectionLimit, ValueError for
+    Publish portfolio.registrar.connected for a new one. Raise ProviderNotFound, ConnectionLimit, ValueError for
     a registrar with an adapter.
     """
     profile = providers.get_profile(provider)
@@ -181,7 +181,7 @@ async def open_adapter(
 ) -> Adapter:
     """Return the adapter of a connection; `max_wait_s` bounds how long a request waits for the rate limit.
 
-    Raises RegistrarFailed: UNSUPPORTED for a registrar without an adapter, AUTH_FAILED for a connection that is
+    Raise RegistrarFailed: UNSUPPORTED for a registrar without an adapter, AUTH_FAILED for a connection that is
     disabled or has no credentials, RATE_LIMITED while the registrar accepts no request.
     """
     async with database.connection() as conn:
@@ -237,7 +237,7 @@ async def record_outcome(
 ) -> None:
     """Write how the requests of a connection ended; `synced_at` is the time of a complete sync.
 
-    Publishes portfolio.registrar.credentials_invalid and .restricted when the status becomes that. Does nothing
+    Publish portfolio.registrar.credentials_invalid and .restricted when the status becomes that. Does nothing
     for a disconnected connection, and for a failure that does not change the status.
     """
     if failure is not None and (failure.is_own or failure.kind in _OF_REQUEST):

@@ -24,7 +24,7 @@ def seal(keyring: Keyring, credentials: Mapping[str, str], *, account_id: UUID, 
 
 
 def unseal(keyring: Keyring, sealed: bytes, *, account_id: UUID, connection_id: UUID) -> dict[str, str]:
-    """Return the decrypted credentials. Raises RegistrarFailed when no secret key of the service opens them."""
+    """Return the decrypted credentials. Raise RegistrarFailed when no secret key of the service opens them."""
     try:
         text = keyring.unseal(PURPOSE, sealed, context=_context(account_id, connection_id))
     except Unsealable:

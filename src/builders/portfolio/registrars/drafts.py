@@ -40,7 +40,7 @@ def make_draft(
     patch: ConnectionPatch,
     is_sandbox: bool,
 ) -> Draft:
-    """Return the connection after the patch; `old` are its present credentials. Raises Invalid."""
+    """Return the connection after the patch; `old` are its present credentials. Raise Invalid."""
     base_url = _base_url(outbound, before=before, patch=patch, is_sandbox=is_sandbox)
     environment = _environment(profile, before=before, patch=patch, base_url=base_url, is_sandbox=is_sandbox)
     is_moved = before is not None and before.base_url != base_url

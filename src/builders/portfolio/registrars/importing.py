@@ -47,7 +47,7 @@ class _Row:
 async def import_inventory(conn: Conn, *, account_id: UUID, new: NewInventoryImport) -> InventoryImport:
     """Import the list of domains of a connection, in the transaction of the caller.
 
-    A list without a domain marks no domain missing. Raises Invalid for a file without a column of domains,
+    A list without a domain marks no domain missing. Raise Invalid for a file without a column of domains,
     ProviderNotFound, NotConnected, ConnectionAmbiguous, ConnectionLimit.
     """
     detected, drafts = await _read(new)

@@ -102,7 +102,7 @@ class InventoryImportCreate(Body):
         return self
 
     def new_import(self, query: Mapping[str, Any]) -> NewInventoryImport:
-        """Return the import; an option of the query counts before that of the body. Raises Invalid."""
+        """Return the import; an option of the query counts before that of the body. Raise Invalid."""
         name = next(each for each in _MEMBERS if getattr(self, each) is not None)
         said = self.model_copy(update=query)
         if said.provider is None:

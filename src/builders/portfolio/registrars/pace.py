@@ -39,7 +39,7 @@ class SharedPace:
         self._max_wait = timedelta(seconds=max_wait_s)
 
     async def acquire(self) -> None:
-        """Wait until one more request is allowed. Raises RegistrarFailed with the time when that is too long."""
+        """Wait until one more request is allowed. Raise RegistrarFailed with the time when that is too long."""
         now = clock.now()
         async with self._database.connection() as conn:
             until = await store.reserve(

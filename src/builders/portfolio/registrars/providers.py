@@ -49,7 +49,7 @@ _LONGEST = 80  # characters of a name for which a similar one is looked for
 
 
 def get_profile(provider: str) -> Profile:
-    """Return the profile of a registrar, named in any case. Raises ProviderNotFound."""
+    """Return the profile of a registrar, named in any case. Raise ProviderNotFound."""
     name = provider.strip().lower()
     if name in ADAPTERS:
         return ADAPTERS[name].profile

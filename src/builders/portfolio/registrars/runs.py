@@ -167,7 +167,7 @@ async def begin_part(
 async def advance_part(
     conn: Conn, *, part: RunPart, counts: Mapping[str, int], changes: Sequence[Mapping[str, Any]] = ()
 ) -> RunPart:
-    """Add to the counts and changes of a claimed part, in the transaction of the changes. Raises PartLost."""
+    """Add to the counts and changes of a claimed part, in the transaction of the changes. Raise PartLost."""
     row = await store.advance_part(
         conn,
         account_id=part.account_id,
@@ -176,7 +176,7 @@ async def advance_part(
         claim=part.claim,
         counts=counts,
         changes=changes[:MAX_CHANGES],
-        most=MAX_CHANGES,
+        max_changes=MAX_CHANGES,
         now=clock.now(),
     )
     if row is None:
@@ -187,7 +187,7 @@ async def advance_part(
 async def finish_part(
     conn: Conn, *, part: RunPart, state: PartState, error: PartError | None = None, any_claim: bool = False
 ) -> Run | None:
-    """End a claimed part; return the run when it has ended with it. Raises PartLost.
+    """End a claimed part; return the run when it has ended with it. Raise PartLost.
 
     With `any_claim` the part ends whichever job has claimed it, and an ended part raises nothing.
     """
@@ -209,7 +209,7 @@ async def finish_part(
 
 
 async def get_run(conn: Conn, *, account_id: UUID, run_id: UUID) -> Run:
-    """Return a run with its parts. Raises RunNotFound."""
+    """Return a run with its parts. Raise RunNotFound."""
     found = await store.find(conn, account_id=account_id, run_id=run_id)
     if found is None:
         raise RunNotFound

@@ -51,7 +51,7 @@ async def refresh_inventory(
 ) -> Run:
     """Start a sync of all connections of a portfolio, or of those to some registrars; return the running one.
 
-    Raises ProviderNotFound, and NotConnected for a registrar without a connection.
+    Raise ProviderNotFound, and NotConnected for a registrar without a connection.
     """
     named = None if providers is None else [get_profile(each).provider for each in providers]
     connections = await list_connections(conn, account_id=account_id, providers=named)

@@ -58,7 +58,7 @@ async def delete_member(conn: Conn, *, account_id: UUID, member_id: UUID) -> Non
 async def list_calendar(conn: Conn, *, keyring: Keyring, token: str) -> Sequence[Due]:
     """Return what the calendar of a token contains: what expires within a year or has expired.
 
-    Raises TokenInvalid for an unknown token, and when its member has left the team.
+    Raise TokenInvalid for an unknown token, and when its member has left the team.
     """
     found = await store.find_by_hash(conn, hashes=keyring.hashes(_PURPOSE, token))
     if found is None or not await _is_member(conn, *found):

@@ -24,8 +24,8 @@ async def decide(
 ) -> Sequence[RowResult]:
     """Apply decisions and return a result for each row, in their order; needs a transaction.
 
-    Rows that are results already are returned as they are. Publishes portfolio.renewal.decision_changed for each
-    domain with another decision. Raises DomainNotFound when a domain is removed at the same time.
+    Rows that are results already are returned as they are. Publish portfolio.renewal.decision_changed for each
+    domain with another decision. Raise DomainNotFound when a domain is removed at the same time.
     """
     await store.lock_portfolio(conn, account_id=account_id)
     found = await _find_domains(conn, account_id, rows)

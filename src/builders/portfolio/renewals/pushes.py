@@ -137,7 +137,7 @@ async def push_decided(
     keyring: Keyring,
     timeout_s: float = REQUEST_S,
 ) -> Sequence[PushedRow | None]:
-    """Send the settings of a bulk call; return what became of each row. Raises nothing of a registrar."""
+    """Send the settings of a bulk call; return the result of each row, also when a registrar fails."""
     settings = dict(decided.settings)
     if decided.claimed and not decided.options.dry_run:
         sent = await registrars.set_auto_renew(
@@ -191,9 +191,9 @@ async def _end(conn: Conn, *, account_id: UUID, claim: UUID, sent: Sequence[Auto
 
 
 async def push_waiting(database: Database, *, account_id: UUID, outbound: Outbound, keyring: Keyring) -> None:
-    """Send the settings of a portfolio that wait. Raises PushesWaiting when some still do.
+    """Send the settings of a portfolio that wait. Raise PushesWaiting when some still do.
 
-    Publishes portfolio.renewal.failed for a setting that is refused, or has failed MAX_ATTEMPTS times.
+    Publish portfolio.renewal.failed for a setting that is refused, or has failed MAX_ATTEMPTS times.
     """
     claim, now = ids.new(), clock.now()
     async with database.transaction() as conn:

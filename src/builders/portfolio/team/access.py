@@ -30,7 +30,7 @@ ACCESS_REFUSALS = (PortfolioNotFound, RoleForbidden)  # of get_access, for the r
 async def get_access(conn: Conn, *, caller: Caller, portfolio: str | None, permission: Permission) -> Access:
     """Return the selected portfolio, or the caller's own for None.
 
-    `portfolio` is the header X-Portfolio-Account: the identifier of a real account, with a test key too. Raises
+    `portfolio` is the header X-Portfolio-Account: the identifier of a real account, with a test key too. Raise
     PortfolioNotFound when the caller is not a member, RoleForbidden when the role lacks the permission.
     """
     access = await _find_access(conn, caller=caller, portfolio=portfolio)

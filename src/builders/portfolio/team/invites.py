@@ -53,7 +53,7 @@ async def invite(
 ) -> MadeInvite:
     """Invite an address, or renew its pending invitation; mails it for a live team.
 
-    Publishes portfolio.team.invited. Raises RoleForbidden, AlreadyMember, TeamFull.
+    Publish portfolio.team.invited. Raise RoleForbidden, AlreadyMember, TeamFull.
     """
     _check_rank(access, new.role)
     now = clock.now()
@@ -136,7 +136,7 @@ async def _mail(
 async def revoke_invite(conn: Conn, *, access: Access, invite_id: UUID) -> None:
     """Revoke a pending invitation; publishes portfolio.team.invite_revoked.
 
-    Raises InviteNotFound, RoleForbidden.
+    Raise InviteNotFound, RoleForbidden.
     """
     own = {"account_id": access.portfolio_id, "invite_id": invite_id}
     await store.lock_team(conn, account_id=access.portfolio_id)  # against one who accepts it meanwhile
@@ -151,7 +151,7 @@ async def revoke_invite(conn: Conn, *, access: Access, invite_id: UUID) -> None:
 async def get_invite(conn: Conn, *, keyring: Keyring, caller: Caller, token: str) -> tuple[Access, Invite]:
     """Return the invitation of a token, which the caller may accept, and the access that it would give.
 
-    Raises TokenInvalid, InviteForAnother, EmailUnverified, InviteUsed, InviteEnded. An invitation that the
+    Raise TokenInvalid, InviteForAnother, EmailUnverified, InviteUsed, InviteEnded. An invitation that the
     caller accepted before is returned again.
     """
     found = await store.find_invite_by_token(conn, hashes=keyring.hashes(_PURPOSE, token))
@@ -212,9 +212,9 @@ def _check_state(found: Invite, access: Access) -> None:
 
 
 async def accept(conn: Conn, *, keyring: Keyring, caller: Caller, token: str) -> tuple[Access, ShownMember]:
-    """Add the caller to the team; repeated, it changes nothing. Publishes portfolio.team.joined.
+    """Add the caller to the team; repeated, it changes nothing. Publish portfolio.team.joined.
 
-    Raises what get_invite raises, and AlreadyMember; nothing is written then.
+    Raise as `get_invite`, and AlreadyMember, without a write.
     """
     access, _ = await get_invite(conn, keyring=keyring, caller=caller, token=token)
     await store.lock_team(conn, account_id=access.portfolio_id)

@@ -29,7 +29,7 @@ from builders.portfolio.team.roles import PERMISSIONS, may_assign
 
 
 async def add_member(conn: Conn, *, access: Access) -> bool:
-    """Add the account of an access with its role; return False for a member. Publishes portfolio.team.joined."""
+    """Add the account of an access with its role; return False for a member. Publish portfolio.team.joined."""
     own = {"account_id": access.portfolio_id, "member_id": access.member_id}
     await store.lock_team(conn, account_id=access.portfolio_id)
     if access.member_id == access.owner_id or await store.find_role(conn, **own) is not None:
@@ -102,7 +102,7 @@ async def change_member(
 ) -> ShownMember:
     """Change the role or the note of a member; publishes portfolio.team.role_changed.
 
-    Raises OwnerKept for the portfolio's own account, MemberNotFound, RoleForbidden.
+    Raise OwnerKept for the portfolio's own account, MemberNotFound, RoleForbidden.
     """
     if member_id == access.owner_id:
         raise OwnerKept("The portfolio's own account must remain its owner.", next_action="Change another member.")
@@ -133,7 +133,7 @@ async def change_member(
 async def remove_member(conn: Conn, *, access: Access, member_id: UUID, actor: Actor) -> None:
     """Remove a member, or let the caller leave; publishes portfolio.team.member_removed.
 
-    Raises OwnerKept for the portfolio's own account, MemberNotFound, RoleForbidden.
+    Raise OwnerKept for the portfolio's own account, MemberNotFound, RoleForbidden.
     """
     if member_id == access.owner_id:
         raise OwnerKept("The portfolio's own account must remain its owner.", next_action="Remove another member.")
@@ -153,7 +153,7 @@ async def _lock_pair(conn: Conn, access: Access, member_id: UUID) -> tuple[TeamR
     """Return the caller's role and the member, both as they are under the lock.
 
     Two members who demote or remove each other concurrently are served one after the other: the role of the second
-    is the one that the first has set. Raises MemberNotFound, RoleForbidden.
+    is the one that the first has set. Raise MemberNotFound, RoleForbidden.
     """
     found = await store.lock_members(
         conn, account_id=access.portfolio_id, member_ids=[access.member_id, member_id]

@@ -156,7 +156,7 @@ async def list_memberships(conn: Conn, *, account_id: UUID) -> Sequence[Membersh
 
 
 async def insert_member(conn: Conn, *, account_id: UUID, member_id: UUID, role: TeamRole, now: datetime) -> None:
-    """Add a member. Raises UniqueViolation for one who is a member already."""
+    """Add a member. Raise UniqueViolation for one who is a member already."""
     row = {"account_id": account_id, "member_id": member_id, "role": role, "now": now}
     await conn.execute(INSERT_MEMBER, row)
 

@@ -72,7 +72,7 @@ async def request_auth_code(
 ) -> IssuedCode:
     """Request the auth code of a domain; publishes portfolio.auth_code.requested and .delivered.
 
-    Raises DomainNotFound, NotConnected, AuthCodeLimit, and the Problem of a registrar's failure.
+    Raise DomainNotFound, NotConnected, AuthCodeLimit, and the Problem of a registrar's failure.
     """
     async with database.transaction() as conn:
         request = await _begin(conn, access=access, actor=actor, key=key, options=options)
@@ -90,7 +90,7 @@ async def request_auth_code(
 
 
 async def _begin(conn: Conn, *, access: Access, actor: Actor, key: str, options: CodeOptions) -> _Request:
-    """Count, audit and publish a request. Raises DomainNotFound, NotConnected, AuthCodeLimit."""
+    """Count, audit and publish a request. Raise DomainNotFound, NotConnected, AuthCodeLimit."""
     account_id, now = access.portfolio_id, clock.now()
     situation = await situations.lock_situation(conn, account_id=account_id, key=key)
     domain, connection = situation.domain, situation.connection
@@ -157,7 +157,7 @@ def _problem(failure: RegistrarFailed, situation: Situation) -> Problem:
 async def _finish(
     conn: Conn, request: _Request, issued: AuthCode | RegistrarFailed, answer: Answer | None
 ) -> Situation:
-    """Write how the code is delivered, never the code, or the failure; publish. Raises DomainNotFound."""
+    """Write how the code is delivered, never the code, or the failure; publish. Raise DomainNotFound."""
     account_id, domain_id = request.account_id, request.situation.domain.id
     situation = await situations.lock_situation(conn, account_id=account_id, key=str(domain_id))
     if isinstance(issued, RegistrarFailed):

@@ -74,14 +74,14 @@ class Answer:
 
 
 async def read_situation(conn: Conn, *, account_id: UUID, key: str) -> Situation:
-    """Return the state of a domain and its transfer. Raises DomainNotFound."""
+    """Return the state of a domain and its transfer. Raise DomainNotFound."""
     domain = await domains.get_domain(conn, account_id=account_id, key=key)
     known = await store.find(conn, account_id=account_id, domain_id=domain.id)
     return await _situation(conn, account_id, domain, Known(domain_id=domain.id) if known is None else known)
 
 
 async def lock_situation(conn: Conn, *, account_id: UUID, key: str) -> Situation:
-    """Return the state, locked until the transaction ends. Raises DomainNotFound."""
+    """Return the state, locked until the transaction ends. Raise DomainNotFound."""
     domain = await domains.lock_domain(conn, account_id=account_id, key=key)
     known = await store.lock(conn, account_id=account_id, domain_id=domain.id)
     return await _situation(conn, account_id, domain, known)

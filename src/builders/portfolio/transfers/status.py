@@ -40,7 +40,7 @@ from builders.portfolio.transfers.situations import (
 async def get_report(
     database: Database, *, outbound: Outbound, keyring: Keyring, account_id: UUID, key: str, refresh: bool
 ) -> TransferReport:
-    """Return the state of a domain's transfer. Raises DomainNotFound.
+    """Return the state of a domain's transfer. Raise DomainNotFound.
 
     The registrar gets a request when its last answer is old, or with `refresh`. If it does not respond, the
     sources name the failure, and its last answer remains.
@@ -59,7 +59,7 @@ async def get_report(
 async def record(conn: Conn, *, account_id: UUID, domain_id: UUID, answer: Answer | None) -> Situation:
     """Write the answer of a registrar and the new state of the transfer; publish changes.
 
-    Raises DomainNotFound when the domain was removed.
+    Raise DomainNotFound when the domain was removed.
     """
     situation = await lock_situation(conn, account_id=account_id, key=str(domain_id))
     if answer is not None and situation.connection is not None:

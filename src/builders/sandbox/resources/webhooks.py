@@ -74,8 +74,10 @@ def _find_excess(planned: Sequence[Action], existing: int) -> Iterator[Finding]:
     """Yield errors for destinations above the limit of an account."""
     created = [action for action in planned if action.action is ActionKind.CREATE]
     for action in created[max(0, webhooks.MAX_DESTINATIONS - existing) :]:
-        most = webhooks.MAX_DESTINATIONS
-        message = f"An account has up to {most} webhook destinations; deletions come last and free no capacity."
+        message = (
+            f"An account has up to {webhooks.MAX_DESTINATIONS} webhook destinations; "
+            "deletions come last and free no capacity."
+        )
         yield Finding(code="webhook_limit", address=action.address, message=message)
 
 

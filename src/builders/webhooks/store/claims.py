@@ -77,7 +77,8 @@ CLAIM = f"""
     --    ahead.
     available AS (
         SELECT account_id, destination_id, is_unhealthy,
-               CASE WHEN destination.open_until IS NULL THEN %(most)s ELSE 1 END - held.in_flight AS capacity,
+               CASE WHEN destination.open_until IS NULL THEN %(max_in_flight)s ELSE 1 END - held.in_flight
+                   AS capacity,
                held.in_flight, count(*) OVER (PARTITION BY account_id, is_unhealthy) AS siblings,
                dense_rank() OVER (PARTITION BY is_unhealthy ORDER BY account_id)
                + dense_rank() OVER (PARTITION BY is_unhealthy ORDER BY account_id DESC) - 1 AS accounts
@@ -250,21 +251,21 @@ async def claim(
     limit: int,
     unhealthy_limit: int,
     max_scanned: int = MAX_SCANNED,
-    most: int,
+    max_in_flight: int,
     overtaken: Sequence[DueDestination],
     slow_ms: int,
     lease: timedelta,
     skew: timedelta,
     now: datetime,
 ) -> Sequence[Claim]:
-    """Claim up to `limit` due deliveries, `unhealthy_limit` of unhealthy destinations, `most` in flight for each.
+    """Claim up to `limit` due deliveries, `unhealthy_limit` of unhealthy destinations, `max_in_flight` for each.
 
     Of deliveries that are not among the oldest, only those of the `overtaken` destinations are considered; that
     list may be some seconds old.
     """
-    row: dict[str, Any] = {"limit": limit, "unhealthy_limit": unhealthy_limit, "most": most, "slow_ms": slow_ms}
+    row: dict[str, Any] = {"limit": limit, "unhealthy_limit": unhealthy_limit, "max_in_flight": max_in_flight}
     row |= {"account_ids": [each.account_id for each in overtaken], "seen": max_scanned, "now": now}
-    row |= {"destination_ids": [each.destination_id for each in overtaken]}
+    row |= {"destination_ids": [each.destination_id for each in overtaken], "slow_ms": slow_ms}
     row |= {"lease_until": now + lease, "skewed_until": now + lease + skew}
     async with conn.cursor(row_factory=class_row(Claim)) as cursor:
         await cursor.execute(CLAIM, row)

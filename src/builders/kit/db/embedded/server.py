@@ -135,7 +135,7 @@ class EmbeddedServer:
     def start(self) -> str:
         """Start the server and register as a user; return the connection string.
 
-        Creates the database if it is missing; a second call changes nothing. Raise EmbeddedServerError.
+        Create the database if it is missing; a second call has no effect. Raise EmbeddedServerError.
         """
         if self._users_fd is None:
             try:

@@ -37,12 +37,15 @@ SUMMARIZE_RUN = """
     SELECT count(*) AS new, count(*) FILTER (WHERE is_matched) AS matched,
         count(*) FILTER (WHERE state = 'applied') AS applied, count(*) FILTER (WHERE is_open) AS unmatched,
         count(*) FILTER (WHERE is_refund) AS refunds,
-        coalesce((array_agg(DISTINCT domain) FILTER (WHERE is_matched AND domain IS NOT NULL))[1:%(most)s], '{}')
-            AS matched_domains,
-        coalesce((array_agg(DISTINCT domain) FILTER (WHERE is_open AND domain IS NOT NULL))[1:%(most)s], '{}')
-            AS unmatched_domains,
-        coalesce((array_agg(DISTINCT domain) FILTER (WHERE is_refund AND domain IS NOT NULL))[1:%(most)s], '{}')
-            AS refunded_domains,
+        coalesce(
+            (array_agg(DISTINCT domain) FILTER (WHERE is_matched AND domain IS NOT NULL))[1:%(max_domains)s], '{}'
+        ) AS matched_domains,
+        coalesce(
+            (array_agg(DISTINCT domain) FILTER (WHERE is_open AND domain IS NOT NULL))[1:%(max_domains)s], '{}'
+        ) AS unmatched_domains,
+        coalesce(
+            (array_agg(DISTINCT domain) FILTER (WHERE is_refund AND domain IS NOT NULL))[1:%(max_domains)s], '{}'
+        ) AS refunded_domains,
         count(DISTINCT domain) FILTER (WHERE is_matched) AS matched_domain_count,
         count(DISTINCT domain) FILTER (WHERE is_open) AS unmatched_domain_count,
         count(DISTINCT domain) FILTER (WHERE is_refund) AS refunded_domain_count
@@ -94,10 +97,10 @@ async def list_run_totals(conn: Conn, *, account_id: UUID, run_id: UUID) -> Sequ
 
 
 async def summarize_run(
-    conn: Conn, *, account_id: UUID, run_id: UUID, connection_id: UUID | None, most: int
+    conn: Conn, *, account_id: UUID, run_id: UUID, connection_id: UUID | None, max_domains: int
 ) -> RunSummary:
-    """Return the numbers of charges of a run by state, with up to `most` domains each."""
-    row = {"account_id": account_id, "run_id": run_id, "connection_id": connection_id, "most": most}
+    """Return the numbers of charges of a run by state, with up to `max_domains` domains each."""
+    row = {"account_id": account_id, "run_id": run_id, "connection_id": connection_id, "max_domains": max_domains}
     async with conn.cursor(row_factory=class_row(RunSummary)) as cursor:
         await cursor.execute(SUMMARIZE_RUN, row)
         [summary] = await cursor.fetchall()

@@ -40,7 +40,7 @@ class RenewalCreate(Body):
     memo: Annotated[Memo | None, Field(description="Your own text.")] = None
 
     def renewal(self, base_currency: str) -> NewRenewal:
-        """Return the record. Raises Invalid."""
+        """Return the record. Raise Invalid."""
         return NewRenewal(
             money=self.amount.to_money(self.currency, base_currency, field="amount"),
             renewed_on=self.renewed_on or clock.now().date(),

@@ -79,7 +79,7 @@ class AcquisitionUpdate(PatchBody):
     )
 
     def patch(self, base_currency: str) -> AcquisitionPatch:
-        """Return the record. Raises Invalid."""
+        """Return the record. Raise Invalid."""
         amount = self.amount
         money = (
             None if amount is None else amount.to_money(self.currency, base_currency, field="acquisition.amount")
@@ -141,7 +141,7 @@ class SaleUpdate(PatchBody):
     ] = None
 
     def patch(self, base_currency: str) -> SalePatch:
-        """Return the record. Raises Invalid."""
+        """Return the record. Raise Invalid."""
         gross = self.gross
         own = self.currency or (None if gross is None else gross.currency)
 
@@ -195,7 +195,7 @@ class EntryCreate(Body):
     ] = None
 
     def entry(self, at: int, base_currency: str) -> AddedEntry:
-        """Return the record. Raises Invalid."""
+        """Return the record. Raise Invalid."""
         field = f"entries_add.{at}.amount"
         return AddedEntry(
             kind=self.kind,
@@ -259,7 +259,7 @@ class FinanceUpdate(PatchBody):
         return any(self.patch_of(name, True) is not UNSET for name in DOMAIN_MEMBERS)
 
     def change(self, base_currency: str) -> FinanceChange:
-        """Return the record; amounts without a currency are in the base currency. Raises Invalid."""
+        """Return the record; amounts without a currency are in the base currency. Raise Invalid."""
 
         def price(name: str, value: MoneyInput | None) -> Patch[Money | None]:
             money = None if value is None else value.to_money(self.currency, base_currency, field=name)

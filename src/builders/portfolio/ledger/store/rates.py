@@ -139,7 +139,7 @@ async def convert_entries(
 ) -> UUID | None:
     """Convert the next entries that are in another base currency or wait for rates.
 
-    Returns the last of them, after which there may be more; None for fewer than `limit`.
+    Return the last of them, after which there may be more; None for fewer than `limit`.
     """
     row: dict[str, Any] = {"account_id": account_id, "base_currency": base_currency, "euro": EURO}
     row |= {"decimals": decimals_of(base_currency), "after": after, "limit": limit}
@@ -162,7 +162,7 @@ async def is_quoted(conn: Conn, *, currency: str) -> bool:
 
 
 async def insert_rates(conn: Conn, *, rates: Sequence[Rate]) -> int:
-    """Add rates; those that are there stay as they are. Returns how many are new."""
+    """Add rates; those that are there stay as they are. Return how many are new."""
     row = {
         "currencies": [each.currency for each in rates],
         "dates": [each.quoted_on for each in rates],

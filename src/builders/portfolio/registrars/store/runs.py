@@ -65,7 +65,8 @@ ADVANCE_PART = f"""
     SET advanced_at = %(now)s, counts = counts || (
             SELECT coalesce(jsonb_object_agg(name, value::bigint + coalesce((counts ->> name)::bigint, 0)), '{{}}')
             FROM jsonb_each_text(%(counts)s::jsonb) AS more (name, value)
-        ), changes = CASE WHEN %(changes)s::jsonb = '[]' OR jsonb_array_length(changes) >= %(most)s THEN changes
+        ), changes = CASE WHEN %(changes)s::jsonb = '[]' OR jsonb_array_length(changes) >= %(max_changes)s
+            THEN changes
             ELSE jsonb_path_query_array(changes || %(changes)s::jsonb, '$[0 to $last]', %(bounds)s::jsonb) END
     WHERE account_id = %(account_id)s AND run_id = %(run_id)s AND connection_id = %(connection_id)s
       AND state = 'running' AND claim = %(claim)s
@@ -183,7 +184,7 @@ async def advance_part(
     claim: UUID | None,
     counts: Mapping[str, int],
     changes: Sequence[Mapping[str, Any]],
-    most: int,
+    max_changes: int,
     now: datetime,
 ) -> DictRow | None:
     """Add counts and changes to a claimed part."""
@@ -193,8 +194,8 @@ async def advance_part(
         "now": now,
         "counts": Jsonb(counts),
         "changes": Jsonb(changes),
-        "most": most,
-        "bounds": Jsonb({"last": most - 1}),
+        "max_changes": max_changes,
+        "bounds": Jsonb({"last": max_changes - 1}),
     }
     async with conn.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(ADVANCE_PART, row)

@@ -70,7 +70,7 @@ class RenewalChange(PatchBody):
     ] = None
 
     def patch(self) -> DecisionPatch:
-        """Return the record. Raises Invalid for a price without a currency."""
+        """Return the record. Raise Invalid for a price without a currency."""
         return DecisionPatch(
             decision=self.patch_of("decision", self.decision),
             years=self.patch_of("years", self.years),
@@ -152,7 +152,7 @@ class RenewalsBulkUpdate(PatchBody):
         return BulkOptions(dry_run=self.dry_run, push_to_registrar=self.push_to_registrar)
 
     def rows(self) -> list[DecisionRow | RowResult]:
-        """Return a record for each row, or its result when it is refused. Raises Invalid for `set`."""
+        """Return a record for each row, or its result when it is refused. Raise Invalid for `set`."""
         if self.items is None:
             patch = (self.set or RenewalChange(decision=RenewalDecision.UNDECIDED)).patch()
             return [
