@@ -131,7 +131,7 @@ _log = log.get_logger()
 
 
 class Service(RequestMiddleware):
-    """The application: an ASGI callable that also gives its OpenAPI document."""
+    """The application: an ASGI callable that also returns its OpenAPI document."""
 
     def __init__(self, settings: Settings) -> None:
         tags = [{"name": name, "description": description} for name, description in TAGS.items()]

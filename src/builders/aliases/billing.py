@@ -69,7 +69,7 @@ class ReleasedTerms:
 
 
 def add_months(at: datetime, months: int) -> datetime:
-    """Return the same day so many calendar months later, or the last day of a shorter month."""
+    """Return the same day a number of calendar months later, or the last day of a shorter month."""
     year, month = divmod(at.year * 12 + at.month - 1 + months, 12)
     return at.replace(year=year, month=month + 1, day=min(at.day, monthrange(year, month + 1)[1]))
 

@@ -83,8 +83,8 @@ def find_looping_names(routes: Routes) -> set[Name]:
 def map_routes(aliases: Sequence[Alias]) -> Routes:
     """Return the routes between aliases.
 
-    The separator policy of a domain is not known here. A destination means an alias if it has the alias's key
-    under a policy that gives the alias its key.
+    The separator policy of a domain is unknown. A destination refers to an alias if both have the same key under a
+    policy that produces the alias's key.
     """
     by_name = {alias.name: alias for alias in aliases}
     domains = {alias.domain for alias in aliases}
@@ -195,7 +195,7 @@ def format_spelling_rules(policy: SeparatorPolicy, domains: Sequence[str]) -> It
 
 
 def _rule(ignored: str, count: int) -> str:
-    """Return the rule that removes so many separators; a `+` tag is not part of the name."""
+    """Return the rule that removes a number of separators; a `+` tag is not part of the name."""
     part = f"([^@+{ignored}]+)"
     name = f"[{ignored}]".join([part] * (count + 1))
     kept = "".join(f"${{{at}}}" for at in range(1, count + 2))

@@ -50,7 +50,7 @@ _DOMAINS = TypeAdapter(PageReply[schemas.CatalogDomainReply])
 _CATEGORIES = TypeAdapter(schemas.CategoriesReply)
 _SUGGESTIONS = TypeAdapter(schemas.SuggestReply)
 _NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "The client has the current version."}}
-_CACHED = {**_NOT_MODIFIED, **UNAVAILABLE}  # the cache fails while the database is away
+_CACHED = {**_NOT_MODIFIED, **UNAVAILABLE}  # the cache fails while the database is unavailable
 # The type that sendBeacon sends without a CORS preflight (kit/http/compiled_routes.py).
 _PLAIN: dict[str, Any] = {ALSO_JSON: ["text/plain"]}
 _IMAGE: dict[int | str, dict[str, Any]] = {

@@ -1,6 +1,6 @@
 """The availability of names: the rules and the catalog decide first, then the registry of names.
 
-`decide_name` is pure and shared: a check, a plan and a promotion give the same reasons.
+`decide_name` is pure and shared: a check, a plan and a promotion return the same reasons.
 """
 
 from collections.abc import Mapping

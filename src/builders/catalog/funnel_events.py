@@ -54,7 +54,7 @@ class EventError:
 
 
 class StoredEvent(NamedTuple):
-    """An event as it is stored."""
+    """A stored event."""
 
     key: bytes | None  # the same for repeats; None when a repeat cannot be recognized
     at: datetime  # when it was received

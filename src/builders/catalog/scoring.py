@@ -87,7 +87,7 @@ def local_parts_of(words: Sequence[str]) -> tuple[LocalPart, ...]:
 
 
 def greetings() -> tuple[LocalPart, ...]:
-    """Return the local parts for a domain when no word is left: hello, hi, me."""
+    """Return the local parts for a domain without remaining words: hello, hi, me."""
     return tuple(LocalPart(text, "greeting", GREETING - at, frozenset()) for at, text in enumerate(_GREETINGS))
 
 

@@ -140,7 +140,7 @@ class Snapshot:
     def changed(
         self, domains: Iterable[CatalogDomain], categories: Iterable[Category], version: int
     ) -> "Snapshot":
-        """Return the snapshot with changed domains, all categories, and without domains that left the public."""
+        """Return the snapshot with changed domains and all categories; omit domains that are not public."""
         by_domain = dict(self.by_domain)
         for domain in domains:
             if domain.public:

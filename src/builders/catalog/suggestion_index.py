@@ -1,7 +1,7 @@
 """The index of suggestions: the words of a query, and which claimable domains fit them.
 
-The work for a query is bounded, however many domains there are: each list that a word leads to yields its first
-domains only. Positions are ranks, so a list that is cut keeps the best domains.
+The work for a query is bounded for any number of domains: each list of a word yields only its first domains.
+Positions are ranks, so a truncated list keeps the best domains.
 """
 
 import re
@@ -55,7 +55,7 @@ def tokenize(text: str) -> tuple[str, ...]:
 
 
 def trigrams(word: str) -> frozenset[str]:
-    """Return the three-character pieces of a word; its marked ends give beginnings more weight."""
+    """Return the trigrams of a word; the marked ends increase the weight of prefixes."""
     edged = f"^{word}$"
     return frozenset(edged[at : at + 3] for at in range(len(edged) - 2))
 

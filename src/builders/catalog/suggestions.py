@@ -1,4 +1,4 @@
-"""Suggestions of free names: candidates for a query, one look-up in the registry of names, the best of those free.
+"""Suggestions of free names: candidates for a query, one look-up in the registry, the best available names.
 
 The candidates and the choice are pure and use no clock and no random numbers: the same words, catalog and registry
 give the same list.

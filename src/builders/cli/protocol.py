@@ -61,7 +61,7 @@ class _Transport:
         return getattr(self._inner, name)
 
     def is_closing(self) -> bool:
-        """Return whether nothing more can be written."""
+        """Return whether the transport is closed for writes."""
         return self.closed_at is not None or self._inner.is_closing()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Motifs of the demo images: each draws on a scene and depends on nothing else."""
+"""Motifs of the demo images: each draws on a scene and has no other dependency."""
 
 import math
 from collections.abc import Callable

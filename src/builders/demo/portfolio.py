@@ -28,7 +28,7 @@ from builders.portfolio.team.records import Access, TeamRole
 
 YEAR, MONTH = timedelta(days=365), timedelta(days=30)
 PAID_BEFORE = timedelta(days=9)  # the expiry: a renewal
-DAILY_REVENUE = 60  # days whose parking revenue is recorded one by one; that of earlier days, by month
+DAILY_REVENUE = 60  # days with daily parking revenue; earlier revenue is recorded by month
 HISTORY = 36  # months
 SNOOZED = timedelta(days=14)
 DECISIONS: Mapping[str, DecisionPatch] = {
@@ -111,7 +111,7 @@ async def add_portfolio(conn: Conn, *, account_id: UUID, has_costs: bool = True)
     """Add the demo portfolio to an account, unless it has one of its domains; return whether it was added.
 
     Without costs it has only the income from sales, and the bills of registrars can be recorded. Needs a
-    transaction. Of two concurrent calls one adds the portfolio.
+    transaction. If two calls are concurrent, one adds the portfolio.
     """
     rows = read_domains(clock.now().date())
     names = [each.name for each in rows]

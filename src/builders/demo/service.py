@@ -151,7 +151,7 @@ def _write(file: Path, keys: Sequence[DemoKey]) -> None:
 def demo_csv() -> Traversable:
     """Return the catalog file: UTF-8, with the columns of `builders catalog load`.
 
-    `importlib.resources.as_file` gives its path.
+    `importlib.resources.as_file` returns its path.
     """
     return files("builders.demo") / "catalog.csv"
 

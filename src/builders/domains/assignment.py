@@ -37,9 +37,9 @@ from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection
 async def assign(
     conn: Conn, *, keyring: Keyring, account_id: UUID, domain: str, source: DomainSource
 ) -> AccountDomain:
-    """Make the domain a live one of a live account, without a proof; a repeat changes nothing.
+    """Make the domain a live domain of a live account, without a proof; a repeat has no effect.
 
-    A domain that the account has already gets the new source. Publish domain.added, domain.verified. Raise
+    A domain of the account gets the new source. Publish domain.added, domain.verified. Raise
     Invalid, DomainTaken, DomainLimit, DomainInCatalog, DomainNotInCatalog.
     """
     label = account_domains.parse_domain(domain)

@@ -18,7 +18,7 @@ from builders.kit.values import clock
 async def find_domains(
     conn: Conn, *, account_id: UUID, domains: Iterable[str], lock: bool = False
 ) -> dict[str, AccountDomain]:
-    """Return those of the domains (A-labels) that the account has live, by name, with the rules of their names.
+    """Return the account's live domains among these A-labels, by name, with the rules of their names.
 
     The account can have names on an `is_claimable` domain only; they are free of charge. `lock` prevents changes
     of the domains until the transaction ends, for a claim of names on them. At most two statements.

@@ -69,7 +69,7 @@ class Finding:
 
     status: RecordHealth = RecordHealth.UNCHECKED
     found: tuple[str, ...] = ()  # the first values, each of bounded length
-    next_action: str | None = None  # which record to set; None when nothing is to be done
+    next_action: str | None = None  # which record to set; None without a required change
     checked_at: datetime | None = None  # the last response of DNS
 
 

@@ -147,7 +147,7 @@ async def record_check(conn: Conn, *, account_id: UUID, domain_id: UUID, check: 
 def next_check(domain: AccountDomain, seen: ProofSeen | None, *, now: datetime) -> datetime | None:
     """Return when to check again, after `domain.checks` checks; None for never.
 
-    `seen` is None when the domain needs no proof.
+    `seen` is None when the domain requires no proof.
     """
     if domain.is_sandbox or domain.status is AccountDomainStatus.RELEASED:
         return None
@@ -160,7 +160,7 @@ def next_check(domain: AccountDomain, seen: ProofSeen | None, *, now: datetime) 
 
 
 def _lost_at(domain: AccountDomain, seen: ProofSeen | None, now: datetime) -> datetime | None:
-    """Return since when the proof is missing, for a domain that was proved; without an answer nothing changes."""
+    """Return since when the proof of a verified domain is missing; without a DNS response, the stored time."""
     if seen in {None, ProofSeen.FOUND} or domain.status is AccountDomainStatus.PENDING:
         return None
     return domain.lost_at if seen is ProofSeen.UNKNOWN else domain.lost_at or now

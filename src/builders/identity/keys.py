@@ -70,7 +70,7 @@ async def create_key(
     """Create a key of a real account, with its limits; publish api_key.created and email the account.
 
     The new key has at least the limits of the key that requests it. Raise Invalid for impossible limits,
-    LiveKeyRequired when a test key asks for a live one, KeyLimited, KeyLimit.
+    LiveKeyRequired when a test key requests a live one, KeyLimited, KeyLimit.
     """
     limits = key_limits.parse_limits(expires_at=expires_at, allowed_ips=allowed_ips, now=clock.now())
     if minter := await _find_requesting_key(conn, account_id, actor):
@@ -91,9 +91,9 @@ async def list_keys(conn: Conn, *, account_id: UUID, page: PageRequest) -> JsonP
 
 
 async def revoke_key(conn: Conn, *, account_id: UUID, key_id: UUID, revoked_by: KeyKind, actor: Actor) -> ApiKey:
-    """Revoke a key and publish api_key.revoked; leave a revoked key as it is.
+    """Revoke a key and publish api_key.revoked; leave a revoked key unchanged.
 
-    Raise KeyNotFound, and LiveKeyRequired when a test key asks to revoke a live one.
+    Raise KeyNotFound, and LiveKeyRequired when a test key revokes a live one.
     """
     now, any_kind = clock.now(), revoked_by is KeyKind.LIVE
     before = await get_key(conn, account_id=account_id, key_id=key_id)
@@ -173,7 +173,7 @@ def checksum(text: str) -> str:
 
 
 def digest(text: str) -> bytes:
-    """Return what is stored instead of the secret."""
+    """Return the stored digest of the secret."""
     return hashlib.sha256(text.encode()).digest()
 
 

@@ -102,7 +102,7 @@ async def book_payment(
 
 
 async def _pay_replacement(conn: Conn, void: Invoice, replacement: Invoice, payment: Payment) -> Invoice | None:
-    """Pay a locked replacement with the credit from a payment for the void invoice; return None if nothing is due.
+    """Pay a locked replacement with the credit from a payment for the void invoice; return None if none is due.
 
     The payment keeps its method and reference, so that a payment that is booked on both invoices counts once.
     """

@@ -177,7 +177,7 @@ async def _read(conn: Conn, keyring: Keyring, key: Key, claimed: Claimed) -> tup
         return _unseal(keyring, key, claimed)
     except Unsealable:
         await _bounce(conn, key, claimed, Reply(error="The secret key that sealed the email is missing."))
-    except (KeyError, ValueError):  # a worker of a newer version may know the template
+    except (KeyError, ValueError):  # a worker of a newer version may have the template
         _log.error("mail_unreadable", message_id=key.id, template=claimed.template)
         await _defer(conn, key, claimed, Reply(error=UNREADABLE))
     return None
@@ -241,7 +241,7 @@ async def _bounce(conn: Conn, key: Key, claimed: Claimed, reply: Reply) -> None:
 
 
 def retry_delay(message_id: UUID, attempts: int) -> timedelta:
-    """Return the delay after so many attempts, varied by up to a tenth to spread retries."""
+    """Return the delay after a number of attempts, varied by up to a tenth to spread retries."""
     return RETRY_DELAYS[min(attempts, len(RETRY_DELAYS)) - 1] * (1 + (message_id.int % 201 - 100) / 1000)
 
 

@@ -83,7 +83,7 @@ async def rehash(database: Database, keyring: Keyring, *, batch_size: int) -> Re
 
 
 async def _rehash(conn: Conn, keyring: Keyring, old: Optout) -> bool | None:
-    """Return whether the opt-out was rehashed; None when its secret is gone."""
+    """Return whether the opt-out was rehashed; None when its secret is missing."""
     context = old.topic.encode()
     try:
         address = keyring.unseal(_LIST, old.address, context=context)

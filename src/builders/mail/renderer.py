@@ -139,7 +139,7 @@ def _sanitize_row(row: Any) -> dict[str, Any]:
 
 
 def _isolate(value: Any) -> Any:
-    """Isolate right-to-left text from the text beside it (Unicode UAX 9, 2.4)."""
+    """Isolate right-to-left text from adjacent text (Unicode UAX 9, 2.4)."""
     if isinstance(value, list | tuple):
         return [_isolate(each) for each in value]
     if isinstance(value, dict):

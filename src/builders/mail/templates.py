@@ -241,7 +241,7 @@ class RenewalNotice(EmailTemplate):
     domains: tuple[Renewal, ...]
     link: str | None = None
     events: tuple[PortfolioEvent, ...] = ()
-    more: int = 0  # domains and events that are left out
+    more: int = 0  # omitted domains and events
     digest: bool = False
     repeated: bool = False  # whether notices about an expiry are repeated until they are acknowledged
     portfolio: str | None = None  # the account whose portfolio it is, unless it is the recipient's own

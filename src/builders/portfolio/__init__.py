@@ -1,1 +1,1 @@
-"""The portfolio of a domainer: subpackages in layers of their own."""
+"""The portfolio of a domainer, in layered subpackages."""

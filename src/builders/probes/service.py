@@ -34,8 +34,8 @@ _WAITED = {"55P03", "57014"}  # SQLSTATEs of timeouts: of a lock, such as that o
 class WriteCheck:
     """Check that the database and the outbox accept writes, which are rolled back; cache the result.
 
-    Nothing is committed, so nothing is flushed. A server without space for its write-ahead log stops by itself,
-    which the check of the database detects.
+    Without a commit, PostgreSQL does not flush. A server without space for its write-ahead log stops, which the
+    check of the database detects.
     """
 
     def __init__(self, database: Database) -> None:

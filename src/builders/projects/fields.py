@@ -22,7 +22,7 @@ def parse_description(text: str) -> str:
 
 
 def parse_domain(text: str) -> str:
-    """Return the domain as it is stored: in lower case, as A-labels."""
+    """Return the stored form of the domain: in lower case, as A-labels."""
     name = domain_names.find_a_label(text)
     if name is None:
         raise ValueError("Not a domain; send one such as harbour.example.")
@@ -30,7 +30,7 @@ def parse_domain(text: str) -> str:
 
 
 def derive_slug(name: str) -> str:
-    """Return the slug of a project that is created without one; the same name always gives the same slug."""
+    """Return the slug of a project that is created without one; the same name always has the same slug."""
     ascii_name = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     stem = re.sub(r"[^a-z0-9]+", "-", ascii_name).strip("-")
     if not stem:

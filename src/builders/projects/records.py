@@ -135,6 +135,6 @@ def change_of(project: Project, **new: Any) -> ProjectChange:
 
 
 def changed_fields(project: Project, change: ProjectChange) -> list[str]:
-    """Return the names of the fields that the change gives another value."""
+    """Return the names of the fields whose values change."""
     names = (*FIELDS, "manifest", "manifest_key")
     return [name for name in names if getattr(project, name) != getattr(change, name)]

@@ -103,7 +103,7 @@ async def update(
 
 
 async def archive(conn: Conn, *, account_id: UUID, project_id: UUID, expected: WriteCondition) -> Project:
-    """Archive the project and publish project.archived; leave an archived project as it is.
+    """Archive the project and publish project.archived; leave an archived project unchanged.
 
     Raise ProjectNotFound, and VersionMismatch unless the project is already archived (RFC 9110, 13.1.1).
     """

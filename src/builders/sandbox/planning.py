@@ -207,7 +207,7 @@ def digest_plan(account_id: UUID, manifest: Manifest, actions: Sequence[Action])
 
 
 def digest_stored_plan(account_id: UUID, manifest_digest: str, actions: Sequence[Json]) -> str:
-    """Return the digest of a plan with its actions as they are stored."""
+    """Return the digest of a plan with its stored actions."""
     return _hash({"account_id": str(account_id), "manifest": manifest_digest, "actions": list(actions)})
 
 

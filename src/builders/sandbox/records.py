@@ -158,7 +158,7 @@ class Action:
     undoable_until: datetime | None = None  # until when the release undoes the claim
 
 
-ACTIONS = TypeAdapter(tuple[Action, ...])  # as they are stored, and digested
+ACTIONS = TypeAdapter(tuple[Action, ...])  # their stored and digested form
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

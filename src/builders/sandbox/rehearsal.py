@@ -193,7 +193,7 @@ class _Progress:
         return {at: StepError(code=code, message=INJECTED) for at, code in codes.items() if code}
 
     def record(self, batch: Sequence[Task], faults: Mapping[int, StepError]) -> None:
-        """Record the result of a batch: all succeeded, or some failed and nothing was done."""
+        """Record the result of a batch: all succeeded, or some failed and the batch had no effect."""
         ended = [task for task in batch if task.step.position in faults] if faults else batch
         for task in ended:
             fault = faults.get(task.step.position)

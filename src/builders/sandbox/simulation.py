@@ -1,4 +1,7 @@
-"""The sandbox account: its overview, simulated events, checks of names, and its reset; nothing else is changed."""
+"""The sandbox account: its overview, simulated events, checks of names, and its reset.
+
+Other data does not change.
+"""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -70,7 +73,7 @@ async def get_overview(conn: Conn, *, account_id: UUID) -> Overview:
 class NameCheck:
     """The availability of a name for the sandbox account."""
 
-    address: str  # as it was sent
+    address: str  # the sent form
     reason: str
     message: str  # empty when the name is free
     normalized: str | None  # the address that receives mail

@@ -248,7 +248,7 @@ def excerpt_of(body: bytes) -> str:
 
 
 def retry_wait(failures: int, *, retry_after: timedelta | None = None) -> timedelta | None:
-    """Return the wait after this many failures, at least what the receiver asked for; None: do not retry."""
+    """Return the wait after a number of failures, at least the receiver's Retry-After; None: do not retry."""
     if not 1 <= failures <= len(RETRY_WAITS):
         return None
     # Spreads retries; needs no cryptographic randomness.

@@ -81,7 +81,10 @@ def render_payload(
     data: str,
     mark: Literal["test", "simulated"] | None = None,
 ) -> str:
-    """Return the JSON that is sent. `data` is inserted as it is; `mark` tags what is not a published event."""
+    """Return the JSON that is sent.
+
+    `data` is inserted unchanged; `mark` tags a payload without a published event.
+    """
     moment = at.isoformat().replace("+00:00", "Z")
     mode = "true" if livemode else "false"
     marked = f'"{mark}":true,' if mark else ""

@@ -77,9 +77,9 @@ MAX_REPLAYED = 10_000  # deliveries per call
 
 
 async def requeue_delivery(conn: Conn, *, account_id: UUID, delivery_id: UUID, is_sent_here: bool = False) -> None:
-    """Make a delivery due now, whatever its status. If the attempt fails, the retry schedule continues.
+    """Make a delivery due now, with any status. If the attempt fails, the retry schedule continues.
 
-    `is_sent_here`: the caller calls `deliver_now` next, so the sender leaves the delivery alone until then.
+    `is_sent_here`: the caller calls `deliver_now` next, so the sender skips the delivery until then.
     Raise DeliveryNotFound, DeliveryIsTest, DeliveryTooOld, DeliveryInFlight, WebhookGone, WebhookDisabled.
     """
     now = clock.now()
@@ -111,7 +111,7 @@ async def requeue_delivery(conn: Conn, *, account_id: UUID, delivery_id: UUID, i
 async def retry_delivery(
     database: Database, *, outbound: Outbound, keyring: Keyring, account_id: UUID, delivery_id: UUID
 ) -> RetriedDelivery:
-    """Attempt a delivery now, whatever its status. If the attempt fails, the retry schedule continues.
+    """Attempt a delivery now, with any status. If the attempt fails, the retry schedule continues.
 
     Raise DeliveryNotFound, DeliveryIsTest, DeliveryTooOld, DeliveryInFlight, WebhookGone, WebhookDisabled.
     """

@@ -164,7 +164,7 @@ async def rotate_secret(
 async def delete_destination(
     conn: Conn, *, account_id: UUID, destination_id: UUID, expected: WriteCondition
 ) -> Destination:
-    """Delete a destination and its pending deliveries; publish webhook.deleted; return it as it was.
+    """Delete a destination and its pending deliveries; publish webhook.deleted; return the deleted destination.
 
     Raise WebhookNotFound, VersionMismatch.
     """

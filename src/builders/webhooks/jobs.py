@@ -48,8 +48,8 @@ async def run_sender(database: Database, settings: Settings) -> None:
 async def fan_out(conn: Conn, events: Sequence[PublishedEvent]) -> None:
     """Insert payloads and due deliveries of a batch of events, in the transaction that dispatches it. Idempotent.
 
-    Raise LookupError for an event that this revision does not declare: only a newer revision knows whether it
-    is public.
+    Raise LookupError for an event that this revision does not declare: only a newer revision defines whether it is
+    public.
     """
     subscribed = await fanout.list_subscribed_accounts(conn, account_ids={each.account_id for each in events})
     relevant = [each for each in events if each.account_id in subscribed]

@@ -1,4 +1,4 @@
-"""Prometheus metrics of deliveries; the worker serves them on a port of its own."""
+"""Prometheus metrics of deliveries; the worker serves them on a separate port."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -25,7 +25,7 @@ MAX_IN_FLIGHT = 512  # with slow ones
 UNHEALTHY_SHARE = 0.5  # of both limits, for unhealthy receivers
 MAX_PER_DESTINATION = 8  # in flight to one destination, of all senders
 BATCH_WAIT_S = 0.01  # lets results accumulate, to record them in one statement
-POLL_INTERVAL_S = 0.2  # between claims when nothing is due
+POLL_INTERVAL_S = 0.2  # between claims without due deliveries
 OVERTAKEN_INTERVAL_S = 0.5  # minimum time between queries for overtaken destinations
 OVERTAKEN_REST = 9  # or this many times the duration of the query, if longer
 CANCEL_BATCH = 5_000  # deliveries per statement
@@ -195,7 +195,7 @@ class Sender:
                 _log.warning("deliveries_taken_over", count=len(results) - held)
 
     async def _write_each(self, results: Sequence[Result]) -> None:
-        """Record results one by one, so that a failing one does not lose the others."""
+        """Record each result separately, so that a failing one does not lose the others."""
         for n, result in enumerate(results):
             try:
                 async with self._database.transaction() as conn:

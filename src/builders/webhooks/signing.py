@@ -56,7 +56,7 @@ def generate_secret() -> str:
 
 
 def find_secret_error(text: str) -> str | None:
-    """Return what is wrong with a secret from a user, without quoting it, or None when it is valid."""
+    """Return the error of a secret from a user, without quoting it, or None when it is valid."""
     if text.startswith(SECRET_PREFIX):
         decoded = _decode(text)
         if decoded is None:
@@ -92,7 +92,7 @@ def seal_secret(keyring: Keyring, text: str, *, account_id: UUID, destination_id
 def stored_secret(
     keyring: Keyring, text: str, *, account_id: UUID, destination_id: UUID, is_unseen: bool = False
 ) -> StoredSecret:
-    """Return the secret of a new destination as it is stored."""
+    """Return the stored form of the secret of a new destination."""
     sealed = seal_secret(keyring, text, account_id=account_id, destination_id=destination_id)
     return StoredSecret(sealed=sealed, hint=hint_of(text), is_unseen=is_unseen)
 

@@ -174,8 +174,8 @@ async def simulate(
 ) -> Simulation:
     """Return what the account's destinations, or `only` some, would receive; with `deliver`, send it to them.
 
-    A destination in `only` is rendered even if it would not get the event. A seed makes payloads deterministic.
-    Raise Invalid at the members of the body, TooManyTests.
+    A destination in `only` is rendered even if it would not receive the event. A seed makes payloads
+    deterministic. Raise Invalid at the members of the body, TooManyTests.
     """
     chosen = catalog.get_public_event(event, loc=("body", "event"))
     data = catalog.apply_overrides(chosen, overrides, loc=("body", "overrides"))

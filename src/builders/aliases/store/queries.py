@@ -68,7 +68,7 @@ LOCK = "SELECT FROM aliases WHERE account_id = %(account_id)s AND id = %(id)s FO
 # An advisory lock for the routes of an account, and one for the routes between accounts.
 LOCK_ROUTES = "SELECT pg_advisory_xact_lock(hashtextextended(%(account_id)s::text || ' routes', 0))"
 LOCK_ROUTES_BETWEEN = "SELECT pg_advisory_xact_lock(hashtextextended('routes between accounts', 0))"
-# Follows the destinations of aliases to aliases, until there are no more. It does not know which separators a
+# Follows the destinations of aliases to aliases, until there are no more. It cannot determine which separators a
 # domain ignores, and tries all three forms of a key: so it can find aliases that a destination does not mean.
 # LATERAL with LIMIT or OFFSET makes PostgreSQL find each row by its key, even if its estimates are bad.
 LIST_FORWARDED = f"""

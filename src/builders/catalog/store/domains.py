@@ -51,8 +51,8 @@ LIST_CHANGES = f"""
 FIND_DOMAINS = f"""
     SELECT {COLUMNS} FROM catalog_domains WHERE domain = ANY(%(domains)s::text[])
 """  # noqa: S608 - interpolates only constants, never input
-# Another separator policy gives names other keys, and claimed names would look free: the policy is fixed as soon
-# as names can be claimed.
+# Another separator policy produces other keys, and claimed names would appear available: the policy is fixed as
+# soon as names can be claimed.
 LIST_FIXED_POLICIES = """
     SELECT old.domain, old.separator_policy
     FROM unnest(%(domains)s::text[], %(policies)s::text[]) AS new (domain, policy)
@@ -121,7 +121,7 @@ LOAD = f"""
 
 
 class Row(NamedTuple):
-    """A domain as it is stored."""
+    """A stored domain."""
 
     id: UUID
     domain: str

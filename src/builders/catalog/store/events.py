@@ -41,7 +41,7 @@ INSERT = f"""
 FIND_KEYS = "SELECT key, event_id FROM catalog_event_keys WHERE key = ANY(%(keys)s)"
 PRUNE_KEYS = "DELETE FROM catalog_event_keys WHERE created_at < %(before)s"
 SET_TIMEOUTS = "SELECT set_config('statement_timeout', '300s', true), set_config('lock_timeout', '300s', true)"
-# One roll-up at a time: of two, the one with the older snapshot could write last, and lose the newer sums.
+# One roll-up at a time: a concurrent one with an older snapshot could write last and lose the newer sums.
 LOCK_SUMS = "LOCK TABLE catalog_daily IN SHARE ROW EXCLUSIVE MODE"
 LAST_DAY = """
     SELECT coalesce(

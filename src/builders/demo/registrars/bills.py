@@ -129,7 +129,7 @@ def _list_bills(provider: str, today: date) -> Sequence[_Bill]:
 
 
 def _list_refunds(bills: Sequence[_Bill]) -> Iterator[_Bill]:
-    """Yield the refunds of a line of some orders, as orders of their own."""
+    """Yield the refunds of a line of some orders, as separate orders."""
     for number, operation in _REFUNDED.items():
         bill = bills[number]
         order = bill.purchase

@@ -74,7 +74,7 @@ class FakeTransfer:
 
 
 class Fault(StrEnum):
-    """A response that a fake gives in place of the right one."""
+    """A response that a fake returns instead of the correct one."""
 
     BAD_KEY = "bad_key"
     RESTRICTED = "restricted"
@@ -87,7 +87,7 @@ class Fault(StrEnum):
     HANG = "hang"  # no response
 
 
-WAIT_S = 3600  # that a rate-limited response asks for
+WAIT_S = 3600  # the waiting time of a rate-limited response
 
 
 @dataclass(slots=True)
@@ -108,7 +108,7 @@ class FakeRegistrar(ABC):
     credentials: ClassVar[dict[str, str]]  # that it accepts
     path: ClassVar[str] = ""  # of the base URL
     page_size: ClassVar[int]
-    faults: ClassVar[frozenset[Fault]] = frozenset(Fault)  # that the registrar can give
+    faults: ClassVar[frozenset[Fault]] = frozenset(Fault)  # the failures that the registrar can return
     transfer_states: ClassVar[frozenset[str]] = frozenset({"pending", "completed", "failed", "cancelled"})
 
     def __init__(self, account: FakeAccount) -> None:
@@ -178,7 +178,7 @@ def _again(body: bytes) -> Receive:
 
 
 class FakeServer:
-    """Serves fakes on the loopback address, in a thread of its own; a context manager."""
+    """Serves fakes on the loopback address, in a separate thread; a context manager."""
 
     def __init__(self, *, port: int = 0) -> None:
         self._port = port

@@ -24,7 +24,7 @@ _REDEMPTION_AFTER = timedelta(days=45)  # the expiry
 class Difference:
     """A difference between a registrar and the demo portfolio."""
 
-    category: str  # of the finding that reconciling gives
+    category: str  # of the reconciliation finding
     provider: str
     domain: str
     is_held: bool = True  # at this registrar
@@ -114,7 +114,7 @@ def list_held(today: date) -> Iterator[tuple[str, FakeDomain]]:
 
 
 def list_findings(today: date, *, providers: Collection[str]) -> set[tuple[str, str]]:
-    """Return category and domain of each finding that reconciling gives with connections to these registrars."""
+    """Return category and domain of each reconciliation finding with connections to these registrars."""
     found = {(each.category, each.held_as or each.domain) for each in DIFFERENCES if each.provider in providers}
     categories = {"expired": "expired_at_registrar", "redemption": "redemption"}
     for provider, held in list_held(today):

@@ -23,7 +23,7 @@ _STATES = {"pending": "pending_transfer", "completed": "completed", "cancelled":
 
 
 class FakeNameCom(FakeRegistrar):
-    """Name.com: HTTP Basic, numbered pages, false flags left out, a refund as the status of an item."""
+    """Name.com: HTTP Basic, numbered pages, false flags omitted, a refund as the status of an item."""
 
     provider = "namecom"
     credentials: ClassVar = {"username": "demo-test", "api_token": "nc-demo-token"}

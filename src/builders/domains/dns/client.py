@@ -1,8 +1,8 @@
 """DNS queries. A response has values, or no values for certain; without a reliable response the result is None.
 
-A name server that is silent, away, or answers SERVFAIL or garbage gives no information on a domain: an unknown
-record must never count as a missing one. dnspython implements the protocol: random ids and ports, the match of
-response and query, TCP for truncated responses, chains of up to 16 CNAMEs.
+A name server that does not respond, or responds with SERVFAIL or garbage, gives no information on a domain: an
+unknown record must never count as a missing one. dnspython implements the protocol: random ids and ports, the
+match of response and query, TCP for truncated responses, chains of up to 16 CNAMEs.
 """
 
 import asyncio

@@ -87,7 +87,7 @@ CHANGE = f"""
     WHERE account_id = %(account_id)s AND id = %(id)s
     RETURNING {COLUMNS}
 """  # noqa: S608 - interpolates only constants, never input
-# The unique key decides: of two accounts that prove a domain concurrently, the second waits, and is then refused.
+# The unique key decides: if two accounts prove a domain concurrently, the second one waits and is then refused.
 SET_HOLDER = """
     INSERT INTO domains_holders (realm, domain, account_id, domain_id)
     VALUES (%(realm)s, %(domain)s, %(account_id)s, %(id)s)
@@ -181,7 +181,7 @@ async def list_page(conn: Conn, *, account_id: UUID, after: str, limit: int) -> 
 async def list_live(
     conn: Conn, *, account_id: UUID, domains: Collection[str], lock: bool = False
 ) -> list[AccountDomain]:
-    """Return those of the domains that the account has live."""
+    """Return the account's live domains among these."""
     row = {"account_id": account_id, "domains": list(domains)}
     return await (await cursor_of(conn).execute(LOCK_LIVE if lock else LIST_LIVE, row)).fetchall()
 

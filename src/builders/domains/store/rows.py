@@ -29,7 +29,7 @@ COLUMNS = f"""
 
 
 def cursor_of(conn: Conn) -> AsyncCursor[AccountDomain]:
-    """Return a cursor that gives records of the columns."""
+    """Return a cursor whose rows are records of the columns."""
     return conn.cursor(row_factory=kwargs_row(_record))
 
 

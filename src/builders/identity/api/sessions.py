@@ -74,7 +74,7 @@ class LoginClient:
 def login_client(request: Request) -> LoginClient:
     """Return the client. Raise OriginForbidden for a request that another site made the browser send.
 
-    Such a site could sign its visitor in to an account of its own, and then read what the visitor does.
+    Such a site could sign its visitor in to the attacker's account, and then read the visitor's actions.
     """
     require_own_origin(request, allow_missing_origin=True)
     return LoginClient(address=client_address(request), user_agent=request.headers.get("user-agent"))

@@ -58,7 +58,7 @@ FIND_LINK = """
     SELECT id, address, code_hash FROM identity_sign_ins
     WHERE token_hash = ANY(%(hashes)s) AND account_id IS NOT NULL AND ended_at IS NULL AND expires_at > %(now)s
 """
-# One of two concurrent claims succeeds. The address must still be the account's.
+# If two claims are concurrent, one succeeds. The address must still be the account's.
 CLAIM_CODE = """
     UPDATE identity_sign_ins AS mine SET ended_at = %(now)s
     FROM identity_accounts AS account

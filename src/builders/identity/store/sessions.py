@@ -36,7 +36,7 @@ LIST_ADDRESSES = """
     WHERE account_id = %(account_id)s AND kind = 'login' AND address IS NOT NULL AND created_at > %(since)s
     GROUP BY address ORDER BY max(created_at) DESC LIMIT %(limit)s
 """
-# Only an active session is ended: of two concurrent statements one returns it.
+# Only an active session is ended: if two statements are concurrent, one returns it.
 END_SESSION = """
     UPDATE identity_sessions SET revoked_at = %(now)s
     WHERE account_id = %(account_id)s AND id = %(session_id)s AND revoked_at IS NULL AND expires_at > %(now)s
@@ -167,7 +167,7 @@ INSERT_GRANT = """
     INSERT INTO identity_grant_ids (public_id, digest, account_id, grant_id)
     VALUES (%(public_id)s, %(digest)s, %(account_id)s, %(id)s)
 """
-# One of two concurrent statements succeeds.
+# If two statements are concurrent, one succeeds.
 REDEEM_GRANT = """
     UPDATE identity_grants AS granted SET redeemed_at = %(now)s
     FROM identity_grant_ids AS known

@@ -43,7 +43,7 @@ IsOwnService = Callable[[str, int], bool]  # True if this service responds at th
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """The result of one check; `next_action` says how to fix a failure."""
+    """The result of one check; `next_action` is the remedy of a failure."""
 
     check: str
     ok: bool

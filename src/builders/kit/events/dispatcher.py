@@ -217,12 +217,12 @@ async def get_pending_age(conn: Conn) -> timedelta:
     return timedelta() if row is None else max(clock.now() - row[0], timedelta())
 
 
-# Enqueued as `news.tell`, since a worker of an older release fails a job with an unknown name for good.
+# Enqueued as `news.tell`, since a worker of an older release permanently fails a job with an unknown name.
 @queue.app.task(name="news.tell", aliases=["events.notify"], retry=queue.RETRY, pass_context=True)
 async def notify_subscriber(
     context: JobContext, subscriber: str, account_id: str, event_id: str, created_at: str
 ) -> None:
-    """Call one subscriber for one event. Raise LookupError if this process does not know the subscriber."""
+    """Call one subscriber for one event. Raise LookupError if the subscriber is not registered in this process."""
     name = _aliases.get(subscriber, subscriber)
     event = {
         "account_id": UUID(account_id),

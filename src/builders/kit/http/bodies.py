@@ -77,10 +77,10 @@ class StrictBody(BaseModel):
 
 
 class PatchBody(Body):
-    """A merge patch: an absent member stays as it is, null clears it.
+    """A merge patch: an absent member does not change, null clears it.
 
-    A patch that would change nothing is refused: one without members (`patch_empty`), and one whose members are
-    all unknown (`unknown_field` for each). Beside a known member an unknown one is a warning, as in every Body.
+    A patch without effect is refused: one without members (`patch_empty`), and one whose members are all unknown
+    (`unknown_field` for each). With a known member, an unknown one is a warning, as in every Body.
     """
 
     # Members that change nothing by themselves, such as the version that is expected.

@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 from builders.kit.errors import BodyTooLarge, Problem
 
 BODY_BUDGET = "builders.bodies"  # key of the ASGI scope: the BodyBudget
-PUBLIC_BODY_LIMIT = 16 * 1024  # of a body to an operation without credentials, unless that has a limit of its own
+PUBLIC_BODY_LIMIT = 16 * 1024  # of a body to an operation without credentials and without a specific limit
 RETRY_AFTER_S = 2
 
 
@@ -57,7 +57,7 @@ class BodyBudget:
     """Counts the bytes of all request bodies in memory."""
 
     def __init__(self, *, limit: int, total: int) -> None:
-        self.limit = limit  # of a body whose operation has none of its own
+        self.limit = limit  # of a body whose operation has no specific limit
         self.held = 0
         self._total = total
         self._arriving: dict[LimitedRequest, None] = {}  # the oldest first

@@ -140,7 +140,7 @@ class ScopeRequirement:
         return caller
 
     async def caller(self, request: Request) -> Caller:
-        """Authenticate the caller, whatever its scopes.
+        """Authenticate the caller with any scopes.
 
         Raise CredentialsMissing, CredentialsInvalid, AddressNotAllowed, OriginForbidden, IssuerUnavailable and
         RateLimited.

@@ -29,7 +29,7 @@ def outbound(request: Request) -> Outbound:
 
 
 def client_address(request: Request) -> str:
-    """Return the address of the client; empty when the server does not know it."""
+    """Return the address of the client; empty when it is unknown."""
     return request.client.host if request.client else ""
 
 

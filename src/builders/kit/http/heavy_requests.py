@@ -162,7 +162,7 @@ async def run_on_main_loop(request: Request, work: Callable[[], Awaitable[T]]) -
 
 
 async def charge(request: Request, policy: Policy, *, subject: Hashable, units: int) -> None:
-    """Count what a request costs beyond its first unit, when rate limits are on. Raise RateLimited."""
+    """Count the units of a request beyond the first, when rate limits are on. Raise RateLimited."""
     limits: RateLimiter | None = request.scope.get(RATE_LIMITER)
     if limits is not None and units > 0:
         await run_on_main_loop(request, partial(limits.charge, policy, subject=subject, units=units))

@@ -119,8 +119,8 @@ def wants_html(request: Request) -> bool:
 def is_browser_navigation(scope: Scope) -> bool:
     """Return whether a browser shows the response to a person: a page was opened or a form sent.
 
-    A browser sends no key and no bearer token by itself. Programs do, and some of them name `text/html` in every
-    request (HttpURLConnection of Java).
+    A browser does not send keys and bearer tokens automatically. Programs do, and some of them name `text/html` in
+    every request (HttpURLConnection of Java).
     """
     sent = dict(scope["headers"])
     if b"x-api-key" in sent or b"authorization" in sent:

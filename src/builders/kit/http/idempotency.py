@@ -57,7 +57,7 @@ def with_idempotency() -> None:
 
 
 def is_repeatable(methods: Collection[str], marks: Collection[object]) -> bool:
-    """Return whether an operation takes a key: each POST, unless a mark says otherwise."""
+    """Return whether an operation accepts a key: each POST, unless a mark excludes it."""
     return with_idempotency in marks or ("POST" in methods and without_idempotency not in marks)
 
 
@@ -146,7 +146,7 @@ class Claim:
             raise
 
     async def finish(self, conn: Conn, *, response: Response, body: bytes) -> None:
-        """Store the response. Raise InFlight when another request has taken over the abandoned claim."""
+        """Store the response. Raise InFlight when another request has replaced the abandoned claim."""
         kept = {name: value for name, value in response.headers.items() if name in REPLAYED_HEADERS}
         row = {**self._row(), "status": response.status_code, "body": body.decode(), "headers": Jsonb(kept)}
         cursor = await conn.execute(FINISH, row)

@@ -13,7 +13,7 @@ from pydantic_core import PydanticUndefined, from_json
 from builders.kit.errors import Invalid
 from builders.kit.http import forms
 
-Json = Any  # what a JSON text can hold
+Json = Any  # a value of a JSON text
 
 JSON_HINT = "; send JSON, and with it Content-Type: application/json"  # curl -d sends a form
 # Numbers that can be larger than a float: only a body that has one is searched.
@@ -27,7 +27,7 @@ async def read_json(request: Request, *, also: Collection[str] = ()) -> Json:
 
     `also` names further media types that are read as JSON, or as a form.
 
-    Raise Invalid for what is not JSON (RFC 8259: no NaN), for a NUL, which no column can hold, and for a
+    Raise Invalid for a body that is not JSON (RFC 8259: no NaN), for a NUL, which no column can hold, and for a
     number that would be read as infinite.
     """
     raw = await request.body()
@@ -101,7 +101,7 @@ def media_type_of(content_type: str) -> str:
 
 
 def as_member(request: Request, body: Any, members: Mapping[str, str]) -> Any:  # a JSON value or bytes
-    """Return the bytes of a body as the member that `members` names for its media type; another body as it is."""
+    """Return the bytes of a body as the member that `members` names for its media type; another body unchanged."""
     if not isinstance(body, bytes):
         return body
     member = members.get(media_type_of(request.headers.get("content-type", "")))

@@ -88,7 +88,7 @@ class Webhooks:
 
 
 def install_document(app: FastAPI, *, webhooks: Callable[[], Webhooks]) -> None:
-    """Set the document of the application; it is built when it is first asked for."""
+    """Set the document of the application; the first request builds it."""
 
     def document() -> Json:
         if app.openapi_schema is None:

@@ -62,7 +62,7 @@ class _Plain(NamedTuple):
 
     name: str
     alias: str
-    validate: Callable[[str], tuple[Any, Sequence[Any]]]  # the value, and what is wrong with it
+    validate: Callable[[str], tuple[Any, Sequence[Any]]]  # the value and its error
     default: Any  # PydanticUndefined when there is none
 
 

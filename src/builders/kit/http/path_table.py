@@ -11,7 +11,7 @@ from builders.kit.errors import MethodNotAllowed, NotFound
 T = TypeVar("T")
 SUGGESTED_PATH = "did_you_mean"  # key of the ASGI scope: the similar path
 MAX_PATH_LENGTH = 512  # characters of a path for which a similar one is looked for
-_SAFE = "/:@!$&'()*+,;="  # characters that stand in a path as they are (RFC 3986, 3.3)
+_SAFE = "/:@!$&'()*+,;="  # characters that a path contains unescaped (RFC 3986, 3.3)
 
 
 class _Node(Generic[T]):

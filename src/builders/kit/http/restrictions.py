@@ -31,7 +31,7 @@ _BETWEEN = re.compile(r"[^a-z0-9*?]+")
 
 
 class Restriction(NamedTuple):
-    """Names that request one kind of limit; `*` stands for any characters."""
+    """Names that request one kind of limit; `*` matches any characters."""
 
     reason: str  # the requested limit, as the message names it
     names: Sequence[str]

@@ -38,7 +38,7 @@ class Machine(StrEnum):
     IMAGE_PROXY = "image_proxy"
     SCANNER = "scanner"
     PROGRAM = "program"
-    TOO_SOON = "too_soon"  # before a person can have seen the mail
+    TOO_SOON = "too_soon"  # too early for a person to open the mail
     BURST = "burst"  # several links of one mail at once
 
 

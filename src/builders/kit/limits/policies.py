@@ -1,6 +1,6 @@
 """Rate limit policies: their declaration, their registry, and the policies of an operation.
 
-A package declares a policy beside the operation that it limits. kit/limits/rate_limiter.py counts requests.
+A package declares a policy next to the operation that it limits. kit/limits/rate_limiter.py counts requests.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ class Policy:
     quota: int
     window_s: int
     by: Literal["key", "account", "address"]  # key includes session; account sums all its keys
-    counts: str  # what is counted, for the documentation
+    counts: str  # the counted requests, for the documentation
     network: int = CUSTOMER_PREFIX_BITS  # prefix length: an IPv6 network of this size is one client
 
     def __post_init__(self) -> None:

@@ -123,7 +123,7 @@ class RateLimiter:
         now = clock.monotonic()
         needs_grant = self.quota_source is not None
         window = counter.find(subject, now) or counter.begin(subject, now, needs_grant=needs_grant)
-        units = min(units, counter.quota - 1)  # above the quota it passes only when nothing else was counted
+        units = min(units, counter.quota - 1)  # above the quota it passes only when no other request was counted
         while window.left < units <= window.left + window.ungranted and self.quota_source is not None:
             await self.quota_source.extend(counter, subject, window)
         if window.left < units:
@@ -131,13 +131,13 @@ class RateLimiter:
         window.left -= units
 
     def count_in_memory(self, limits: OperationLimits, scope: Scope, *, key: Hashable, account: Hashable) -> bool:
-        """Count a request when all windows have requests left; else return False, and `spend` decides."""
+        """Count a request when all windows have requests left; otherwise return False, and `spend` decides."""
         counted = self._counted.get(limits)
         if counted is None:
             return False
         now = clock.monotonic()
         windows: list[Window] = []
-        nearest, least = counted[0][0], 2.0  # the counter with the smallest share left
+        nearest, least = counted[0][0], 2.0  # the counter with the smallest remaining share
         for counter in counted[0]:
             by = counter.by
             subject = (

@@ -95,11 +95,11 @@ _exchange: ContextVar[Exchange] = ContextVar("outbound_call")
 
 
 class _StaleConnection(Exception):
-    """The server sent data on the connection before the request; nothing was sent."""
+    """The server sent data on the connection before the request, which was not sent."""
 
 
 class _Request(aiohttp.ClientRequest):
-    """Attach the exchange to its connection, which aiohttp no longer knows when an exchange is aborted."""
+    """Attach the exchange to its connection, which aiohttp discards when an exchange is aborted."""
 
     async def send(self, conn: Connection) -> aiohttp.ClientResponse:
         # aiohttp would treat data received on an idle connection as the response to the next request.

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 MAX_HEAD_BYTES = 32 * 1024  # status line, fields and informational responses of one exchange
 MAX_INFORMATIONAL = 3  # responses of status 1xx before the final one
-FRAMING_BYTES = 4 * 1024  # chunk sizes, extensions and trailers of a body, beside a quarter of its size
+FRAMING_BYTES = 4 * 1024  # chunk sizes, extensions and trailers of a body, in addition to a quarter of its size
 SLICE_BYTES = 4 * 1024  # parsed at once: the costliest input, whole responses of 20 bytes, takes about 1 ms
 
 _PROTOCOL = b"HTTP/"
-_INFORMATIONAL = re.compile(rb"HTTP/\d\.\d 1(?!01)\d\d")  # 101 is final: the client never asks for it
+_INFORMATIONAL = re.compile(rb"HTTP/\d\.\d 1(?!01)\d\d")  # 101 is final: the client never requests it
 _HEAD_END = re.compile(rb"\n\r?\n")
 _MAX_END_BYTES = 3  # bytes
 _BLANKS = (b"\r", b"\n")
@@ -39,7 +39,7 @@ def budget(max_bytes: int) -> Budget:
 
 
 class ResponseMeter(asyncio.Protocol):
-    """Pass on what the budget of the present exchange allows; abort the connection otherwise.
+    """Forward the bytes that the budget of the current exchange allows; abort the connection otherwise.
 
     Informational responses are counted and dropped. Bytes that arrive between two exchanges abort the connection.
     """
@@ -85,7 +85,7 @@ class ResponseMeter(asyncio.Protocol):
         return self._budget is budget
 
     def data_received(self, data: bytes) -> None:
-        """Count what arrived and pass on what is allowed."""
+        """Count the received bytes and forward the allowed ones."""
         if self._budget is None or self._transport.is_closing():
             self._transport.abort()
         elif self._in_head:
@@ -98,7 +98,7 @@ class ResponseMeter(asyncio.Protocol):
         return self._handler.eof_received()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Pass on what is left, and the end of the connection."""
+        """Forward the remaining bytes, and the end of the connection."""
         if self._queue and self._budget is not None:
             self._handler.data_received(bytes(self._queue))
         self._queue.clear()

@@ -1,7 +1,7 @@
 """DNS resolution for outbound requests: uncached, with a timeout.
 
-Each lookup asks the name servers of the system. Concurrent lookups of a host share one query. A name server that
-does not respond delays no other host.
+Each lookup queries the name servers of the system. Concurrent lookups of a host share one query. A name server
+that does not respond delays no other host.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""TLS of outgoing connections, with a limit on the data that a peer sends beside application data.
+"""TLS of outgoing connections, with a limit on the data that a peer sends in addition to application data.
 
 Session tickets, key updates and records of a single byte cost processor time and never reach the HTTP parser, so
 `meter.py` cannot count them. They are counted where asyncio and uvloop hand them to OpenSSL.
@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any, cast
 
-MAX_OVERHEAD_BYTES = 64 * 1024  # on the wire, beside as many bytes as the application's data
+MAX_OVERHEAD_BYTES = 64 * 1024  # on the wire, in addition to as many bytes as the application's data
 
 
 class _Context(ssl.SSLContext):
-    """A context whose connections count what they read."""
+    """A context whose connections count the bytes that they read."""
 
     def wrap_bio(self, incoming: ssl.MemoryBIO, *args: Any, **options: Any) -> ssl.SSLObject:
         """Return a connection with a reference to its incoming buffer."""

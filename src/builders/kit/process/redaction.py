@@ -66,7 +66,7 @@ def redact(text: str) -> str:
 
 @lru_cache(maxsize=512)
 def _field(name: str) -> tuple[str, bool]:
-    """Return the name as it is shown, and whether it is the name of a secret."""
+    """Return the name for display, and whether it is the name of a secret."""
     return _cut(redact(name), _NAME_TEXT), bool(_secret_name.search(name))
 
 

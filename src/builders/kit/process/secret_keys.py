@@ -210,7 +210,7 @@ def keyring_of(settings: Settings) -> Keyring:
 
 
 def _create(path: Path, secret: str) -> None:
-    """Create the file atomically; leave an existing file as it is, since a link does not replace one."""
+    """Create the file atomically; keep an existing file, since a link does not replace one."""
     descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mkstemp makes it 0600
     try:
         with os.fdopen(descriptor, "w", encoding="ascii") as file:

@@ -53,7 +53,7 @@ def read_host_port(text: str) -> str:
 
 
 def _is_host(six: str | None, name: str | None) -> bool:
-    """Return whether a text can be a host: an address where it looks like one."""
+    """Return whether a text can be a host; a text in the form of an address must be one."""
     if name is not None and name.rpartition(".")[2].strip("0123456789"):
         return True
     try:

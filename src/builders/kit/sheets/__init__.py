@@ -1,1 +1,1 @@
-"""Tables as files: read whatever spreadsheets and vendors export (CSV), write what spreadsheets open safely."""
+"""Tables as files: read the CSV of spreadsheets and vendors, and write CSV that spreadsheets open safely."""

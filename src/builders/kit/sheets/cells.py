@@ -61,7 +61,7 @@ _FALSE = frozenset(
 
 
 class CellRefused(ValueError):
-    """A cell cannot be read; the message says why and what to write instead."""
+    """A cell cannot be read; the message has the cause and the expected form."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -105,7 +105,7 @@ def read_percent(cell: str) -> Decimal | None:
 
 
 def read_flag(cell: str) -> bool | None:
-    """Return whether a cell says yes, None for a blank one. Raise CellRefused."""
+    """Return whether a cell means yes, None for a blank one. Raise CellRefused."""
     text = " ".join(cell.split()).lower()
     if text in _FALSE:
         return False

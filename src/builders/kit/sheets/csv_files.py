@@ -99,7 +99,7 @@ def records(
     source = _Lines(lines)
     while (line := source.take()) is not None:
         start = source.number
-        if not line.strip("\r\n"):  # a file can be nothing else
+        if not line.strip("\r\n"):  # the file has no other layout
             yield after + start, []
             continue
         taken = [line]
@@ -167,8 +167,8 @@ def find_layout(
 ) -> Layout:
     """Return the layout of a sheet; `is_known` decides whether a normalized cell is a header.
 
-    Of the first MAX_BANNER_LINES + 1 rows, the one with the most known headers is the header: at least two, or
-    one that `is_key` says to suffice.
+    Of the first MAX_BANNER_LINES + 1 rows, the one with the most known headers is the header: at least two, or one
+    that `is_key` accepts alone.
     """
     sample = list(islice(lines, SAMPLE_LINES + MAX_BANNER_LINES))
     found = [_try(sample, delimiter, is_known, is_key) for delimiter in delimiters]

@@ -1,1 +1,1 @@
-"""Values without a package of their own: time, ids, money, text, domain names, addresses."""
+"""Values that all packages share: time, ids, money, text, domain names, addresses."""

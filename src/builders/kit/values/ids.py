@@ -110,7 +110,7 @@ def time_of(uuid: UUID) -> datetime:
 
 
 class AllAccounts(Enum):
-    """The type of ALL_ACCOUNTS. A missing id is None, which never stands for all accounts."""
+    """The type of ALL_ACCOUNTS. A missing id is None, which never means all accounts."""
 
     ALL_ACCOUNTS = "all accounts"
 

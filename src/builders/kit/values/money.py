@@ -249,7 +249,7 @@ class MoneyInput:
         if isinstance(value, Mapping):
             amount, currency = value.get("amount"), value.get("currency")
         is_number = isinstance(amount, int | float) and not isinstance(amount, bool)
-        # str() of a float is the shortest text that reads as the same float: what the sender wrote.
+        # str() of a float is the shortest text that reads as the same float: the text of the sender.
         text = f"{Decimal(str(amount)):f}" if is_number else amount
         if not isinstance(text, str) or not _input_amount_form.fullmatch(text):
             message = 'Input should be an amount of zero or more, such as "12.34", or an object with an amount'

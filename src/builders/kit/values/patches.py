@@ -27,6 +27,6 @@ def patched(patch: Patch[T], before: T) -> T:
 
 
 def set_members(patch: Any) -> dict[str, Any]:
-    """Return the members that the record of a patch has, by name: arguments of `replace` for what is patched."""
+    """Return the present members of a patch, by name: arguments of `replace` for the patched record."""
     values = {each.name: getattr(patch, each.name) for each in fields(patch)}
     return {name: value for name, value in values.items() if value is not UNSET}

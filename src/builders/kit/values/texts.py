@@ -19,7 +19,7 @@ _STEERING = {"Cc", "Cs", "Zl", "Zp", "Cn", "Co"}
 _DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _INVISIBLE = {"Cf", "Mn", "Zs"}
 # Characters without a width, which make two texts look alike. Scripts and emoji need joiners between two
-# characters, so a joiner is refused beside ASCII and at an end.
+# characters, so a joiner is refused next to ASCII and at an end.
 _ZERO_WIDTH = re.compile(
     r"[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b\u2060-\u2064\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb]"
     r"|[\U000e0000-\U000e0fff]|(?:^|[\x00-\x7f])[\u200c\u200d]|[\u200c\u200d](?:$|[\x00-\x7f])"

@@ -56,7 +56,7 @@ async def apply_charges(
 ) -> Application:
     """Match the charges that are not applied again, and apply those that are certain enough.
 
-    Publish portfolio.billing.charge_matched. Needs a transaction. Ignored charges stay as they are.
+    Publish portfolio.billing.charge_matched. Needs a transaction. Ignored charges do not change.
     """
     booking = Booking(min_confidence=min_confidence, member_id=member_id)
     await store.lock_portfolio(conn, account_id=account_id)

@@ -75,7 +75,7 @@ def assess(connection: Connection, *, now: datetime, max_age: timedelta, is_forc
 
 
 async def wait_for_refresh(database: Database, *, refresh: Refresh, timeout_s: float) -> Refreshed:
-    """Return a refresh when its runs have ended, or as it is after a time. Holds no database connection."""
+    """Return a refresh when its runs have ended, or its state after a time. Holds no database connection."""
     until = clock.monotonic() + timeout_s
     inventory, billing = refresh.inventory, None
     if inventory is not None:

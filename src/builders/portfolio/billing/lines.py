@@ -41,9 +41,9 @@ def charges_of(
 ) -> Iterator[NewCharge]:
     """Yield the charge of each domain of a line.
 
-    The parts of a renewal have the ratio of the prices of its domains, the parts of a refund the ratio of what was
-    `paid` for them; other parts are equal. `account` distinguishes several accounts at the provider. The key holds
-    the total of the line and not the part, which depends on prices that change.
+    The parts of a renewal have the ratio of the prices of its domains, the parts of a refund the ratio of the
+    amounts `paid` for them; other parts are equal. `account` distinguishes several accounts at the provider. The
+    key holds the total of the line and not the part, which depends on prices that change.
     """
     written, origin = list_names_of(line)
     found = [names.read_names(each, line.description).best for each in written]
@@ -92,7 +92,7 @@ def require_storable(line: BilledLine) -> BilledLine:
 def number_repeats(lines: Sequence[BilledLine]) -> Iterator[BilledLine]:
     """Yield the lines of a file with line ids: equal rows without ids are numbered, so that each counts.
 
-    The day stands for the order of a row without one.
+    A row without an order uses its day.
     """
     seen: dict[object, int] = {}
     for line in lines:
@@ -118,7 +118,7 @@ def _weights(line: BilledLine, found: Sequence[str | None], prices: Prices, paid
 
 
 def _kind(line: BilledLine) -> ChargeKind:
-    """Return what a line is for; only a negative amount is a refund."""
+    """Return the kind of a line; only a negative amount is a refund."""
     if line.total < 0:
         return ChargeKind.REFUND
     return ChargeKind.OTHER if line.kind is ChargeKind.REFUND else line.kind

@@ -30,7 +30,7 @@ class Origin:
     connection_id: UUID | None
     source: ChargeSource
     run_id: UUID
-    # How many charges of each kind were left out, as the other source has them.
+    # The number of omitted charges of each kind, which the other source has.
     left_out: Counter[Any] = field(default_factory=Counter[Any])
 
 

@@ -82,7 +82,7 @@ class ChargeFields:
 
     @property
     def is_refund(self) -> bool:
-        """Return whether the charge gives money back."""
+        """Return whether the charge is a refund."""
         return self.total < 0 or self.kind is ChargeKind.REFUND
 
 
@@ -172,7 +172,7 @@ class RunSummary:
     refunded_domain_count: int
 
     def counts(self, charges: int) -> Mapping[str, int]:
-        """Return the counts of a run that read so many charges, new ones and others."""
+        """Return the counts of a run, by the charges that it read."""
         return {
             "new": self.new,
             "duplicate": max(0, charges - self.new),
@@ -186,7 +186,7 @@ class ApplyOutcome(StrEnum):
     """The result for an examined charge."""
 
     APPLIED = "applied"
-    LINKED = "linked"  # applied with an entry that was there before
+    LINKED = "linked"  # applied with an existing entry
     MATCHED = "matched"  # and not applied
     SUGGESTED = "suggested"
     UNMATCHED = "unmatched"
@@ -198,7 +198,7 @@ class ApplyOutcome(StrEnum):
 class AppliedCharge:
     """The result for an examined charge."""
 
-    charge: Charge  # as it was before
+    charge: Charge  # the previous state
     outcome: ApplyOutcome
     candidate: Candidate | None = None  # the likeliest domain
     entry_id: UUID | None = None

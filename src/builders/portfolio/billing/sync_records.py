@@ -58,7 +58,7 @@ class Refresh:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncedRun:
-    """A sync of charges as it is after some time."""
+    """The state of a sync of charges after some time."""
 
     run: Run
     totals: Sequence[Money]  # the sum of the new charges of each currency
@@ -67,7 +67,7 @@ class SyncedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refreshed:
-    """A refresh as it is after some time."""
+    """The state of a refresh after some time."""
 
     connections: Sequence[Freshness]
     inventory: Run | None

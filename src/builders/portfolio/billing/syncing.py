@@ -291,7 +291,7 @@ async def follow_sync(conn: Conn, *, account_id: UUID, run_id: UUID) -> None:
 
 
 async def wait_for_sync(database: Database, *, run: Run, timeout_s: float) -> SyncedRun:
-    """Return a sync when it has ended, or as it is after a time. Holds no database connection."""
+    """Return a sync when it has ended, or its state after a time. Holds no database connection."""
     target = {"account_id": run.account_id, "run_id": run.id}
     run = await registrars.wait_for_run(database, **target, timeout_s=timeout_s)
     async with database.connection() as conn:

@@ -92,7 +92,7 @@ def _nameservers(cell: str) -> Sequence[str] | None:
 
 
 def _epp_statuses(cell: str) -> Sequence[str] | None:
-    """Return the statuses of EPP in the cell; vendors write others beside them, which mean nothing elsewhere."""
+    """Return the EPP statuses in the cell; vendors add their own, which are ignored."""
     found = [each for each in _SEPARATORS.split(cell) if _EPP_STATUS.fullmatch(each)]
     return list(dict.fromkeys(found))[:MAX_STATUSES] or None
 
@@ -128,7 +128,7 @@ def field_readers(date_format: DateFormat) -> Mapping[Field, Reader]:
 
 
 def purchase_readers(date_format: DateFormat) -> Mapping[Field, Reader]:
-    """Return the readers of what a purchase or a sale consists of, amounts excluded."""
+    """Return the readers of the fields of a purchase or a sale, without amounts."""
     kind = _choice(_PURCHASE_WORDS, "purchase_kind_unknown")
     return {
         Field.PURCHASE_KIND: lambda cell: _enum(EntryKind, kind(cell)),

@@ -96,7 +96,7 @@ def _open_reading(table: Table, options: Options) -> Reading:
 
 
 def _given_format(form: ImportFormat, options: Options) -> DateFormat | None:
-    """Return how dates are written when the caller or the format says it."""
+    """Return the date order that the caller or the format specifies."""
     if options.date_order in {DateNotation.MDY, DateNotation.DMY}:
         return DateFormat(options.date_order)
     return form.date_format

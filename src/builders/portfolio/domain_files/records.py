@@ -60,7 +60,7 @@ class Field(StrEnum):
     FOLDER = "folder"
     NOTES = "notes"
     PINNED = "pinned"
-    CURRENCY = "currency"  # of the row's amounts that have no currency of their own
+    CURRENCY = "currency"  # of the row's amounts without a currency
     PURCHASE_KIND = "purchase_kind"
     PURCHASE_DATE = "purchase_date"
     PURCHASE_AMOUNT = "purchase_amount"
@@ -85,7 +85,7 @@ class ImportConflict(StrEnum):
     """Effect of a row on an existing domain."""
 
     MERGE = "merge"  # a value replaces the domain's, a blank cell keeps it; tags are added
-    SKIP = "skip"  # the domain stays as it is
+    SKIP = "skip"  # the domain does not change
     OVERWRITE = "overwrite"  # a blank cell of a column clears the domain's value
 
 
@@ -156,7 +156,7 @@ class ColumnMap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detected:
-    """What was found out about a file."""
+    """Detected properties of a file."""
 
     format: str  # id of the recognized format, `generic` for another sheet, `list` for names alone
     encoding: str | None = None
@@ -171,7 +171,7 @@ class Detected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DraftEntry:
-    """An entry of the ledger that a row gives."""
+    """A ledger entry of a row."""
 
     kind: EntryKind
     money: Money
@@ -185,7 +185,7 @@ class DraftEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A row as it was read. With errors it is not imported."""
+    """A row that was read. A row with errors is not imported."""
 
     position: int  # the line of a file or text, from 1; of another source the index, from 0
     written: str  # the domain as the row has it

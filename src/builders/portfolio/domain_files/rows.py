@@ -1,4 +1,4 @@
-"""Rows of a file, read into drafts: values that are right, and what is wrong with the others."""
+"""Rows of a file, read into drafts: the valid values, and the errors of the others."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Which events a change of domains publishes, and those of a life cycle that goes on by itself."""
+"""Events of changes of domains, and of the life cycle, which advances with time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

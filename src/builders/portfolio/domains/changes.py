@@ -38,9 +38,9 @@ async def add_domain(
     purchase: Purchase | None = None,
     member_id: UUID | None = None,
 ) -> Domain:
-    """Add a domain, and record what it was bought for; publish portfolio.domain.added.
+    """Add a domain, and record its purchase price; publish portfolio.domain.added.
 
-    Raise DuplicateDomain with the id of the present one.
+    Raise DuplicateDomain with the id of the existing one.
     """
     on = None if purchase is None else purchase.on or new.acquired_on or clock.now().date()
     [written] = await add_domains(
@@ -74,7 +74,7 @@ async def add_domains(
 ) -> Sequence[WrittenDomain]:
     """Add domains with different names; return a result for each in order: created, or unchanged if present.
 
-    Publish nothing: the caller reports them together. Without `uses_rdap`, registries are not asked about them.
+    Publish no event: the caller reports them together. Without `uses_rdap`, registries are not queried about them.
     """
     now = clock.now()
     rows = [
@@ -103,7 +103,7 @@ async def add_domains(
 def _written(created: Domain | None, present: Domain | None) -> WrittenDomain:
     if created is not None:
         return WrittenDomain(id=created.id, outcome=RowOutcome.CREATED, domain=created)
-    if present is None:  # removed meanwhile
+    if present is None:  # removed concurrently
         return WrittenDomain(id=ids.NIL, outcome=RowOutcome.SKIPPED)
     return WrittenDomain(id=present.id, outcome=RowOutcome.UNCHANGED, domain=present)
 
@@ -199,5 +199,5 @@ async def remove_domains(
 
 
 async def forget_connection(conn: Conn, *, account_id: UUID, connection_id: UUID) -> int:
-    """Detach all domains from a registrar connection; return their number. The registries are asked again."""
+    """Detach all domains from a registrar connection; return their number. The registries are queried again."""
     return await store.forget_connection(conn, account_id=account_id, connection_id=connection_id, now=clock.now())

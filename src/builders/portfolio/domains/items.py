@@ -16,7 +16,7 @@ _REDACTED = '["finance"]'
 
 
 def write(rows: Sequence[ListedRow], *, totals: Mapping[UUID, Totals] | None, now: datetime) -> str:
-    """Return the JSON array of the items; without totals, `redacted` says that money is left out."""
+    """Return the JSON array of the items; without totals, `redacted` reports that money is omitted."""
     return f"[{','.join(_write(row, None if totals is None else totals[row.id], now) for row in rows)}]"
 
 

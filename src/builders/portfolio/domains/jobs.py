@@ -26,7 +26,7 @@ async def advance_lifecycles(context: JobContext, timestamp: int) -> None:
 @queue.app.task(
     name="portfolio.refresh_rdap",
     queueing_lock="portfolio.refresh_rdap",
-    lock="portfolio.refresh_rdap",  # one at a time on all workers: the servers of registries are asked slowly
+    lock="portfolio.refresh_rdap",  # one at a time on all workers: the servers of registries are queried slowly
     pass_context=True,
 )
 async def refresh_rdap(context: JobContext, timestamp: int) -> None:

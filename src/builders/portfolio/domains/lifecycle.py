@@ -12,7 +12,7 @@ from builders.portfolio.domains.records import Domain, DomainFields, DropDates, 
 EXPIRING = timedelta(days=30)  # before the expiry
 _GTLD = "gtld"
 _COUNTRY_LENGTH = 2  # characters of an ISO 3166 code, which no gTLD has
-# What the registry says of the domain outweighs the dates. In redemption it says pendingDelete too (RFC 3915).
+# Statuses of the registry take precedence over dates. In redemption it also has pendingDelete (RFC 3915).
 _BY_STATUS = (
     ("redemptionperiod", Lifecycle.REDEMPTION),
     ("pendingrestore", Lifecycle.REDEMPTION),

@@ -58,7 +58,7 @@ async def lock_domains(conn: Conn, *, account_id: UUID, ids: Collection[UUID]) -
 
 
 async def get_registry_check(conn: Conn, *, account_id: UUID, domain_id: UUID) -> RegistryCheck:
-    """Return what the registry said last of a domain."""
+    """Return the last registry data of a domain."""
     checked_at, facts = await rdap.find_check(conn, account_id=account_id, domain_id=domain_id)
     return read_check(checked_at, facts)
 
@@ -94,7 +94,7 @@ async def list_domains(
     page: PageRequest,
     shows_finance: bool,
 ) -> JsonPage:
-    """Return a page of domains as JSON; without finance their money is null, and `redacted` says so."""
+    """Return a page of domains as JSON; without finance their money is null, and `redacted` reports it."""
     now = clock.now()
     position = pages.first_position(sort)
     if page.after is not None:

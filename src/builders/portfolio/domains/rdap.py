@@ -1,4 +1,4 @@
-"""What RDAP says of a domain (RFC 9083), and which server to ask (RFC 9224). Pure; raises RdapUnreadable alone.
+"""RDAP data of a domain (RFC 9083), and the server to query (RFC 9224). Pure; raises only RdapUnreadable.
 
 `registrar expiration` is preferred to `expiration`: registries add a year to theirs as soon as a domain expires,
 and take it back when the registrar deletes the domain in the grace period.
@@ -23,7 +23,7 @@ from builders.portfolio.domains.records import (
     RegistryCheck,
 )
 
-Json: TypeAlias = Any  # what a JSON text can hold
+Json: TypeAlias = Any  # a value of a JSON text
 
 EXPIRIES = ("registrar expiration", "expiration")  # the better one first
 # Of RFC 8056; every other status is the same in words.
@@ -39,7 +39,7 @@ class RdapUnreadable(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistryFacts:
-    """What a registry says of a domain. None and empty: it does not say."""
+    """The data of a registry about a domain. None and empty: not reported."""
 
     expires_at: datetime | None
     registered_at: datetime | None
@@ -88,7 +88,10 @@ def read_services(body: bytes) -> Mapping[str, str]:
 
 
 def read_domain(body: bytes, *, domain: str) -> RegistryFacts:
-    """Return what the answer says of a domain. Raise RdapUnreadable, also for an answer about another one."""
+    """Return the data of a response about a domain.
+
+    Raise RdapUnreadable, also for a response about another domain.
+    """
     answer = _parse(body)
     name = _member(answer, "ldhName")
     if _member(answer, "objectClassName") != "domain" or not isinstance(name, str) or find_a_label(name) != domain:
@@ -105,9 +108,9 @@ def read_domain(body: bytes, *, domain: str) -> RegistryFacts:
 
 
 def patch_of(domain: Domain, facts: RegistryFacts, *, before: Mapping[str, Json]) -> DomainPatch:
-    """Return what the registry fills in: nothing that a user or a registrar gave is overwritten.
+    """Return the fields from the registry, without fields from a user or a registrar.
 
-    `before` is what the registry said last: a field that still has that value came from the registry.
+    `before` is the previous registry data: a field that still has that value is from the registry.
     """
     present = {
         "registered_on": None if domain.registered_on is None else domain.registered_on.isoformat(),

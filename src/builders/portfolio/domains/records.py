@@ -239,7 +239,7 @@ class LabelGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistryCheck:
-    """What the registry said last of a domain. None: it was not asked, or does not say."""
+    """The last registry data of a domain. None: not queried, or not reported."""
 
     checked_at: datetime | None = None
     registered_at: datetime | None = None

@@ -1,9 +1,8 @@
-"""Ask registries about domains without a registrar connection, slowly: one request at a time to each server.
+"""Query registries about domains without a registrar connection, slowly: one request at a time to each server.
 
-Servers come from IANA's list (RFC 9224), fetched once a day. A server that answers 429 or 503 is left alone for as
-long as it says, and longer each time. Own requests and parser: whoisit, the package for this, brings two more HTTP
-clients and a parser of dates that guesses. A few redirects are followed, within
-https, as RFC 7480 asks.
+Servers come from IANA's list (RFC 9224), fetched once a day. After a 429 or 503, a server is blocked for its
+Retry-After, and longer each time. Own requests and parser: whoisit, the package for this, brings two more HTTP
+clients and a parser of dates that guesses. A few redirects are followed, within https, as RFC 7480 asks.
 """
 
 import asyncio
@@ -80,9 +79,9 @@ async def _refresh_services(database: Database, outbound: Outbound, url: str) ->
 
 
 async def _claim(database: Database) -> Mapping[str, Sequence[DueDomain]]:
-    """Take the domains that are due; return those to ask about now, by server.
+    """Claim the due domains; return those to query now, by server.
 
-    Those of sandbox accounts are never asked about, and those of a blocked server when it may be asked again.
+    Domains of sandbox accounts are never queried, and domains of a blocked server after the end of the block.
     """
     now = clock.now()
     by_server: dict[str, list[DueDomain]] = {}
@@ -116,7 +115,7 @@ def _tld(domain: DueDomain) -> str:
 async def _ask_server(
     database: Database, outbound: Outbound, server: str, due: Sequence[DueDomain], pause_s: float
 ) -> int:
-    """Ask a server about domains one by one, until it refuses; return how many it answered."""
+    """Query a server about each domain, until it refuses; return the number of answers."""
     for at, domain in enumerate(due):
         if at:
             await asyncio.sleep(pause_s)
@@ -158,7 +157,7 @@ async def _fetch(outbound: Outbound, url: str, *, max_bytes: int) -> Response:
 
 
 def _read(response: Response, domain: DueDomain) -> RegistryFacts | None:
-    """Return what the registry says; None when it does not know the domain. Raise RdapUnreadable."""
+    """Return the registry data; None when the registry does not have the domain. Raise RdapUnreadable."""
     if response.status == HTTPStatus.NOT_FOUND:
         return None
     return read_domain(_body(response), domain=domain.domain)
@@ -171,7 +170,7 @@ def _body(response: Response) -> bytes:
 
 
 async def _record(database: Database, due: DueDomain, facts: RegistryFacts | None) -> None:
-    """Fill in what the registry says, under the lock of the domain: a user's change in between wins."""
+    """Fill in the registry data, under the lock of the domain: a concurrent change of a user takes precedence."""
     now = clock.now()
     async with database.transaction() as conn:
         domains = await store.lock(conn, account_id=due.account_id, ids=[due.id])
@@ -201,7 +200,7 @@ async def _retry(database: Database, domain: DueDomain) -> None:
 
 
 async def _block(database: Database, server: str, response: Response, unasked: Sequence[DueDomain]) -> None:
-    """Leave a server alone for as long as it says, and ask about its domains then."""
+    """Block a server for its Retry-After, and schedule its domains for the end of the block."""
     said = response.headers.get("Retry-After", "").strip()
     pause_s = min(int(said), MAX_BLOCK_S) if said.isdecimal() and len(said) < 10 else BLOCK_S  # noqa: PLR2004 - digits
     async with database.transaction() as conn:

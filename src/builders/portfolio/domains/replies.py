@@ -212,12 +212,12 @@ class PortfolioTagReply(Reply):
 
 
 def detail_reply(domain: Domain, totals: Totals | None) -> PortfolioDomainDetail:
-    """Return a domain as it is read; without totals its money is left out."""
+    """Return a domain that was read; without totals its money is omitted."""
     return PortfolioDomainDetail.from_record(domain, **_computed(domain, totals))
 
 
 def written_reply(domain: Domain, totals: Totals | None) -> PortfolioDomainWritten:
-    """Return a domain as it was written; without totals its money is left out."""
+    """Return a domain that was written; without totals its money is omitted."""
     return PortfolioDomainWritten.from_record(domain, **_computed(domain, totals))
 
 

@@ -106,7 +106,7 @@ class PortfolioDomainCreate(Body):
     def new_domain(self) -> NewDomain:
         """Return the record.
 
-        Raise Invalid for an amount without a currency, and for a counterparty beside `owned`.
+        Raise Invalid for an amount without a currency, and for a counterparty of an owned domain.
         """
         _refuse_counterparty(self, self.ownership)
         return NewDomain(

@@ -1,7 +1,7 @@
 """The figures of one domain, calculated from its entries. Nothing is rounded here.
 
 The groups of the ledger make every total the sum of its entries: costs of buying and holding (cost basis, carrying
-cost, less refunds), income of holding, and the sale (proceeds less what the seller paid).
+cost, less refunds), income of holding, and the sale (proceeds less the seller's costs).
 """
 
 from collections.abc import Iterable, Iterator, Sequence

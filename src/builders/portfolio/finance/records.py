@@ -50,7 +50,7 @@ class SaleTerms:
     commission: Money | None = None  # fixed; or a rate
     commission_rate: Decimal | None = None
     fees: Sequence[SaleFee] = ()
-    installments: Sequence[Payment] = ()  # what they do not cover is paid on the day of the sale
+    installments: Sequence[Payment] = ()  # the remainder is paid on the day of the sale
     venue: str | None = None
     buyer_ref: str | None = None
 
@@ -188,7 +188,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedField:
-    """A member that a patch changed, with its values as they are shown."""
+    """A member that a patch changed, with its values for display."""
 
     field: str
     before: object
@@ -228,7 +228,7 @@ class RenewalNotice(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedRenewal:
-    """A renewal as it was recorded."""
+    """A recorded renewal."""
 
     entry: Entry
     domain: Domain  # with the new expiry
@@ -269,7 +269,7 @@ class Traffic:
     visited_on: date | None  # the last day with a visit; None: no recent one
 
     def is_present(self, as_of: date) -> bool | None:
-        """Return whether the domain was visited in the 12 months before a day; None when nobody counted."""
+        """Return whether the domain had visits in the 12 months before a day; None when visits are unknown."""
         since = as_of - timedelta(days=365)
         if self.reported_on is None or self.reported_on <= since:
             return None

@@ -10,7 +10,7 @@ from enum import StrEnum
 import pyxirr
 
 DAYS_OF_YEAR = 365  # of an annual rate, also in leap years, as spreadsheets do it
-MIN_RATE, MAX_RATE = Decimal("-0.9999"), Decimal(1_000_000)  # a rate beyond them says nothing
+MIN_RATE, MAX_RATE = Decimal("-0.9999"), Decimal(1_000_000)  # a rate beyond them is meaningless
 _precise = Context(prec=34)
 
 
@@ -37,7 +37,7 @@ def roi(profit: Decimal, *, total_cost: Decimal) -> Decimal | None:
 
 
 def annualized_roi(rate: Decimal | None, *, days: int | None) -> Decimal | None:
-    """Return the yearly rate that compounds to this return in so many days.
+    """Return the yearly rate that compounds to this return in a number of days.
 
     None for less than a day, for a total loss, and for a rate above MAX_RATE.
     """

@@ -183,7 +183,7 @@ def spread(total: Money, payments: Sequence[Payment]) -> Sequence[Payment]:
 
 
 def _payments(terms: SaleTerms) -> Sequence[Payment]:
-    """Return what the buyer pays: the part of the price without instalments first, if there is one."""
+    """Return the payments of the buyer: the part of the price without instalments first, if there is one."""
     rest = terms.gross - _total(terms.gross.currency, terms.installments)
     first = [Payment(money=rest, on=terms.sold_on)] if rest.amount or not terms.installments else []
     return [*first, *terms.installments]

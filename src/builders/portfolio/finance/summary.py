@@ -42,7 +42,7 @@ async def get_summary(conn: Conn, *, account_id: UUID, months: int) -> Portfolio
 
 
 def _months_before(day: date, months: int) -> date:
-    """Return the first day of the month that is so many months before."""
+    """Return the first day of the month a number of months before."""
     year, month = divmod(day.year * 12 + day.month - 1 - months, 12)
     return date(year, month + 1, 1)
 

@@ -109,7 +109,7 @@ async def _write_domains(conn: Conn, *, account_id: UUID, groups: Sequence[_Grou
         written = created.get(each.name)
         if written is None:
             each.present = present[each.name]
-        elif written.outcome is RowOutcome.UNCHANGED:  # added by another request meanwhile
+        elif written.outcome is RowOutcome.UNCHANGED:  # added by a concurrent request
             each.present = written.domain
         else:
             _record(each, written)
@@ -135,7 +135,7 @@ async def _change_domains(conn: Conn, *, account_id: UUID, groups: Sequence[_Gro
 
 
 def _record(group: _Group, written: WrittenDomain) -> None:
-    """Keep what was done with the domain of a group."""
+    """Store the result of the domain of a group."""
     if written.domain is None:
         group.outcome, group.domain_id = RowOutcome.ERROR, None
         group.problems.append(_REMOVED)
@@ -193,7 +193,7 @@ async def _post(
 
 
 def _forget_writes(group: _Group) -> None:
-    """Keep of a dry run what it would have done."""
+    """Store the simulated result of a dry run."""
     if group.outcome is RowOutcome.CREATED:
         group.domain_id = None
         if group.earlier is not None:  # which would have added it

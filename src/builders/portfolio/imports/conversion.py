@@ -20,7 +20,7 @@ def options_to_json(options: Options) -> Mapping[str, Any]:
 
 
 def detected_to_json(detected: Detected) -> Mapping[str, Any]:
-    """Return what was found out about a source as JSON."""
+    """Return the detected properties of a source as JSON."""
     return dict(_DETECTED.dump_python(detected, mode="json"))
 
 

@@ -14,7 +14,7 @@ Image = Mapping[str, Any]  # JSON by field
 
 
 def list_changes(before: Domain, after: Domain) -> tuple[Image, Image]:
-    """Return the fields that differ, as they were and as they are."""
+    """Return the old and new values of the fields that differ."""
     changed = [name for name in FIELDS if getattr(before, name) != getattr(after, name)]
     return _image(before, changed), _image(after, changed)
 

@@ -74,7 +74,7 @@ def patch_of(domain: Domain, draft: Draft, on_conflict: ImportConflict) -> Domai
 
 
 def _expiry(domain: Domain, draft: Draft, values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the expiry and its source; a date alone says nothing new about a time on that day."""
+    """Return the expiry and its source; a date alone does not change a time on that day."""
     written = values["expires_at"]
     now = domain.expires_at
     is_same_day = now is not None and not isinstance(written, datetime) and now.date() == written
@@ -93,7 +93,7 @@ def _moment(value: date | datetime | None) -> datetime | None:
 def missing_entries(
     draft: Draft, present: Sequence[Entry], *, domain_id: UUID, member_id: UUID
 ) -> Sequence[NewEntry]:
-    """Return the entries of a draft that the domain does not have, whoever recorded them.
+    """Return the entries of a draft that the domain does not have from any source.
 
     Entries are the same with the same kind, day and amount; two such entries of a draft are two. The reference of
     an entry is made of these, so that it is recorded once.

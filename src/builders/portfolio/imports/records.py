@@ -26,7 +26,7 @@ class ImportState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """The number of rows of an import by outcome, and what was merged."""
+    """The number of rows of an import by outcome, and of merged rows."""
 
     created: int = 0
     updated: int = 0
@@ -50,7 +50,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportRow:
-    """What an import did with a row, and what the domain was before."""
+    """The result of a row, and the previous state of its domain."""
 
     number: int  # of the row in the import, from 0
     position: int
@@ -59,7 +59,7 @@ class ImportRow:
     domain_id: UUID | None
     errors: Sequence[Mapping[str, Any]] = ()  # of RowProblem, in JSON
     warnings: Sequence[Mapping[str, Any]] = ()
-    before: Mapping[str, Any] | None = None  # the changed fields as they were, in JSON
+    before: Mapping[str, Any] | None = None  # the previous values of the changed fields, in JSON
     after: Mapping[str, Any] | None = None  # the changed fields as the import set them, in JSON
     entry_ids: Sequence[UUID] = ()  # that were posted
 
@@ -73,7 +73,7 @@ class UndoCounts:
 
     rows: int = 0  # that are undone
     removed: int = 0  # domains that the import had added
-    restored: int = 0  # domains that are as they were before
+    restored: int = 0  # restored domains
     kept: int = 0  # domains that were changed again since, so that not all was restored
 
 

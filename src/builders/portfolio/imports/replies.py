@@ -165,7 +165,7 @@ class PortfolioImportReply(PortfolioImportItem, BulkReply):
 
 
 def import_item(made: Import) -> PortfolioImportItem:
-    """Return an import as it is listed."""
+    """Return an import as an item of the list."""
     return PortfolioImportItem(**_members(made))
 
 

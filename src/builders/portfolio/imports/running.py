@@ -206,14 +206,14 @@ async def get_import(conn: Conn, *, account_id: UUID, import_id: UUID) -> Import
 
 
 async def abandon_import(conn: Conn, *, account_id: UUID, import_id: UUID) -> None:
-    """End an import or an undo that keeps failing; what is imported can be undone."""
+    """End an import or an undo that keeps failing; the imported rows can be undone."""
     message = "An internal error stopped the import. Undo it, and import the file again."
     problem = RowProblem(code="import_failed", message=message)
     await finish(conn, account_id=account_id, import_id=import_id, state=ImportState.FAILED, failure=problem)
 
 
 async def prune_imports(conn: Conn) -> bool:
-    """Delete some imports of long ago, with their rows; return whether more may be left."""
+    """Delete a batch of expired imports, with their rows; return whether more may remain."""
     before = clock.now() - RETENTION
     return await store.prune_imports(conn, before=before, limit=_PRUNE_BATCH) == _PRUNE_BATCH
 

@@ -1,4 +1,4 @@
-"""The undo of an import: added domains are removed, changed fields and the ledger are as before."""
+"""The undo of an import: remove added domains, restore changed fields and the ledger."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
@@ -27,7 +27,7 @@ _OPEN = frozenset({ImportState.QUEUED, ImportState.RUNNING})
 async def undo_import(conn: Conn, *, account_id: UUID, import_id: UUID) -> Import:
     """Undo an import: a small one at once, a large one by a job.
 
-    An import that is undone or being undone is returned as it is. Raise ImportNotFound, ImportRunning,
+    An import that is undone or being undone is returned unchanged. Raise ImportNotFound, ImportRunning,
     ImportFinal.
     """
     row = await store.lock(conn, account_id=account_id, import_id=import_id)
@@ -59,7 +59,7 @@ async def run_undo(database: Database, *, account_id: UUID, import_id: UUID) -> 
 
 
 async def _undo_batch(conn: Conn, *, account_id: UUID, import_id: UUID, limit: int) -> bool:
-    """Undo the last rows that are not undone; return whether more may be left. One batch in a transaction."""
+    """Undo the last rows that are not undone; return whether more may remain. One batch in a transaction."""
     row = await store.lock(conn, account_id=account_id, import_id=import_id)
     if row is None or row["state"] != ImportState.UNDOING:
         return False

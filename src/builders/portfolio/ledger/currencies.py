@@ -68,9 +68,9 @@ def unquoted(currency: str, location: tuple[str, ...]) -> Invalid:
 
 
 async def lock_base_currency(conn: Conn, *, account_id: UUID, exclusive: bool = False) -> str:
-    """Return the base currency, which then stays until the transaction ends; locked before any entry is.
+    """Return the base currency, locked until the transaction ends, before any entry is locked.
 
-    With `exclusive`, nobody else records or voids entries meanwhile.
+    With `exclusive`, other transactions cannot record or void entries.
     """
     found = await store.lock_base_currency(conn, account_id=account_id, exclusive=exclusive)
     while found is None:

@@ -16,8 +16,8 @@ from builders.portfolio.ledger.store import entries as store, statements
 async def post_entries(conn: Conn, *, account_id: UUID, entries: Sequence[NewEntry]) -> Sequence[PostedEntry]:
     """Record entries, each converted to the base currency at the rate of its date; needs a transaction.
 
-    An entry whose reference its source has recorded before is returned as it was recorded, also when the amount
-    differs: to change an entry, void it first. Return one for each given entry, in their order.
+    An entry whose source has already recorded the reference is returned unchanged, also when the amount differs:
+    to change an entry, void it first. Return one for each given entry, in their order.
     """
     base_currency = await currencies.lock_base_currency(conn, account_id=account_id)
     posted: dict[int, PostedEntry] = {}
@@ -32,7 +32,7 @@ async def post_entries(conn: Conn, *, account_id: UUID, entries: Sequence[NewEnt
             if entry is not None
         }
         if len(posted) < len(entries):
-            # An entry that is voided between the two statements is in neither, and then recorded anew.
+            # An entry that is voided between the two statements is in neither, and is recorded again.
             existing = await _find_existing(conn, account_id=account_id, entries=given)
             posted = {
                 at: PostedEntry(entry=existing[key], is_new=False)
@@ -68,7 +68,7 @@ async def void_references(
     reason: str,
     voided_by: UUID | None = None,
 ) -> Sequence[UUID]:
-    """Void the entries of references of a source, which can then be recorded anew. Return their ids."""
+    """Void the entries of references of a source, which can then be recorded again. Return their ids."""
     return await store.void_references(
         conn,
         account_id=account_id,

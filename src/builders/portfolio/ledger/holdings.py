@@ -24,7 +24,7 @@ async def list_kind_totals(
 
 
 async def list_last_renewals(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> Mapping[UUID, Money]:
-    """Return what a year of the last renewal cost, for each of the domains that was renewed."""
+    """Return the price of a year of the last renewal, for each renewed domain."""
     if not domain_ids:
         return {}
     found = await store.list_last_renewals(conn, account_id=account_id, domain_ids=domain_ids)

@@ -82,7 +82,7 @@ def _read_rate(text: str) -> Decimal:
 
 
 async def load_rates(conn: Conn, *, rates: Iterable[Rate]) -> int:
-    """Add rates; needs a transaction. Return how many are new."""
+    """Add rates; needs a transaction. Return the number of new ones."""
     given = list(rates)
     days = {each.quoted_on for each in given}
     given += [Rate(currency=EURO, quoted_on=day, rate=Decimal(1)) for day in days]
@@ -154,7 +154,7 @@ async def list_rates(
 ) -> Mapping[tuple[str, date], Decimal]:
     """Return the rates of currencies on dates, in units of the base currency, in one statement.
 
-    Those without a rate are left out.
+    Currencies without a rate are omitted.
     """
     if not needed:
         return {}

@@ -71,7 +71,7 @@ class EntrySource(StrEnum):
     MANUAL = "manual"
     IMPORT = "import"
     SYNC = "sync"  # charges of a registrar
-    SALE = "sale"  # the sale of the domain: price, instalments and what the seller paid
+    SALE = "sale"  # the sale of the domain: price, instalments and the seller's costs
     PARKING = "parking"
 
 
@@ -80,7 +80,7 @@ class EntryGroup(StrEnum):
 
     COST = "cost"  # of buying and holding the domain, less refunds
     INCOME = "income"  # of holding it: leases, parking, other
-    SALE = "sale"  # proceeds of selling it, less what the seller paid
+    SALE = "sale"  # proceeds of the sale, less the seller's costs
 
 
 def group_of(kind: EntryKind, source: EntrySource) -> EntryGroup:

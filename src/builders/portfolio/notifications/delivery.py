@@ -1,4 +1,4 @@
-"""Emails of notices: what is due for a member becomes one message, now, after quiet hours or as a digest."""
+"""Emails of notices: the due notices of a member become one message, now, after quiet hours or as a digest."""
 
 from collections import defaultdict
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The events of a portfolio: what each is about, how urgent it is, and who is notified by default."""
+"""The events of a portfolio: topic, severity, and the members that are notified by default."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ COST_EXCEEDED = "portfolio.renewal.cost_exceeded"
 
 @dataclass(frozen=True, slots=True)
 class EventKind:
-    """What preferences need to know of an event."""
+    """The properties of an event that preferences use."""
 
     topic: Topic
     severity: Severity

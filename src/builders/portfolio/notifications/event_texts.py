@@ -1,7 +1,7 @@
-"""What a notice about a published event says, how urgent it is, and which domains it names.
+"""The sentence, the severity and the domains of a notice about a published event.
 
-The events are those of other packages, so a member that is absent is left out of the sentence. No sentence holds
-money: members whose role does not see it have notices too.
+The events are those of other packages, so the sentence omits an absent member. No sentence contains money, which
+some roles must not see.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ def find_title(event: str, data: Data) -> str | None:
 
 
 def severity_of(event: str, data: Data) -> Severity:
-    """Return how urgent an event is: as its kind, or as its data says if that is more."""
+    """Return the severity of an event: of its kind, or of its data if that is higher."""
     kind, found = PUBLISHED[event].severity, data.get("severity")
     if event == "portfolio.transfer.started" and data.get("expected") is False:
         return Severity.CRITICAL

@@ -16,13 +16,13 @@ from builders.portfolio.notifications import service as notifications
 
 @dispatcher.subscribe_batches(name="portfolio.notify_members")
 async def notify_members(conn: Conn, events: Sequence[PublishedEvent]) -> None:
-    """Make the notices about a batch of events for the members who want them."""
+    """Create the notices about a batch of events for the members whose preferences select them."""
     await notifications.notify_of_events(conn, events=events)
 
 
 @dispatcher.subscribe("portfolio.team.member_removed", name="portfolio.delete_member_notices")
 async def delete_member_notices(conn: Conn, event: PublishedEvent) -> None:
-    """Delete the preferences and notices of a member who has left the team."""
+    """Delete the preferences and notices of a former member."""
     await notifications.delete_member(
         conn, account_id=event.account_id, member_id=UUID(event.read()["account_id"])
     )

@@ -36,7 +36,7 @@ async def notify_of_expiry(
     decided: Collection[UUID],
     now: datetime,
 ) -> int:
-    """Make the notices that are due about the domains; return their number.
+    """Create the due notices about the domains; return their number.
 
     Publish portfolio.renewal.upcoming and .overdue by the preferences of the portfolio's own account. Each
     threshold of a domain and its expiry counts once for a member, by a unique key; or once a day, for a member
@@ -111,7 +111,10 @@ def _expiry_data(notice: NewNotice, days_left: int) -> ExpiryNoticeData:
 
 
 async def notify_of_events(conn: Conn, *, events: Sequence[PublishedEvent]) -> int:
-    """Make the notices about published events for the members who want them; return their number. Repeatable."""
+    """Create the notices about published events for the members that select them; return their number.
+
+    Idempotent.
+    """
     relevant = [each for each in events if each.name in PUBLISHED]
     if not relevant:
         return 0

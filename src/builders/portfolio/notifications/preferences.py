@@ -1,4 +1,4 @@
-"""Preferences of the members of a portfolio: what a member has set, on top of the defaults."""
+"""Preferences of the members of a portfolio: the settings of a member over the defaults."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ from builders.portfolio.team.records import Access, TeamRole
 from builders.profile import service as profile
 from builders.webhooks import service as webhooks
 
-Settings = Mapping[str, Any]  # what a member has set: the JSON of preferences without the rest
+Settings = Mapping[str, Any]  # the settings of a member: the JSON of preferences without defaults
 
 _OWNER_DECIDES = "Only the portfolio's own account can change the events of its webhooks."
 _preferences = TypeAdapter(Preferences)
@@ -32,7 +32,7 @@ _thresholds = TypeAdapter(list[Threshold])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipient:
-    """A member of a portfolio who can be notified."""
+    """A member of a portfolio that can be notified."""
 
     account_id: UUID  # of the portfolio
     member_id: UUID
@@ -50,7 +50,7 @@ async def get_preferences(conn: Conn, *, access: Access) -> OwnPreferences:
 async def change_preferences(conn: Conn, *, keyring: Keyring, access: Access, patch: Settings) -> OwnPreferences:
     """Merge a patch into the preferences of the caller; null resets a member to its default, arrays replace.
 
-    A member who enables email gets it again after having unsubscribed. Raise Invalid for what has no effect.
+    Enabling email ends an opt-out. Raise Invalid for a setting without effect.
     """
     now = clock.now()
     stored = await store.lock_settings(conn, account_id=access.portfolio_id, member_id=access.member_id, now=now)
@@ -133,7 +133,7 @@ def merge(settings: Settings, patch: Settings) -> dict[str, Any]:
 
 
 async def list_recipients(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, Sequence[Recipient]]:
-    """Return the members of portfolios who have notices on, by the account of the portfolio."""
+    """Return the members of portfolios with enabled notices, by the account of the portfolio."""
     owners = await identity.find_real_accounts(conn, account_ids=account_ids)
     roles = await team.list_roles(conn, account_ids=account_ids)
     stored = await store.list_settings(conn, account_ids=account_ids)

@@ -248,7 +248,7 @@ class NoticeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewNotice:
-    """A notice to be made, unless the member has had one with the same key: what stands before the id."""
+    """A notice to create, unless the member has one with the same key: the fields before the id."""
 
     account_id: UUID  # of the portfolio
     member_id: UUID

@@ -1,4 +1,4 @@
-"""Rules of notices without a database: what is due, through which channels, and when an email may be sent."""
+"""Rules of notices without a database: due thresholds, channels, and the time of an email."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -68,7 +68,7 @@ def _merged(first: Threshold, second: Threshold) -> Threshold:
 def find_due_threshold(expiry: Expiry, *, days_left: int, auto_renew: bool | None) -> Threshold | None:
     """Return the most urgent threshold that is reached; None when none is.
 
-    A job that runs late so sends one notice, and not one for each threshold that has passed meanwhile.
+    So a late job sends one notice, not one for each threshold that has passed.
     """
     if days_left < MIN_DAYS or (auto_renew and not expiry.include_auto_renew_on):
         return None

@@ -1,4 +1,4 @@
-"""The sentences of a notice: what it says, and why it was made."""
+"""The sentences of a notice: its title and its reason."""
 
 from collections.abc import Callable, Mapping
 
@@ -8,7 +8,7 @@ from builders.portfolio.notifications.records import SAMPLE_EVENT, Notice, Topic
 
 
 def title_of(notice: Notice) -> str:
-    """Return what a notice says as of the day that it was made. It holds no money."""
+    """Return the title of a notice as of its creation. It contains no money."""
     if notice.title is not None:
         return notice.title
     return _TITLES.get(notice.event, _other)(notice)

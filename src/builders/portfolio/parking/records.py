@@ -97,7 +97,7 @@ class SentRevenue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RevenueRow:
-    """Revenue of a domain in a period, as a row of a request gives it."""
+    """Revenue of a domain in a period: a row of a request."""
 
     index: int | None  # in the body, from 0
     line: int | None  # in the file, from 1
@@ -131,7 +131,7 @@ class DayRevenue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRevenue:
-    """Revenue of a day as it is recorded."""
+    """Recorded revenue of a day."""
 
     revenue: DayRevenue
     entry_id: UUID | None  # of the ledger; None for an amount of zero
@@ -160,7 +160,7 @@ class Period:
 
     @classmethod
     def ending(cls, until: date, *, days: int) -> "Period":
-        """Return the period of so many days that ends on a day."""
+        """Return the period of a number of days that ends on a day."""
         return cls(since=until - timedelta(days=days - 1), until=until)
 
 
@@ -189,7 +189,7 @@ class Selection:
 class Sums:
     """Sums of some days; revenue in the base currency, unrounded."""
 
-    visits: int | None  # None: no row says it
+    visits: int | None  # None: no row has it
     clicks: int | None
     revenue: Decimal | None  # None: not shown to the role
     unconverted: int  # rows without an exchange rate, whose revenue is not in the sum

@@ -79,7 +79,7 @@ class ParkingRevenueRecorded(BulkReply):
 
 
 def recorded_reply(results: Sequence[RowResult]) -> ParkingRevenueRecorded:
-    """Return what was done with each row."""
+    """Return the result of each row."""
     return ParkingRevenueRecorded(results=list(results), summary=summarize(results))
 
 
@@ -176,7 +176,7 @@ class ParkingReport(Reply):
 
 
 def report_reply(report: Report) -> ParkingReport:
-    """Return a report as it is shown to the role."""
+    """Return a report for the role."""
     currency, period = report.base_currency, report.selection.period
     return ParkingReport(
         period=ParkingReportPeriod(since=period.since, until=period.until, days=period.days),

@@ -84,7 +84,7 @@ async def get_report(
 
 
 async def select_revenue(conn: Conn, *, account_id: UUID, query: ReportQuery) -> Selection:
-    """Return what a query selects. Raise DomainNotFound."""
+    """Return the selection of a query. Raise DomainNotFound."""
     domain = None
     if query.domain is not None:
         domain = await domains.get_domain(conn, account_id=account_id, key=query.domain)
@@ -98,7 +98,7 @@ async def select_revenue(conn: Conn, *, account_id: UUID, query: ReportQuery) ->
 
 
 async def _list_costs(conn: Conn, selection: Selection, base_currency: str) -> Mapping[UUID, Decimal | None]:
-    """Return what a renewal of each domain costs for the days of the report; None where its price is not known."""
+    """Return the renewal cost of each domain for the days of the report; None without a known price."""
     domain_ids = await store.list_domains(conn, selection=selection)
     prices = await domains.list_renewal_prices(conn, account_id=selection.account_id, ids=domain_ids)
     today = clock.now().date()
@@ -173,7 +173,7 @@ async def _items(
             renewal_cost=costs.get(domain_id),
         )
         for domain_id, each in zip(ids, groups, strict=True)
-        if domain_id in found  # or it was removed meanwhile
+        if domain_id in found  # or it was removed concurrently
     ]
 
 

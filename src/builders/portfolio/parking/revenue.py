@@ -199,7 +199,7 @@ async def _write(
     stored: Mapping[RevenueKey, StoredRevenue],
     member_id: UUID | None,
 ) -> None:
-    """Void the entries of what is replaced, record entries for the new amounts, and write the rows."""
+    """Void the replaced entries, record entries for the new amounts, and write the rows."""
     replaced = [stored[each.key].entry_id for each in changed if each.key in stored]
     void = [each for each in replaced if each is not None]
     if void:
@@ -214,7 +214,7 @@ async def _write(
 
 
 async def _record_traffic(conn: Conn, account_id: UUID, domain_ids: Collection[UUID]) -> None:
-    """Record what advice on renewals has to know of visits."""
+    """Record the visits for advice on renewals."""
     since = clock.now().date() - TRAFFIC_PERIOD
     traffic = await store.list_traffic(conn, account_id=account_id, domain_ids=sorted(domain_ids), since=since)
     await finance.record_traffic(conn, account_id=account_id, traffic=traffic)

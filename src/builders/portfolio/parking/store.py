@@ -52,7 +52,7 @@ LIST_TRAFFIC = """
     WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[]) AND day > %(since)s
     GROUP BY domain_id
 """
-# What a report contains. Filters that are absent are folded away when the statement is planned.
+# The rows of a report. The planner removes absent filters.
 REPORTED = """
     account_id = %(account_id)s AND day BETWEEN %(since)s AND %(until)s
     AND (%(domain_id)s::uuid IS NULL OR domain_id = %(domain_id)s)
@@ -102,12 +102,12 @@ EXPORT_GROUPS = f"""
 
 
 async def lock_portfolio(conn: Conn, *, account_id: UUID) -> None:
-    """Let nobody else record revenue of the portfolio until the transaction ends."""
+    """Lock the revenue of the portfolio until the transaction ends."""
     await conn.execute(LOCK_PORTFOLIO, {"account_id": account_id})
 
 
 async def list_stored(conn: Conn, *, account_id: UUID, days: Sequence[DayRevenue]) -> Sequence[StoredRevenue]:
-    """Return what is recorded for the domains, days, providers and references of some revenue."""
+    """Return the recorded rows of the domains, days, providers and references of some revenue."""
     async with conn.cursor(row_factory=kwargs_row(_stored)) as cursor:
         await cursor.execute(LIST_STORED, {"account_id": account_id, **_keys(days)})
         return await cursor.fetchall()

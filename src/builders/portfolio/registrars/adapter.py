@@ -45,7 +45,7 @@ class Adapter(ABC):
 
     @classmethod
     def reads_one_domain(cls) -> bool:
-        """Return whether `get_domain` asks about one domain, and does not list them all."""
+        """Return whether `get_domain` queries one domain instead of listing all."""
         return cls.get_domain is not Adapter.get_domain
 
     @abstractmethod
@@ -81,7 +81,7 @@ class Adapter(ABC):
         return AuthCode(delivery=self.profile.capabilities.auth_code)
 
     async def find_transfer(self, domain: str) -> HeldTransfer | None:
-        """Return the latest transfer of the domain that the registrar knows of."""
+        """Return the latest transfer of the domain at the registrar."""
         del domain
         raise RegistrarFailed(RegistrarFailure.UNSUPPORTED)
 

@@ -53,7 +53,7 @@ class ApiResponse:
     status: int
     body: bytes = field(repr=False)
 
-    def json(self) -> Any:  # any JSON; `read` gives it a type
+    def json(self) -> Any:  # any JSON; `read` validates its type
         """Return the body as JSON. Raise RegistrarFailed when it is none."""
         try:
             return from_json(self.body)

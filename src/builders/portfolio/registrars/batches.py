@@ -24,7 +24,7 @@ class Listing:
     connection: Connection
     id: UUID
     source: InventorySource
-    dry_run: bool  # nothing is written
+    dry_run: bool  # without writes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class ListedBatch:
     """Result of a batch of a listing."""
 
     before: Mapping[str, Holding]  # the inventory, by domain
-    matched: Mapping[str, Domain]  # of the portfolio, as they were
+    matched: Mapping[str, Domain]  # of the portfolio, before the changes
     repeated: Collection[str] = field(default_factory=frozenset)  # the listing had them already
     changes: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)  # of the portfolio, by domain
 
@@ -101,7 +101,7 @@ async def _list_patches(
 async def _change_domains(
     conn: Conn, *, account_id: UUID, matched: Mapping[str, Domain], patches: Mapping[str, DomainPatch]
 ) -> None:
-    """Change domains; one whose unknown fields were filled in has no event of its own."""
+    """Change domains; a domain with only filled-in unknown fields has no event."""
     changed = {name for name, patch in patches.items() if matching.replaces_known(matched[name], patch)}
     for is_quiet in (True, False):
         changes = [

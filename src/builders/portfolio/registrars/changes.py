@@ -48,7 +48,7 @@ _ATTEMPTS = 3  # to save a connection that others change at the same time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Target:
-    """The connection that a request is about, as it is."""
+    """The current connection of a request."""
 
     id: UUID
     name: str
@@ -120,7 +120,7 @@ async def save_connection(
         checks = patch.verify and draft.is_enabled and bool(profile.credential_fields)
         failure = None
         if checks:
-            # Other credentials have a rate limit of their own.
+            # Other credentials have a separate rate limit.
             present = target.connected if draft.credentials == target.credentials else None
             failure = await verify(database, outbound=outbound, profile=profile, present=present, draft=draft)
         if failure is not None and patch.require_valid:

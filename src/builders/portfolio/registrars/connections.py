@@ -40,7 +40,7 @@ from builders.portfolio.registrars.store import connections as store, credential
 from builders.portfolio.registrars.store.connections import WrittenConnection
 
 STAND_IN_QUOTA = Quota(requests=1_000, window_s=1)  # a base URL of the user's has no published rate limit
-# The status that a failure leaves; of another kind of failure it stays as it is.
+# The status after a failure; another kind of failure does not change it.
 _STATUSES: Mapping[RegistrarFailure, ConnectionStatus] = {
     RegistrarFailure.AUTH_FAILED: ConnectionStatus.AUTH_FAILED,
     RegistrarFailure.RESTRICTED: ConnectionStatus.RESTRICTED,

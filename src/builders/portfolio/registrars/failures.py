@@ -32,7 +32,7 @@ _LATER = {RegistrarFailure.RATE_LIMITED, RegistrarFailure.UNAVAILABLE, Registrar
 
 
 MAX_CODE = 100  # characters
-MAX_RETRY_AFTER_S = 86_400.0  # a registrar that names a longer time is asked again after this one
+MAX_RETRY_AFTER_S = 86_400.0  # upper bound of the waiting time that a registrar returns
 
 
 class RegistrarFailed(Exception):
@@ -49,11 +49,11 @@ class RegistrarFailed(Exception):
     ) -> None:
         super().__init__(_MESSAGES[kind])
         self.kind = kind
-        self.hint = hint  # what the user can do
+        self.hint = hint  # the remedy
         self.code = None if code is None else code[:MAX_CODE]  # the registrar's own code
         self.retry_after_s = None if retry_after_s is None else _bounded(retry_after_s)
 
-        self.is_own = is_own  # this service refused the request, and the registrar was not asked
+        self.is_own = is_own  # this service refused the request before sending it
 
     @property
     def is_temporary(self) -> bool:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID, uuid5
 
-# A finding keeps its id for as long as it is found.
+# A finding keeps its id while it exists.
 _NAMESPACE = UUID("5d0c6c0e-6a4e-5f8b-9a36-2f5d1b7c4e10")
 
 
@@ -85,7 +85,7 @@ class NotCheckedReason(StrEnum):
     INCOMPLETE = "incomplete"  # no listing was complete yet
     STALE = "stale"
     FAILED = "failed"  # the last sync
-    DISABLED = "disabled"  # nothing is synced, and the last listing is old
+    DISABLED = "disabled"  # no sync, and the last listing is old
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +157,7 @@ class Finding:
     registrar_value: Any  # JSON, as shown
     snapshot: ListedConnection  # of the connection that it is about
     message: str
-    suggested_action: SuggestedAction | None  # None: nothing that a request can do
+    suggested_action: SuggestedAction | None  # None: no request resolves it
     dashboard_url: str | None  # where a person changes it
 
 

@@ -40,7 +40,7 @@ async def list_snapshots(conn: Conn, *, account_id: UUID) -> Sequence[Snapshot]:
 async def find_holdings(
     conn: Conn, *, account_id: UUID, domains: Sequence[str]
 ) -> Mapping[str, Sequence[Holding]]:
-    """Return the holdings of some domains at all connections, by domain; without domains that have none."""
+    """Return the holdings of some domains at all connections, by domain, without domains that are held nowhere."""
     found: dict[str, list[Holding]] = {}
     for each in await store.list_of_domains(conn, account_id=account_id, domains=domains):
         found.setdefault(each.domain, []).append(each)

@@ -75,12 +75,12 @@ def cleaned(held: HeldDomain) -> HeldDomain:
 
 
 def _plausible(at: datetime | None) -> datetime | None:
-    """Return a time of a domain; None for a year that stands for no time, such as 1 and 9999."""
+    """Return a time of a domain; None for a placeholder year, such as 1 and 9999."""
     return at if at is not None and FIRST_YEAR <= at.year <= LAST_YEAR else None
 
 
 def row_of(held: HeldDomain) -> Mapping[str, Any]:
-    """Return a row as it is stored."""
+    """Return a row in its stored form."""
     price = held.renewal_price
     return {
         "domain": held.domain,

@@ -31,7 +31,7 @@ class Places:
 
     @contextmanager
     def take(self, *names: str) -> Iterator[bool]:
-        """Take a place of each name until the end of the block; yield False when one of them has none left."""
+        """Take a place of each name until the end of the block; yield False when a name has no free place."""
         is_free = all(
             self._taken[each] < (STAND_IN_PLACES if each == STAND_INS else self._limit) for each in names
         )

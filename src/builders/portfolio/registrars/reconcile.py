@@ -1,4 +1,4 @@
-"""Compare a portfolio with the inventory of its registrars. Nothing is written."""
+"""Compare a portfolio with the inventory of its registrars, without writes."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -34,7 +34,7 @@ async def get_reconcile_report(
 ) -> Report:
     """Return a page of the differences, the most urgent first, with the counts of all pages.
 
-    All statements read one state of the database, in a transaction of their own that cannot write.
+    All statements read one state of the database, in a separate read-only transaction.
     """
     async with conn.transaction():
         await store.begin(conn)
@@ -119,7 +119,7 @@ async def compare(
 
 
 def _find_stale(context: Context, *, after: Position) -> Found:
-    """Return the connections whose last listing is too old; of a disabled one nothing else is expected."""
+    """Return the connections whose last listing is too old; a disabled one cannot have a newer listing."""
     shown = set(context.shown)
     stale = [
         _stale_difference(each)

@@ -1,6 +1,6 @@
 """Records of registrars: profiles of providers, and the rows that adapters return.
 
-None in a row means that the registrar does not say; it never overwrites what is known.
+None in a row means that the registrar does not report the value; it never overwrites a known value.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,8 +40,8 @@ class Capabilities:
     """Capabilities of the API of a registrar."""
 
     list: bool = True
-    auto_renew: bool = True  # the list says whether a domain renews itself
-    lock: bool = True  # the list says whether a domain is locked
+    auto_renew: bool = True  # the list reports whether auto-renew is on
+    lock: bool = True  # the list reports whether a domain is locked
     set_auto_renew: bool = False
     billing: bool = False
     auth_code: AuthCodeDelivery = AuthCodeDelivery.UNSUPPORTED
@@ -70,7 +70,7 @@ class Quota:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """A registrar as the code knows it."""
+    """A registrar that the service supports."""
 
     provider: str
     label: str
@@ -79,7 +79,7 @@ class Profile:
     credential_fields: Sequence[CredentialField]
     capabilities: Capabilities
     quota: Quota
-    dashboard_url: str | None  # where a person does what the API does not offer; None: not known
+    dashboard_url: str | None  # the website for functions that the API lacks; None: unknown
     is_verified: bool = True  # the API is documented by the vendor, and not only known from other clients
 
 
@@ -181,7 +181,7 @@ class TransferState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldTransfer:
-    """A transfer that the registrar knows of."""
+    """A transfer at the registrar."""
 
     direction: TransferDirection
     state: TransferState
@@ -221,7 +221,7 @@ class Connection:
     name: str  # unique for the provider in the portfolio
     label: str | None
     environment: Environment
-    base_url: str | None  # of a stand-in; None: the registrar's own
+    base_url: str | None  # of a fake; None: the registrar's own
     hints: Sequence[CredentialHint]
     is_enabled: bool
     sync_interval_hours: int
@@ -243,7 +243,7 @@ class Connection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistrarItem:
-    """A registrar as it is shown, with a connection to it if there is one."""
+    """A registrar for display, with its connection if there is one."""
 
     profile: Profile
     connection: Connection | None
@@ -272,7 +272,7 @@ class Verification:
     ok: bool
     code: str | None  # the kind of failure; None without one
     message: str
-    hint: str | None  # what the user can do
+    hint: str | None  # the remedy
     checked_at: datetime
 
 
@@ -281,7 +281,7 @@ class SavedConnection:
     """A connection as saved."""
 
     item: RegistrarItem
-    verification: Verification | None  # None: not asked for
+    verification: Verification | None  # None: not requested
     unknown: Mapping[str, str | None]  # credentials that the registrar does not have; for each a similar name
 
 

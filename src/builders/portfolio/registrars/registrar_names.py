@@ -9,7 +9,7 @@ from builders.portfolio.registrars.records import MANUAL
 _FORMS = r"llc|inc|ltd|limited|gmbh|sas|sarl|bv|ab|ag|co|corp|corporation|company|pty|plc|srl|sa"
 _FORM = re.compile(rf"(?:[\s,.]+(?:{_FORMS})\b\.?)+\s*$")
 _OTHER = re.compile(r"[^a-z0-9]+")
-# Other names of a registrar, without spaces and punctuation; the companies that registries know it by.
+# Other names of a registrar, without spaces and punctuation, including its company names at registries.
 _ALIASES: Mapping[str, Sequence[str]] = {
     "cloudflare": ("cloudflareregistrar",),
     "godaddy": ("godaddycom", "godaddyonlineservicescaymanislands", "wildwestdomains"),

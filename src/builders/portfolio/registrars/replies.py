@@ -171,7 +171,7 @@ class RegistrarVerification(Reply):
 
 
 class RegistrarWritten(RegistrarReply, WriteReply):
-    """A connection as it was saved."""
+    """A saved connection."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example({**_REGISTRAR, "verification": _VERIFICATION, "warnings": []})
@@ -239,7 +239,7 @@ def registrar_list(items: Sequence[RegistrarItem]) -> RegistrarList:
 
 
 def written_reply(saved: SavedConnection) -> RegistrarWritten:
-    """Return a connection as it was saved."""
+    """Return a saved connection."""
     connection = saved.item.connection
     warnings = [
         UnknownField(

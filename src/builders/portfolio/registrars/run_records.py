@@ -48,7 +48,7 @@ class PartError:
 
     code: str
     message: str
-    hint: str | None = None  # what the user can do
+    hint: str | None = None  # the remedy
     retry_at: datetime | None = None  # when the registrar accepts requests again
     run_id: UUID | None = None  # of the run that does the same already
 

@@ -1,7 +1,7 @@
 """Runs: one kind of work over several registrar connections, with one job for the part of each.
 
 A job claims the part that it runs. After a killed or slow worker, a second job claims the part again; later writes
-of the first job are refused, so that nothing is done twice.
+of the first job are refused, so that each effect occurs once.
 """
 
 import asyncio
@@ -82,7 +82,7 @@ async def start_run(
     rows = [_new_part(each, *refused[each.id]) for each in connections if each.id in refused]
     rows += [_new_part(each, PartState.SKIPPED, _busy(running.get(each.id))) for each in busy]
     await store.insert_parts(conn, **target, kind=kind.value, parts=rows, now=now)
-    await store.end(conn, **target, now=now)  # where nothing is to be done
+    await store.end(conn, **target, now=now)  # of a skipped part
     for connection_id in sorted(added):
         await _defer(conn, kind=kind, account_id=account_id, run_id=run_id, connection_id=connection_id)
     return await get_run(conn, **target)
@@ -105,7 +105,7 @@ async def _abandon_stuck(
 
 
 def _refusal(connection: Connection, kind: RunKind) -> tuple[PartState, PartError] | None:
-    """Return why nothing is to be done with a connection."""
+    """Return why a connection is skipped."""
     if not connection.is_enabled:
         message = "The connection is disabled."
         return PartState.SKIPPED, PartError(code="connection_disabled", message=message)
@@ -189,7 +189,7 @@ async def finish_part(
 ) -> Run | None:
     """End a claimed part; return the run when it has ended with it. Raise PartLost.
 
-    With `any_claim` the part ends whichever job has claimed it, and an ended part raises nothing.
+    With `any_claim` the part ends for a claim of any job, and an ended part does not raise.
     """
     now, target = clock.now(), {"account_id": part.account_id, "run_id": part.run_id}
     await store.lock(conn, **target)
@@ -227,7 +227,7 @@ async def get_run(conn: Conn, *, account_id: UUID, run_id: UUID) -> Run:
 
 
 async def wait_for_run(database: Database, *, account_id: UUID, run_id: UUID, timeout_s: float) -> Run:
-    """Return a run when it has ended, or as it is after a time. Holds no database connection."""
+    """Return a run when it has ended, or its state after a time. Holds no database connection."""
     until, pause_s = time.monotonic() + timeout_s, _POLL_S
     while True:
         async with database.connection() as conn:
@@ -251,7 +251,7 @@ async def find_earlier_part(conn: Conn, *, part: RunPart) -> RunPart | None:
 
 
 async def prune_runs(conn: Conn) -> bool:
-    """Delete some runs of long ago; return whether more may be left."""
+    """Delete a batch of expired runs; return whether more may remain."""
     return await store.prune(conn, before=clock.now() - RETENTION, limit=_PRUNE_BATCH) == _PRUNE_BATCH
 
 

@@ -1,1 +1,1 @@
-"""Renewals of a portfolio: what is due and what it costs, decisions, and a calendar."""
+"""Renewals of a portfolio: due renewals with their costs, decisions, and a calendar."""

@@ -51,12 +51,12 @@ async def revoke_calendar(conn: Conn, *, access: Access) -> None:
 
 
 async def delete_member(conn: Conn, *, account_id: UUID, member_id: UUID) -> None:
-    """Delete the link of a member who has left the team, so that it stays dead if they join again."""
+    """Delete the link of a former member, so that it remains invalid if they join again."""
     await store.delete_calendar(conn, account_id=account_id, member_id=member_id)
 
 
 async def list_calendar(conn: Conn, *, keyring: Keyring, token: str) -> Sequence[Due]:
-    """Return what the calendar of a token contains: what expires within a year or has expired.
+    """Return the content of the calendar of a token: domains that expire within a year or have expired.
 
     Raise TokenInvalid for an unknown token, and when its member has left the team.
     """

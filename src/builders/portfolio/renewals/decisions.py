@@ -24,7 +24,7 @@ async def decide(
 ) -> Sequence[RowResult]:
     """Apply decisions and return a result for each row, in their order; needs a transaction.
 
-    Rows that are results already are returned as they are. Publish portfolio.renewal.decision_changed for each
+    Rows that are results already are returned unchanged. Publish portfolio.renewal.decision_changed for each
     domain with another decision. Raise DomainNotFound when a domain is removed at the same time.
     """
     await store.lock_portfolio(conn, account_id=account_id)
@@ -99,7 +99,7 @@ def _plan(
 
 
 def _decided(before: Decision, domain: Domain, patch: DecisionPatch, now: datetime) -> Decision:
-    """Return the decision after a patch; the same record when nothing changes."""
+    """Return the decision after a patch; the same record without a change."""
     after = replace(
         before,
         decision=patched(patch.decision, before.decision),

@@ -69,14 +69,14 @@ def _median_price(domain: ExpiringDomain, medians: Mapping[tuple[str, str], Mone
 async def convert_prices(
     conn: Conn, *, base_currency: str, prices: Iterable[RenewalPrice], on: date
 ) -> Mapping[str, Decimal]:
-    """Return the exchange rate of each currency of the prices on a day; those without one are left out."""
+    """Return the exchange rate of each currency of the prices on a day, without currencies that have none."""
     needed = {(each.money.currency, on) for each in prices if each.money is not None}
     rates = await ledger.list_rates(conn, base_currency=base_currency, needed=needed)
     return {currency: rate for (currency, _), rate in rates.items()}
 
 
 def sum_up(due: Sequence[Due], rates: Mapping[str, Decimal]) -> RenewalTotals:
-    """Return the sums of everything that is due."""
+    """Return the sums of all due renewals."""
     amounts: dict[str, Decimal] = defaultdict(Decimal)
     months: dict[str, list[Decimal]] = defaultdict(list)
     decisions: dict[RenewalDecision, list[Decimal]] = {each: [] for each in RenewalDecision}

@@ -55,7 +55,7 @@ class PushesWaiting(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
-    """The results of a bulk call, and what is to be sent to registrars."""
+    """The results of a bulk call, and the settings to send to registrars."""
 
     results: Sequence[RowResult]
     options: BulkOptions
@@ -117,7 +117,7 @@ def implied_auto_renew(patch: DecisionPatch) -> bool | None:
 
 
 async def _defer(conn: Conn, *, account_id: UUID) -> None:
-    """Enqueue the job for what the request will not have sent."""
+    """Enqueue the job that sends the remaining settings."""
     await queue.defer_after(
         conn,
         PUSH,
@@ -177,7 +177,7 @@ def _pushed(result: RowResult, settings: Mapping[UUID, AutoRenewSetting], *, is_
 
 
 async def _end(conn: Conn, *, account_id: UUID, claim: UUID, sent: Sequence[AutoRenewSetting]) -> int:
-    """Delete what was sent or will never be, and release the rest; return how many settings wait."""
+    """Delete sent and abandoned settings, and release the rest; return the number of pending settings."""
     retried = [each for each in sent if each.state is SettingState.FAILED and each.is_temporary]
     waiting = {each.domain_id for each in sent if each.state is SettingState.PENDING}
     waiting |= {each.domain_id for each in retried}

@@ -154,7 +154,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenewalTotals:
-    """Sums of everything that is due, whatever the page."""
+    """Sums of all due renewals, on all pages."""
 
     count: int
     by_currency: Sequence[Money]
@@ -170,7 +170,7 @@ class RenewalTotals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenewalReport:
-    """A page of what is due, with the sums of all pages."""
+    """A page of due renewals, with the sums of all pages."""
 
     base_currency: str
     within_days: int

@@ -74,7 +74,7 @@ def _sort_key(domain: ExpiringDomain) -> tuple[str, str]:
 
 
 def _behind(due: Sequence[Due], page: PageRequest) -> Sequence[Due]:
-    """Return what is behind the cursor."""
+    """Return the content of the cursor."""
     if page.after is None:
         return due
     expires_at, domain_id = page.after
@@ -109,5 +109,5 @@ async def _items(
             recommendation=advice.get(domain.id),
         )
         for each in due
-        if (domain := found.get(each.domain.id)) is not None  # or it was removed meanwhile
+        if (domain := found.get(each.domain.id)) is not None  # or it was removed concurrently
     ]

@@ -51,7 +51,7 @@ FIND_BY_HASH = """
     SELECT account_id, member_id FROM portfolio_renewals_tokens WHERE token_hash = ANY(%(hashes)s::bytea[])
 """
 
-# The last setting of a domain is sent. A claim of another request or job goes on until it ends: it sends the
+# The last setting of a domain is sent. A claim of another request or job stays until it ends: it sends the
 # setting of before, and the new one is sent after it.
 UPSERT_PUSHES = """
     INSERT INTO portfolio_renewals_pushes AS present (
@@ -90,7 +90,7 @@ COUNT_PUSHES = "SELECT count(*) FROM portfolio_renewals_pushes WHERE account_id 
 
 
 async def lock_portfolio(conn: Conn, *, account_id: UUID) -> None:
-    """Let nobody else decide about the portfolio until the transaction ends."""
+    """Lock the decisions of the portfolio until the transaction ends."""
     await conn.execute(LOCK_PORTFOLIO, {"account_id": account_id})
 
 
@@ -167,7 +167,7 @@ async def upsert_pushes(
 async def claim_pushes(
     conn: Conn, *, account_id: UUID, claim: UUID, claimed_until: datetime, limit: int, now: datetime
 ) -> Sequence[Push]:
-    """Claim settings that nobody else sends."""
+    """Claim settings that are not claimed."""
     row = {"account_id": account_id, "claim": claim, "claimed_until": claimed_until, "limit": limit, "now": now}
     async with conn.cursor(row_factory=class_row(Push)) as cursor:
         await cursor.execute(CLAIM_PUSHES, row)
@@ -177,9 +177,9 @@ async def claim_pushes(
 async def end_pushes(
     conn: Conn, *, account_id: UUID, claim: UUID, ended: Mapping[UUID, bool], failed: Sequence[UUID]
 ) -> int:
-    """Delete the settings of a claim that ended as they were sent, and release the others; return how many wait.
+    """Delete the sent settings of a claim and release the others; return the number of pending settings.
 
-    `failed` are those whose attempt is counted. A setting that was replaced meanwhile stays.
+    `failed` are settings whose attempt is counted. A replaced setting remains.
     """
     row = {
         "account_id": account_id,

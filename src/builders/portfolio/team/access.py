@@ -84,7 +84,7 @@ async def _find_role(conn: Conn, caller: Caller, portfolio: str) -> str | None:
 
 
 def _require_replayable(first: str | None, now: str | None) -> None:
-    """Raise PortfolioNotFound for who is not a member now, RoleForbidden for a role that holds less.
+    """Raise PortfolioNotFound without a membership, RoleForbidden for a role with fewer permissions.
 
     The response of the first request can show what only the earlier role sees.
     """

@@ -84,7 +84,7 @@ async def invite(
 
 
 def _check_rank(access: Access, role: TeamRole) -> None:
-    """Raise RoleForbidden for an invitation with a role that the caller may not give."""
+    """Raise RoleForbidden for an invitation with a role that the caller must not grant."""
     if not may_assign(access.role, role=role):
         raise RoleForbidden(
             f"The role {access.role} may not make or change an invitation with the role {role}.",
@@ -139,7 +139,7 @@ async def revoke_invite(conn: Conn, *, access: Access, invite_id: UUID) -> None:
     Raise InviteNotFound, RoleForbidden.
     """
     own = {"account_id": access.portfolio_id, "invite_id": invite_id}
-    await store.lock_team(conn, account_id=access.portfolio_id)  # against one who accepts it meanwhile
+    await store.lock_team(conn, account_id=access.portfolio_id)  # against a concurrent acceptance
     found = await store.find_invite(conn, **own)
     if found is None or found.ended_at is not None:
         raise InviteNotFound
@@ -149,7 +149,7 @@ async def revoke_invite(conn: Conn, *, access: Access, invite_id: UUID) -> None:
 
 
 async def get_invite(conn: Conn, *, keyring: Keyring, caller: Caller, token: str) -> tuple[Access, Invite]:
-    """Return the invitation of a token, which the caller may accept, and the access that it would give.
+    """Return the invitation of a token, which the caller may accept, and the access that it grants.
 
     Raise TokenInvalid, InviteForAnother, EmailUnverified, InviteUsed, InviteEnded. An invitation that the
     caller accepted before is returned again.
@@ -178,7 +178,7 @@ async def get_invite(conn: Conn, *, keyring: Keyring, caller: Caller, token: str
 
 
 async def _check_inviter(conn: Conn, access: Access, found: Invite) -> None:
-    """Refuse the invitation of a member who was removed, or who has lost the right to give the role, since."""
+    """Refuse the invitation of a member that was removed or can no longer grant the role."""
     role: TeamRole | None = TeamRole.OWNER
     if found.invited_by != access.owner_id:
         role = await store.find_role(conn, account_id=access.portfolio_id, member_id=found.invited_by)
@@ -218,7 +218,7 @@ async def accept(conn: Conn, *, keyring: Keyring, caller: Caller, token: str) ->
     """
     access, _ = await get_invite(conn, keyring=keyring, caller=caller, token=token)
     await store.lock_team(conn, account_id=access.portfolio_id)
-    access, found = await get_invite(conn, keyring=keyring, caller=caller, token=token)  # as it is under the lock
+    access, found = await get_invite(conn, keyring=keyring, caller=caller, token=token)  # its state under the lock
     if found.accepted_by is None:
         await _join(conn, access, found)
     return access, await _get_member(conn, access)

@@ -150,7 +150,7 @@ async def remove_member(conn: Conn, *, access: Access, member_id: UUID, actor: A
 
 
 async def _lock_pair(conn: Conn, access: Access, member_id: UUID) -> tuple[TeamRole, Member]:
-    """Return the caller's role and the member, both as they are under the lock.
+    """Return the caller's role and the member, both read under the lock.
 
     Two members who demote or remove each other concurrently are served one after the other: the role of the second
     is the one that the first has set. Raise MemberNotFound, RoleForbidden.

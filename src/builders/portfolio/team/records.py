@@ -132,7 +132,7 @@ class Membership:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownMember:
-    """A member with what their account says."""
+    """A member with the data of the account."""
 
     account_id: UUID
     email: str

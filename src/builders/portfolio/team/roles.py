@@ -33,7 +33,7 @@ _RANKS = {role: rank for rank, role in enumerate(TeamRole)}
 
 
 def list_permissions(role: TeamRole) -> Sequence[Permission]:
-    """Return what a role may do, in the order of the table."""
+    """Return the permissions of a role, in the order of the table."""
     return [each for each in Permission if each in PERMISSIONS[role]]
 
 
@@ -44,5 +44,5 @@ def describe() -> Iterator[Sequence[str]]:
 
 
 def may_assign(actor: TeamRole, *, role: TeamRole) -> bool:
-    """Return whether a role may give or take another: one that manages the team, up to its own rank."""
+    """Return whether a role may grant or revoke another: it must manage the team and have at least that rank."""
     return Permission.MANAGE_TEAM in PERMISSIONS[actor] and _RANKS[actor] <= _RANKS[role]

@@ -235,12 +235,12 @@ class TeamAccepted(WriteReply):
 
 
 def member_reply(member: ShownMember) -> TeamMemberReply:
-    """Return a member as it is shown."""
+    """Return a member for display."""
     return TeamMemberReply.model_validate(member, from_attributes=True)
 
 
 def member_written(member: ShownMember) -> TeamMemberWritten:
-    """Return a changed member as it is shown."""
+    """Return a changed member for display."""
     return TeamMemberWritten.model_validate(member, from_attributes=True)
 
 

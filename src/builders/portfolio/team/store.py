@@ -9,7 +9,7 @@ from psycopg.rows import class_row
 from builders.kit.db.connections import Conn
 from builders.portfolio.team.records import Invite, Member, Membership, NewInvite, TeamRole
 
-# Until the transaction ends, nobody else invites, revokes or joins: an invitation changes under this lock alone.
+# Serializes invitations, revocations and joins until the transaction ends: invitations change only under it.
 LOCK_TEAM = "SELECT pg_advisory_xact_lock(hashtextextended('portfolio_team ' || %(account_id)s::uuid, 0))"
 # The number of members and of pending invitations to other addresses.
 COUNT_PLACES = """
@@ -110,7 +110,7 @@ PRUNE_INVITES = """
 
 
 async def lock_team(conn: Conn, *, account_id: UUID) -> None:
-    """Let nobody else invite, revoke or join until the transaction ends."""
+    """Lock the team for invitations, revocations and joins until the transaction ends."""
     await conn.execute(LOCK_TEAM, {"account_id": account_id})
 
 
@@ -135,7 +135,7 @@ async def list_roles(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[tu
 
 
 async def lock_members(conn: Conn, *, account_id: UUID, member_ids: Sequence[UUID]) -> dict[UUID, Member]:
-    """Return those who are members; their rows are locked until the transaction ends."""
+    """Return the accounts that are members; their rows are locked until the transaction ends."""
     async with conn.cursor(row_factory=class_row(Member)) as cursor:
         await cursor.execute(LOCK_MEMBERS, {"account_id": account_id, "member_ids": list(member_ids)})
         return {each.member_id: each for each in await cursor.fetchall()}
@@ -156,7 +156,7 @@ async def list_memberships(conn: Conn, *, account_id: UUID) -> Sequence[Membersh
 
 
 async def insert_member(conn: Conn, *, account_id: UUID, member_id: UUID, role: TeamRole, now: datetime) -> None:
-    """Add a member. Raise UniqueViolation for one who is a member already."""
+    """Add a member. Raise UniqueViolation for an existing member."""
     row = {"account_id": account_id, "member_id": member_id, "role": role, "now": now}
     await conn.execute(INSERT_MEMBER, row)
 

@@ -127,7 +127,7 @@ async def _begin(conn: Conn, *, access: Access, actor: Actor, key: str, options:
 async def _deliver(
     database: Database, outbound: Outbound, keyring: Keyring, request: _Request
 ) -> AuthCode | RegistrarFailed:
-    """Return how the code is delivered, for which most registrars are asked; or their failure."""
+    """Return how the code is delivered, after a query of the registrar if needed; or its failure."""
     delivery = request.profile.capabilities.auth_code
     if request.moves_by_tag:
         delivery = AuthCodeDelivery.UNSUPPORTED

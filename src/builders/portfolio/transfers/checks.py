@@ -25,10 +25,10 @@ _log = log.get_logger()
 
 
 async def follow_transfers(database: Database, *, outbound: Outbound, keyring: Keyring) -> int:
-    """Check the transfers that are due, at most RUN_SIZE; return how many were.
+    """Check the due transfers, at most RUN_SIZE; return their number.
 
-    Registrars are asked at the same time, each about one domain after another. A registrar that does not respond
-    is not asked again in this run: its other domains fall due later.
+    Registrars are queried concurrently, each about one domain at a time. A registrar that does not respond is not
+    queried again in this run: its other domains are due later.
     """
     now = clock.now()
     async with database.transaction() as conn:

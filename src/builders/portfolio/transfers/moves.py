@@ -9,7 +9,7 @@ from builders.portfolio.transfers.facts import PENDING_TRANSFER, normalize
 from builders.portfolio.transfers.records import CodeRequest, Move
 
 CODE_COUNTS = timedelta(days=60)  # a transfer out is expected so long after a request for the auth code
-EARLIER = timedelta(days=14)  # a registry may date a transfer so long before it was first seen
+EARLIER = timedelta(days=14)  # maximum age of a transfer when a registry first reports it
 _DECISIVE = frozenset({HeldStatus.ACTIVE, HeldStatus.GONE})  # no transfer is pending then
 _GONE = frozenset({PortfolioDomainStatus.SOLD, PortfolioDomainStatus.TRANSFERRED_OUT})
 
@@ -66,7 +66,7 @@ def move_of_registry(
 ) -> Move | None:
     """Return the transfer that the registry reports, without its direction and the other registrar.
 
-    A transfer that a registrar reported follows the registrar. When the status has gone, the transfer is completed
+    A registrar's report takes precedence. When the status has ended, the transfer is completed
     if the registry has a new time of the last one, else cancelled.
     """
     if is_outdated:  # the registrar responded later

@@ -17,9 +17,9 @@ CODES_PER_HOUR = 5  # requests for the auth code of a domain
 class MoveState(StrEnum):
     """State of the transfer of a domain."""
 
-    NONE = "none"  # nothing is known of a transfer, nor whether the domain may move
+    NONE = "none"  # no data about a transfer or about eligibility
     NOT_ELIGIBLE = "not_eligible"
-    ELIGIBLE = "eligible"  # nothing but the registrar's lock is in the way
+    ELIGIBLE = "eligible"  # only the registrar's lock prevents it
     UNLOCKED = "unlocked"
     AUTH_CODE_ISSUED = "auth_code_issued"
     PENDING_OUT = "pending_out"

@@ -55,7 +55,7 @@ def list_rules(tld: str, *, now: datetime) -> Sequence[Rule]:
 
 
 def length_of(tld: str, name: RuleName, *, now: datetime) -> timedelta | None:
-    """Return how long something lasts by the rule of this name; None where no rule says so."""
+    """Return the period of the rule of this name; None without a rule."""
     for each in list_rules(tld, now=now):
         if each.rule is name and each.unit in _LENGTHS and isinstance(each.value, int):
             return each.value * _LENGTHS[each.unit]

@@ -67,7 +67,7 @@ def next_check(state: MoveState, move: Move | None, eligibility: Eligibility, *,
 
 
 def expected_by(move: Move | None, tld: str, *, now: datetime) -> datetime | None:
-    """Return when a pending transfer is completed at the latest; None where no rule says so."""
+    """Return when a pending transfer is completed at the latest; None without a rule."""
     if move is None or not move.state.is_open or move.started_at is None:
         return None
     length = rules.length_of(tld, RuleName.LOSING_REGISTRAR_RESPONSE, now=now)

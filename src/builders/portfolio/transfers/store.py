@@ -150,7 +150,7 @@ async def finish_code_request(
 
 
 async def claim(conn: Conn, *, now: datetime, due_at: datetime, limit: int) -> Sequence[DueDomain]:
-    """Take up to `limit` domains that are due; they fall due again at `due_at` unless their result is written."""
+    """Claim up to `limit` due domains; they are due again at `due_at` unless their result is written."""
     async with conn.cursor(row_factory=class_row(DueDomain)) as cursor:
         await cursor.execute(CLAIM, {"now": now, "due_at": due_at, "limit": limit})
         return await cursor.fetchall()

@@ -150,7 +150,7 @@ async def read_promotion(conn: Conn, *, account_id: UUID, promotion_id: UUID) ->
 
 
 async def _advance(database: Database, plan: Plan, promotion: Promotion, parameters: RunParameters) -> bool:
-    """Execute one batch; return False when none is left and the promotion has ended."""
+    """Execute one batch; return False after the last one, when the promotion has ended."""
     owner = {"account_id": plan.account_id, "promotion_id": promotion.id}
     tasks: list[Task] = []
     try:

@@ -21,7 +21,7 @@ FREE = Price(money=Money.zero("USD"), interval=PriceInterval.ONCE, tier=PriceTie
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetProject:
-    """A project for aliases, as it is after the plan."""
+    """The state of a project after the plan, for its aliases."""
 
     project_id: UUID | None  # None: the plan creates it
     address: str | None  # of its action, if the plan creates or changes it

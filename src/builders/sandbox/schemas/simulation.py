@@ -141,7 +141,7 @@ def _relocate(value: object, line: Any) -> InitErrorDetails:  # an error of pyda
 
 
 class SimulatedReply(Reply):
-    """Common members of simulations, which change nothing live."""
+    """Common members of simulations, which do not change live data."""
 
     simulated: Annotated[Literal[True], Field(description="Always true: a simulation changes nothing live.")] = (
         True

@@ -110,7 +110,7 @@ async def find_plan(conn: Conn, *, account_id: UUID, plan_id: UUID, lock: bool =
 
 
 async def list_actions(conn: Conn, *, account_id: UUID, plan_id: UUID) -> list[dict[str, object]]:
-    """Return the actions of a plan as they are stored."""
+    """Return the stored actions of a plan."""
     found = await (await conn.execute(LIST_ACTIONS, {"account_id": account_id, "plan_id": plan_id})).fetchone()
     return list(found[0]) if found else []
 

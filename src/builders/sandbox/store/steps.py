@@ -82,7 +82,7 @@ class Outcome:
 
 
 def dump_error(error: StepError) -> Jsonb:
-    """Return an error as it is stored, with `retryable` for readers of the table."""
+    """Return the stored form of an error, with `retryable` for readers of the table."""
     return Jsonb({**_ERROR.dump_python(error), "retryable": error.retryable})
 
 

@@ -79,7 +79,7 @@ LIST_OF_DESTINATION = f"""
             SELECT * FROM webhooks_deliveries
             WHERE {FILTER} AND destination_id = %(destination_id)s AND {OF_STATUS} {PAGE_TAIL}
 """  # noqa: S608 - interpolates only constants, never input
-# Failed and cancelled deliveries are few, and have an index of their own.
+# Failed and cancelled deliveries are few, and have a separate index.
 LIST_FAILED = f"""
     SELECT {PAGE_HEAD}
             SELECT * FROM webhooks_deliveries
@@ -118,7 +118,7 @@ class Queue:
     """The size of the queue."""
 
     due: int  # MAX_COUNTED at most
-    pending: int  # MAX_COUNTED at most; includes what is due later
+    pending: int  # MAX_COUNTED at most; includes deliveries that are due later
     oldest_due_at: datetime | None
 
 
@@ -187,7 +187,7 @@ async def measure_queue(conn: Conn, *, now: datetime) -> Queue:
     return found
 
 
-# A manual retry: one attempt outside the retry schedule, which continues afterwards. A delivery in flight is left.
+# A manual retry: one attempt outside the retry schedule, which continues afterwards. Skips deliveries in flight.
 REQUEUE = """
     INSERT INTO webhooks_due AS due
         (account_id, delivery_id, created_at, destination_id, event_id, next_attempt_at, attempts, once)
@@ -204,7 +204,7 @@ MARK_REQUEUED = """
     UPDATE webhooks_deliveries SET trigger = 'manual', status = 'pending', given_up_at = NULL
     WHERE account_id = %(account_id)s AND id = %(delivery_id)s AND created_at = %(created_at)s
 """
-# Compares the status again in the UPDATE: of two concurrent calls, one takes each delivery.
+# Compares the status again in the UPDATE, so that only one of two concurrent calls takes a delivery.
 REQUEUE_MANY = """
     WITH found AS (
         SELECT account_id, id, created_at FROM webhooks_deliveries

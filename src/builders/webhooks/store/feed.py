@@ -9,7 +9,7 @@ from psycopg.rows import class_row
 
 from builders.kit.db.connections import Conn
 
-# The condition is never true, so nothing is written, but PostgreSQL locks the row (INSERT, ON CONFLICT).
+# The condition is never true, so there is no write, but PostgreSQL locks the row (INSERT, ON CONFLICT).
 LOCK_HEADS = """
     INSERT INTO webhooks_feed_heads (account_id, position)
     SELECT account_id, 0 FROM unnest(%(account_ids)s::uuid[]) AS new (account_id)

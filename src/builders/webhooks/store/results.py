@@ -144,7 +144,7 @@ class Result:
     status: DeliveryStatus  # pending: retried at `next_attempt_at`
     next_attempt_at: datetime | None
     step: int
-    hold_until: datetime | None  # the receiver asked for no request before then
+    hold_until: datetime | None  # end of the receiver's Retry-After
     is_gone: bool  # the receiver answered 410
 
 
@@ -235,7 +235,7 @@ async def update_health(
 async def disable_failing(
     conn: Conn, *, reports: Sequence[HealthReport], failing_before: datetime, now: datetime
 ) -> Sequence[Disabled]:
-    """Disable destinations whose receiver is gone, or that have only failed since before `failing_before`."""
+    """Disable destinations whose receiver responded 410, or that have failed since before `failing_before`."""
     row = {
         "account_ids": [each.account_id for each in reports],
         "ids": [each.id for each in reports],

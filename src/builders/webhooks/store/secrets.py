@@ -50,7 +50,7 @@ RESEAL = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredSecret:
-    """The secret of a new destination as it is stored."""
+    """The stored form of the secret of a new destination."""
 
     sealed: bytes = field(repr=False)
     hint: str

@@ -13,13 +13,13 @@ from pathlib import Path
 
 UNPRIVILEGED = ("postgres", "nobody", "daemon")
 
-# Nothing else of the environment: variables such as PGPORT would change what PostgreSQL does, and secrets would be
+# No other variables of the environment: PGPORT, for example, would change the server, and secrets would be
 # visible in /proc. LC_ALL=C keeps its messages in English.
 ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C"}
 
 
 class EmbeddedServerError(Exception):
-    """The embedded PostgreSQL cannot be used; the message says why and what to do."""
+    """The embedded PostgreSQL cannot be used; the message has the cause and the remedy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,7 +36,7 @@ LOCK = f"""
     SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])
     ORDER BY id FOR NO KEY UPDATE
 """  # noqa: S608 - interpolates only constants, never input
-# The names in one order for all, as above. A name that is there already is left out of the result.
+# The names in one order for all, as above. An existing name is omitted from the result.
 INSERT = f"""
     WITH new AS (
         INSERT INTO portfolio_domains AS domain (account_id, {COLUMNS}, lifecycle_due_at, rdap_due_at)

@@ -11,7 +11,7 @@ from builders.kit.db.connections import Conn
 from builders.portfolio.domains.records import Domain, LifecycleState
 from builders.portfolio.domains.store.rows import COLUMNS, domain_of
 
-# A row that another worker has is left to that worker.
+# Skips the rows that another worker has claimed.
 CLAIM = f"""
     SELECT account_id, {COLUMNS} FROM portfolio_domains WHERE lifecycle_due_at <= %(now)s
     ORDER BY lifecycle_due_at LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED

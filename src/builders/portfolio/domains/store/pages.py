@@ -17,7 +17,7 @@ from builders.kit.values import ids
 from builders.portfolio.domains.records import Domain, DomainFilters, DomainSort
 from builders.portfolio.domains.store.rows import COLUMNS, domain_of
 
-# Filters that are absent are folded away when the statement is planned, so it is never prepared.
+# The planner removes absent filters, so the statement is never prepared.
 # The columns that the life cycle is computed from follow the JSON, and the values of the sort key.
 ITEMS = """
     id, tld, status, expires_at, epp_statuses, json_build_object(
@@ -91,7 +91,7 @@ _LAST_NAME = "~"  # no A-label is greater
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedRow:
-    """A domain of a page: its stored members as JSON, and what the others are computed from."""
+    """A domain of a page: its stored members as JSON, and the inputs of the computed ones."""
 
     id: UUID
     tld: str

@@ -1,4 +1,4 @@
-"""Domains about which a registry is to be asked, and the registries' servers."""
+"""Domains with a due registry query, and the registries' servers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ REPLACE_SERVICES = """
 LIST_BLOCKED = """
     SELECT url, blocked_until FROM portfolio_domains_rdap_servers WHERE blocked_until > %(now)s
 """
-# A server that refuses again is left alone twice as long, up to a day; an answer ends the count.
+# A server that refuses again is blocked twice as long, up to a day; an answer resets the count.
 BLOCK = """
     INSERT INTO portfolio_domains_rdap_servers AS server (url, blocked_until, refusals)
     VALUES (%(url)s, %(now)s + %(pause)s::interval, 1)
@@ -74,7 +74,7 @@ UNBLOCK = "DELETE FROM portfolio_domains_rdap_servers WHERE url = %(url)s"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueDomain:
-    """A domain about which its registry is to be asked."""
+    """A domain with a due registry query."""
 
     account_id: UUID
     id: UUID
@@ -92,7 +92,7 @@ class Later:
 
 
 async def claim(conn: Conn, *, now: datetime, due_at: datetime, limit: int) -> Sequence[DueDomain]:
-    """Take up to `limit` domains that are due; they fall due again at `due_at` unless their result is written."""
+    """Claim up to `limit` due domains; they are due again at `due_at` unless their result is written."""
     async with conn.cursor(row_factory=class_row(DueDomain)) as cursor:
         await cursor.execute(CLAIM, {"now": now, "due_at": due_at, "limit": limit})
         return await cursor.fetchall()
@@ -112,7 +112,7 @@ async def postpone(conn: Conn, *, domains: Sequence[Later]) -> None:
 async def finish(
     conn: Conn, *, domain: DueDomain, facts: Mapping[str, Any] | None, due_at: datetime, now: datetime
 ) -> None:
-    """Record an answer; None: the registry does not know the domain."""
+    """Record an answer; None: the registry does not have the domain."""
     row = {
         "account_id": domain.account_id,
         "id": domain.id,
@@ -124,7 +124,7 @@ async def finish(
 
 
 async def find_facts(conn: Conn, *, account_id: UUID, domain_id: UUID) -> Mapping[str, Any]:
-    """Return what the registry said last; nothing before the first answer."""
+    """Return the last registry data; empty before the first answer."""
     found = await (await conn.execute(FIND_FACTS, {"account_id": account_id, "id": domain_id})).fetchone()
     return {} if found is None or found[0] is None else found[0]
 
@@ -132,7 +132,7 @@ async def find_facts(conn: Conn, *, account_id: UUID, domain_id: UUID) -> Mappin
 async def find_check(
     conn: Conn, *, account_id: UUID, domain_id: UUID
 ) -> tuple[datetime | None, Mapping[str, Any]]:
-    """Return when the registry was asked last, and what it said last."""
+    """Return the time of the last registry query, and the last registry data."""
     found = await (await conn.execute(FIND_CHECK, {"account_id": account_id, "id": domain_id})).fetchone()
     return (None, {}) if found is None else (found[0], found[1] or {})
 
@@ -156,7 +156,7 @@ async def replace_services(conn: Conn, *, services: Mapping[str, str], now: date
 
 
 async def list_blocked(conn: Conn, *, now: datetime) -> Mapping[str, datetime]:
-    """Return the servers that are left alone, each with the end."""
+    """Return the blocked servers, each with the end of its block."""
     return dict(await (await conn.execute(LIST_BLOCKED, {"now": now})).fetchall())
 
 

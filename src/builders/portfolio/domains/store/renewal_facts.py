@@ -20,7 +20,7 @@ LIST_EXPIRING = """
       AND status = ANY(%(held)s::text[])
     ORDER BY coalesce(expires_at, 'infinity'), id
 """
-# One look-up for each portfolio, however many domains it has.
+# One look-up for each portfolio, for any number of domains.
 LIST_PORTFOLIOS = """
     WITH RECURSIVE portfolio AS (
         (SELECT account_id FROM portfolio_domains WHERE account_id > %(after)s ORDER BY account_id LIMIT 1)

@@ -31,7 +31,7 @@ _FIELDS: Mapping[LiteralString, LiteralString] = {
 }
 FIELDS_WRITTEN = ", ".join(_FIELDS)
 COLUMNS = f"{', '.join(_NAME)}, {FIELDS_WRITTEN}, created_at, updated_at"
-# The record of a row of JSON, and its fields as they are assigned.
+# The record of a row of JSON, and the assignments of its fields.
 _STATED: Mapping[LiteralString, LiteralString] = {**_FIELDS, "lifecycle_due_at": "timestamptz"}
 _TYPED: Sequence[LiteralString] = [name + " " + kind for name, kind in (*_NAME.items(), *_STATED.items())]
 _EQUATED: Sequence[LiteralString] = [name + " = written." + name for name in _STATED]

@@ -274,7 +274,7 @@ class RenewedDomainReply(Reply):
 
 
 class RenewalRecorded(WriteReply):
-    """A renewal as it was recorded."""
+    """A recorded renewal."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_RENEWAL))
 

@@ -86,7 +86,7 @@ def written_reply(changed: ChangedFinance) -> FinanceWritten:
 
 
 def recorded_reply(recorded: RecordedRenewal, finance: DomainFinance) -> RenewalRecorded:
-    """Return a renewal as it was recorded, with the figures after it."""
+    """Return a recorded renewal, with the figures after it."""
     before, after = recorded.previous_expires_at, recorded.domain.expires_at
     return RenewalRecorded(
         entry=_entry(recorded.entry),

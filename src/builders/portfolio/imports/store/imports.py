@@ -131,7 +131,7 @@ async def find(conn: Conn, *, account_id: UUID, import_id: UUID) -> DictRow | No
 
 
 async def lock(conn: Conn, *, account_id: UUID, import_id: UUID) -> DictRow | None:
-    """Return an import; nobody else changes it until the transaction ends."""
+    """Return an import, locked until the transaction ends."""
     async with conn.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(LOCK, {"account_id": account_id, "id": import_id})
         return await cursor.fetchone()
@@ -154,7 +154,7 @@ async def count_open(conn: Conn, *, account_id: UUID, since: datetime, limit: in
 async def start(
     conn: Conn, *, account_id: UUID, import_id: UUID, detected: Mapping[str, Any], rows_total: int
 ) -> None:
-    """Record what was found out about the source."""
+    """Record the detected properties of the source."""
     row = {"account_id": account_id, "id": import_id, "detected": Jsonb(detected), "rows_total": rows_total}
     await conn.execute(START, row)
 

@@ -1,4 +1,4 @@
-"""Rows of imports: results, and what is needed to undo them."""
+"""Rows of imports: results, and the data for an undo."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

@@ -118,7 +118,7 @@ LIST_ENTRIES_IN = f"""
     FROM entry JOIN rates USING (currency, occurred_on)
     ORDER BY occurred_on, id
 """  # noqa: S608 - interpolates only constants, never input
-# Each entry in exactly one of the sums, as records.group_of says.
+# Each entry is in exactly one of the sums, by records.group_of.
 LIST_TOTALS = """
     WITH present AS (
         SELECT coalesce(

@@ -95,9 +95,9 @@ IS_QUOTED = """
 
 
 async def lock_base_currency(conn: Conn, *, account_id: UUID, exclusive: bool) -> str | None:
-    """Return the base currency, which then stays until the transaction ends; None before it is set.
+    """Return the base currency, locked until the transaction ends; None before it is set.
 
-    With `exclusive`, nobody else has it locked.
+    `exclusive` excludes shared locks.
     """
     row = {"account_id": account_id}
     cursor = await (conn.execute(LOCK_EXCLUSIVELY, row) if exclusive else conn.execute(LOCK_BASE_CURRENCY, row))
@@ -117,7 +117,7 @@ async def find_base_currency(conn: Conn, *, account_id: UUID) -> str | None:
 
 
 async def set_base_currency(conn: Conn, *, account_id: UUID, base_currency: str) -> None:
-    """Set the base currency; the entries stay as they are."""
+    """Set the base currency; the entries do not change."""
     await conn.execute(SET_BASE_CURRENCY, {"account_id": account_id, "base_currency": base_currency})
 
 
@@ -162,7 +162,7 @@ async def is_quoted(conn: Conn, *, currency: str) -> bool:
 
 
 async def insert_rates(conn: Conn, *, rates: Sequence[Rate]) -> int:
-    """Add rates; those that are there stay as they are. Return how many are new."""
+    """Add rates; existing ones do not change. Return the number of new ones."""
     row = {
         "currencies": [each.currency for each in rates],
         "dates": [each.quoted_on for each in rates],

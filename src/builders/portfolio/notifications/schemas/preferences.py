@@ -215,7 +215,7 @@ class NotificationPreferencesWritten(NotificationPreferencesReply, WriteReply):
 
 
 def preferences_reply(own: OwnPreferences) -> NotificationPreferencesReply:
-    """Return preferences as they are shown."""
+    """Return preferences for display."""
     return NotificationPreferencesReply.model_validate(_members(own))
 
 

@@ -203,7 +203,7 @@ class NotificationPreferencesUpdate(PatchBody):
     cost_alert: Annotated[CostAlertUpdate | None, Field(description=COST_ALERT)] = None
 
     def patch(self) -> dict[str, Any]:
-        """Return the known members as JSON values; unknown events are left out."""
+        """Return the known members as JSON values, without unknown events."""
         found, known = self.sent_members(), list_kinds()
         if self.events is not None:
             found["events"] = {name: each for name, each in found["events"].items() if name in known}

@@ -1,4 +1,4 @@
-"""SQL of notices: what was sent to whom, and what is due."""
+"""SQL of notices: sent and due notices of members."""
 
 from collections.abc import Collection, Sequence
 from datetime import date, datetime
@@ -82,7 +82,7 @@ LIST_DUE_ACCOUNTS = """
     SELECT DISTINCT account_id FROM portfolio_notifications_notices
     WHERE email_at <= %(now)s AND account_id > %(after)s ORDER BY account_id LIMIT %(limit)s
 """
-# Of two workers one sends the emails of a portfolio, so that a member gets one.
+# Only one worker sends the emails of a portfolio, so that a member receives one.
 LOCK_DELIVERY = (
     "SELECT pg_try_advisory_xact_lock(hashtextextended('portfolio_notices ' || %(account_id)s::uuid, 0))"
 )

@@ -17,7 +17,7 @@ LIST_SETTINGS = """
     SELECT account_id, member_id, settings FROM portfolio_notifications_preferences
     WHERE account_id = ANY(%(account_ids)s::uuid[])
 """
-# The row is there and locked afterwards, so that of two patches at once none is lost.
+# Afterwards the row exists and is locked, so that no concurrent patch is lost.
 LOCK_SETTINGS = """
     INSERT INTO portfolio_notifications_preferences (account_id, member_id, settings, updated_at)
     VALUES (%(account_id)s, %(member_id)s, '{}', %(now)s)
@@ -33,7 +33,7 @@ Settings = Mapping[str, Any]  # a JSON object
 
 
 async def find_settings(conn: Conn, *, account_id: UUID, member_id: UUID) -> Settings | None:
-    """Return what a member has set in a portfolio."""
+    """Return the settings of a member in a portfolio."""
     found = await conn.execute(FIND_SETTINGS, {"account_id": account_id, "member_id": member_id})
     row = await found.fetchone()
     return None if row is None else row[0]
@@ -46,7 +46,7 @@ async def list_settings(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping
 
 
 async def lock_settings(conn: Conn, *, account_id: UUID, member_id: UUID, now: datetime) -> Settings:
-    """Return what a member has set; the row is locked until the transaction ends."""
+    """Return the settings of a member; the row is locked until the transaction ends."""
     found = await conn.execute(LOCK_SETTINGS, {"account_id": account_id, "member_id": member_id, "now": now})
     [(settings,)] = await found.fetchall()
     stored: Settings = settings
@@ -56,6 +56,6 @@ async def lock_settings(conn: Conn, *, account_id: UUID, member_id: UUID, now: d
 async def save_settings(
     conn: Conn, *, account_id: UUID, member_id: UUID, settings: Settings, now: datetime
 ) -> None:
-    """Store what a member has set; needs the lock."""
+    """Store the settings of a member; needs the lock."""
     row = {"account_id": account_id, "member_id": member_id, "settings": Jsonb(settings), "now": now}
     await conn.execute(SAVE_SETTINGS, row)

@@ -50,7 +50,7 @@ class _Domain(Row):
     domain_name: str
     create_date: str | None = None
     expire_date: str | None = None
-    autorenew_enabled: Flag = False  # a false flag is left out
+    autorenew_enabled: Flag = False  # a false flag is omitted
     locked: Flag = False
     privacy_enabled: Flag = False
     nameservers: tuple[str, ...] | None = None

@@ -1,6 +1,6 @@
 """NameSilo (https://www.namesilo.com/api-reference): XML, always HTTP 200. The query holds the key.
 
-The list says neither auto-renew nor lock; the details of a domain do.
+The list has neither auto-renew nor lock; the details of a domain have both.
 """
 
 from collections.abc import AsyncIterator, Iterator, Sequence

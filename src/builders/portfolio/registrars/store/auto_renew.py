@@ -32,7 +32,7 @@ class Holder:
 
 
 async def list_holders(conn: Conn, *, account_id: UUID, domains: Collection[str]) -> Sequence[Holder]:
-    """Return which connections hold the domains; of a domain, the one that was seen last first."""
+    """Return the connections that hold the domains; for a domain, the latest listing first."""
     async with conn.cursor(row_factory=class_row(Holder)) as cursor:
         await cursor.execute(LIST_HOLDERS, {"account_id": account_id, "domains": list(domains)})
         return await cursor.fetchall()
@@ -41,7 +41,7 @@ async def list_holders(conn: Conn, *, account_id: UUID, domains: Collection[str]
 async def update_holdings(
     conn: Conn, *, account_id: UUID, connection_id: UUID, settings: Mapping[str, bool]
 ) -> None:
-    """Write the settings of domains at a registrar, as they were set there."""
+    """Write the settings of domains that were set at a registrar."""
     row = {
         "account_id": account_id,
         "connections": [connection_id] * len(settings),

@@ -5,7 +5,7 @@ one row of JSON: the number of findings by connection and severity, and those of
 """
 # ruff: noqa: S608 - interpolates only constants, never input
 
-# The domains at registrars, of fresh listings, without those that are cancelled or transferred away.
+# The domains at registrars, of fresh listings, without cancelled and transferred domains.
 PRESENT = """
     present AS (
         SELECT connection_id, domain, expires_at, auto_renew, locked, privacy, status, renewal_price,
@@ -64,7 +64,7 @@ PAGE = """
     SELECT (SELECT coalesce(json_agg(counted), '[]') FROM counted),
            (SELECT coalesce(json_agg(page ORDER BY severity, domain, connection_id), '[]') FROM page)
 """
-# A held domain is being transferred away, and its auth code was not requested here.
+# A held domain is being transferred to another registrar, and its auth code was not requested here.
 PENDING_TRANSFER_OUT_UNEXPECTED = f"""
     WITH {COMPARED}, found AS (
         SELECT 0 AS severity, domain, domain_id, connection_id, to_jsonb(own_status) AS portfolio_value,

@@ -57,7 +57,7 @@ INSERT = f"""
     ON CONFLICT (account_id, provider, name) DO NOTHING
     RETURNING {COLUMNS}
 """  # noqa: S608 - interpolates only constants, never input
-# Only the version that the change was made for: of two concurrent changes the second one finds another.
+# Only the expected version: the second of two concurrent changes finds another version.
 UPDATE = f"""
     UPDATE portfolio_registrars_connections
     SET {WRITTEN}, disconnected_at = NULL, version = version + 1, updated_at = %(now)s
@@ -173,7 +173,7 @@ async def disconnect(conn: Conn, *, account_id: UUID, connection_id: UUID, now: 
 
 
 async def keep(conn: Conn, *, account_id: UUID, connection_id: UUID) -> bool:
-    """Return whether a connection exists, and let none disconnect it until the transaction ends."""
+    """Return whether a connection exists, and lock it against a disconnection until the transaction ends."""
     row = {"account_id": account_id, "id": connection_id}
     return await (await conn.execute(KEEP, row)).fetchone() is not None
 

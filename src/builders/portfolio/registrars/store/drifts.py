@@ -29,7 +29,7 @@ UPSERT_DEPARTURE = """
 
 
 async def lock_drift(conn: Conn, *, account_id: UUID) -> Sequence[UUID]:
-    """Return the ids of the known findings, and let no other transaction change them until this one ends."""
+    """Return the ids of the known findings, locked until the transaction ends."""
     [(finding_ids,)] = await (await conn.execute(LOCK_DRIFT, {"account_id": account_id})).fetchall()
     found: Sequence[UUID] = finding_ids
     return found
@@ -44,6 +44,6 @@ async def update_drift(conn: Conn, *, account_id: UUID, finding_ids: Sequence[UU
 async def upsert_departure(
     conn: Conn, *, account_id: UUID, domain: str, expected_until: datetime, now: datetime
 ) -> None:
-    """Expect the transfer of a domain until a time; delete what is no longer expected."""
+    """Expect the transfer of a domain until a time; delete expired expectations."""
     row = {"account_id": account_id, "domain": domain, "expected_until": expected_until, "now": now}
     await conn.execute(UPSERT_DEPARTURE, row)

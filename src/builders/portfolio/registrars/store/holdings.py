@@ -163,7 +163,7 @@ async def upsert(
 async def mark_missing(
     conn: Conn, *, account_id: UUID, connection_id: UUID, listing_id: UUID, now: datetime
 ) -> int:
-    """Mark the domains that a complete listing did not have; return how many were there before."""
+    """Mark the domains that are missing from a complete listing; return the number of previously present ones."""
     row = {"account_id": account_id, "connection_id": connection_id, "listing_id": listing_id, "now": now}
     return (await conn.execute(MARK_MISSING, row)).rowcount
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 
-# No row: the connection is gone, the registrar wants no request yet, or the turn would come after `latest`.
+# No row: the connection does not exist, the registrar is blocked, or the next slot is after `latest`.
 RESERVE = """
     UPDATE portfolio_registrars_connections
     SET paced_until = greatest(paced_until, %(now)s::timestamptz) + %(interval)s::interval
@@ -30,6 +30,6 @@ async def reserve(
 
 
 async def find(conn: Conn, *, account_id: UUID, connection_id: UUID) -> datetime | None:
-    """Return the time up to which no request is allowed; None when the connection is gone."""
+    """Return the time up to which no request is allowed; None without the connection."""
     found = await (await conn.execute(FIND, {"account_id": account_id, "id": connection_id})).fetchone()
     return None if found is None else found[0]

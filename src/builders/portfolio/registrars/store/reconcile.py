@@ -131,7 +131,7 @@ class Context:
         }
 
     def _complete_at(self, snapshot: ListedConnection) -> datetime | None:
-        """Return when everything that the connection holds was listed; None when that cannot be relied on."""
+        """Return the time of the last complete listing of a connection; None without a reliable one."""
         return None if snapshot.has_failed or snapshot.is_stale(self.now) else snapshot.complete_at
 
 

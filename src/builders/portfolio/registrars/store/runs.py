@@ -251,7 +251,7 @@ async def find(conn: Conn, *, account_id: UUID, run_id: UUID) -> tuple[DictRow, 
 async def find_earlier(
     conn: Conn, *, account_id: UUID, connection_id: UUID, kind: str, before: datetime
 ) -> DictRow | None:
-    """Return the last part of a connection that ended by itself, of those made before a time."""
+    """Return the last part of a connection that ended regularly, among those created before a time."""
     row = {"account_id": account_id, "connection_id": connection_id, "kind": kind, "before": before}
     async with conn.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(FIND_EARLIER, row)

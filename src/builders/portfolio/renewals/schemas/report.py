@@ -142,7 +142,7 @@ class RenewalReply(Reply):
 
 
 class RenewalCost(Reply):
-    """Renewals and what they cost together."""
+    """Number of renewals and their total cost."""
 
     renewals: Annotated[int, Field(description="Number of domains.")]
     base: Annotated[Money | None, Field(description="Their cost in the base currency.")]
@@ -197,7 +197,7 @@ class RenewalsReply(Reply):
 
 
 def report_reply(report: RenewalReport) -> RenewalsReply:
-    """Return a report as it is shown to the role."""
+    """Return a report for the role."""
     return RenewalsReply(
         within_days=report.within_days,
         base_currency=report.base_currency,

@@ -94,7 +94,7 @@ class RenewalCalendarLink(Reply):
 
 
 def updated_reply(results: Sequence[RowResult], pushed: Sequence[PushedRow | None]) -> RenewalsUpdated:
-    """Return what was done with each row, and what became of it at the registrar."""
+    """Return the result of each row, and its result at the registrar."""
     rows = [
         RenewalRowResult(
             **{member.name: getattr(each, member.name) for member in fields(RowResult)},
