@@ -132,7 +132,7 @@ async def test_a_server_that_does_not_reply_times_out(smtp: MailServer, stage: s
     smtp.script.hangs = stage
     async with transport(smtp.url(), QUICK) as each:
         outcome = await each.send(message())
-        assert (outcome.status, outcome.is_our_fault) == (Status.DEFERRED, False)
+        assert (outcome.status, outcome.is_local_error) == (Status.DEFERRED, False)
         assert outcome.text
         smtp.script.hangs = ""
         assert (await each.send(message())).status is Status.SENT
@@ -153,7 +153,7 @@ async def test_an_unreachable_server_defers_the_message(smtp: MailServer) -> Non
         outcome = await each.send(message())
     await smtp.start()
 
-    assert (outcome.status, outcome.is_our_fault) == (Status.DEFERRED, False)
+    assert (outcome.status, outcome.is_local_error) == (Status.DEFERRED, False)
     assert "127.0.0.1" in outcome.text
 
 
@@ -194,7 +194,7 @@ async def test_a_certificate_of_another_name_is_refused(certificate: trustme.CA,
         async with transport(each.url(host="localhost", query=query)) as one:
             outcome = await one.send(message())
 
-    assert (outcome.status, outcome.is_our_fault) == (Status.DEFERRED, True)
+    assert (outcome.status, outcome.is_local_error) == (Status.DEFERRED, True)
     assert "certificate" in outcome.text.lower()
     assert each.received == []
 
@@ -204,14 +204,14 @@ async def test_an_untrusted_certificate_is_refused() -> None:
     async with MailServer(tls=untrusted, implicit=True) as each, transport(each.url(host="localhost")) as one:
         outcome = await one.send(message())
 
-    assert (outcome.status, outcome.is_our_fault) == (Status.DEFERRED, True)
+    assert (outcome.status, outcome.is_local_error) == (Status.DEFERRED, True)
 
 
 async def test_required_encryption_is_enforced(smtp: MailServer) -> None:
     async with transport(smtp.url(query="?starttls=required")) as each:
         outcome = await each.send(message())
 
-    assert (outcome.status, outcome.is_our_fault) == (Status.DEFERRED, True)
+    assert (outcome.status, outcome.is_local_error) == (Status.DEFERRED, True)
     assert "STARTTLS" in outcome.text
     assert smtp.received == []
 
@@ -227,7 +227,7 @@ async def test_a_password_is_sent_unencrypted_only_to_a_loopback_host(
         async with transport(url) as one:
             outcome = await one.send(message())
 
-    assert (outcome.status, outcome.is_our_fault) == (Status.DEFERRED, True)
+    assert (outcome.status, outcome.is_local_error) == (Status.DEFERRED, True)
     assert len(each.logins) == 1
 
 
@@ -237,7 +237,7 @@ async def test_a_wrong_password_is_a_configuration_error() -> None:
         async with transport(each.url(credentials="builders:secret@")) as one:
             outcome = await one.send(message())
 
-    assert (outcome.status, outcome.code, outcome.is_our_fault) == (Status.DEFERRED, 535, True)
+    assert (outcome.status, outcome.code, outcome.is_local_error) == (Status.DEFERRED, 535, True)
     assert outcome.text == "The mail server refused our user and password: 5.7.8 wrong"
 
 
@@ -245,11 +245,11 @@ async def test_a_server_without_auth_is_a_configuration_error(smtp: MailServer) 
     async with transport(smtp.url(credentials="builders:secret@")) as each:
         outcome = await each.send(message())
 
-    assert (outcome.status, outcome.is_our_fault) == (Status.DEFERRED, True)
+    assert (outcome.status, outcome.is_local_error) == (Status.DEFERRED, True)
 
 
 @pytest.mark.parametrize(
-    ("stage", "reply", "status", "is_our_fault"),
+    ("stage", "reply", "status", "is_local_error"),
     [
         pytest.param("mail", "451 busy", Status.DEFERRED, False, id="temporary about the sender"),
         pytest.param("mail", "550 5.7.1 not you", Status.DEFERRED, True, id="permanent about the sender"),
@@ -261,11 +261,11 @@ async def test_a_server_without_auth_is_a_configuration_error(smtp: MailServer) 
     ],
 )
 async def test_a_reply_defers_or_bounces_the_message(
-    smtp: MailServer, stage: str, reply: str, status: Status, is_our_fault: bool
+    smtp: MailServer, stage: str, reply: str, status: Status, is_local_error: bool
 ) -> None:
     setattr(smtp.script, stage, [reply])
     async with transport(smtp.url()) as each:
         outcome = await each.send(message())
 
-    assert (outcome.status, outcome.is_our_fault) == (status, is_our_fault)
+    assert (outcome.status, outcome.is_local_error) == (status, is_local_error)
     assert f"{outcome.code} {outcome.text}" == reply

@@ -209,7 +209,7 @@ async def test_a_claim_undone_before_its_promotion_completes_is_not_billed(
             manifest="acme-mail",
             tasks=tasks,
             parameters=parameters(alice),
-            made=run.list_made(found.steps),
+            made=run.list_created(found.steps),
         )
         await promotions.execute(inside, work, undone=frozenset())
         await inside.execute(

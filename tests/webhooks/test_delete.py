@@ -43,7 +43,7 @@ async def test_pending_deliveries_are_cancelled(alice: Person, database: Databas
     else:
         await alice.patch(f"{PATH}/{made['id']}", json={"enabled": False})
     async with database.transaction() as conn:  # as the sender does every few seconds
-        await claims.cancel_unwanted(conn, limit=1000, now=clock.now())
+        await claims.cancel_undeliverable(conn, limit=1000, now=clock.now())
 
     (delivery,) = await deliveries(alice)
     assert (delivery["status"], delivery["next_attempt_at"]) == ("cancelled", None)

@@ -26,7 +26,7 @@ from builders.aliases.records import (
     Name,
     NameState,
     Reason,
-    WantedName,
+    RequestedName,
 )
 from builders.aliases.store import aliases as store, billing as billing_store, destinations, names as registry
 from builders.aliases.store.aliases import ChangedAlias
@@ -49,7 +49,7 @@ _REASON_OF_STATE = {
 
 
 async def check_availability(
-    conn: Conn, *, realm: UUID, wanted: Sequence[WantedName], account_id: UUID = ids.NIL
+    conn: Conn, *, realm: UUID, wanted: Sequence[RequestedName], account_id: UUID = ids.NIL
 ) -> dict[Name, Availability]:
     """Return why names are not available; available ones are absent. One statement.
 

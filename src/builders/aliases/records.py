@@ -127,7 +127,7 @@ class Name(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WantedName:
+class RequestedName:
     """A name whose availability is checked."""
 
     domain: str
@@ -141,7 +141,7 @@ class WantedName:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AliasName(WantedName):
+class AliasName(RequestedName):
     """A name to reserve or to claim, and the id of its alias."""
 
     alias_id: UUID

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from builders.aliases import service as aliases
-from builders.aliases.records import LIVE, Availability, Reason, ReservedClass, Rules, Validation, WantedName
+from builders.aliases.records import LIVE, Availability, Reason, RequestedName, ReservedClass, Rules, Validation
 from builders.catalog.records import CatalogDomain, Check, DomainStatus, Suggestion
 from builders.catalog.snapshot import Snapshot
 from builders.catalog.suggestions import list_alternatives
@@ -100,6 +100,6 @@ async def check_availability(conn: Conn, *, catalog: Snapshot, local_part: str, 
 
 async def _look_up(conn: Conn, domain: str, validation: Validation) -> Availability:
     """Return the availability of a valid name in the registry."""
-    wanted = WantedName(domain=domain, key=validation.key, skeleton=validation.skeleton)
+    wanted = RequestedName(domain=domain, key=validation.key, skeleton=validation.skeleton)
     found = await aliases.check_availability(conn, realm=LIVE, wanted=[wanted])
     return found.get(wanted.name, Availability(reason=Reason.OK))

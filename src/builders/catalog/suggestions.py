@@ -7,7 +7,7 @@ give the same list.
 from collections.abc import Iterable, Mapping, Sequence
 
 from builders.aliases import service as aliases
-from builders.aliases.records import LIVE, Availability, Name, WantedName
+from builders.aliases.records import LIVE, Availability, Name, RequestedName
 from builders.catalog.records import Suggestion, Suggestions
 from builders.catalog.scoring import (
     Candidate,
@@ -69,8 +69,8 @@ async def _look_up(
     return await aliases.check_availability(conn, realm=LIVE, wanted=wanted) if wanted else {}
 
 
-def _wanted(candidate: Candidate) -> WantedName:
-    return WantedName(domain=candidate.domain.domain, key=candidate.key, skeleton=candidate.skeleton)
+def _wanted(candidate: Candidate) -> RequestedName:
+    return RequestedName(domain=candidate.domain.domain, key=candidate.key, skeleton=candidate.skeleton)
 
 
 def _free(found: Iterable[Candidate], unavailable: Mapping[Name, Availability]) -> list[Candidate]:

@@ -144,7 +144,7 @@ async def _send(attempt: _Attempt, mailer: Mailer, keyring: Keyring) -> Outcome:
         return await mailer.transport.send(message)
     except Exception as error:  # noqa: BLE001 - transports return expected failures; a retry may succeed
         _log.exception("mail_transport_failed", message_id=attempt.key.id)
-        return Outcome(status=Status.DEFERRED, text=f"{UNSENT} ({type(error).__name__})", is_our_fault=True)
+        return Outcome(status=Status.DEFERRED, text=f"{UNSENT} ({type(error).__name__})", is_local_error=True)
 
 
 async def _claim(conn: Conn, mailer: Mailer, *, keyring: Keyring, key: Key) -> _Attempt | None:
@@ -215,7 +215,7 @@ async def _record(conn: Conn, attempt: _Attempt, outcome: Outcome) -> None:
     if outcome.status is Status.BOUNCED:
         await _bounce(conn, key, claimed, reply)
         return
-    level = _log.error if outcome.is_our_fault else _log.warning
+    level = _log.error if outcome.is_local_error else _log.warning
     level("mail_deferred", message_id=key.id, attempts=claimed.attempts, code=reply.code, error=reply.error)
     await _defer(conn, key, claimed, reply)
 

@@ -223,7 +223,7 @@ def _unconnected(error: BaseException) -> Outcome:
         or type(error) is SMTPException  # no AUTH, or none of our methods
         or (code or 0) >= PERMANENT
     )
-    return Outcome(status=Status.DEFERRED, code=code, text=text, is_our_fault=is_ours)
+    return Outcome(status=Status.DEFERRED, code=code, text=text, is_local_error=is_ours)
 
 
 def _refused(refusal: SMTPResponseException) -> Outcome:
@@ -231,7 +231,7 @@ def _refused(refusal: SMTPResponseException) -> Outcome:
     is_about_message = isinstance(refusal, (SMTPRecipientRefused, SMTPDataError))
     if is_final and is_about_message and refusal.code not in UNAUTHENTICATED:
         return _bounced(refusal.code, refusal.message)
-    return Outcome(status=Status.DEFERRED, code=refusal.code, text=refusal.message, is_our_fault=is_final)
+    return Outcome(status=Status.DEFERRED, code=refusal.code, text=refusal.message, is_local_error=is_final)
 
 
 def _deferred(text: str) -> Outcome:

@@ -37,7 +37,7 @@ class Outcome:
     status: Status
     code: int | None = None  # of the server's reply
     text: str = ""
-    is_our_fault: bool = False  # the configuration is wrong, not the recipient's address
+    is_local_error: bool = False  # the configuration is wrong, not the recipient's address
 
 
 class Transport(Protocol):

@@ -183,7 +183,7 @@ class _Progress:
         self._request = request
         self._steps = {step.position: step for step in batches.new_steps(plan.actions)}
         self.tasks = batches.list_tasks(plan, list(self._steps.values()))
-        self.made = run.list_made(list(self._steps.values()))
+        self.made = run.list_created(list(self._steps.values()))
         self.undone: frozenset[str] = frozenset()
         self.stopped = False
 

@@ -11,7 +11,7 @@ from uuid import UUID
 from weakref import WeakValueDictionary
 
 from builders.aliases import service as aliases
-from builders.aliases.records import Name, Reason, ReservedClass, WantedName
+from builders.aliases.records import Name, Reason, RequestedName, ReservedClass
 from builders.catalog import service as catalog
 from builders.domains import service as domains
 from builders.identity import service as identity
@@ -136,7 +136,7 @@ async def check_names(conn: Conn, *, account_id: UUID, addresses: Sequence[str])
         for (local_part, _), label in zip(parts, labels, strict=True)
     ]
     wanted = {
-        Name(label, each.validation.key): WantedName(
+        Name(label, each.validation.key): RequestedName(
             domain=label, key=each.validation.key, skeleton=each.validation.skeleton
         )
         for label, each in zip(labels, decisions, strict=True)

@@ -99,7 +99,7 @@ class Sender:
                 await self._pause(self._limits.database_retry_s)
                 continue
             self._start(claimed)
-            await self._cancel_unwanted()
+            await self._cancel_undeliverable()
             await self._pause(0 if self._results else POLL_INTERVAL_S)
             if self._sending:
                 await asyncio.sleep(BATCH_WAIT_S)
@@ -206,14 +206,14 @@ class Sender:
             except psycopg.Error as error:
                 _log.error("delivery_not_written", delivery=str(result.claim.delivery_id), error=str(error))
 
-    async def _cancel_unwanted(self) -> None:
+    async def _cancel_undeliverable(self) -> None:
         """Periodically cancel deliveries to disabled or deleted destinations; log a failure."""
         if clock.monotonic() - self._cancelled_at < self._limits.cancel_interval_s:
             return
         self._cancelled_at = clock.monotonic()
         try:
             async with self._database.connection() as conn:
-                if await claims.cancel_unwanted(conn, limit=CANCEL_BATCH, now=clock.now()) == CANCEL_BATCH:
+                if await claims.cancel_undeliverable(conn, limit=CANCEL_BATCH, now=clock.now()) == CANCEL_BATCH:
                     self._cancelled_at -= self._limits.cancel_interval_s  # there may be more
         except (DatabaseUnavailable, DatabaseBusy, psycopg.Error) as error:
             _log.warning("deliveries_not_cancelled", error=str(error))

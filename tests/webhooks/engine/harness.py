@@ -160,10 +160,10 @@ class Harness:
             done += sent
         return done
 
-    async def cancel_unwanted(self) -> None:
+    async def cancel_undeliverable(self) -> None:
         sender = self.sender()
         sender._cancelled_at -= 60
-        await sender._cancel_unwanted()
+        await sender._cancel_undeliverable()
 
     async def rows(self, *statuses: DeliveryStatus) -> list[Row]:
         async with self.database.connection() as conn, conn.cursor(row_factory=class_row(Row)) as cursor:

@@ -160,7 +160,7 @@ async def test_gone_disables_the_destination_and_cancels_its_deliveries(harness:
         assert (found.enabled, found.disabled_reason) == (False, DisabledReason.GONE)
         assert found.disabled_at is not None
         assert await harness.round() == 0
-        await harness.cancel_unwanted()
+        await harness.cancel_undeliverable()
     states = [row.status for row in await harness.rows()]
     assert states.count("failed") == sender.MAX_PER_DESTINATION
     assert states.count("cancelled") == 20 - sender.MAX_PER_DESTINATION
@@ -191,7 +191,7 @@ async def test_five_days_of_failures_disable_the_destination(harness: Harness) -
         await fail_for(harness, account, timedelta(hours=12))
         found = await harness.find(account, made)
         assert (found.enabled, found.disabled_reason) == (False, DisabledReason.FAILING)
-        await harness.cancel_unwanted()
+        await harness.cancel_undeliverable()
     assert not await harness.rows(DeliveryStatus.PENDING)
     await harness.dispatch()
     await harness.drain_jobs()
@@ -231,7 +231,7 @@ async def test_pending_deliveries_of_a_deleted_destination_are_cancelled(harness
         async with harness.database.transaction() as conn:
             await conn.execute("DELETE FROM webhooks_destinations WHERE id = %s", [made])
         assert await harness.rounds() == 0
-        await harness.cancel_unwanted()
+        await harness.cancel_undeliverable()
     assert [row.status for row in await harness.rows()] == ["cancelled"] * 3
 
 
@@ -242,8 +242,8 @@ async def test_a_cancellation_counts_deliveries_that_were_dropped(harness: Harne
             await conn.execute("DELETE FROM webhooks_destinations")
             await conn.execute("DELETE FROM webhooks_deliveries")
             # The sender asks again at once when it cancelled as many as it may.
-            assert await claims.cancel_unwanted(conn, limit=2, now=clock.now()) == 2
-            assert await claims.cancel_unwanted(conn, limit=2, now=clock.now()) == 1
+            assert await claims.cancel_undeliverable(conn, limit=2, now=clock.now()) == 2
+            assert await claims.cancel_undeliverable(conn, limit=2, now=clock.now()) == 1
 
 
 async def test_the_owner_sees_the_health(harness: Harness) -> None:

@@ -25,6 +25,6 @@ async def test_a_delivery_that_succeeded_stays_so_when_a_manual_retry_fails(harn
         async with harness.database.transaction() as conn:
             await deliveries.requeue_delivery(conn, account_id=account.id, delivery_id=row.id)
             await conn.execute("DELETE FROM webhooks_destinations WHERE id = %s", [made])
-        await harness.cancel_unwanted()
+        await harness.cancel_undeliverable()
     assert (await harness.one()).status == "succeeded"
     assert await harness.ask(MARK_FAILED) == 0

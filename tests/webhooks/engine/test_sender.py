@@ -38,7 +38,7 @@ async def test_claimed_deliveries_are_sent_when_a_cancellation_fails(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     harness.limits = SenderLimits(cancel_interval_s=0)
-    monkeypatch.setattr(claims, "cancel_unwanted", fail_to_cancel)
+    monkeypatch.setattr(claims, "cancel_undeliverable", fail_to_cancel)
     async with harness.database.connection() as conn:
         await conn.execute(TRIES)
     account = await harness.account()
@@ -61,15 +61,15 @@ async def test_claimed_deliveries_are_sent_when_a_cancellation_fails(
 async def test_a_failed_cancellation_is_repeated_after_its_interval(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(claims, "cancel_unwanted", fail_to_cancel)
+    monkeypatch.setattr(claims, "cancel_undeliverable", fail_to_cancel)
     async with harness.database.connection() as conn:
         await conn.execute(TRIES)
     async with calling() as harness.outbound:
         one = harness.sender()
         for n in range(3):
             later(timedelta(seconds=harness.limits.cancel_interval_s))
-            await one._cancel_unwanted()
-            await one._cancel_unwanted()
+            await one._cancel_undeliverable()
+            await one._cancel_undeliverable()
             assert await harness.ask(TRIED) == n + 1
 
 

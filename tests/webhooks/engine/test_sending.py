@@ -258,10 +258,10 @@ async def test_an_unsent_test_send_to_a_disabled_destination_is_cancelled(harnes
         async with harness.database.transaction() as conn:
             await simulation.insert_test_delivery(conn, destination=found, event=ALIAS_CREATED)
             await conn.execute("UPDATE webhooks_destinations SET enabled = false")
-        await harness.cancel_unwanted()
+        await harness.cancel_undeliverable()
         assert (await harness.one()).status == "pending"
         later(timedelta(hours=2))
-        await harness.cancel_unwanted()
+        await harness.cancel_undeliverable()
     assert (await harness.one()).status == "cancelled"
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from psycopg.rows import TupleRow, class_row
 
-from builders.aliases.records import AliasName, Name, NameState, WantedName
+from builders.aliases.records import AliasName, Name, NameState, RequestedName
 from builders.kit.db.connections import Conn
 
 
@@ -174,7 +174,7 @@ EXPIRE_UNCLAIMED = """
 
 
 async def list_conflicts(
-    conn: Conn, *, realm: UUID, wanted: Sequence[WantedName], now: datetime
+    conn: Conn, *, realm: UUID, wanted: Sequence[RequestedName], now: datetime
 ) -> list[NameConflict]:
     """Return the names that are not available to every account."""
     # Only the domain can be any text; one with a line break has no names.
@@ -188,7 +188,7 @@ async def list_conflicts(
 
 
 async def lock_skeletons(
-    conn: Conn, *, realm: UUID, account_id: UUID, wanted: Sequence[WantedName], now: datetime
+    conn: Conn, *, realm: UUID, account_id: UUID, wanted: Sequence[RequestedName], now: datetime
 ) -> None:
     """Lock the skeletons of names until the transaction ends, and delete expired names with them."""
     cursor = await conn.execute(LOCK_SKELETONS, {"realm": realm, "account_id": account_id, **_columns(wanted)})
@@ -227,7 +227,7 @@ async def expire_reservations(conn: Conn, *, realm: UUID, account_id: UUID, doma
     await conn.execute(EXPIRE_UNCLAIMED, row)
 
 
-def _columns(wanted: Sequence[WantedName]) -> dict[str, list[str]]:
+def _columns(wanted: Sequence[RequestedName]) -> dict[str, list[str]]:
     return {
         "domains": [each.domain for each in wanted],
         "keys": [each.key for each in wanted],

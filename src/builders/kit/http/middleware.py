@@ -128,7 +128,7 @@ class _Exchange:
 
     def refuse_early(self) -> None:
         """Refuse a malformed or too large request before its body is read."""
-        self._refuse_odd_protocol()
+        self._refuse_unsupported_protocol()
         length, query = self.length, self.scope["query_string"]
         if length and not length.isdigit():
             raise BadRequest("The Content-Length header is not a number.")
@@ -138,7 +138,7 @@ class _Exchange:
             place = "path" if "\0" in self.scope["path"] else "query"
             raise Invalid((place,), "Text must not contain the character NUL (%00).", "nul_character")
 
-    def _refuse_odd_protocol(self) -> None:
+    def _refuse_unsupported_protocol(self) -> None:
         """Refuse requests that two servers could parse differently (RFC 9112, 2.3, 3.2 and 6.1)."""
         scope = self.scope
         version = scope.get("http_version", "1.1")

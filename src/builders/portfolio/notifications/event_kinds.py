@@ -31,7 +31,7 @@ class EventKind:
 
 _INFO, _WARN, _HIGH, _CRITICAL = Severity
 # Of these three the job that reads the domains makes the notices, and publishes the events.
-MADE_HERE: Mapping[str, EventKind] = MappingProxyType(
+OWN_EVENTS: Mapping[str, EventKind] = MappingProxyType(
     {
         UPCOMING: EventKind(Topic.RENEWALS, _INFO, is_on=True),
         OVERDUE: EventKind(Topic.RENEWALS, _CRITICAL, is_on=True),
@@ -82,7 +82,7 @@ PUBLISHED: Mapping[str, EventKind] = MappingProxyType(
         "portfolio.transfer.failed": EventKind(Topic.TRANSFERS, _HIGH, is_on=True),
     }
 )
-EVENT_KINDS: Mapping[str, EventKind] = MappingProxyType({**MADE_HERE, **PUBLISHED})
+EVENT_KINDS: Mapping[str, EventKind] = MappingProxyType({**OWN_EVENTS, **PUBLISHED})
 
 
 def list_kinds() -> Mapping[str, EventKind]:

@@ -15,7 +15,7 @@ from builders.kit.values import clock, ids
 from builders.mail import service as mail
 from builders.mail.records import Topic as MailTopic
 from builders.portfolio.notifications import rules
-from builders.portfolio.notifications.event_kinds import MADE_HERE
+from builders.portfolio.notifications.event_kinds import OWN_EVENTS
 from builders.portfolio.notifications.records import OwnPreferences, Preferences, Threshold
 from builders.portfolio.notifications.store import preferences as store
 from builders.portfolio.team import service as team
@@ -105,7 +105,7 @@ async def _check_webhooks(conn: Conn, access: Access, webhook_ids: Sequence[str]
             )
 
 
-@webhooks.filter_destinations(*MADE_HERE)
+@webhooks.filter_destinations(*OWN_EVENTS)
 async def list_webhook_ids(conn: Conn, account_ids: Collection[UUID]) -> Mapping[UUID, Collection[UUID]]:
     """Return the destinations that the accounts of portfolios have selected for notices, of those that have."""
     owners = await identity.find_real_accounts(conn, account_ids=account_ids)

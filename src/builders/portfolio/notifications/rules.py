@@ -25,7 +25,7 @@ from builders.portfolio.notifications.records import (
 _WEEKDAYS = list(Weekday)
 _SEVERITIES = ((0, Severity.CRITICAL), (3, Severity.HIGH), (14, Severity.WARN))  # up to these days
 _DEFAULT = EventPreference()
-_NOBODY: frozenset[Channel] = frozenset()
+_NO_CHANNELS: frozenset[Channel] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def channels_of(preferences: Preferences, *, event: str, severity: Severity) -> 
     preference = preferences.events.get(event, _DEFAULT)
     is_severe = preference.min_severity is None or severity.rank >= preference.min_severity.rank
     if not (preferences.enabled and is_severe and is_on(preferences, event=event)):
-        return _NOBODY
+        return _NO_CHANNELS
     channels = preference.channels
     return preferences.channels.enabled.intersection(Channel if channels is None else channels)
 

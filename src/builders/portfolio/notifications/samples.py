@@ -11,7 +11,7 @@ from builders.kit.values import clock, ids
 from builders.mail import service as mail
 from builders.mail.service import EmailTemplate, Renewal, RenewalNotice, SampleNotice
 from builders.portfolio.notifications import inbox, rules
-from builders.portfolio.notifications.event_kinds import EVENT_KINDS, MADE_HERE, OVERDUE, PREFERRED, UPCOMING
+from builders.portfolio.notifications.event_kinds import EVENT_KINDS, OVERDUE, OWN_EVENTS, PREFERRED, UPCOMING
 from builders.portfolio.notifications.preferences import get_preferences
 from builders.portfolio.notifications.records import (
     Channel,
@@ -76,7 +76,7 @@ async def send_samples(
             notice_id = await inbox.add_sample(conn, access=access)
     sent: Sequence[TestSend] = ()
     if request.channel in {None, Channel.WEBHOOK}:
-        is_notice = request.event is None or request.event in MADE_HERE
+        is_notice = request.event is None or request.event in OWN_EVENTS
         selected = own.preferences.channels.webhook.webhook_ids if is_notice else ()
         sent = await _send_to_webhooks(
             database, outbound, keyring, access=access, request=request, selected=selected
@@ -105,7 +105,7 @@ def find_suppression(own: OwnPreferences, request: SampleRequest) -> Suppression
     if Channel.EMAIL not in rules.channels_of(preferences, event=event, severity=severity):
         return Suppression.DISABLED
     is_muted = request.domain is not None and rules.is_muted(preferences, domain=request.domain, tags=())
-    if is_muted and (event in MADE_HERE or severity is not Severity.CRITICAL):
+    if is_muted and (event in OWN_EVENTS or severity is not Severity.CRITICAL):
         return Suppression.MUTED
     return rules.schedule_email(preferences, event=event, severity=severity, now=clock.now()).by
 

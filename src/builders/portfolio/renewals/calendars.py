@@ -15,7 +15,7 @@ from builders.kit.values import clock
 from builders.portfolio.domains import service as domains
 from builders.portfolio.renewals import store
 from builders.portfolio.renewals.prices import Due
-from builders.portfolio.renewals.records import MadeCalendar, RenewalDecision
+from builders.portfolio.renewals.records import CreatedCalendar, RenewalDecision
 from builders.portfolio.renewals.report import list_due
 from builders.portfolio.team import service as team
 from builders.portfolio.team.records import Access
@@ -32,7 +32,7 @@ _TITLES = {
 _ANSWERS = {True: "on", False: "off", None: "unknown"}
 
 
-async def make_calendar(conn: Conn, *, access: Access, keyring: Keyring) -> MadeCalendar:
+async def make_calendar(conn: Conn, *, access: Access, keyring: Keyring) -> CreatedCalendar:
     """Make the calendar of a member, or replace its token: the former link stops working."""
     token = secrets.token_urlsafe(TOKEN_BYTES)
     calendar = await store.add_calendar(
@@ -42,7 +42,7 @@ async def make_calendar(conn: Conn, *, access: Access, keyring: Keyring) -> Made
         token_hash=keyring.hash_token(_PURPOSE, token),
         now=clock.now(),
     )
-    return MadeCalendar(calendar=calendar, token=token)
+    return CreatedCalendar(calendar=calendar, token=token)
 
 
 async def revoke_calendar(conn: Conn, *, access: Access) -> None:

@@ -189,7 +189,7 @@ class Calendar:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MadeCalendar:
+class CreatedCalendar:
     """A calendar with its token, which is shown once."""
 
     calendar: Calendar

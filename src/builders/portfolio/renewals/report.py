@@ -32,7 +32,7 @@ async def get_report(
     rates = await prices.convert_prices(
         conn, base_currency=base_currency, prices=[each.price for each in due], on=now.date()
     )
-    cut = page.cut(_behind(due, page)[: page.limit + 1], lambda each: _sort_key(each.domain))
+    cut = page.cut(_rows_after(due, page)[: page.limit + 1], lambda each: _sort_key(each.domain))
     items = await _items(
         conn,
         account_id=account_id,
@@ -73,7 +73,7 @@ def _sort_key(domain: ExpiringDomain) -> tuple[str, str]:
     return domain.expires_at.isoformat(), str(domain.id)
 
 
-def _behind(due: Sequence[Due], page: PageRequest) -> Sequence[Due]:
+def _rows_after(due: Sequence[Due], page: PageRequest) -> Sequence[Due]:
     """Return the content of the cursor."""
     if page.after is None:
         return due

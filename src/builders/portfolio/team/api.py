@@ -27,7 +27,7 @@ InviteId = Annotated[UUID, Path(description="Identifier of the invitation."), Re
 MemberId = Annotated[UUID, Path(description="Account of the member.")]
 ACCEPTED = (
     TokenInvalid,
-    errors.InviteForAnother,
+    errors.InviteAddressMismatch,
     identity.EmailUnverified,
     errors.AlreadyMember,
     errors.InviteUsed,
@@ -92,7 +92,7 @@ async def accept_team_invite(
 @router.patch(
     "/members/{member_account_id}",
     response_model=schemas.TeamMemberWritten,
-    responses=problems(*team.ACCESS_REFUSALS, errors.MemberNotFound, errors.OwnerKept),
+    responses=problems(*team.ACCESS_REFUSALS, errors.MemberNotFound, errors.LastOwner),
 )
 async def update_team_member(
     member_account_id: MemberId,
@@ -116,7 +116,7 @@ async def update_team_member(
 @router.delete(
     "/members/{member_account_id}",
     status_code=204,
-    responses=problems(*team.ACCESS_REFUSALS, errors.MemberNotFound, errors.OwnerKept),
+    responses=problems(*team.ACCESS_REFUSALS, errors.MemberNotFound, errors.LastOwner),
 )
 async def delete_team_member(
     member_account_id: MemberId, caller: Writer, conn: Tx, portfolio: team.PortfolioAccount = None

@@ -36,7 +36,7 @@ class AlreadyMember(Problem):
     status, code = 409, "already_member"
 
 
-class OwnerKept(Problem):
+class LastOwner(Problem):
     """The portfolio's own account must remain its owner."""
 
     status, code = 409, "last_owner"
@@ -55,7 +55,7 @@ class InviteEnded(Problem):
     remedy = "Ask for a new invitation."
 
 
-class InviteForAnother(Problem):
+class InviteAddressMismatch(Problem):
     """The invitation is for another email address."""
 
     status, code = 403, "invite_other_address"

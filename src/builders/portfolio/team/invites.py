@@ -18,8 +18,8 @@ from builders.mail.service import TeamInvite
 from builders.portfolio.team import members, store
 from builders.portfolio.team.errors import (
     AlreadyMember,
+    InviteAddressMismatch,
     InviteEnded,
-    InviteForAnother,
     InviteNotFound,
     InviteUsed,
     RoleForbidden,
@@ -33,9 +33,9 @@ from builders.portfolio.team.events import (
 from builders.portfolio.team.records import (
     MAX_MEMBERS,
     Access,
+    CreatedInvite,
     Invite,
     InviteStatus,
-    MadeInvite,
     NewInvite,
     ShownMember,
     TeamRole,
@@ -44,13 +44,13 @@ from builders.portfolio.team.roles import may_assign
 
 JOIN_PATH = "/v1/portfolio/team/join"
 TOKEN_BYTES = 32
-KEPT_AFTER_EXPIRY = timedelta(days=90)
+RETENTION_AFTER_EXPIRY = timedelta(days=90)
 _PURPOSE = "portfolio team invite"
 
 
 async def invite(
     conn: Conn, *, access: Access, new: NewInvite, actor: Actor, keyring: Keyring, settings: Settings
-) -> MadeInvite:
+) -> CreatedInvite:
     """Invite an address, or renew its pending invitation; mails it for a live team.
 
     Publish portfolio.team.invited. Raise RoleForbidden, AlreadyMember, TeamFull.
@@ -80,7 +80,7 @@ async def invite(
     )
     if not access.is_sandbox:
         await _mail(conn, access, made, token, keyring=keyring, settings=settings)
-    return MadeInvite(invite=made, token=token)
+    return CreatedInvite(invite=made, token=token)
 
 
 def _check_rank(access: Access, role: TeamRole) -> None:
@@ -151,7 +151,7 @@ async def revoke_invite(conn: Conn, *, access: Access, invite_id: UUID) -> None:
 async def get_invite(conn: Conn, *, keyring: Keyring, caller: Caller, token: str) -> tuple[Access, Invite]:
     """Return the invitation of a token, which the caller may accept, and the access that it grants.
 
-    Raise TokenInvalid, InviteForAnother, EmailUnverified, InviteUsed, InviteEnded. An invitation that the
+    Raise TokenInvalid, InviteAddressMismatch, EmailUnverified, InviteUsed, InviteEnded. An invitation that the
     caller accepted before is returned again.
     """
     found = await store.find_invite_by_token(conn, hashes=keyring.hashes(_PURPOSE, token))
@@ -189,7 +189,7 @@ async def _check_inviter(conn: Conn, access: Access, found: Invite) -> None:
 async def _check_address(conn: Conn, caller: Caller, found: Invite) -> None:
     account = await identity.get_account(conn, account_id=caller.live_account_id)
     if account.email != found.email:
-        raise InviteForAnother(
+        raise InviteAddressMismatch(
             f"The invitation is for {mail.mask(found.email)}; your account has the address "
             f"{mail.mask(account.email)}.",
             next_action="Sign in with the invited address, or ask for an invitation to yours.",
@@ -251,7 +251,7 @@ async def _get_member(conn: Conn, access: Access) -> ShownMember:
 
 async def prune_invites(conn: Conn) -> None:
     """Delete invitations 90 days after they expired."""
-    await store.prune_invites(conn, before=clock.now() - KEPT_AFTER_EXPIRY)
+    await store.prune_invites(conn, before=clock.now() - RETENTION_AFTER_EXPIRY)
 
 
 def _event_data(found: Invite) -> InviteData:

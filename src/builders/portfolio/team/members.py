@@ -11,7 +11,7 @@ from builders.kit.http.callers import Actor
 from builders.kit.values import clock
 from builders.kit.values.patches import patched
 from builders.portfolio.team import store
-from builders.portfolio.team.errors import MemberNotFound, OwnerKept, RoleForbidden
+from builders.portfolio.team.errors import LastOwner, MemberNotFound, RoleForbidden
 from builders.portfolio.team.events import TEAM_JOINED, TEAM_MEMBER_REMOVED, TEAM_ROLE_CHANGED, MemberData
 from builders.portfolio.team.records import (
     Access,
@@ -102,10 +102,10 @@ async def change_member(
 ) -> ShownMember:
     """Change the role or the note of a member; publishes portfolio.team.role_changed.
 
-    Raise OwnerKept for the portfolio's own account, MemberNotFound, RoleForbidden.
+    Raise LastOwner for the portfolio's own account, MemberNotFound, RoleForbidden.
     """
     if member_id == access.owner_id:
-        raise OwnerKept("The portfolio's own account must remain its owner.", next_action="Change another member.")
+        raise LastOwner("The portfolio's own account must remain its owner.", next_action="Change another member.")
     role_of_actor, before = await _lock_pair(conn, access, member_id)
     role = patched(change.role, before.role)
     if not (may_assign(role_of_actor, role=before.role) and may_assign(role_of_actor, role=role)):
@@ -133,10 +133,10 @@ async def change_member(
 async def remove_member(conn: Conn, *, access: Access, member_id: UUID, actor: Actor) -> None:
     """Remove a member, or let the caller leave; publishes portfolio.team.member_removed.
 
-    Raise OwnerKept for the portfolio's own account, MemberNotFound, RoleForbidden.
+    Raise LastOwner for the portfolio's own account, MemberNotFound, RoleForbidden.
     """
     if member_id == access.owner_id:
-        raise OwnerKept("The portfolio's own account must remain its owner.", next_action="Remove another member.")
+        raise LastOwner("The portfolio's own account must remain its owner.", next_action="Remove another member.")
     role_of_actor, before = await _lock_pair(conn, access, member_id)
     if member_id != access.member_id and not may_assign(role_of_actor, role=before.role):
         raise _beyond(role_of_actor, "remove this member")

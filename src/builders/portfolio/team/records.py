@@ -114,7 +114,7 @@ class NewInvite:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MadeInvite:
+class CreatedInvite:
     """A new or renewed invitation with its token, which is shown once."""
 
     invite: Invite

@@ -14,9 +14,9 @@ from builders.kit.values.texts import checked
 from builders.portfolio.team import records, roles
 from builders.portfolio.team.records import (
     Access,
+    CreatedInvite,
     Invite,
     InviteStatus,
-    MadeInvite,
     MemberChange,
     NewInvite,
     Permission,
@@ -244,7 +244,7 @@ def member_written(member: ShownMember) -> TeamMemberWritten:
     return TeamMemberWritten.model_validate(member, from_attributes=True)
 
 
-def invite_created(made: MadeInvite) -> TeamInviteCreated:
+def invite_created(made: CreatedInvite) -> TeamInviteCreated:
     """Return a new invitation with its token."""
     return TeamInviteCreated(**_invite_members(made.invite).model_dump(), accept_token=made.token)
 

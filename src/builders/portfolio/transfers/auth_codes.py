@@ -79,7 +79,7 @@ async def request_auth_code(
     issued = await _deliver(database, outbound, keyring, request)
     answer = None
     if isinstance(issued, AuthCode) or issued.kind is RegistrarFailure.REFUSED:
-        answer = await situations.ask_unless_fresh(
+        answer = await situations.query_unless_fresh(
             database, outbound=outbound, keyring=keyring, situation=request.situation
         )
     async with database.transaction() as conn:

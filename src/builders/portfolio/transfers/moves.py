@@ -21,13 +21,13 @@ def move_of_registrar(
     status: HeldStatus | None,
     before: Move | None,
     now: datetime,
-    is_asked: bool = True,
+    is_queried: bool = True,
 ) -> Move | None:
     """Return the transfer that a registrar reports; None when it reports none.
 
     Most registrars report incoming transfers only. An outgoing one is then a status of the domain, and it is
-    completed when the registrar does not hold the domain any more. `is_asked`: the request was about transfers, so
-    that None means that there is none.
+    completed when the registrar no longer holds the domain. `is_queried`: the request was about transfers, so that
+    None means that there is none.
     """
     if transfer is not None and not _is_history(transfer, status, before):
         return Move(
@@ -49,7 +49,7 @@ def move_of_registrar(
     if status not in _DECISIVE and not (is_of_status and status is HeldStatus.UNKNOWN):
         return None
     is_out, is_gone = before.direction is TransferDirection.OUT, status is HeldStatus.GONE
-    if not (is_asked or is_of_status or (is_out and is_gone)):
+    if not (is_queried or is_of_status or (is_out and is_gone)):
         return None
     is_completed = is_gone == is_out
     return end_move(before, TransferState.COMPLETED if is_completed else TransferState.CANCELLED, now=now)

@@ -45,7 +45,7 @@ class Situation:
         row = HeldDomain(domain=held.domain, status=held.status, locked=held.locked, created_at=held.registered_at)
         is_gone = held.missing_since is not None
         return Answer(
-            provider=held.provider, at=at, held=None if is_gone else row, is_gone=is_gone, is_asked=False
+            provider=held.provider, at=at, held=None if is_gone else row, is_gone=is_gone, is_queried=False
         )
 
     def decide(self, *, now: datetime) -> Eligibility:
@@ -62,7 +62,7 @@ class Answer:
     held: HeldDomain | None = None  # None: not offered, or it does not hold the domain
     is_gone: bool = False
     transfer: HeldTransfer | None = None
-    is_asked: bool = True  # about transfers
+    is_queried: bool = True  # about transfers
     failure: RegistrarFailed | None = None
 
     @property
@@ -117,7 +117,7 @@ def _is_fresh(said: Observation | None) -> bool:
     return said is not None and clock.now() - said.checked_at < FRESH
 
 
-async def ask_unless_fresh(
+async def query_unless_fresh(
     database: Database, *, outbound: Outbound, keyring: Keyring, situation: Situation, refresh: bool = False
 ) -> Answer | None:
     """Request the state from the connected registrar if its last answer is old, or with `refresh`."""
@@ -145,21 +145,21 @@ async def ask(
                     if failed.kind is not RegistrarFailure.NOT_FOUND:
                         raise
                     is_gone = True
-            transfer, is_asked = None, adapter.profile.capabilities.transfer_status
-            if is_asked:
+            transfer, is_queried = None, adapter.profile.capabilities.transfer_status
+            if is_queried:
                 try:
                     transfer = await adapter.find_transfer(domain.domain)
                 except RegistrarFailed as failed:
                     if failed.kind is not RegistrarFailure.UNSUPPORTED:
                         raise
-                    is_asked = False
+                    is_queried = False
             return Answer(
                 provider=connection.provider,
                 at=at,
                 held=None if held is None else registrars.cleaned(held),
                 is_gone=is_gone,
                 transfer=None if transfer is None else registrars.cleaned_transfer(transfer),
-                is_asked=is_asked,
+                is_queried=is_queried,
             )
     except RegistrarFailed as failed:
         failure = failed

@@ -31,8 +31,8 @@ from builders.portfolio.transfers.records import (
 from builders.portfolio.transfers.situations import (
     Answer,
     Situation,
-    ask_unless_fresh,
     lock_situation,
+    query_unless_fresh,
     read_situation,
 )
 
@@ -47,7 +47,7 @@ async def get_report(
     """
     async with database.connection() as conn:
         situation = await read_situation(conn, account_id=account_id, key=key)
-    answer = await ask_unless_fresh(
+    answer = await query_unless_fresh(
         database, outbound=outbound, keyring=keyring, situation=situation, refresh=refresh
     )
     if answer is not None or advance(situation, None, now=clock.now()) != situation.known:
@@ -115,7 +115,7 @@ def _hear(known: Known, said: Answer, *, domain: Domain, now: datetime) -> Known
         status=said.status,
         before=known.move,
         now=now,
-        is_asked=said.is_asked,
+        is_queried=said.is_queried,
     )
     return replace(known, move=merge_move(known.move, move, domain=domain, code=known.code, now=now))
 

@@ -36,7 +36,7 @@ from builders.sandbox.records import (
     TargetAccount,
 )
 from builders.sandbox.resources.kinds import Batch, RunParameters, Task
-from builders.sandbox.resources.webhooks import is_secret_made
+from builders.sandbox.resources.webhooks import is_secret_generated
 from builders.sandbox.step_errors import StepError
 from builders.sandbox.store import plans as plan_store, promotions as store, steps as journal
 from builders.webhooks import service as webhooks
@@ -110,7 +110,7 @@ async def _reveal_secrets(
         return promotion
     async with database.transaction() as conn:
         plan = await plan_store.find_plan(conn, account_id=account_id, plan_id=promotion.plan_id)
-        fresh = [step for step in made if plan and is_secret_made(plan.actions[step.position])]
+        fresh = [step for step in made if plan and is_secret_generated(plan.actions[step.position])]
         ids = [step.resource_id for step in fresh if step.resource_id]
         secrets = await webhooks.reveal_secrets(conn, keyring=keyring, account_id=account_id, destination_ids=ids)
     shown = [
@@ -191,12 +191,12 @@ async def _execute(
         manifest=plan.manifest,
         tasks=tasks,
         parameters=parameters,
-        made=list_made(promotion.steps),
+        made=list_created(promotion.steps),
     )
     await batches.execute(conn, batch, undone=undone)
 
 
-def list_made(steps: Sequence[Step]) -> Mapping[str, UUID]:
+def list_created(steps: Sequence[Step]) -> Mapping[str, UUID]:
     """Return the ids of the resources that steps create or change, by address."""
     return {step.address: step.resource_id for step in steps if step.resource_id is not None}
 

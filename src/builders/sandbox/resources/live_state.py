@@ -6,7 +6,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from builders.aliases import service as aliases
-from builders.aliases.records import Alias, Availability, Name, WantedName
+from builders.aliases.records import Alias, Availability, Name, RequestedName
 from builders.aliases.service import Reclaim, ReleaseTerms
 from builders.catalog import service as catalog
 from builders.catalog.records import CatalogDomain
@@ -46,7 +46,7 @@ class LiveState:
 class DesiredNames:
     """The names of a manifest's aliases, by the rules of their domains."""
 
-    wanted: Sequence[WantedName]
+    wanted: Sequence[RequestedName]
     own: frozenset[Name]  # names of aliases that the account may already have
     destinations: frozenset[Name]
 
@@ -111,7 +111,7 @@ async def read_for_actions(
     account_id = target.account_id
     by_kind = {kind: [each for each in actions if each.kind is kind] for kind in Kind}
     places = [action.place for action in actions if action.place is not None]
-    wanted = [WantedName(domain=place.domain, key=place.key, skeleton=place.skeleton) for place in places]
+    wanted = [RequestedName(domain=place.domain, key=place.key, skeleton=place.skeleton) for place in places]
     views = [each.after for each in actions if isinstance(each.after, AliasView)]
     labels = {place.domain for place in places}
     labels |= {email.rpartition("@")[2] for view in views for email in view.destinations}

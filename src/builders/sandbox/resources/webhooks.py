@@ -211,7 +211,7 @@ def fault(manifest: str, task: Task, refusal: Exception) -> StepError | None:
     return None
 
 
-def is_secret_made(action: Action) -> bool:
+def is_secret_generated(action: Action) -> bool:
     """Return whether the action creates a destination with a new secret, which is shown once."""
     return action.secret is not None and (action.secret.copied_from or action.secret.copied_from_address) is None
 

@@ -291,7 +291,7 @@ async def _with_payload(conn: Conn, claimed: Sequence[Claim], *, now: datetime) 
     return [each for each in claimed if each.body]
 
 
-async def cancel_unwanted(conn: Conn, *, limit: int, now: datetime) -> int:
+async def cancel_undeliverable(conn: Conn, *, limit: int, now: datetime) -> int:
     """Cancel up to `limit` deliveries to disabled or deleted destinations; return their number."""
     row = {"limit": limit, "abandoned": now - TEST_EXPIRY, "now": now}
     found = await (await conn.execute(CANCEL, row)).fetchone()

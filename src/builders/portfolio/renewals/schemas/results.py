@@ -10,7 +10,7 @@ from pydantic.config import JsonDict
 
 from builders.kit.http.bodies import Reply, by_example
 from builders.kit.http.bulk import BulkReply, RowResult, summarize
-from builders.portfolio.renewals.records import MadeCalendar, PushedRow, PushState
+from builders.portfolio.renewals.records import CreatedCalendar, PushedRow, PushState
 
 _DOMAIN_ID = "0193a1b2-0000-7000-8000-000000000030"
 _UPDATED: JsonDict = {
@@ -105,6 +105,6 @@ def updated_reply(results: Sequence[RowResult], pushed: Sequence[PushedRow | Non
     return RenewalsUpdated(results=rows, summary=summarize(results))
 
 
-def link_reply(made: MadeCalendar, *, url: str) -> RenewalCalendarLink:
+def link_reply(made: CreatedCalendar, *, url: str) -> RenewalCalendarLink:
     """Return the link of a calendar."""
     return RenewalCalendarLink(url=url, created_at=made.calendar.created_at)

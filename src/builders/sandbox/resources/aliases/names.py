@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from builders.aliases import service as aliases
-from builders.aliases.records import Alias, Availability, Name, WantedName
+from builders.aliases.records import Alias, Availability, Name, RequestedName
 from builders.catalog import service as catalog
 from builders.sandbox.manifest import AliasView, DesiredAlias, Manifest
 from builders.sandbox.records import Action, ActionKind, Finding
@@ -90,7 +90,7 @@ def collect(resolved: Sequence[ResolvedAlias]) -> DesiredNames:
     """Return the names to read from the live state."""
     return DesiredNames(
         wanted=[
-            WantedName(domain=name.domain, key=name.key, skeleton=each.decision.validation.skeleton)
+            RequestedName(domain=name.domain, key=name.key, skeleton=each.decision.validation.skeleton)
             for each in resolved
             if (name := each.name) is not None
         ],
