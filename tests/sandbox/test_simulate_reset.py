@@ -13,7 +13,8 @@ from builders.domains import service as domains
 from builders.invoices import service as invoices
 from builders.kit.db.connections import Conn, Database
 from builders.projects import service as projects
-from builders.sandbox import rehearsal, service as sandbox
+from builders.sandbox import service as sandbox
+from builders.sandbox.promotion import complete
 from builders.sandbox.simulation import ResetCounts
 from builders.webhooks import service as webhooks
 from tests.cast import Person
@@ -98,7 +99,7 @@ async def test_a_reset_waits_for_a_rehearsal_of_another_process(
     wanted = full_manifest(
         projects=[{"key": "shop", "name": "Shop"}], aliases=[alias(f"ada@{domain}", project="shop")]
     )
-    publish, resets = rehearsal._publish, []
+    publish, resets = complete.publish, []
 
     async def reset() -> ResetCounts:
         async with database.transaction() as other:
@@ -110,7 +111,7 @@ async def test_a_reset_waits_for_a_rehearsal_of_another_process(
             pass
         await publish(*args)
 
-    monkeypatch.setattr(rehearsal, "_publish", meanwhile)
+    monkeypatch.setattr(complete, "publish", meanwhile)
     await simulate(alice, type="manifest", manifest=wanted, persist=True)
 
     cleared = await resets[0]

@@ -17,12 +17,10 @@ from builders.invoices import service as invoices
 from builders.invoices.records import Invoice, NewInvoice, NewLine
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
-from builders.kit.events import outbox
 from builders.kit.http.callers import Actor
 from builders.kit.outbound.client import Outbound
 from builders.kit.values import clock, ids
 from builders.sandbox import planning
-from builders.sandbox.events import PROMOTION_COMPLETED, PROMOTION_FAILED, PromotionData
 from builders.sandbox.manifest import Manifest
 from builders.sandbox.promotion import batches, complete, run
 from builders.sandbox.promotion.batches import REFUSALS
@@ -116,10 +114,9 @@ async def _rehearse(
         return rehearsal
     async with conn.transaction():
         steps = await _perform(conn, target, plan, request, parameters)
-        counts = Counter(step.status for step in steps)
-        status = complete.decide_status(counts)
+        status = complete.decide_status(Counter(step.status for step in steps))
         if request.persist:
-            await _publish(conn, plan, counts)
+            await complete.publish(conn, plan, ids.new(), steps, status)
         bills = await _bill(conn, plan, steps, parameters)
         if not request.persist:
             raise Rollback
@@ -221,22 +218,6 @@ class _Progress:
 
 def _final_status(step: Step) -> StepStatus:
     return StepStatus.SUCCEEDED if step.action is ActionKind.NO_OP else StepStatus.SKIPPED
-
-
-async def _publish(conn: Conn, plan: Plan, counts: Mapping[StepStatus, int]) -> None:
-    """Publish the event of a completed promotion to the webhooks of the sandbox account."""
-    data = PromotionData(
-        id=ids.new(),
-        plan_id=plan.id,
-        manifest=plan.manifest,
-        succeeded=counts.get(StepStatus.SUCCEEDED, 0),
-        failed=counts.get(StepStatus.FAILED, 0),
-        skipped=counts.get(StepStatus.SKIPPED, 0),
-        kinds=dict(Counter(action.kind for action in plan.actions)),
-    )
-    is_completed = complete.decide_status(counts) is PromotionStatus.SUCCEEDED
-    event = PROMOTION_COMPLETED if is_completed else PROMOTION_FAILED
-    await outbox.publish(conn, event, account_id=plan.account_id, data=data)
 
 
 async def _bill(conn: Conn, plan: Plan, steps: Sequence[Step], parameters: RunParameters) -> Sequence[Bill]:

@@ -25,7 +25,7 @@ from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.process.settings import Settings
 from builders.kit.values import ids
 from builders.sandbox import errors, service as sandbox
-from builders.sandbox.manifest import MAX_BYTES
+from builders.sandbox.manifest import MAX_BYTES, MAX_RESOURCES
 from builders.sandbox.records import PLAN_LIFE, Plan, PlanStatus, TargetAccount
 from builders.sandbox.schemas import (
     manifest as manifest_schemas,
@@ -130,13 +130,14 @@ async def get_status(caller: Reader, conn: Reads, settings: SettingsDep) -> stat
 
 
 def _limits(settings: Settings) -> status_schemas.LimitsReply:
-    return status_schemas.limits_reply(
+    return status_schemas.LimitsReply(
+        max_resources=MAX_RESOURCES,
         manifest_bytes=min(MAX_BYTES, settings.body_limit),
         plan_ttl_s=int(PLAN_LIFE.total_seconds()),
         checks=MAX_CHECKS,
-        plans=PLAN.quota,
-        simulations=SIMULATE.quota,
-        deliveries=MAX_SIMULATED,
+        plans_per_minute=PLAN.quota,
+        simulations_per_minute=SIMULATE.quota,
+        simulated_deliveries_per_minute=MAX_SIMULATED,
     )
 
 

@@ -50,7 +50,7 @@ async def complete(conn: Conn, plan: Plan, promotion: Promotion, parameters: Run
     status = decide_status(Counter(step.status for step in steps))
     await _end(conn, plan.account_id, promotion, status, None)
     await _release_reservations(conn, plan, steps)
-    await _publish(conn, plan, promotion.id, steps, status)
+    await publish(conn, plan, promotion.id, steps, status)
     await _bill(conn, plan, promotion.id, steps, parameters)
 
 
@@ -71,7 +71,7 @@ async def abandon(conn: Conn, *, account_id: UUID, promotion_id: UUID, parameter
     await _end(conn, account_id, promotion, status, COMPLETION_FAILED)
     parts: Mapping[str, Callable[[Plan], Awaitable[None]]] = {
         "names": lambda plan: _release_reservations(conn, plan, steps),
-        "event": lambda plan: _publish(conn, plan, promotion_id, steps, status),
+        "event": lambda plan: publish(conn, plan, promotion_id, steps, status),
         "invoice": lambda plan: _bill(conn, plan, promotion_id, steps, parameters),
     }
     for name, part in parts.items():
@@ -96,9 +96,10 @@ async def _end(
     await plan_store.mark_plan(conn, account_id=account_id, plan_id=promotion.plan_id, status=result)
 
 
-async def _publish(
+async def publish(
     conn: Conn, plan: Plan, promotion_id: UUID, steps: Sequence[Step], status: PromotionStatus
 ) -> None:
+    """Publish promotion.completed or promotion.failed, with the number of steps in each status."""
     counts = Counter(step.status for step in steps)
     data = PromotionData(
         id=promotion_id,

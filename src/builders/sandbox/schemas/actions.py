@@ -207,18 +207,12 @@ class TotalReply(Reply):
 def action_reply(action: Action, *, mask: Mask | None) -> ActionReply:
     """Return the reply of an action; a mask hides its mailboxes and URLs."""
     price = action.price
-    return ActionReply(
-        address=action.address,
-        kind=action.kind,
-        action=action.action,
+    return ActionReply.from_record(
+        action,
         before=view_reply(action.before, mask=mask),
         after=view_reply(action.after, mask=mask),
-        after_unknown=list(action.after_unknown),
-        changed_fields=list(action.changed_fields),
-        reason=action.reason,
         risk=action.risk.value,
         price=price and ActionPriceReply(**price.money.to_wire(), interval=price.interval.value),
-        requires=list(action.requires),
         signing_secret_from=_secret(action.secret),
         precondition=None if action.version is None else PreconditionReply(version=action.version),
     )

@@ -4,7 +4,6 @@ import json
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -16,12 +15,7 @@ from builders.kit.http.fields import CreatedAt, Labels
 from builders.kit.http.pagination import Page
 from builders.kit.values import clock
 from builders.sandbox.planning import sum_totals
-from builders.sandbox.records import (
-    ActionKind,
-    Plan,
-    PlanOverview,
-    PlanStatus,
-)
+from builders.sandbox.records import ActionKind, Plan, PlanOverview, PlanStatus
 from builders.sandbox.schemas import examples
 from builders.sandbox.schemas.actions import ActionReply, FindingReply, Mask, TotalReply, action_reply
 
@@ -63,13 +57,10 @@ def plan_reply(plan: Plan, *, mask: Mask | None) -> PlanReply:
     """Return the reply; a mask hides mailboxes, and the digest covers the unmasked ones."""
     ready = plan.status in {PlanStatus.READY, PlanStatus.EMPTY}
     expired = ready and plan.expires_at <= clock.now()
-    return PlanReply(
-        id=plan.id,
+    return PlanReply.from_record(
+        plan,
         format_version="1.0",
         status=PlanStatus.EXPIRED if expired else plan.status,
-        manifest=plan.manifest,
-        labels=dict(plan.labels),
-        digest=plan.digest,
         actions=[action_reply(action, mask=mask) for action in plan.actions],
         summary=dict(Counter(action.action for action in plan.actions)),
         totals=[TotalReply.model_validate(total) for total in sum_totals(plan.actions)],
@@ -77,9 +68,6 @@ def plan_reply(plan: Plan, *, mask: Mask | None) -> PlanReply:
         warnings=[FindingReply.model_validate(each) for each in plan.warnings],
         promotable=ready and not expired,
         confirm_deletes=plan.removals,
-        created_by=plan.created_by,
-        created_at=plan.created_at,
-        expires_at=plan.expires_at,
     )
 
 
@@ -106,9 +94,7 @@ class PlanItemReply(Reply):
 
 def plan_items(found: Page[PlanOverview]) -> Page[PlanItemReply]:
     """Return the reply of a page of plans."""
-    items = [
-        PlanItemReply.model_validate({**asdict(each), "promotable": each.is_promotable}) for each in found.items
-    ]
+    items = [PlanItemReply.from_record(each, promotable=each.is_promotable) for each in found.items]
     return Page(items=items, next_cursor=found.next_cursor)
 
 

@@ -182,20 +182,14 @@ def promotion_response(promotion: Promotion) -> ReplyWithHeaders:
 def promotion_reply(promotion: Promotion, *, masked: bool) -> PromotionReply:
     """Return the reply with the next actions; mailboxes can be masked."""
     details = list(_next_actions(promotion, masked=masked))
-    return PromotionReply(
-        id=promotion.id,
-        plan_id=promotion.plan_id,
-        status=promotion.status,
-        on_error=promotion.on_error,
+    return PromotionReply.from_record(
+        promotion,
         steps=[StepReply.model_validate(step) for step in promotion.steps],
         summary=dict(Counter(step.status for step in promotion.steps)),
         invoices=[InvoiceReply.model_validate(each) for each in promotion.invoices],
         error=None if promotion.error is None else StepErrorReply.model_validate(promotion.error),
         next_actions=[each.action for each in details],
         next_action_details=details,
-        created_by=promotion.created_by,
-        started_at=promotion.started_at,
-        finished_at=promotion.finished_at,
     )
 
 

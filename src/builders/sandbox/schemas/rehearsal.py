@@ -125,9 +125,9 @@ def manifest_reply(found: Rehearsal) -> ManifestSimulatedReply:
 
 
 def _promotion(found: Rehearsal, status: PromotionStatus) -> RehearsedPromotionReply:
-    return RehearsedPromotionReply(
+    return RehearsedPromotionReply.from_record(
+        found,
         status=status,
-        on_error=found.on_error,
         steps=[RehearsedStepReply.model_validate(each) for each in found.steps],
         summary=dict(Counter(each.status for each in found.steps)),
     )
@@ -135,16 +135,11 @@ def _promotion(found: Rehearsal, status: PromotionStatus) -> RehearsedPromotionR
 
 def _invoice(bill: Bill, *, kept: bool) -> RehearsedInvoiceReply:
     invoice = bill.invoice
-    return RehearsedInvoiceReply(
+    return RehearsedInvoiceReply.from_record(
+        invoice,
         id=invoice.id if kept else None,
         number=invoice.number if kept else None,
-        currency=invoice.currency,
         lines=[RehearsedLineReply.model_validate(each) for each in bill.lines],
-        subtotal=invoice.subtotal,
-        tax_total=invoice.tax_total,
-        total=invoice.total,
-        credit_applied=invoice.credit_applied,
-        amount_due=invoice.amount_due,
     )
 
 

@@ -237,11 +237,5 @@ def checks_reply(found: Sequence[NameCheck]) -> ChecksSimulatedReply:
 
 def _checked(found: NameCheck) -> SimulatedCheckReply:
     price = found.price
-    return SimulatedCheckReply(
-        address=found.address,
-        available=found.available,
-        reason=found.reason,
-        message=found.message,
-        normalized=found.normalized,
-        price=price and ActionPriceReply(**price.money.to_wire(), interval=price.interval.value),
-    )
+    shown = price and ActionPriceReply(**price.money.to_wire(), interval=price.interval.value)
+    return SimulatedCheckReply.from_record(found, price=shown)

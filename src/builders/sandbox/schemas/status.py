@@ -11,7 +11,6 @@ from builders.kit.events import outbox
 from builders.kit.http.bodies import Reply, by_example
 from builders.kit.http.callers import Caller
 from builders.kit.http.fields import CreatedAt, Livemode
-from builders.sandbox.manifest import MAX_RESOURCES
 from builders.sandbox.records import Kind
 from builders.sandbox.simulation import Overview
 
@@ -163,21 +162,6 @@ def status_reply(found: Overview, *, caller: Caller, limits: LimitsReply) -> Sta
                 if event.name.startswith(_PROMOTION_EVENTS) and not event.internal
             ],
         ),
-    )
-
-
-def limits_reply(
-    *, manifest_bytes: int, plan_ttl_s: int, checks: int, plans: int, simulations: int, deliveries: int
-) -> LimitsReply:
-    """Return the limits of all accounts; the last three are per minute."""
-    return LimitsReply(
-        max_resources=MAX_RESOURCES,
-        manifest_bytes=manifest_bytes,
-        plan_ttl_s=plan_ttl_s,
-        checks=checks,
-        plans_per_minute=plans,
-        simulations_per_minute=simulations,
-        simulated_deliveries_per_minute=deliveries,
     )
 
 

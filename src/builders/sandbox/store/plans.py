@@ -11,13 +11,7 @@ from psycopg.types.json import Jsonb
 from pydantic import TypeAdapter
 
 from builders.kit.db.connections import Conn
-from builders.sandbox.records import (
-    ACTIONS,
-    Finding,
-    Plan,
-    PlanOverview,
-    PlanStatus,
-)
+from builders.sandbox.records import ACTIONS, Finding, Plan, PlanOverview, PlanStatus
 
 _FINDINGS = TypeAdapter(tuple[Finding, ...])
 _PLAN = TypeAdapter(Plan)
@@ -28,8 +22,7 @@ INSERT_PLAN = """
         (account_id, id, manifest, labels, status, digest, actions, summary, errors, warnings,
          created_by, created_at, expires_at, manifest_digest)
     VALUES (%(account_id)s, %(id)s, %(manifest)s, %(labels)s, %(status)s, %(digest)s, %(actions)s, %(summary)s,
-            %(errors)s, %(warnings)s, %(created_by)s, %(created_at)s, %(expires_at)s,
-            %(manifest_digest)s)
+            %(errors)s, %(warnings)s, %(created_by)s, %(created_at)s, %(expires_at)s, %(manifest_digest)s)
 """
 # `expired` follows from the expiry and is not stored. Executed without preparing: a generic plan is slow here.
 LIST_PLANS = """
@@ -47,11 +40,7 @@ FIND_PLAN = """
            expires_at, manifest_digest
     FROM sandbox_plans WHERE account_id = %(account_id)s AND id = %(plan_id)s
 """
-LOCK_PLAN = """
-    SELECT account_id, id, manifest, labels, status, digest, actions, errors, warnings, created_by, created_at,
-           expires_at, manifest_digest
-    FROM sandbox_plans WHERE account_id = %(account_id)s AND id = %(plan_id)s FOR UPDATE
-"""
+LOCK_PLAN = f"{FIND_PLAN} FOR UPDATE"
 LIST_ACTIONS = "SELECT actions FROM sandbox_plans WHERE account_id = %(account_id)s AND id = %(plan_id)s"
 MARK_PLAN = """
     UPDATE sandbox_plans SET status = %(status)s WHERE account_id = %(account_id)s AND id = %(plan_id)s

@@ -10,41 +10,25 @@ from psycopg.types.json import Jsonb
 from pydantic import TypeAdapter
 
 from builders.kit.db.connections import Conn
-from builders.sandbox.records import (
-    Abandoned,
-    BilledOn,
-    OnError,
-    Promotion,
-    PromotionStatus,
-    Step,
-)
+from builders.sandbox.records import Abandoned, BilledOn, OnError, Promotion, PromotionStatus, Step
 from builders.sandbox.step_errors import StepError
 from builders.sandbox.store import steps as journal
 
 _BILLED = TypeAdapter(tuple[BilledOn, ...])
-_ERROR = TypeAdapter(StepError | None)
+_PROMOTION = TypeAdapter(Promotion)
 
 INSERT_PROMOTION = """
     INSERT INTO sandbox_promotions (account_id, id, plan_id, status, on_error, created_by, started_at)
     VALUES (%(account_id)s, %(id)s, %(plan_id)s, 'running', %(on_error)s, %(created_by)s, %(now)s)
 """
-FIND_PROMOTION = """
+SELECT = """
     SELECT id, plan_id, status, on_error, created_by, started_at, finished_at, invoices, error
     FROM sandbox_promotions
     WHERE account_id = %(account_id)s
-      AND id = %(promotion_id)s
 """
-FIND_PROMOTION_OF_PLAN = """
-    SELECT id, plan_id, status, on_error, created_by, started_at, finished_at, invoices, error
-    FROM sandbox_promotions
-    WHERE account_id = %(account_id)s
-      AND plan_id = %(plan_id)s
-"""
-LOCK_RUNNING = """
-    SELECT id, plan_id, status, on_error, created_by, started_at, finished_at, invoices, error
-    FROM sandbox_promotions
-    WHERE account_id = %(account_id)s AND id = %(promotion_id)s AND status = 'running' FOR UPDATE
-"""
+FIND_PROMOTION = f"{SELECT} AND id = %(promotion_id)s"
+FIND_PROMOTION_OF_PLAN = f"{SELECT} AND plan_id = %(plan_id)s"
+LOCK_RUNNING = f"{SELECT} AND id = %(promotion_id)s AND status = 'running' FOR UPDATE"
 REOPEN = """
     UPDATE sandbox_promotions SET status = 'running', on_error = %(on_error)s, finished_at = NULL, error = NULL
     WHERE account_id = %(account_id)s AND id = %(promotion_id)s
@@ -102,16 +86,18 @@ async def insert_promotion(
 
 async def find_promotion(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> Promotion | None:
     """Return a promotion with its steps, or None."""
-    async with conn.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(FIND_PROMOTION, {"account_id": account_id, "promotion_id": promotion_id})
-        return await _with_steps(conn, account_id, await cursor.fetchone())
+    row = {"account_id": account_id, "promotion_id": promotion_id}
+    return await _with_steps(
+        conn, account_id, await (await conn.cursor(row_factory=dict_row).execute(FIND_PROMOTION, row)).fetchone()
+    )
 
 
 async def find_promotion_of_plan(conn: Conn, *, account_id: UUID, plan_id: UUID) -> Promotion | None:
     """Return the promotion of a plan with its steps, or None."""
-    async with conn.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(FIND_PROMOTION_OF_PLAN, {"account_id": account_id, "plan_id": plan_id})
-        return await _with_steps(conn, account_id, await cursor.fetchone())
+    cursor = await conn.cursor(row_factory=dict_row).execute(
+        FIND_PROMOTION_OF_PLAN, {"account_id": account_id, "plan_id": plan_id}
+    )
+    return await _with_steps(conn, account_id, await cursor.fetchone())
 
 
 async def _with_steps(conn: Conn, account_id: UUID, found: dict[str, Any] | None) -> Promotion | None:
@@ -123,9 +109,10 @@ async def _with_steps(conn: Conn, account_id: UUID, found: dict[str, Any] | None
 
 async def lock_running(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> Promotion | None:
     """Lock and return a running promotion without its steps, or None."""
-    async with conn.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(LOCK_RUNNING, {"account_id": account_id, "promotion_id": promotion_id})
-        found = await cursor.fetchone()
+    cursor = await conn.cursor(row_factory=dict_row).execute(
+        LOCK_RUNNING, {"account_id": account_id, "promotion_id": promotion_id}
+    )
+    found = await cursor.fetchone()
     return None if found is None else _promotion(found, [])
 
 
@@ -195,15 +182,4 @@ async def lock_account(conn: Conn, *, account_id: UUID) -> None:
 
 
 def _promotion(row: dict[str, Any], steps: Sequence[Step]) -> Promotion:
-    return Promotion(
-        id=row["id"],
-        plan_id=row["plan_id"],
-        status=PromotionStatus(row["status"]),
-        on_error=OnError(row["on_error"]),
-        steps=steps,
-        created_by=row["created_by"],
-        started_at=row["started_at"],
-        finished_at=row["finished_at"],
-        invoices=_BILLED.validate_python(row["invoices"]),
-        error=_ERROR.validate_python(row["error"]),
-    )
+    return _PROMOTION.validate_python({**row, "steps": steps})

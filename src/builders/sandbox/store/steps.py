@@ -10,10 +10,7 @@ from psycopg.types.json import Jsonb
 from pydantic import TypeAdapter
 
 from builders.kit.db.connections import Conn
-from builders.sandbox.records import (
-    Step,
-    StepStatus,
-)
+from builders.sandbox.records import Step, StepStatus
 from builders.sandbox.step_errors import StepError
 
 _ERROR = TypeAdapter(StepError)
@@ -133,16 +130,15 @@ async def finish_steps(
     conn: Conn, *, account_id: UUID, promotion_id: UUID, outcomes: Sequence[Outcome], now: datetime
 ) -> int:
     """Record the outcomes of pending steps in one statement; return their number."""
-    errors = [None if each.error is None else dump_error(each.error) for each in outcomes]
-    columns = {
+    row = {
+        "account_id": account_id,
+        "promotion_id": promotion_id,
         "positions": [each.position for each in outcomes],
         "statuses": [each.status for each in outcomes],
-        "errors": errors,
+        "errors": [None if each.error is None else dump_error(each.error) for each in outcomes],
+        "now": now,
     }
-    cursor = await conn.execute(
-        FINISH_STEPS, {"account_id": account_id, "promotion_id": promotion_id, "now": now, **columns}
-    )
-    return cursor.rowcount
+    return (await conn.execute(FINISH_STEPS, row)).rowcount
 
 
 async def skip_steps(conn: Conn, *, account_id: UUID, promotion_id: UUID, now: datetime) -> None:
