@@ -47,16 +47,7 @@ async def create_account(conn: Conn, *, email: str, name: str | None = None, ver
         email_verified_at=now if verified else None,
         created_at=now,
     )
-    inserted = await store.insert_account(
-        conn,
-        account_id=account.id,
-        sandbox_id=account.sandbox_id,
-        email=account.email,
-        name=account.name,
-        verified_at=account.email_verified_at,
-        now=now,
-    )
-    if not inserted:
+    if not await store.insert_account(conn, account=account):
         raise EmailTaken(f"An account has the address {address} already.")
     await outbox.publish(conn, ACCOUNT_CREATED, account_id=account.id, data=AccountCreated(verified=verified))
     return account

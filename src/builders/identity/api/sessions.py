@@ -30,37 +30,16 @@ from builders.kit.limits.policies import SITE_PREFIX_BITS, UNLIMITED, Policy, de
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 
-# Each email address has its own limits as well (builders.identity.login).
-LOGIN = declare(
-    Policy(
-        name="login",
-        quota=10,
-        window_s=600,
-        by="address",
-        network=SITE_PREFIX_BITS,
-        counts="Requests for codes and links.",
-    )
-)
-REDEEM = declare(
-    Policy(
-        name="login_redeem",
-        quota=20,
-        window_s=600,
-        by="address",
-        network=SITE_PREFIX_BITS,
-        counts="Attempts to redeem codes and links.",
-    )
-)
-LOGIN_AS = declare(
-    Policy(
-        name="login_as",
-        quota=10,
-        window_s=600,
-        by="address",
-        network=SITE_PREFIX_BITS,
-        counts="Attempts to redeem login-as grants.",
-    )
-)
+
+def _by_address(name: str, quota: int, counts: str) -> Policy:
+    """Declare a limit per client address; each email address has its own as well (builders.identity.login)."""
+    policy = Policy(name=name, quota=quota, window_s=600, by="address", network=SITE_PREFIX_BITS, counts=counts)
+    return declare(policy)
+
+
+LOGIN = _by_address("login", 10, "Requests for codes and links.")
+REDEEM = _by_address("login_redeem", 20, "Attempts to redeem codes and links.")
+LOGIN_AS = _by_address("login_as", 10, "Attempts to redeem login-as grants.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -235,12 +235,7 @@ def session_reply(principal: Principal, caller: Caller) -> SessionReply:
     account, key, session, actor = principal.account, principal.key, principal.session, caller.actor
     return SessionReply(
         method=caller.method,
-        account=SessionAccount(
-            id=account.id,
-            name=account.name,
-            email=account.email,
-            email_verified=account.email_verified_at is not None,
-        ),
+        account=SessionAccount.from_record(account, email_verified=account.email_verified_at is not None),
         actor=ActorReply(
             type=actor.type, id=actor.id, label=actor.label or (account.name if key is None else key.label)
         ),
@@ -256,14 +251,9 @@ def session_reply(principal: Principal, caller: Caller) -> SessionReply:
 
 def session_item(session: Session, caller: Caller) -> SessionItem:
     """Return the session as an item of the list."""
-    return SessionItem(
-        id=session.id,
-        kind=session.kind,
-        created_at=session.created_at,
-        expires_at=session.expires_at,
+    return SessionItem.from_record(
+        session,
         ended_at=session.revoked_at,
-        address=session.address,
-        user_agent=session.user_agent,
         current=session.id == caller.session_id,
         impersonation=_support(session.impersonation, session.expires_at),
     )
@@ -277,11 +267,4 @@ def jwk_reply(key: PublicKey) -> JwkReply:
 def _support(grant: Impersonation | None, expires_at: datetime) -> SessionImpersonation | None:
     if grant is None:
         return None
-    return SessionImpersonation(
-        grant_id=grant.grant_id,
-        operator=grant.operator,
-        reason=grant.reason,
-        expires_at=expires_at,
-        may_write=grant.may_write,
-        act=SessionAct(sub=grant.operator),
-    )
+    return SessionImpersonation.from_record(grant, expires_at=expires_at, act=SessionAct(sub=grant.operator))

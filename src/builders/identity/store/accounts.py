@@ -1,9 +1,11 @@
 """Accounts, their sandbox accounts, their linked subjects of other issuers, and their audit list."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from uuid import UUID
 
+from psycopg import AsyncCursor
 from psycopg.errors import UniqueViolation
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
@@ -16,41 +18,30 @@ from builders.kit.http.callers import Actor
 INSERT_ACCOUNT = """
     WITH account AS (
         INSERT INTO identity_accounts (id, sandbox_of, email, name, email_verified_at, created_at)
-        VALUES (%(id)s, NULL, %(email)s, %(name)s, %(verified_at)s, %(now)s)
+        VALUES (%(id)s, NULL, %(email)s, %(name)s, %(email_verified_at)s, %(created_at)s)
         ON CONFLICT (email) WHERE sandbox_of IS NULL DO NOTHING
         RETURNING *
     )
     INSERT INTO identity_accounts (id, sandbox_of, email, name, email_verified_at, created_at)
     SELECT %(sandbox_id)s, id, email, name, email_verified_at, created_at FROM account
 """
-FIND_ACCOUNT = """
-    SELECT account.id, sandbox.id AS sandbox_id, account.email, account.name, account.email_verified_at,
-           account.created_at
-    FROM identity_accounts AS account JOIN identity_accounts AS sandbox ON sandbox.sandbox_of = account.id
-    WHERE account.sandbox_of IS NULL
-      AND account.id = %(account_id)s
+COLUMNS = """
+    account.id, sandbox.id AS sandbox_id, account.email, account.name, account.email_verified_at,
+    account.created_at
 """
-FIND_ACCOUNT_BY_EMAIL = """
-    SELECT account.id, sandbox.id AS sandbox_id, account.email, account.name, account.email_verified_at,
-           account.created_at
+SELECT = f"""
+    SELECT {COLUMNS}
     FROM identity_accounts AS account JOIN identity_accounts AS sandbox ON sandbox.sandbox_of = account.id
     WHERE account.sandbox_of IS NULL
-      AND account.email = %(email)s
-"""
-LIST_ACCOUNTS = """
-    SELECT account.id, sandbox.id AS sandbox_id, account.email, account.name, account.email_verified_at,
-           account.created_at
-    FROM identity_accounts AS account JOIN identity_accounts AS sandbox ON sandbox.sandbox_of = account.id
-    WHERE account.sandbox_of IS NULL
+"""  # noqa: S608 - interpolates only constants, never input
+FIND_ACCOUNT = f"{SELECT} AND account.id = %(account_id)s"
+FIND_ACCOUNT_BY_EMAIL = f"{SELECT} AND account.email = %(email)s"
+LIST_ACCOUNTS = f"""
+    {SELECT}
       AND (%(containing)s::text IS NULL OR strpos(account.email, %(containing)s::text) > 0)
     ORDER BY account.id DESC LIMIT %(limit)s
 """
-LIST_ACCOUNTS_BY_ID = """
-    SELECT account.id, sandbox.id AS sandbox_id, account.email, account.name, account.email_verified_at,
-           account.created_at
-    FROM identity_accounts AS account JOIN identity_accounts AS sandbox ON sandbox.sandbox_of = account.id
-    WHERE account.sandbox_of IS NULL AND account.id = ANY(%(account_ids)s::uuid[])
-"""
+LIST_ACCOUNTS_BY_ID = f"{SELECT} AND account.id = ANY(%(account_ids)s::uuid[])"
 # The sandbox account has the same address.
 VERIFY_EMAIL = """
     UPDATE identity_accounts SET email_verified_at = %(now)s
@@ -66,53 +57,35 @@ LIST_REAL_ACCOUNTS = """
 """
 
 
-async def insert_account(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    sandbox_id: UUID,
-    email: str,
-    name: str,
-    verified_at: datetime | None,
-    now: datetime,
-) -> bool:
+async def insert_account(conn: Conn, *, account: Account) -> bool:
     """Insert the account and its sandbox account; return False when the address is taken."""
-    row = {
-        "id": account_id,
-        "sandbox_id": sandbox_id,
-        "email": email,
-        "name": name,
-        "verified_at": verified_at,
-    }
-    return (await conn.execute(INSERT_ACCOUNT, {**row, "now": now})).rowcount == 1
+    return (await conn.execute(INSERT_ACCOUNT, asdict(account))).rowcount == 1
+
+
+def _cursor(conn: Conn) -> AsyncCursor[Account]:
+    return conn.cursor(row_factory=class_row(Account))
 
 
 async def find_account(conn: Conn, *, account_id: UUID) -> Account | None:
     """Return a real account, or None."""
-    async with conn.cursor(row_factory=class_row(Account)) as cursor:
-        await cursor.execute(FIND_ACCOUNT, {"account_id": account_id})
-        return await cursor.fetchone()
+    return await (await _cursor(conn).execute(FIND_ACCOUNT, {"account_id": account_id})).fetchone()
 
 
 async def find_account_by_email(conn: Conn, *, email: str) -> Account | None:
     """Return the real account with the email address, or None."""
-    async with conn.cursor(row_factory=class_row(Account)) as cursor:
-        await cursor.execute(FIND_ACCOUNT_BY_EMAIL, {"email": email})
-        return await cursor.fetchone()
+    return await (await _cursor(conn).execute(FIND_ACCOUNT_BY_EMAIL, {"email": email})).fetchone()
 
 
 async def list_accounts(conn: Conn, *, containing: str | None, limit: int) -> Sequence[Account]:
     """Return real accounts whose address contains the text, newest first."""
-    async with conn.cursor(row_factory=class_row(Account)) as cursor:
-        await cursor.execute(LIST_ACCOUNTS, {"containing": containing, "limit": limit}, prepare=False)
-        return await cursor.fetchall()
+    row = {"containing": containing, "limit": limit}
+    return await (await _cursor(conn).execute(LIST_ACCOUNTS, row, prepare=False)).fetchall()
 
 
 async def list_accounts_by_id(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, Account]:
     """Return the real accounts with these ids; omit unknown ones."""
-    async with conn.cursor(row_factory=class_row(Account)) as cursor:
-        await cursor.execute(LIST_ACCOUNTS_BY_ID, {"account_ids": list(account_ids)})
-        return {each.id: each for each in await cursor.fetchall()}
+    cursor = await _cursor(conn).execute(LIST_ACCOUNTS_BY_ID, {"account_ids": list(account_ids)})
+    return {each.id: each for each in await cursor.fetchall()}
 
 
 async def verify_email(conn: Conn, *, account_id: UUID, email: str, now: datetime) -> bool:
@@ -137,14 +110,13 @@ async def list_real_accounts(conn: Conn, *, account_ids: Collection[UUID]) -> Ma
     return dict(rows)
 
 
-FIND_LINKED_ACCOUNT = """
-    SELECT account.id, sandbox.id AS sandbox_id, account.email, account.name, account.email_verified_at,
-           account.created_at
+FIND_LINKED_ACCOUNT = f"""
+    SELECT {COLUMNS}
     FROM identity_identities AS identity
     JOIN identity_accounts AS account ON account.id = identity.account_id
     JOIN identity_accounts AS sandbox ON sandbox.sandbox_of = account.id
     WHERE identity.issuer = %(issuer)s AND identity.subject = %(subject)s
-"""
+"""  # noqa: S608 - interpolates only constants, never input
 INSERT_IDENTITY = """
     INSERT INTO identity_identities (issuer, subject, account_id, created_at)
     VALUES (%(issuer)s, %(subject)s, %(account_id)s, %(now)s)
@@ -162,9 +134,9 @@ LIST_IDENTITIES = """
 
 async def find_linked_account(conn: Conn, *, issuer: str, subject: str) -> Account | None:
     """Return the account that the subject is linked to, or None."""
-    async with conn.cursor(row_factory=class_row(Account)) as cursor:
-        await cursor.execute(FIND_LINKED_ACCOUNT, {"issuer": issuer, "subject": subject})
-        return await cursor.fetchone()
+    return await (
+        await _cursor(conn).execute(FIND_LINKED_ACCOUNT, {"issuer": issuer, "subject": subject})
+    ).fetchone()
 
 
 async def insert_identity(conn: Conn, *, issuer: str, subject: str, account_id: UUID, now: datetime) -> bool:

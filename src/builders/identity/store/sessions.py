@@ -1,11 +1,12 @@
 """Sessions and login-as grants. Every statement names the account, except the query for a grant's account."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from psycopg.rows import class_row
+from psycopg import AsyncCursor
+from psycopg.rows import class_row, kwargs_row
 
 from builders.identity.records import Grant, Session, SessionKind
 from builders.kit.db.connections import Conn
@@ -17,19 +18,21 @@ INSERT_SESSION = """
     VALUES (%(account_id)s, %(id)s, %(kind)s, %(created_at)s, %(expires_at)s, %(address)s, %(user_agent)s,
             %(grant_id)s, %(operator)s, %(reason)s, %(may_write)s)
 """
-FIND_SESSION = """
-    SELECT account_id, id, kind, created_at, expires_at, revoked_at, address, user_agent, grant_id, operator,
-           reason, may_write
+COLUMNS = """
+    account_id, id, kind, created_at, expires_at, revoked_at, address, user_agent, grant_id, operator, reason,
+    may_write
+"""
+FIND_SESSION = f"""
+    SELECT {COLUMNS}
     FROM identity_sessions
     WHERE account_id = %(account_id)s AND id = %(session_id)s AND revoked_at IS NULL AND expires_at > %(now)s
-"""
-LIST_SESSIONS = """
-    SELECT account_id, id, kind, created_at, expires_at, revoked_at, address, user_agent, grant_id, operator,
-           reason, may_write
+"""  # noqa: S608 - interpolates only constants, never input
+LIST_SESSIONS = f"""
+    SELECT {COLUMNS}
     FROM identity_sessions
     WHERE account_id = %(account_id)s AND id < %(before)s AND revoked_at IS NULL AND expires_at > %(now)s
     ORDER BY id DESC LIMIT %(limit)s
-"""
+"""  # noqa: S608 - interpolates only constants, never input
 # Only logins of a person: the operator's tokens and support sessions are not the owner's.
 LIST_ADDRESSES = """
     SELECT address FROM identity_sessions
@@ -37,18 +40,16 @@ LIST_ADDRESSES = """
     GROUP BY address ORDER BY max(created_at) DESC LIMIT %(limit)s
 """
 # Only an active session is ended: if two statements are concurrent, one returns it.
-END_SESSION = """
+END_SESSION = f"""
     UPDATE identity_sessions SET revoked_at = %(now)s
     WHERE account_id = %(account_id)s AND id = %(session_id)s AND revoked_at IS NULL AND expires_at > %(now)s
-    RETURNING account_id, id, kind, created_at, expires_at, revoked_at, address, user_agent, grant_id, operator,
-              reason, may_write
-"""
-END_GRANT_SESSION = """
+    RETURNING {COLUMNS}
+"""  # noqa: S608 - interpolates only constants, never input
+END_GRANT_SESSION = f"""
     UPDATE identity_sessions SET revoked_at = %(now)s
     WHERE account_id = %(account_id)s AND grant_id = %(grant_id)s AND revoked_at IS NULL AND expires_at > %(now)s
-    RETURNING account_id, id, kind, created_at, expires_at, revoked_at, address, user_agent, grant_id, operator,
-              reason, may_write
-"""
+    RETURNING {COLUMNS}
+"""  # noqa: S608 - interpolates only constants, never input
 PRUNE_SESSIONS = """
     DELETE FROM identity_sessions WHERE ctid = ANY(ARRAY(
         SELECT ctid FROM identity_sessions WHERE expires_at < %(before)s LIMIT %(batch)s
@@ -56,42 +57,25 @@ PRUNE_SESSIONS = """
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
-    account_id: UUID
-    id: UUID
-    kind: str
-    created_at: datetime
-    expires_at: datetime
-    revoked_at: datetime | None
-    address: str | None
-    user_agent: str | None
-    grant_id: UUID | None
-    operator: str | None
-    reason: str | None
-    may_write: bool | None
-
-    def session(self) -> Session:
-        """Return the row as a record."""
-        impersonation = None
-        if self.grant_id is not None:
-            impersonation = Impersonation(
-                grant_id=self.grant_id,
-                operator=self.operator or "",
-                reason=self.reason or "",
-                may_write=bool(self.may_write),
-            )
-        return Session(
-            id=self.id,
-            account_id=self.account_id,
-            kind=SessionKind(self.kind),
-            created_at=self.created_at,
-            expires_at=self.expires_at,
-            revoked_at=self.revoked_at,
-            address=self.address,
-            user_agent=self.user_agent,
-            impersonation=impersonation,
+def _session(
+    *,
+    kind: str,
+    grant_id: UUID | None,
+    operator: str | None,
+    reason: str | None,
+    may_write: bool | None,
+    **columns: Any,
+) -> Session:
+    impersonation = None
+    if grant_id is not None:
+        impersonation = Impersonation(
+            grant_id=grant_id, operator=operator or "", reason=reason or "", may_write=bool(may_write)
         )
+    return Session(kind=SessionKind(kind), impersonation=impersonation, **columns)
+
+
+def _sessions(conn: Conn) -> AsyncCursor[Session]:
+    return conn.cursor(row_factory=kwargs_row(_session))
 
 
 async def insert_session(conn: Conn, *, session: Session) -> None:
@@ -115,36 +99,28 @@ async def insert_session(conn: Conn, *, session: Session) -> None:
 
 async def find_session(conn: Conn, *, account_id: UUID, session_id: UUID, now: datetime) -> Session | None:
     """Return an active session, or None."""
-    async with conn.cursor(row_factory=class_row(_Row)) as cursor:
-        await cursor.execute(FIND_SESSION, {"account_id": account_id, "session_id": session_id, "now": now})
-        row = await cursor.fetchone()
-    return None if row is None else row.session()
+    row = {"account_id": account_id, "session_id": session_id, "now": now}
+    return await (await _sessions(conn).execute(FIND_SESSION, row)).fetchone()
 
 
 async def list_sessions(
     conn: Conn, *, account_id: UUID, before: UUID, limit: int, now: datetime
 ) -> Sequence[Session]:
     """Return up to `limit` active sessions before the id `before`, newest first."""
-    async with conn.cursor(row_factory=class_row(_Row)) as cursor:
-        row = {"account_id": account_id, "before": before, "limit": limit, "now": now}
-        await cursor.execute(LIST_SESSIONS, row)
-        return [each.session() for each in await cursor.fetchall()]
+    row = {"account_id": account_id, "before": before, "limit": limit, "now": now}
+    return await (await _sessions(conn).execute(LIST_SESSIONS, row)).fetchall()
 
 
 async def end_session(conn: Conn, *, account_id: UUID, session_id: UUID, now: datetime) -> Session | None:
     """End a session and return it; None when it does not exist or has ended."""
-    async with conn.cursor(row_factory=class_row(_Row)) as cursor:
-        await cursor.execute(END_SESSION, {"account_id": account_id, "session_id": session_id, "now": now})
-        row = await cursor.fetchone()
-    return None if row is None else row.session()
+    row = {"account_id": account_id, "session_id": session_id, "now": now}
+    return await (await _sessions(conn).execute(END_SESSION, row)).fetchone()
 
 
 async def end_grant_session(conn: Conn, *, account_id: UUID, grant_id: UUID, now: datetime) -> Session | None:
     """End the session of the grant and return it; None when there is none or it has ended."""
-    async with conn.cursor(row_factory=class_row(_Row)) as cursor:
-        await cursor.execute(END_GRANT_SESSION, {"account_id": account_id, "grant_id": grant_id, "now": now})
-        row = await cursor.fetchone()
-    return None if row is None else row.session()
+    row = {"account_id": account_id, "grant_id": grant_id, "now": now}
+    return await (await _sessions(conn).execute(END_GRANT_SESSION, row)).fetchone()
 
 
 async def prune_sessions(conn: Conn, *, before: datetime, batch: int) -> int:
