@@ -2,6 +2,7 @@
 
 from base64 import b32encode
 from collections.abc import Sequence
+from dataclasses import replace
 from uuid import UUID
 
 from builders.aliases import service as aliases
@@ -241,16 +242,7 @@ async def release_locked(conn: Conn, domain: AccountDomain, *, reason: str) -> A
     await store.delete_holder(conn, realm=domain.realm, domain=domain.domain, account_id=owner)
     if domain.source is not DomainSource.CATALOG:  # the next holder of the domain can claim all names on it
         await aliases.expire_reservations(conn, realm=domain.realm, domain=domain.domain, account_id=owner)
-    after = await store.set_status(
-        conn,
-        account_id=domain.account_id,
-        domain_id=domain.id,
-        status=AccountDomainStatus.RELEASED,
-        source=domain.source,
-        proof=domain.proof,
-        lost_at=domain.lost_at,
-        next_check_at=None,
-        now=clock.now(),
-    )
+    changed = replace(domain, status=AccountDomainStatus.RELEASED, next_check_at=None)
+    after = await store.set_status(conn, changed=changed, now=clock.now())
     await outbox.publish(conn, DOMAIN_RELEASED, account_id=domain.account_id, data=loss_data(after, reason))
     return after

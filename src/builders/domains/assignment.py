@@ -1,6 +1,7 @@
 """Assignment of domains to accounts by the operator, its end, and the list of all domains."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
@@ -101,17 +102,15 @@ async def _adopt(conn: Conn, present: AccountDomain, source: DomainSource) -> Ac
     if (present.status, present.proof, present.source) == (AccountDomainStatus.LIVE, DomainProof.OPERATOR, source):
         return present
     now = clock.now()
-    live = await store.set_status(
-        conn,
-        account_id=present.account_id,
-        domain_id=present.id,
+    changed = replace(
+        present,
         status=AccountDomainStatus.LIVE,
         source=source,
         proof=DomainProof.OPERATOR,
         lost_at=None,
         next_check_at=now,
-        now=now,
     )
+    live = await store.set_status(conn, changed=changed, now=now)
     await outbox.publish(conn, DOMAIN_VERIFIED, account_id=present.account_id, data=event_data(live))
     return live
 

@@ -1,7 +1,7 @@
 """Verification of domains: read DNS without a transaction, record the result in one, schedule the next check."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -177,17 +177,9 @@ async def _activate(conn: Conn, domain: AccountDomain, now: datetime) -> CheckOu
     """Make a proved domain live, unless another account holds it: the unique key of the holders decides."""
     if not (await _is_free(conn, domain) and await _reserve(conn, domain)):
         return CheckOutcome(domain=domain, is_taken=True)
-    live = await store.set_status(
-        conn,
-        account_id=domain.account_id,
-        domain_id=domain.id,
-        status=AccountDomainStatus.LIVE,
-        source=domain.source,
-        proof=domain.proof,
-        lost_at=None,
-        next_check_at=None if domain.is_sandbox else now + DAILY,
-        now=now,
-    )
+    next_check_at = None if domain.is_sandbox else now + DAILY
+    changed = replace(domain, status=AccountDomainStatus.LIVE, lost_at=None, next_check_at=next_check_at)
+    live = await store.set_status(conn, changed=changed, now=now)
     await outbox.publish(conn, DOMAIN_VERIFIED, account_id=domain.account_id, data=event_data(live))
     return CheckOutcome(domain=live)
 
@@ -218,17 +210,13 @@ async def _is_free(conn: Conn, domain: AccountDomain) -> bool:
 
 
 async def _suspend(conn: Conn, domain: AccountDomain, now: datetime) -> AccountDomain:
-    suspended = await store.set_status(
-        conn,
-        account_id=domain.account_id,
-        domain_id=domain.id,
+    changed = replace(
+        domain,
         status=AccountDomainStatus.SUSPENDED,
-        source=domain.source,
         proof=DomainProof.DNS,
-        lost_at=domain.lost_at,
         next_check_at=now + MISSING_PROOF_DELAY,
-        now=now,
     )
+    suspended = await store.set_status(conn, changed=changed, now=now)
     await outbox.publish(
         conn, DOMAIN_SUSPENDED, account_id=domain.account_id, data=loss_data(suspended, "proof_gone")
     )

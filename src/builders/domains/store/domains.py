@@ -206,27 +206,16 @@ async def list_newest(
     return await cursor.fetchall()
 
 
-async def set_status(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    domain_id: UUID,
-    status: AccountDomainStatus,
-    source: DomainSource,
-    proof: DomainProof,
-    lost_at: datetime | None,
-    next_check_at: datetime | None,
-    now: datetime,
-) -> AccountDomain:
-    """Change the status of a locked domain; return it."""
+async def set_status(conn: Conn, *, changed: AccountDomain, now: datetime) -> AccountDomain:
+    """Write the status, source, proof, loss and next check of a locked domain; return it."""
     row = {
-        "account_id": account_id,
-        "id": domain_id,
-        "status": status,
-        "source": source,
-        "proof": proof,
-        "lost_at": lost_at,
-        "next_check_at": next_check_at,
+        "account_id": changed.account_id,
+        "id": changed.id,
+        "status": changed.status,
+        "source": changed.source,
+        "proof": changed.proof,
+        "lost_at": changed.lost_at,
+        "next_check_at": changed.next_check_at,
         "now": now,
     }
     [found] = await (await cursor_of(conn).execute(SET_STATUS, row)).fetchall()
