@@ -1,6 +1,6 @@
 """The public interface of tracking: the recorder of opens and clicks, and the counts of an account's notices."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from uuid import UUID
 
@@ -26,18 +26,12 @@ async def list_messages(conn: Conn, *, account_id: UUID, page: PageRequest) -> P
     """Return the account's notices, newest first, with opens and clicks. Two statements."""
     found = await mail.list_notices(conn, account_id=account_id, before=page.before_id, limit=page.limit + 1)
     cut = page.cut(found, key=lambda each: [str(each.id)])
-    counts: dict[tuple[UUID, str], Count] = {}
+    counts: Mapping[tuple[UUID, str], Count] = {}
     if cut.items:
         message_ids = [each.id for each in cut.items]
         since = ids.time_of(message_ids[-1]) - MAX_CLOCK_SKEW
-        for each in await store.count(conn, account_id=account_id, message_ids=message_ids, since=since):
-            counts[each.message_id, each.kind] = Count(
-                people=each.people,
-                machines=each.machines,
-                proxied=each.proxied,
-                first_at=each.first_at,
-                last_at=each.last_at,
-            )
+        found_counts = await store.count(conn, account_id=account_id, message_ids=message_ids, since=since)
+        counts = {(each.message_id, each.kind): each for each in found_counts}
     items = [
         TrackedMessage(
             id=each.id,

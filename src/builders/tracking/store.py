@@ -13,7 +13,7 @@ from builders.kit.db import partitions
 from builders.kit.db.connections import Conn
 from builders.kit.http.visitors import Machine
 from builders.kit.values import ids
-from builders.tracking.records import TrackingEvent
+from builders.tracking.records import Count, TrackingEvent
 
 partitions.declare("tracking_hits", retention=timedelta(days=90), setting="tracking_days")
 
@@ -77,16 +77,11 @@ class AttributedEvent(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EventCount:
+class EventCount(Count):
     """The counts of a message and a kind."""
 
     message_id: UUID
     kind: str
-    people: int
-    machines: int
-    proxied: int
-    first_at: datetime | None
-    last_at: datetime | None
 
 
 async def insert(conn: Conn, *, events: Sequence[AttributedEvent]) -> None:

@@ -1,12 +1,12 @@
 """Events that webhooks publishes."""
 
-from collections.abc import Sequence
-from typing import Annotated, Protocol
+from typing import Annotated
 from uuid import UUID
 
 from pydantic import BaseModel, Field
 
 from builders.kit.events.outbox import Event, declare
+from builders.webhooks.records import DestinationFields
 
 
 class WebhookData(BaseModel):
@@ -22,22 +22,7 @@ class WebhookData(BaseModel):
     ]
 
 
-class _Destination(Protocol):
-    """The fields that every record of a destination has."""
-
-    @property
-    def id(self) -> UUID: ...
-    @property
-    def label(self) -> str: ...
-    @property
-    def url(self) -> str: ...
-    @property
-    def enabled(self) -> bool: ...
-    @property
-    def events(self) -> Sequence[str]: ...
-
-
-def webhook_data(destination: _Destination, disabled_reason: str | None) -> WebhookData:
+def webhook_data(destination: DestinationFields, disabled_reason: str | None) -> WebhookData:
     """Return the data of an event about a destination."""
     return WebhookData(
         id=destination.id,

@@ -48,8 +48,9 @@ class LastFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DestinationFields:
-    """The fields of a destination that its account sets."""
+    """The id of a destination, and the fields that its account sets."""
 
+    id: UUID
     label: str
     url: str
     enabled: bool
@@ -61,7 +62,6 @@ class Destination(DestinationFields):
     """A URL that an account's events are sent to, with its health."""
 
     account_id: UUID  # with a test key, the sandbox account
-    id: UUID
     secret_hint: str
     old_secret_until: datetime | None
     version: int
@@ -260,7 +260,6 @@ class Simulation:
 class ManagedDestination(DestinationFields):
     """A destination with its manifest key."""
 
-    id: UUID
     manifest: str | None
     manifest_key: str | None
     version: int
@@ -270,7 +269,6 @@ class ManagedDestination(DestinationFields):
 class DestinationSpec(DestinationFields):
     """A destination to insert; its URL is validated."""
 
-    id: UUID
     secret_from: UUID | None = None  # the destination whose secret is copied; None: generate one
     manifest: str | None = None
     manifest_key: str | None = None

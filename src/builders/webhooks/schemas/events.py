@@ -276,20 +276,10 @@ def test_send_reply(sample: TestSend, *, livemode: bool) -> DeliveryRetried:
 
 
 def _computed(delivery: Delivery, *, livemode: bool) -> dict[str, Any]:
-    return {
-        "webhook_id": delivery.destination_id,
-        "attempt_count": delivery.attempts,
-        "livemode": livemode,
-    }
+    return {"webhook_id": delivery.destination_id, "attempt_count": delivery.attempts, "livemode": livemode}
 
 
 def _attempt(attempt: Attempt) -> AttemptReply:
-    return AttemptReply(
-        n=attempt.n,
-        started_at=attempt.started_at,
-        # The time to a failed connection shows whether the port is closed or filtered: it would allow port scans.
-        duration_ms=None if attempt.error == Failure.CONNECT else attempt.duration_ms,
-        status=attempt.status,
-        error=attempt.error,
-        response_excerpt=attempt.excerpt,
-    )
+    # The time to a failed connection shows whether the port is closed or filtered: it would allow port scans.
+    duration_ms = None if attempt.error == Failure.CONNECT else attempt.duration_ms
+    return AttemptReply.from_record(attempt, duration_ms=duration_ms, response_excerpt=attempt.excerpt)

@@ -168,7 +168,6 @@ INSERT_SIMULATED = """
     SELECT account_id, id, created_at, destination_id, event_id, %(now)s FROM delivery
     RETURNING destination_id, delivery_id
 """
-_AHEAD = timedelta(seconds=10)  # that an id runs ahead of its delivery's time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,11 +215,6 @@ async def insert_simulated(
     return dict(await cursor.fetchall())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Identified:
-    delivery_id: UUID
-
-
 async def insert_test(
     conn: Conn,
     *,
@@ -234,8 +228,8 @@ async def insert_test(
 ) -> UUID:
     """Insert the delivery of a test send; the sender sends it at `later` unless the caller does before."""
     row = {"account_id": account_id, "destination_id": destination_id, "event_id": event_id, "event": event}
-    async with conn.cursor(row_factory=class_row(_Identified)) as cursor:
-        await cursor.execute(INSERT_TEST, {**row, "body": body, "later": later, "now": now})
-        found = await cursor.fetchone()
+    cursor = await conn.execute(INSERT_TEST, {**row, "body": body, "later": later, "now": now})
+    found = await cursor.fetchone()
     assert found is not None  # noqa: S101 - an INSERT of one row returns it
-    return found.delivery_id
+    delivery_id: UUID = found[0]
+    return delivery_id

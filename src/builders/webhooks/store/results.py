@@ -9,7 +9,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from builders.kit.db.connections import Conn
-from builders.webhooks.records import Attempt, DeliveryStatus, UnhealthyDestination
+from builders.webhooks.records import Attempt, DeliveryStatus, DestinationFields, UnhealthyDestination
 from builders.webhooks.store.claims import Claim
 
 SUCCESS_INTERVAL = timedelta(seconds=10)  # between recorded successes of a healthy destination
@@ -167,15 +167,10 @@ class HealthReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Disabled:
+class Disabled(DestinationFields):
     """A destination that this batch disabled."""
 
     account_id: UUID
-    id: UUID
-    label: str
-    url: str
-    enabled: bool
-    events: Sequence[str]
     disabled_reason: str
 
 
