@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from psycopg import AsyncCursor
 from psycopg.rows import class_row, kwargs_row
 
 from builders.kit.db import partitions
@@ -23,26 +24,22 @@ INSERT = """
     VALUES (%(account_id)s, %(id)s, %(created_at)s, %(template)s, %(category)s, %(recipient)s, %(content)s,
             %(status)s, %(expires_at)s, %(next_try_at)s)
 """
-FIND = """
+SELECT = """
     SELECT id, account_id, letter AS template, category, recipient, status, attempts, last_code, last_error,
            header_id, created_at, expires_at, next_try_at, sent_at
     FROM mail_messages
-    WHERE account_id = %(account_id)s AND id = %(id)s AND created_at = %(created_at)s
+"""
+FIND = f"""
+    {SELECT} WHERE account_id = %(account_id)s AND id = %(id)s AND created_at = %(created_at)s
 """
 # The index on the age avoids sorting the messages of a month. Not prepared: a generic plan would fit no filter.
-LIST = """
-    SELECT id, account_id, letter AS template, category, recipient, status, attempts, last_code, last_error,
-           header_id, created_at, expires_at, next_try_at, sent_at
-    FROM mail_messages
-    WHERE (%(account_id)s::uuid IS NULL OR account_id = %(account_id)s)
+LIST = f"""
+    {SELECT} WHERE (%(account_id)s::uuid IS NULL OR account_id = %(account_id)s)
       AND (%(status)s::text IS NULL OR status = %(status)s)
     ORDER BY created_at DESC, id DESC LIMIT %(limit)s
 """
-LIST_NOTICES = """
-    SELECT id, account_id, letter AS template, category, recipient, status, attempts, last_code, last_error,
-           header_id, created_at, expires_at, next_try_at, sent_at
-    FROM mail_messages
-    WHERE account_id = %(account_id)s AND id < %(before)s AND category = 'notice'
+LIST_NOTICES = f"""
+    {SELECT} WHERE account_id = %(account_id)s AND id < %(before)s AND category = 'notice'
     ORDER BY id DESC LIMIT %(limit)s
 """
 FIND_ORIGINS = """
@@ -188,13 +185,15 @@ async def insert(
     await conn.execute(INSERT, row)
 
 
+def _messages(conn: Conn) -> AsyncCursor[Message]:
+    return conn.cursor(row_factory=kwargs_row(_message))
+
+
 async def find(conn: Conn, *, key: Key) -> Message | None:
     """Return the message of the account."""
     if not is_dated(key.id):
         return None
-    async with conn.cursor(row_factory=kwargs_row(_message)) as cursor:
-        await cursor.execute(FIND, key.row)
-        return await cursor.fetchone()
+    return await (await _messages(conn).execute(FIND, key.row)).fetchone()
 
 
 async def list_newest(
@@ -202,16 +201,13 @@ async def list_newest(
 ) -> Sequence[Message]:
     """Return the newest messages."""
     row = {"account_id": selection_parameter(account_id), "status": status, "limit": limit}
-    async with conn.cursor(row_factory=kwargs_row(_message)) as cursor:
-        await cursor.execute(LIST, row, prepare=False)
-        return await cursor.fetchall()
+    return await (await _messages(conn).execute(LIST, row, prepare=False)).fetchall()
 
 
 async def list_notices(conn: Conn, *, account_id: UUID, before: UUID, limit: int) -> Sequence[Message]:
     """Return the account's notices with smaller ids, newest first."""
-    async with conn.cursor(row_factory=kwargs_row(_message)) as cursor:
-        await cursor.execute(LIST_NOTICES, {"account_id": account_id, "before": before, "limit": limit})
-        return await cursor.fetchall()
+    row = {"account_id": account_id, "before": before, "limit": limit}
+    return await (await _messages(conn).execute(LIST_NOTICES, row)).fetchall()
 
 
 async def find_origins(conn: Conn, *, message_ids: Collection[UUID]) -> dict[UUID, Origin]:
@@ -255,12 +251,8 @@ async def finish(
 
 async def delete_messages(conn: Conn, *, account_id: UUID, message_ids: Collection[UUID]) -> None:
     """Delete the messages; a pending delivery job then finds nothing."""
-    row = {
-        "account_id": account_id,
-        "ids": list(message_ids),
-        "times": [ids.time_of(each) for each in message_ids],
-    }
-    await conn.execute(DELETE_MESSAGES, row)
+    row = {"ids": list(message_ids), "times": [ids.time_of(each) for each in message_ids]}
+    await conn.execute(DELETE_MESSAGES, {**row, "account_id": account_id})
 
 
 async def sweep(conn: Conn, *, now: datetime, again: datetime, limit: int) -> Sequence[Key]:

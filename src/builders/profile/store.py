@@ -171,16 +171,7 @@ async def find_sent(conn: Conn, *, account_id: UUID, email: str) -> SentMessages
 
 async def put_token(conn: Conn, *, digest: bytes, token: Token) -> None:
     """Store a token, which replaces the previous one of the account."""
-    await conn.execute(
-        PUT_LINK,
-        {
-            "account_id": token.account_id,
-            "digest": digest,
-            "purpose": token.purpose,
-            "email": token.email,
-            "expires_at": token.expires_at,
-        },
-    )
+    await conn.execute(PUT_LINK, {**asdict(token), "digest": digest})
 
 
 async def find_token(conn: Conn, *, digests: Sequence[bytes], now: datetime) -> Token | None:
