@@ -40,10 +40,7 @@ def write_images(folder: Path, domains: Iterable[tuple[str, str]]) -> list[Path]
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     for domain, title in domains:
-        for name, png in (
-            (logo_name(domain), logo(domain, title)),
-            (cover_name(domain), cover(domain, title)),
-        ):
+        for name, png in ((logo_name(domain), logo(domain, title)), (cover_name(domain), cover(domain, title))):
             path = folder / name
             path.write_bytes(png)
             written.append(path)

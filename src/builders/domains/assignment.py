@@ -10,13 +10,7 @@ from builders.aliases.records import LIVE, AliasFilters
 from builders.catalog import service as catalog
 from builders.catalog.records import DomainStatus
 from builders.domains import account_domains
-from builders.domains.errors import (
-    DomainInCatalog,
-    DomainLimit,
-    DomainNotFound,
-    DomainNotInCatalog,
-    DomainTaken,
-)
+from builders.domains.errors import DomainInCatalog, DomainLimit, DomainNotFound, DomainNotInCatalog, DomainTaken
 from builders.domains.events import DOMAIN_ADDED, DOMAIN_VERIFIED, event_data
 from builders.domains.records import (
     MAX_DOMAINS,

@@ -8,11 +8,7 @@ from builders.domains.account_domains import (
     realm_of as realm_of,
     release as release,
 )
-from builders.domains.assignment import (
-    assign as assign,
-    list_newest as list_newest,
-    unassign as unassign,
-)
+from builders.domains.assignment import assign as assign, list_newest as list_newest, unassign as unassign
 from builders.domains.bulk import (
     clear as clear,
     find_domains as find_domains,

@@ -19,15 +19,7 @@ from builders.identity import accounts, key_limits
 from builders.identity.errors import KeyLimit, KeyNotFound, KeyRevoked
 from builders.identity.events import KEY_CREATED, KEY_REVOKED, KeyChanged
 from builders.identity.key_limits import KeyLimits
-from builders.identity.records import (
-    MAX_ACTIVE_KEYS,
-    ApiKey,
-    AuditAction,
-    KeyKind,
-    KeySecret,
-    NewApiKey,
-    Preset,
-)
+from builders.identity.records import MAX_ACTIVE_KEYS, ApiKey, AuditAction, KeyKind, KeySecret, NewApiKey, Preset
 from builders.identity.store import accounts as account_store, keys as store
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox

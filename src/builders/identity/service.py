@@ -42,9 +42,7 @@ from builders.identity.oidc import (
     list_identities as list_identities,
     unlink_identity as unlink_identity,
 )
-from builders.identity.scopes import (
-    list_scopes as list_scopes,
-)
+from builders.identity.scopes import list_scopes as list_scopes
 from builders.identity.sessions import (
     caller_of as caller_of,
     create_grant as create_grant,
@@ -58,6 +56,4 @@ from builders.identity.sessions import (
     redeem_grant as redeem_grant,
     revoke_grant as revoke_grant,
 )
-from builders.identity.tokens import (
-    list_public_keys as list_public_keys,
-)
+from builders.identity.tokens import list_public_keys as list_public_keys

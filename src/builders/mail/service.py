@@ -12,9 +12,7 @@ from builders.kit.process.secret_keys import Keyring, Resealed
 from builders.kit.values import clock, ids
 from builders.kit.values.ids import AccountSelection
 from builders.mail import addresses, delivery, optouts, store
-from builders.mail.addresses import (
-    mask as mask,
-)
+from builders.mail.addresses import mask as mask
 from builders.mail.events import MAIL_FORGOTTEN, MAIL_UNSUBSCRIBED, MailForgotten, MailUnsubscribed
 from builders.mail.links import (
     is_target as is_target,

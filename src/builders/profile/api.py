@@ -156,10 +156,7 @@ async def _form_page(database: Database, keyring: Keyring, token: str) -> Respon
             "Confirm your new address",
             "becomes the address of the Builders account that requested it.",
         )
-    paragraphs = [
-        f"{link.email} {effect}",
-        "If you did not request this, close this page. Nothing changes.",
-    ]
+    paragraphs = [f"{link.email} {effect}", "If you did not request this, close this page. Nothing changes."]
     button = html.Form(action=ON_PAGE, label="Confirm this address", fields={"token": token})
     return html.page(title, paragraphs, button=button)
 

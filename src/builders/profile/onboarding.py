@@ -13,16 +13,7 @@ from builders.kit.events import outbox
 from builders.kit.values import clock
 from builders.profile import store
 from builders.profile.events import ONBOARDING_COMPLETED, OnboardingCompleted, StepDone
-from builders.profile.records import (
-    Onboarding,
-    OnboardingStatus,
-    Proof,
-    Role,
-    Step,
-    StepKey,
-    StoredProfile,
-    Track,
-)
+from builders.profile.records import Onboarding, OnboardingStatus, Proof, Role, Step, StepKey, StoredProfile, Track
 
 TRACKS: Mapping[Track, Sequence[StepKey]] = {
     Track.COMMON: (StepKey.VERIFY_EMAIL, StepKey.COMPLETE_PROFILE, StepKey.CREATE_API_KEY),

@@ -68,10 +68,7 @@ async def get(
 @router.patch(
     "/{project_id}",
     response_model=schemas.ProjectWritten,
-    responses={
-        **etags.WRITE_RESPONSES,
-        **problems(ProjectNotFound, SlugsTaken, ProjectLimit, ProjectArchived),
-    },
+    responses={**etags.WRITE_RESPONSES, **problems(ProjectNotFound, SlugsTaken, ProjectLimit, ProjectArchived)},
 )
 async def update(
     project_id: ProjectId, body: schemas.ProjectUpdate, caller: Writer, conn: Tx, expected: IfMatch

@@ -70,12 +70,7 @@ PROJECT_ARCHIVED = declare(
     )
 )
 PROJECT_RESTORED = declare(
-    Event(
-        name="project.restored",
-        version=1,
-        description="An archived project was restored.",
-        example=_RESTORED,
-    )
+    Event(name="project.restored", version=1, description="An archived project was restored.", example=_RESTORED)
 )
 
 

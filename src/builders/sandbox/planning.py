@@ -133,11 +133,7 @@ def diff(manifest: Manifest, resolved: Sequence[ResolvedAlias], live: LiveState,
     An action follows the actions that it requires. Removals come last, in the opposite sequence of kinds.
     """
     placed = [
-        replace(
-            each,
-            domain_address=references.domain_addresses.get(each.domain),
-            is_own=each.domain in live.own,
-        )
+        replace(each, domain_address=references.domain_addresses.get(each.domain), is_own=each.domain in live.own)
         for each in resolved
     ]
     kinds = (*references.diffs, aliases.diff(manifest, placed, live, references.domains))
@@ -146,10 +142,7 @@ def diff(manifest: Manifest, resolved: Sequence[ResolvedAlias], live: LiveState,
             *(action for kind in kinds for action in kind.actions),
             *(action for kind in reversed(kinds) for action in kind.removed),
         ),
-        errors=(
-            *_check_project(manifest, references.projects),
-            *(each for kind in kinds for each in kind.errors),
-        ),
+        errors=(*_check_project(manifest, references.projects), *(each for kind in kinds for each in kind.errors)),
         warnings=tuple(each for kind in kinds for each in kind.warnings),
     )
 

@@ -32,11 +32,7 @@ _TEXTS = (
     "Premium DNS: {label}",
 )
 # Domains that were held once and are not in the portfolio: invented names, and some that resemble its names.
-_PAST = {
-    "godaddy": ("lucky", "velvet"),
-    "namecom": ("lunar", "rustic"),
-    "route53": ("tidy",),
-}
+_PAST = {"godaddy": ("lucky", "velvet"), "namecom": ("lunar", "rustic"), "route53": ("tidy",)}
 _PAST_NOUNS = (
     *("otter", "kettle", "anvil", "compass", "saddle", "thimble", "gable", "pewter", "burrow", "trellis"),
     *("mantel", "awning", "rudder", "plinth", "sextant", "gimbal", "quill", "sconce"),

@@ -34,13 +34,7 @@ POOL_SLACK_S = 2  # a longer wait for a connection shortens the wait for the res
 KEEPALIVE = {"keepalives_idle": 20, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 50_000}
 CONNECTION_ERRORS = (psycopg.OperationalError, PoolTimeout, TooManyRequests)
 _OPEN_STATUSES = {TransactionStatus.ACTIVE, TransactionStatus.INTRANS, TransactionStatus.INERROR}
-BUSY_SQLSTATES = {
-    "57014",
-    "55P03",
-    "40001",
-    "40P01",
-    "53300",
-}  # timeouts, deadlock, serialization, clients
+BUSY_SQLSTATES = {"57014", "55P03", "40001", "40P01", "53300"}  # timeouts, deadlock, serialization, clients
 
 _log = log.get_logger()
 

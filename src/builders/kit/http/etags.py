@@ -98,10 +98,7 @@ IfNoneMatchHeader = Annotated[
 ]
 IfMatchHeader = Annotated[
     str | None,
-    Header(
-        alias="If-Match",
-        description="`ETag` of the version to change; 412 if another one is current.",
-    ),
+    Header(alias="If-Match", description="`ETag` of the version to change; 412 if another one is current."),
 ]
 
 

@@ -20,10 +20,7 @@ MAX_PATH_LENGTH = 1000  # characters of a path to return to
 _OWN_PATH = re.compile(r"/(?!/)[!-\[\]-~]*")
 
 # The `responses` and the `openapi_extra` of a route that takes such a form.
-FORM_RESPONSES: Mapping[int | str, dict[str, Any]] = {
-    **problems(BodyTooLarge),
-    **INVALID,
-}
+FORM_RESPONSES: Mapping[int | str, dict[str, Any]] = {**problems(BodyTooLarge), **INVALID}
 
 
 def form_body(schema: Mapping[str, Any]) -> dict[str, Any]:

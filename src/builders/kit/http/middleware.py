@@ -28,10 +28,7 @@ _LONGEST_LENGTH = 18  # digits of Content-Length; Python refuses to parse more t
 _PROCESS, _requests = secrets.token_hex(10), itertools.count()
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{8,128}")
 _TRACEPARENT = re.compile(rb"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")  # W3C Trace Context
-_HEADERS = [
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-]
+_HEADERS = [(b"x-content-type-options", b"nosniff"), (b"x-frame-options", b"DENY")]
 _DEFAULTS = [  # unless the response has its own
     (b"cache-control", b"private, no-store"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),

@@ -240,11 +240,7 @@ def configure(*, level: str = "info", stream: TextIO | None = None, style: Style
     stdlib = structlog.stdlib
     formatter = stdlib.ProcessorFormatter(
         foreign_pre_chain=[stdlib.ExtraAdder(), *shared, stdlib.add_logger_name],
-        processors=[
-            stdlib.ProcessorFormatter.remove_processors_meta,
-            structlog.processors.format_exc_info,
-            line,
-        ],
+        processors=[stdlib.ProcessorFormatter.remove_processors_meta, structlog.processors.format_exc_info, line],
     )
     root = logging.getLogger()
     root.handlers[:] = [_Handler(formatter)]

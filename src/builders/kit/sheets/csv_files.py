@@ -11,11 +11,7 @@ from itertools import islice
 _BLOCK = 64 * 1024  # bytes that are decoded at once: another thread waits no longer than for one block
 _SAMPLE = 4096  # bytes
 MAX_LINE = 1_000_000  # characters
-_BOMS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
+_BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 FALLBACK = "cp1252"  # of Windows programs; it decodes nearly any bytes
 # Of 100 bytes at odd or even positions, how many are zero when Western text is UTF-16.
 _ZERO_PERCENT = 40

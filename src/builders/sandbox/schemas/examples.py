@@ -26,11 +26,7 @@ MANIFEST: JsonDict = {
     },
 }
 
-CONSENT: JsonDict = {
-    "plan_id": _PLAN_ID,
-    "digest": _DIGEST,
-    "max_total": {"amount": "24.00", "currency": "USD"},
-}
+CONSENT: JsonDict = {"plan_id": _PLAN_ID, "digest": _DIGEST, "max_total": {"amount": "24.00", "currency": "USD"}}
 
 PLAN: JsonDict = {
     "id": _PLAN_ID,
@@ -66,12 +62,7 @@ PLAN: JsonDict = {
     ],
     "summary": {"create": 1},
     "totals": [
-        {
-            "currency": "USD",
-            "once": _NOTHING,
-            "month": _NOTHING,
-            "year": {"amount": "24.00", "currency": "USD"},
-        }
+        {"currency": "USD", "once": _NOTHING, "month": _NOTHING, "year": {"amount": "24.00", "currency": "USD"}}
     ],
     "errors": [],
     "warnings": [],
@@ -154,10 +145,7 @@ SCHEMA: JsonDict = {
 
 _WEBHOOK = "0193a1b2-0000-7000-8000-000000000005"
 _EVENT = "0193a1b2-0000-7000-8000-00000000000e"
-_ALIAS: JsonDict = {
-    "id": "0193a1b2-0000-7000-8000-000000000002",
-    "address": "ada@harbour.example",
-}
+_ALIAS: JsonDict = {"id": "0193a1b2-0000-7000-8000-000000000002", "address": "ada@harbour.example"}
 
 REQUESTS: tuple[JsonDict, ...] = (
     {"type": "event", "event": "alias.created", "overrides": _ALIAS},
@@ -172,9 +160,7 @@ EVENT: JsonDict = {
     "livemode": False,
     "event": "alias.created",
     "event_id": _EVENT,
-    "matched": [
-        {"webhook_id": _WEBHOOK, "label": "main", "would_deliver": True, "skip_reason": None},
-    ],
+    "matched": [{"webhook_id": _WEBHOOK, "label": "main", "would_deliver": True, "skip_reason": None}],
     "rendered": [
         {
             "webhook_id": _WEBHOOK,

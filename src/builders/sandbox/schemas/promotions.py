@@ -6,24 +6,13 @@ from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal
 from uuid import UUID
 
-from pydantic import (
-    ConfigDict,
-    Field,
-    StrictBool,
-)
+from pydantic import ConfigDict, Field, StrictBool
 
 from builders.kit.http.bodies import Reply, ReplyWithHeaders, StrictBody, by_example
 from builders.kit.http.fields import IdText
 from builders.kit.values.money import Money
 from builders.mail import service as mail
-from builders.sandbox.records import (
-    ActionKind,
-    OnError,
-    Promotion,
-    PromotionRequest,
-    PromotionStatus,
-    StepStatus,
-)
+from builders.sandbox.records import ActionKind, OnError, Promotion, PromotionRequest, PromotionStatus, StepStatus
 from builders.sandbox.schemas import examples
 from builders.sandbox.schemas.plans import CreatedBy
 from builders.sandbox.schemas.resources import Count
