@@ -71,7 +71,7 @@ def chain(text: str) -> tuple[str | None, str]:
         pytest.param('for="192.0.2.7', PEER, id="a missing closing quote"),
         pytest.param('for=192.0.2.7"', PEER, id="a missing opening quote"),
         pytest.param("for=192.0.2.7;", PEER, id="a trailing semicolon"),
-        pytest.param("for=192.0.2.7x", PEER, id="letters after an address"),
+        pytest.param("for=192.0.2.7x", PEER, id="text after an address"),
         pytest.param("for=[192.0.2.7]", PEER, id="brackets around IPv4"),
         pytest.param("for=0x7f.1", PEER, id="a hexadecimal IPv4 address"),
         pytest.param("for", PEER, id="no value"),
@@ -142,49 +142,37 @@ def test_a_peer_on_a_unix_socket_is_trusted_if_configured(peer: str | None) -> N
 
 
 @pytest.mark.parametrize(
-    ("headers", "scheme"),
+    ("value", "scheme"),
     [
-        pytest.param([("Forwarded", "for=192.0.2.1;proto=https")], "https", id="Forwarded"),
-        pytest.param([("Forwarded", 'for=192.0.2.1;proto="HTTPS"')], "https", id="quoted capitals"),
+        pytest.param("for=192.0.2.1;proto=https", "https", id="one element"),
+        pytest.param('for=192.0.2.1;proto="HTTPS"', "https", id="quoted capitals"),
+        pytest.param("for=192.0.2.1;proto=https, for=10.1.1.1;proto=http", "https", id="not that of the proxy"),
         pytest.param(
-            [("Forwarded", "for=192.0.2.1;proto=https, for=10.1.1.1;proto=http")],
-            "https",
-            id="the client's element, not the proxy's",
+            "for=6.6.6.6;proto=https, for=192.0.2.1;proto=http", "http", id="the client wrote the left one"
         ),
-        pytest.param(
-            [("Forwarded", "for=6.6.6.6;proto=https, for=192.0.2.1;proto=http")],
-            "http",
-            id="the client wrote the left one",
-        ),
-        pytest.param([("Forwarded", "for=unknown;proto=https")], "https", id="without an address"),
-        pytest.param([("Forwarded", "for=192.0.2.1;proto=gopher")], "http", id="no scheme of HTTP"),
-        pytest.param(
-            [("X-Forwarded-For", "192.0.2.1"), ("X-Forwarded-Proto", "https")], "https", id="X-Forwarded"
-        ),
-        pytest.param([("X-Forwarded-Proto", "https")], "https", id="without X-Forwarded-For"),
-        pytest.param([("X-Forwarded-Proto", "https, http")], "http", id="two schemes for no address"),
-        pytest.param(
-            [("X-Forwarded-For", "192.0.2.1, 10.1.1.1"), ("X-Forwarded-Proto", "https, http")],
-            "https",
-            id="a scheme for each address",
-        ),
-        pytest.param(
-            [("X-Forwarded-For", "192.0.2.1, 10.1.1.1"), ("X-Forwarded-Proto", "https")],
-            "https",
-            id="one scheme for two addresses",
-        ),
-        pytest.param(
-            [("X-Forwarded-For", "6.6.6.6, 192.0.2.1"), ("X-Forwarded-Proto", "https, http")],
-            "http",
-            id="the client wrote the left ones",
-        ),
-        pytest.param(
-            [("X-Forwarded-For", "192.0.2.1"), ("X-Forwarded-Proto", "wss")], "http", id="a scheme of WebSockets"
-        ),
+        pytest.param("for=unknown;proto=https", "https", id="without an address"),
+        pytest.param("for=192.0.2.1;proto=gopher", "http", id="no scheme of HTTP"),
     ],
 )
-def test_the_scheme_is_that_of_the_client(headers: list[tuple[str, str]], scheme: str) -> None:
-    assert resolved(*headers)[1] == scheme
+def test_forwarded_has_the_scheme_of_the_client(value: str, scheme: str) -> None:
+    assert forwarded(value)[1] == scheme
+
+
+@pytest.mark.parametrize(
+    ("addresses", "schemes", "scheme"),
+    [
+        pytest.param("192.0.2.1", "https", "https", id="one address"),
+        pytest.param(None, "https", "https", id="without X-Forwarded-For"),
+        pytest.param(None, "https, http", "http", id="two schemes without X-Forwarded-For"),
+        pytest.param("192.0.2.1, 10.1.1.1", "https, http", "https", id="a scheme for each address"),
+        pytest.param("192.0.2.1, 10.1.1.1", "https", "https", id="one scheme for two addresses"),
+        pytest.param("6.6.6.6, 192.0.2.1", "https, http", "http", id="the client wrote the left ones"),
+        pytest.param("192.0.2.1", "wss", "http", id="a scheme of WebSockets"),
+    ],
+)
+def test_x_forwarded_proto_is_the_scheme_of_the_client(addresses: str | None, schemes: str, scheme: str) -> None:
+    chained = [] if addresses is None else [("X-Forwarded-For", addresses)]
+    assert resolved(*chained, ("X-Forwarded-Proto", schemes))[1] == scheme
 
 
 @pytest.mark.parametrize(
