@@ -1,10 +1,10 @@
-import os
 import subprocess
 import sys
 
 import pytest
+from click.testing import CliRunner
 
-from builders.cli.main import COMMANDS
+from builders.cli.main import COMMANDS, main
 from tests.cli.conftest import Cli
 
 # One interpreter for all: none may load modules that only the service needs.
@@ -43,19 +43,7 @@ def test_an_unknown_command_gets_a_suggestion(command: Cli) -> None:
     ],
 )
 def test_a_shell_completes_commands_and_options(typed: str, place: int, offered: str) -> None:
-    environment = {
-        **os.environ,
-        "_BUILDERS_COMPLETE": "bash_complete",
-        "COMP_WORDS": typed,
-        "COMP_CWORD": str(place),
-    }
-    said = subprocess.run(
-        [sys.executable, "-c", "from builders.cli.main import main; main(prog_name='builders')"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
+    environment = {"_BUILDERS_COMPLETE": "bash_complete", "COMP_WORDS": typed, "COMP_CWORD": str(place)}
+    said = CliRunner().invoke(main, [], env=environment, prog_name="builders")
 
     assert offered in {line.partition(",")[2] for line in said.stdout.splitlines()}
