@@ -67,9 +67,11 @@ LONGEST = (
     "tests/cli/test_serve.py",
     "tests/bench/",
     "tests/webhooks/engine/",
+    "tests/architecture/",
 )
-# The tests of a group share a server that takes seconds to start, so one worker runs them.
+# The tests of a group share what takes seconds to start or to read, so one worker runs them.
 GROUPS = {
+    "tests/architecture/": "architecture",
     "tests/fuzz/": "served",
     "tests/docs/test_readme.py": "demo",
     "tests/docs/test_how_tos.py": "demo",

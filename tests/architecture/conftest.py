@@ -1,9 +1,13 @@
+import gc
+
 import pytest
 
 from tests.architecture.source import ROOT, Source, sources
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def codebase() -> list[Source]:
-    """Return every file of the service; for one module of tests, since so many objects slow down others."""
-    return list(sources(ROOT / "src", "builders"))
+    """Return every file of the service."""
+    files = list(sources(ROOT / "src", "builders"))
+    gc.freeze()  # a collection that traverses so many objects slows down the next tests
+    return files
