@@ -5,10 +5,12 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.architecture.source import ROOT
+from tests.architecture.source import ROOT, Source
+from tests.architecture.statements import holds_sql
 
 SAMPLE = """
 from psycopg import AsyncConnection, AsyncCursor
@@ -34,15 +36,21 @@ BAD = [
 ]
 
 
+def configuration() -> dict[str, Any]:
+    """Return the configuration of basedpyright."""
+    project: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    settings: dict[str, Any] = project["basedpyright"]
+    return settings
+
+
 @pytest.fixture(scope="module")
 def refused(tmp_path_factory: pytest.TempPathFactory) -> frozenset[str]:
     """Return the lines of the sample that the configuration of the project refuses."""
     folder = tmp_path_factory.mktemp("literal")
     lines = [*GOOD, *BAD]
     (folder / "sample.py").write_text(SAMPLE + "".join(f"    {line}\n" for line in lines), encoding="utf-8")
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["basedpyright"]
     venv = Path(sys.prefix)
-    settings |= {"include": ["sample.py"], "venvPath": str(venv.parent), "venv": venv.name}
+    settings = configuration() | {"include": ["sample.py"], "venvPath": str(venv.parent), "venv": venv.name}
     (folder / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")
     done = subprocess.run(
         [Path(sys.executable).with_name("basedpyright"), "--outputjson"],
@@ -65,3 +73,12 @@ def test_composed_sql_is_refused(refused: frozenset[str], line: str) -> None:
 @pytest.mark.parametrize("line", GOOD)
 def test_sql_of_literals_is_accepted(refused: frozenset[str], line: str) -> None:
     assert line not in refused
+
+
+def test_every_file_that_may_execute_sql_is_checked(codebase: list[Source]) -> None:
+    included = [
+        each.relative_to(ROOT / "src") for pattern in configuration()["include"] for each in ROOT.glob(pattern)
+    ]
+    with_sql = [file.path for file in codebase if holds_sql(file)]
+    assert len(with_sql) > 100
+    assert [path for path in with_sql if not any(path.is_relative_to(each) for each in included)] == []
