@@ -35,7 +35,7 @@ INVALID = [
     ("x" * 65, Detail.TOO_LONG, "65 characters; this domain allows at most 64", None),
     ("jane!doe", Detail.BAD_CHAR, "`!` at position 5", "jane.doe"),
     ("o'neil", Detail.BAD_CHAR, "`'` at position 2", "oneil"),
-    ("jane shop", Detail.BAD_CHAR, "%2B", "jane.shop"),
+    ("jane shop", Detail.BAD_CHAR, "unencoded", "jane.shop"),
     ("jane@home.example", Detail.BAD_CHAR, "before the `@`", "jane"),
     ("jane\u200bdoe", Detail.BAD_CHAR, "U+200B ZERO WIDTH SPACE, at position 5", "janedoe"),
     ("jane\u202edoe", Detail.BAD_CHAR, "U+202E RIGHT-TO-LEFT OVERRIDE", "janedoe"),
@@ -46,8 +46,8 @@ INVALID = [
     ("jane-", Detail.BAD_END, "ends with `-`", "jane"),
     ("jane..doe", Detail.DOUBLE_SEPARATOR, "`..` at position 5", "jane.doe"),
     ("jane-_doe", Detail.DOUBLE_SEPARATOR, "`-_` at position 5", "jane-doe"),
-    ("jane+shop", Detail.PLUS_TAG, "name+tag reaches name", "jane"),
-    ("jane+\u05d0", Detail.PLUS_TAG, "name+tag reaches name", "jane"),
+    ("jane+shop", Detail.PLUS_TAG, "name+tag is delivered to name", "jane"),
+    ("jane+\u05d0", Detail.PLUS_TAG, "name+tag is delivered to name", "jane"),
     ("jane\uff0bshop", Detail.PLUS_TAG, "position 5", "jane"),
     ("+shop", Detail.PLUS_TAG, "position 1", None),
     ("José O\u2019Neil", Detail.NON_ASCII, "U+00E9", "jose.oneil"),
@@ -102,7 +102,7 @@ def test_the_minimum_length_applies_to_the_key() -> None:
     result = validated("a.b", min_length=3)
     assert result.detail is Detail.TOO_SHORT
     assert result.message.startswith("The name has 2 characters without the separators that this domain ignores")
-    assert result.message.endswith("takes 3 or more.")
+    assert result.message.endswith("requires at least 3.")
     assert validated("a.b", min_length=3, separator_policy=SeparatorPolicy.DISTINCT).is_ok
     assert validated("a-b", min_length=3).is_ok
     assert validated("a-b", min_length=3, separator_policy=SeparatorPolicy.IGNORE_ALL).detail is Detail.TOO_SHORT
@@ -115,7 +115,7 @@ def test_the_maximum_length_is_the_smallest_of_three() -> None:
     long = ".".join(["d" * 63] * 3 + ["d" * 40])  # 232 characters: 21 are left of the 254 of an address
     assert validate_local_part("x" * 21, domain=long).is_ok
     assert "because an address has at most 254" in validate_local_part("x" * 22, domain=long).message
-    assert "No name fits" in validate_local_part("x", domain="d" * 253).message
+    assert "too long for names" in validate_local_part("x", domain="d" * 253).message
 
 
 @pytest.mark.parametrize("lengths", [(0, 64), (5, 4), (1, 65)])

@@ -94,7 +94,7 @@ async def test_a_repeated_domain_is_reported_with_its_first_line(load: Loader) -
     report = await load({"domain": domain}, {"domain": fresh()}, {"domain": domain.upper()})
     (line,) = report.errors
     assert (line.line, line.column, line.code) == (4, "domain", "duplicate")
-    assert "line 2" in line.message
+    assert "Line 2" in line.message
 
 
 async def test_a_file_without_prices_warns_that_names_cost_nothing(load: Loader) -> None:

@@ -97,7 +97,7 @@ def test_credit_is_granted_and_shown(builders: Cli, account: str) -> None:
     words = ("invoices", "credit", "--account", account)
     assert "a credit of nothing" in builders(*words).stdout
     given = [builders(*words, "--amount", "10.00", "--reason", "Sorry.", "--reference", "1") for _ in range(2)]
-    assert ["was granted already" in each.output for each in given] == [False, True]
+    assert ["credit did not change" in each.output for each in given] == [False, True]
     builders(*words, "--amount", "5", "--currency", "jpy", "--reason", "Yen.", "--reference", "2")
     found = json.loads(builders(*words, "--json").stdout)
     assert found["balances"] == [{"amount": "5", "currency": "JPY"}, {"amount": "10.00", "currency": "USD"}]
@@ -122,7 +122,7 @@ def test_an_invalid_reference_is_refused(builders: Cli, account: str, number: st
     ("reason", "why"),
     [
         ("x" * 501, "at most 500 characters, not 501"),
-        (" ", "must be a reason"),
+        (" ", "reason is missing"),
         ("a\nb", "control characters"),
     ],
 )

@@ -107,7 +107,7 @@ def test_the_file_is_complete_and_private(builders: Cli, source: str, emails: li
     with file.open(newline="", encoding="utf-8") as opened:
         assert [row["email"] for row in csv.DictReader(opened)] == [emails[0]]
     refused = builders("leads", "export", "--output", tmp_path / "none" / "x.csv")
-    assert (refused.exit_code, "cannot be written" in refused.stderr) == (1, True)
+    assert (refused.exit_code, "Cannot write" in refused.stderr) == (1, True)
 
 
 def test_the_json_export(builders: Cli, source: str, emails: list[str]) -> None:

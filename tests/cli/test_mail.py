@@ -127,7 +127,7 @@ def test_messages_of_an_account_are_listed(builders: Cli, account: str) -> None:
     ("variable", "value", "said"),
     [
         ("BUILDERS_MAIL_FROM", "nobody", "write an address"),
-        ("BUILDERS_SMTP_URL", "smtp://u:s3cret@mx.example", "needs a sender"),
+        ("BUILDERS_SMTP_URL", "smtp://u:s3cret@mx.example", "requires a sender"),
     ],
 )
 def test_invalid_settings_are_refused(

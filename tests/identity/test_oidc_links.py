@@ -103,7 +103,7 @@ async def test_an_account_that_did_not_verify_its_address_is_not_taken_over(
     said = await ask(client, provider.forger(email=squatter.account.email, email_verified=True).make())
 
     assert (said["status"], said["code"]) == (401, "credentials_invalid")
-    assert "did not verify" in said["detail"]
+    assert "is not verified" in said["detail"]
 
 
 async def test_a_link_can_be_undone_and_made_to_another_account(

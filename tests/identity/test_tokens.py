@@ -119,7 +119,7 @@ async def test_a_token_of_ours_is_of_one_type(anyone: Client, forger: Forger, ki
 
 async def test_a_megabyte_is_refused_undecoded(service: Service) -> None:
     authenticate = service.api.state.authenticate
-    with pytest.raises(Exception, match="up to 8192 characters"):
+    with pytest.raises(Exception, match="at most 8192 characters"):
         await authenticate(Credential("bearer", "e" * 1024 * 1024), fresh=False)
 
 

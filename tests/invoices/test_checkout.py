@@ -141,7 +141,7 @@ async def test_errors_of_stripe_become_problems(
     stripe.failures = [(status, error)]
     answer = await alice.post(path(invoice))
     assert (answer.status_code, answer.json()["code"]) == message
-    assert "nothing was charged" in answer.json()["detail"]
+    assert "not charged" in answer.json()["detail"]
     assert "Declined" not in answer.text
     await link(alice, invoice)
 

@@ -167,8 +167,8 @@ class InvoiceDetail(InvoiceItem):
 
     model_config = ConfigDict(json_schema_extra=by_example(_DETAIL))
 
-    seller: Annotated[SellerReply, Field(description="The seller.")]
-    buyer: Annotated[BuyerReply, Field(description="The buyer.")]
+    seller: Annotated[SellerReply, Field(description="The seller at the time of issue.")]
+    buyer: Annotated[BuyerReply, Field(description="The buyer at the time of issue.")]
     lines: Annotated[list[LineReply], Field(description="Lines of the invoice, in their sequence.")]
 
 
@@ -254,7 +254,7 @@ class CheckoutReply(Reply):
     id: Annotated[UUID, Field(description="Identifier of the checkout session here.")]
     invoice_id: Annotated[UUID, Field(description="The invoice that is paid.")]
     url: Annotated[str, Field(description="Payment page of Stripe. The page requires no credentials.")]
-    amount: Annotated[Money, Field(description="The amount due.")]
+    amount: Annotated[Money, Field(description="Amount to pay.")]
     expires_at: Annotated[datetime, Field(description="When the link expires. Request a new one then.")]
 
 

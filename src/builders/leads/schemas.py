@@ -224,7 +224,7 @@ class BuildersWaitlistRequest(_Visitor):
     expected_volume: Annotated[
         Volume | None, BLANK, _choice(Volume), Field(description="Expected number of names.")
     ] = None
-    referral_code: Annotated[Code, Field(description="Referral code.")] = None
+    referral_code: Annotated[Code, Field(description="Code of the referring customer.")] = None
 
     def request(self, address: str) -> Request:
         """Return the request of the form, with the client's address."""

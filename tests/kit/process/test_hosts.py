@@ -30,7 +30,7 @@ def test_other_text_is_refused(text: str) -> None:
 
 def test_a_host_is_stored_as_an_a_label() -> None:
     assert read_host("MX1.Bücher.example.") == "mx1.xn--bcher-kva.example"
-    with pytest.raises(ValueError, match="whole name"):
+    with pytest.raises(ValueError, match="full name"):
         read_host("mx1")
 
 

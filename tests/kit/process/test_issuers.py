@@ -65,5 +65,5 @@ def test_an_error_names_the_wrong_member(monkeypatch: pytest.MonkeyPatch, value:
 def test_the_service_itself_is_no_other_issuer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BUILDERS_BASE_URL", "https://builders.example")
 
-    with pytest.raises(ValidationError, match="this service itself"):
+    with pytest.raises(ValidationError, match="is this service"):
         settings(json.dumps([{**GOOD, "issuer": "https://builders.example"}]), monkeypatch)

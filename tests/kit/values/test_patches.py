@@ -51,5 +51,5 @@ def test_unset_shows_its_name() -> None:
 
 
 def test_a_patch_without_members_is_refused() -> None:
-    with pytest.raises(ValidationError, match="A patch changes something"):
+    with pytest.raises(ValidationError, match="A patch must have"):
         LampUpdate.model_validate({})

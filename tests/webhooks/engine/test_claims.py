@@ -199,7 +199,7 @@ def parameters(now: datetime) -> dict[str, Any]:
     row: dict[str, Any] = {
         "limit": 1,
         "unhealthy_limit": 1,
-        "most": sender.MAX_PER_DESTINATION,
+        "max_in_flight": sender.MAX_PER_DESTINATION,
         "slow_ms": 1,
         "seen": claims.MAX_SCANNED,
     }

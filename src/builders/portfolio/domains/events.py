@@ -24,7 +24,7 @@ class PortfolioDomainData(BaseModel):
     domain: Name
     domain_unicode: Annotated[str, Field(description="The name in Unicode.")]
     status: Annotated[PortfolioDomainStatus, Field(description="Status of the domain in the portfolio.")]
-    ownership: Annotated[Ownership, Field(description="Legal basis of the holding.")]
+    ownership: Annotated[Ownership, Field(description="Legal basis on which its holder has the domain.")]
     registrar: Annotated[str | None, Field(description="Its registrar; null when unknown.")]
     expires_at: Expires
     auto_renew: Annotated[bool | None, Field(description="Whether the registrar renews it; null when unknown.")]

@@ -74,7 +74,7 @@ class RehearsedInvoiceReply(Reply):
     tax_total: Annotated[Money, Field(description="Sum of the tax of the lines.")]
     total: Annotated[Money, Field(description="Subtotal and tax.")]
     credit_applied: Annotated[Money, Field(description="Amount that the account's credit pays.")]
-    amount_due: Annotated[Money, Field(description="The amount due.")]
+    amount_due: Annotated[Money, Field(description="Amount to pay.")]
 
 
 class ManifestSimulatedReply(SimulatedReply):
