@@ -89,7 +89,7 @@ async def create_aliases(conn: Conn, *, realm: UUID = LIVE, account_id: UUID, sp
     """Claim names, all or none; publish alias.created for each.
 
     Unique keys decide: if two accounts claim a name concurrently, one succeeds and the other gets NamesRefused.
-    Raises KeysTaken if a manifest key belongs to another alias, and PricesChanged unless exactly the specs with a
+    Raise KeysTaken if a manifest key belongs to another alias, and PricesChanged unless exactly the specs with a
     current paid period continue it. The caller has locked the account's routes, and checks for loops
     (`forwarding`).
     """
@@ -112,7 +112,7 @@ async def create_aliases(conn: Conn, *, realm: UUID = LIVE, account_id: UUID, sp
 async def update_aliases(conn: Conn, *, account_id: UUID, changes: Sequence[AliasChange]) -> None:
     """Change aliases that still have their version, all or none; publish alias.updated for each.
 
-    One call can swap keys of a manifest. Raises AliasesChanged, and KeysTaken if a key belongs to an alias that is
+    One call can swap keys of a manifest. Raise AliasesChanged, and KeysTaken if a key belongs to an alias that is
     not in `changes`. The caller has locked the account's routes, and checks for loops (`forwarding`).
     """
     now = clock.now()

@@ -120,7 +120,7 @@ def is_address_of(destination: str, alias: Alias) -> bool:
 
 
 async def get_horizon(conn: Conn, *, since: int) -> int:
-    """Return where a list of changes ends now, and the next one starts. Raises SerialAhead."""
+    """Return where a list of changes ends now, and the next one starts. Raise SerialAhead."""
     horizon = await store.get_horizon(conn)
     if since > horizon:
         raise SerialAhead(

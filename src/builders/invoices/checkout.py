@@ -212,7 +212,7 @@ async def _create_session(
 ) -> Session:
     """Create a Checkout session at Stripe, or return the one of this idempotency key.
 
-    Raises StripeAway if it is unknown whether the session exists; StripeRefused.
+    Raise StripeAway if it is unknown whether the session exists; StripeRefused.
     """
     client = stripe.StripeClient(
         key.get_secret_value(),

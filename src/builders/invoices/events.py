@@ -36,7 +36,7 @@ class InvoiceData(BaseModel):
 
     @classmethod
     def of(cls, invoice: Invoice) -> Self:
-        """Return the data of an issued invoice. Raises ValueError for a draft, which has no number."""
+        """Return the data of an issued invoice. Raise ValueError for a draft, which has no number."""
         return cls.model_validate(invoice)
 
 

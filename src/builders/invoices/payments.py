@@ -135,7 +135,7 @@ async def void(
 ) -> Invoice:
     """Void an open or uncollectible invoice; the credit that it used and its payments become credit.
 
-    Publishes invoice.voided. Raises InvoiceNotFound, InvalidTransition.
+    Publish invoice.voided. Raise InvoiceNotFound, InvalidTransition.
     """
     before = await invoices.lock_invoice(conn, account_id=account_id, invoice_id=invoice_id)
     now = clock.now()
@@ -153,7 +153,7 @@ async def void(
 async def grant_credit(conn: Conn, *, account_id: UUID, amount: Money, reason: str, reference: str) -> CreditGrant:
     """Grant credit, which the next invoices use; a negative amount takes credit back. Idempotent by `reference`.
 
-    Raises ValueError if the reference was used with another amount or currency, if the balance would be negative,
+    Raise ValueError if the reference was used with another amount or currency, if the balance would be negative,
     and for a reference or reason that is empty, too long, or has several lines.
     """
     reference = _clean_line(reference, "reference", max_length=MAX_REFERENCE)
@@ -227,7 +227,7 @@ async def get_credit(conn: Conn, *, account_id: UUID, limit: int = 50) -> Credit
 def _clean_line(text: str, name: str, *, max_length: int) -> str:
     """Return a reference or reason without surrounding blanks, in a normal form.
 
-    Raises ValueError if it is empty, too long, or has several lines.
+    Raise ValueError if it is empty, too long, or has several lines.
     """
     text = text.strip()
     if not text:
