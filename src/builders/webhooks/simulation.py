@@ -5,6 +5,7 @@ import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from math import ceil
 from typing import Any
 from uuid import UUID
 
@@ -112,7 +113,7 @@ async def _check_test_limit(conn: Conn, destination: Destination) -> None:
         conn, account_id=destination.account_id, destination_id=destination.id, since=now - WINDOW
     )
     if sent >= MAX_TEST_SENDS and oldest is not None:
-        wait_s = max(1, round((oldest + WINDOW - now).total_seconds()))
+        wait_s = max(1, ceil((oldest + WINDOW - now).total_seconds()))
         raise TooManyTests(
             f"A destination receives at most {MAX_TEST_SENDS} samples a minute.", retry_after=wait_s
         )
@@ -268,7 +269,7 @@ async def _insert_deliveries(
     now = clock.now()
     sent, oldest = await store.count_simulated(conn, account_id=account_id, since=now - WINDOW)
     if sent + len(destination_ids) > MAX_SIMULATED:
-        wait_s = 1 if oldest is None else max(1, round((oldest + WINDOW - now).total_seconds()))
+        wait_s = 1 if oldest is None else max(1, ceil((oldest + WINDOW - now).total_seconds()))
         raise TooManyTests(
             f"A sandbox delivers at most {MAX_SIMULATED} simulated events a minute; it has already delivered "
             f"{sent}.",

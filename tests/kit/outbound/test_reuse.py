@@ -69,6 +69,7 @@ async def test_a_connection_is_kept_after_a_truncated_but_fully_read_response() 
 @pytest.mark.parametrize("late", [False, True])
 async def test_an_unsolicited_response_is_not_used_for_the_next_request(late: bool) -> None:
     forged = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged"
+    sent = asyncio.Event()
 
     async def answer(reader: Reader, writer: Writer) -> None:
         del reader
@@ -77,11 +78,15 @@ async def test_an_unsolicited_response_is_not_used_for_the_next_request(late: bo
         if late:
             await asyncio.sleep(0.02)
             writer.write(forged)
+            await writer.drain()
+        sent.set()
 
     async with receiving(answer) as receiver, calling(receiver) as outbound:
         for _ in range(3):
             assert (await outbound.request("GET", receiver.url, reuse=True)).body == b"ok"
-            await asyncio.sleep(0.04)
+            await sent.wait()
+            sent.clear()
+            await asyncio.sleep(0.02)  # the client reads what arrived
 
 
 @pytest.mark.parametrize("reuse", [False, True])
