@@ -156,7 +156,7 @@ def test_a_sum_of_very_different_amounts_is_not_rounded() -> None:
 def test_two_currencies_cannot_be_added(euros: Money, dollars: Money) -> None:
     assert euros != dollars
     for mix in (lambda: euros + dollars, lambda: euros - dollars, lambda: euros < dollars):
-        with pytest.raises(ValueError, match="EUR and USD do not mix"):
+        with pytest.raises(ValueError, match="EUR and USD cannot be combined"):
             mix()
 
 
