@@ -63,7 +63,7 @@ async def test_a_domain_too_long_for_the_challenge_label_is_422(alice: Person) -
     answer = await alice.post(PATH, json={"domain": ".".join(["a" * 60] * 4)})
 
     assert answer.status_code == 422
-    assert "up to 233 characters" in answer.json()["detail"][0]["msg"]
+    assert "at most 233 characters" in answer.json()["detail"][0]["msg"]
 
 
 async def test_a_domain_that_the_account_has_is_409(alice: Person) -> None:

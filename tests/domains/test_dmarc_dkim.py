@@ -37,8 +37,8 @@ def test_a_dmarc_record_is_ok(text: str) -> None:
         ("v=DMARC1; p=none; pct=101", "its pct"),
         ("v=DMARC1; p=none; pct=-1", "its pct"),
         ("v=DMARC1; p=none; rua=https://x.example", "rua"),
-        ("v=DMARC1; p=none; p=reject", "no list"),
-        ("v=DMARC1; p=none;; rua=mailto:a@x.example", "no list"),
+        ("v=DMARC1; p=none; p=reject", "not a list"),
+        ("v=DMARC1; p=none;; rua=mailto:a@x.example", "not a list"),
     ],
 )
 def test_a_dmarc_record_without_effect_is_wrong(text: str, said: str) -> None:

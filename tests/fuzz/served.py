@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import psutil
 
-ADDRESS = re.compile(r"answers at http://127\.0\.0\.1:(\d+)")
+ADDRESS = re.compile(r"responds at http://127\.0\.0\.1:(\d+)")
 START_S, STOP_S = 60, 40
 
 

@@ -95,7 +95,12 @@ async def test_blanks_around_a_reference_are_ignored(database: Database, alice: 
 
 @pytest.mark.parametrize(
     ("reference", "why"),
-    [(" ", "must be a reference"), ("x" * 201, "200 characters"), ("a\nb", "control"), ("\u202eb", "reading")],
+    [
+        (" ", "reference is missing"),
+        ("x" * 201, "200 characters"),
+        ("a\nb", "control"),
+        ("\u202eb", "bidirectional"),
+    ],
 )
 async def test_an_invalid_reference_is_refused(
     database: Database, alice: Person, reference: str, why: str
@@ -108,7 +113,7 @@ async def test_an_invalid_reference_is_refused(
 
 @pytest.mark.parametrize(
     ("reason", "why"),
-    [(" ", "must be a reason"), ("x" * 501, "500 characters"), ("a\nb", "control"), ("\u202eb", "reading")],
+    [(" ", "reason is missing"), ("x" * 501, "500 characters"), ("a\nb", "control"), ("\u202eb", "bidirectional")],
 )
 async def test_an_invalid_reason_is_refused(database: Database, alice: Person, reason: str, why: str) -> None:
     async with database.transaction() as conn:

@@ -50,7 +50,7 @@ def test_user_and_password_are_unescaped_and_not_shown() -> None:
         ("smtp://[mx", "brackets"),
         ("smtp://mx.example?starttls=yes", "required, optional or never"),
         ("smtp://mx.example?tls=1", "not tls"),
-        ("smtps://mx.example?starttls=required", "first byte"),
+        ("smtps://mx.example?starttls=required", "always encrypted"),
         ("smtp://u:s3cret@mx.example?starttls=never", "unencrypted"),
     ],
 )

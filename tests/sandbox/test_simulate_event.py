@@ -290,7 +290,6 @@ def test_every_public_event_can_be_simulated() -> None:
 )
 async def test_any_overrides_give_a_response_or_a_422(alice: Person, overrides: dict[str, Any]) -> None:
     answer = await _sent(alice, overrides)
-
     assert answer.status_code in {200, 422}
     if answer.status_code == 422:
         assert all(each["loc"][0] == "body" for each in answer.json()["detail"])
