@@ -73,7 +73,7 @@ _PLAIN = (
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table; a row is one line, also of cells with several."""
+    """Return a Markdown table; a cell with several lines becomes one line."""
     lines = (
         (" ".join(cell.split()).replace("|", "\\|") for cell in row)
         for row in ([*head], ["---"] * len(head), *rows)
@@ -82,7 +82,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def settings() -> str:
-    """Every variable with its default and bounds."""
+    """Write each variable with its default and bounds."""
     rows = [
         (
             f"`BUILDERS_{name.upper()}`",
@@ -101,7 +101,7 @@ def _bounds(field: FieldInfo) -> str:
 
 
 def scopes() -> str:
-    """Every scope, and which preset holds it."""
+    """Write each scope with the presets that hold it."""
     rows = [
         (f"`{each.scope}`", each.description, *("yes" if preset in each.presets else "" for preset in Preset))
         for each in identity.list_scopes()
@@ -110,7 +110,7 @@ def scopes() -> str:
 
 
 def error_codes() -> str:
-    """Every refusal that is not a 422."""
+    """Write each error except 422."""
     known = sorted({*errors.list_problem_types()}, key=lambda each: (each.status, each.code))
     rows = [
         (str(each.status), f"`{each.code}`", inspect.getdoc(each) or "", each.__module__.split(".")[1])
@@ -120,7 +120,7 @@ def error_codes() -> str:
 
 
 def events() -> str:
-    """Every public event: the members of its data, and an example."""
+    """Write each public event: the members of its data, and an example."""
     parts = []
     for each in outbox.list_events():
         if not each.internal:
@@ -131,7 +131,7 @@ def events() -> str:
 
 
 def job_list() -> str:
-    """Every job of the service, without those of the queue."""
+    """Write each job of the service, without those of the queue."""
     when = {name: task.cron for (name, _), task in queue.app.periodic_registry.periodic_tasks.items()}
     rows = [
         (
@@ -147,7 +147,7 @@ def job_list() -> str:
 
 
 def commands() -> str:
-    """The help of every command."""
+    """Write the help of each command."""
     return "\n\n".join(_helps(cli.main, None))
 
 
@@ -163,24 +163,24 @@ def _helps(command: click.Command, parent: click.Context | None) -> Iterator[str
 
 
 def document() -> Mapping[str, Any]:
-    """The OpenAPI document."""
+    """Write the OpenAPI document."""
     return create_app(Settings()).openapi()
 
 
 def rate_limits() -> str:
-    """Every policy of the rate limits."""
+    """Write each rate limit policy."""
     known = policies.list_policies()
     rows = [(f"`{each.name}`", str(each.quota), str(each.window_s), each.by, each.counts) for each in known]
     return table(("Limit", "Requests", "In seconds", "For each", "Counts"), rows)
 
 
 def openapi() -> str:
-    """The same as a file, for those who generate clients and compare releases."""
+    """Write the OpenAPI document as a file, to generate clients and to compare releases."""
     return json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
 
 
 def operations() -> str:
-    """Every operation by its area, with the scope it needs."""
+    """Write each operation by area, with the scope that it needs."""
     by_tag: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
     for path, methods in document()["paths"].items():
         for method, operation in methods.items():
@@ -194,7 +194,7 @@ def operations() -> str:
 
 
 def tables(conninfo: str) -> str:
-    """Every table of a migrated database, with the comments of the migrations that made it."""
+    """Write each table of a migrated database, with the comments of its migrations."""
     parts, package = [], ""
     with psycopg.connect(conninfo) as conn:
         for name, notes in _declared():
@@ -205,7 +205,7 @@ def tables(conninfo: str) -> str:
 
 
 def _declared() -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Each table in the order of the migrations, with the comments on its columns; its own is under ''."""
+    """Return each table in the order of the migrations, with comments by column; its own has the key ''."""
     for text in (migrations.CREATE_TABLE, *(each.text for each in migrations.list_migrations())):
         name, notes, above = "", dict[str, str](), list[str]()
         for line in text.splitlines():
@@ -259,7 +259,7 @@ SCHEMA, DOCUMENT = "schema.md", "openapi.json"
 
 
 def fill(page: str, block: str) -> str:
-    """The page with this block. Raises ValueError when it has no place for it."""
+    """Return the page with this block. Raise ValueError if the page has no place for the block."""
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):
@@ -268,12 +268,12 @@ def fill(page: str, block: str) -> str:
 
 
 def read(name: str) -> str:
-    """A page as it is now; empty when it is not there."""
+    """Return the current page; empty if it does not exist."""
     return (REFERENCE / name).read_text(encoding="utf-8") if (REFERENCE / name).exists() else ""
 
 
 def render() -> Mapping[str, str]:
-    """Every page as it should be; starts a database for a moment, to see the tables as they are."""
+    """Return each page as it should be; start a temporary database to read the tables."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o711)  # as root, PostgreSQL's own user must be able to reach its folder in it
         with EmbeddedServer(Path(folder), durable=False) as embedded:
@@ -283,7 +283,7 @@ def render() -> Mapping[str, str]:
 
 
 def main(words: Sequence[str]) -> int:
-    """Writes the pages, or with --check only says which are stale; the exit code."""
+    """Write the pages, or with --check only list the stale ones; return the exit code."""
     if words not in ([], ["--check"]):
         sys.stderr.write("usage: script/docs [--check]\n")
         return 2

@@ -132,7 +132,7 @@ class FunnelEventBody(Body):
 def _event_or_error(
     value: Any, handler: ValidatorFunctionWrapHandler
 ) -> FunnelEventBody | EventError:  # of any JSON
-    """An event of a batch; an invalid one is reported alone and does not stop the others."""
+    """Return an event of a batch, or the error of an invalid one, which does not affect the others."""
     try:
         event: FunnelEventBody = handler(value)
     except ValidationError as error:
