@@ -21,7 +21,7 @@ def ada(database: Database) -> Owner:
 
 
 async def rows(conn: Conn, owner: Owner, columns: str) -> list[tuple[object, ...]]:
-    query = f"SELECT {columns} FROM aliases WHERE account_id = %s ORDER BY serial"  # noqa: S608 - columns of the test
+    query = f"SELECT {columns} FROM aliases WHERE account_id = %s ORDER BY serial"  # noqa: S608 - `columns` is a literal of the test
     return await (await conn.execute(query.encode(), [owner.account_id])).fetchall()
 
 

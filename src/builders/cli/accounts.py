@@ -18,7 +18,7 @@ subject_option = click.option("--subject", required=True, help="Claim `sub` of i
 
 @click.group()
 def accounts() -> None:
-    """Accounts and their sandbox accounts."""
+    """Manage accounts and their sandbox accounts."""
 
 
 @accounts.command()

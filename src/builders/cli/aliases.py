@@ -20,7 +20,7 @@ Write = Callable[[Database, TextIO, int], Coroutine[Any, Any, str]]
 
 @click.group("aliases")
 def commands() -> None:
-    """Claimed names and their destinations."""
+    """Manage claimed names and their destinations."""
 
 
 @commands.command()

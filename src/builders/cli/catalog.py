@@ -16,7 +16,7 @@ _FUNNEL_HEAD = ("domain", "views", "checks", "of free names", "claims", "complet
 
 @click.group()
 def catalog() -> None:
-    """The vendor's domains."""
+    """Manage the vendor's domains."""
 
 
 @catalog.command()

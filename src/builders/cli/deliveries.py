@@ -32,7 +32,7 @@ Item = dict[str, Any]  # a delivery as GET /v1/notifications/deliveries lists it
 
 @click.group()
 def deliveries() -> None:
-    """Webhook deliveries."""
+    """Manage webhook deliveries."""
 
 
 async def _account(conn: Conn, email: str, *, sandbox: bool) -> UUID:

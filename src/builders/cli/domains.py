@@ -21,7 +21,7 @@ UNHEALTHY = {RecordHealth.MISSING, RecordHealth.WRONG}
 
 @click.group("domains")
 def commands() -> None:
-    """Domains of accounts."""
+    """Manage the domains of accounts."""
 
 
 @commands.command()

@@ -42,7 +42,7 @@ number_argument = click.argument("number")
 
 @click.group("invoices")
 def commands() -> None:
-    """Invoices, payments and credit."""
+    """Manage invoices, payments and credit."""
 
 
 def _id(account: Account, *, sandbox: bool) -> UUID:

@@ -24,7 +24,7 @@ Item = dict[str, Any]  # a key as GET /v1/api-keys lists it
 
 @click.group()
 def keys() -> None:
-    """API keys."""
+    """Manage API keys."""
 
 
 def _label(_context: click.Context, _parameter: click.Parameter, value: str) -> str:

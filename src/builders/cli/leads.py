@@ -54,7 +54,7 @@ def _filter(status: str | None, source: str | None, interest: str | None, since:
 
 @click.group("leads")
 def commands() -> None:
-    """Leads: submitted addresses and their confirmations."""
+    """Manage leads: submitted addresses and their confirmations."""
 
 
 @commands.command("list")

@@ -22,7 +22,7 @@ LAST = "last"
 
 @click.group()
 def mail() -> None:
-    """Outgoing mail."""
+    """Manage outgoing mail."""
 
 
 @mail.command("show")

@@ -84,7 +84,7 @@ def _finding_line(finding: Finding) -> str:
 
 @click.group()
 def secrets() -> None:
-    """The secret keys of the service."""
+    """Manage the secret keys of the service."""
 
 
 @secrets.command()

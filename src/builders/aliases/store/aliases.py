@@ -51,7 +51,7 @@ INSERT = f"""
                              WHEN 'month' THEN %(now)s + interval '1 month' END, %(now)s
     FROM jsonb_to_recordset(%(specs)s::jsonb)
          AS new ({_TYPES}, domain text, local_part text, key text, price jsonb, interval text)
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 DESTINATIONS = """
     coalesce((
         SELECT array_agg(forward.email ORDER BY forward.position) FROM aliases_forwards AS forward
@@ -88,7 +88,7 @@ REVIVE = f"""
         deleted_at = NULL, updated_at = %(now)s, version = alias.version + 1, {CHANGED}
     FROM jsonb_to_recordset(%(specs)s::jsonb) AS new ({_TYPES}, local_part text, paid_until timestamptz)
     WHERE alias.account_id = %(account_id)s AND alias.id = new.id AND alias.status = 'deleted'
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 # The locked rows do not change until the commit, so that the statements after this one change all or nothing.
 LOCK_UNCHANGED = """
     SELECT alias.id FROM unnest(%(alias_ids)s::uuid[], %(versions)s::int[]) AS wanted (id, version)
@@ -108,7 +108,7 @@ UPDATE = f"""
     FROM jsonb_to_recordset(%(changes)s::jsonb) AS new ({_TYPES})
     WHERE alias.account_id = %(account_id)s AND alias.id = new.id
     RETURNING alias.id, alias.domain, alias.local_part
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 RELEASE = f"""
     -- The event shows the manifest and the key that the release removes.
     WITH released AS (
@@ -127,7 +127,7 @@ RELEASE = f"""
           AND name.account_id = %(account_id)s AND name.alias_id = released.id
     )
     SELECT id, domain, local_part, project_id, manifest, manifest_key, {DESTINATIONS} FROM released AS alias
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 # A union of three queries, each by its own index; one condition with OR would read all aliases of the account.
 LIST = f"""
     WITH chosen AS (
@@ -142,7 +142,7 @@ LIST = f"""
     SELECT {COLUMNS}
     FROM chosen JOIN aliases AS alias ON alias.account_id = %(account_id)s AND alias.id = chosen.id
     WHERE alias.status <> 'deleted' ORDER BY alias.id
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 COUNT = "SELECT count(*) FROM aliases WHERE account_id = %(account_id)s AND status <> 'deleted'"
 COUNT_BY_DOMAIN = """
     SELECT domain, count(*) FROM aliases

@@ -142,7 +142,7 @@ SUSPEND = f"""
     WHERE alias.account_id = %(account_id)s AND alias.id = ANY(%(alias_ids)s::uuid[])
       AND alias.status IN ('active', 'disabled')
     RETURNING {_CHANGED_ALIAS}
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 # If two invoices of an alias are paid concurrently, the second transaction waits, and sees the deletion by the
 # first.
 LOCK_SUSPENDED = """
@@ -169,7 +169,7 @@ RESTORE = f"""
             AND other.invoice_id <> %(invoice_id)s
       )
     RETURNING {_CHANGED_ALIAS}
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 
 
 def _due_from_row(*, interval: str, price_amount: Decimal, price_currency: str, **columns: Any) -> DueRenewal:

@@ -124,7 +124,7 @@ LIST_DUE = f"""
     WHERE destination.ask_at <= %(now)s
       AND (%(account_id)s::uuid IS NULL OR destination.account_id = %(account_id)s)
     ORDER BY destination.ask_at LIMIT %(limit)s FOR UPDATE OF destination SKIP LOCKED
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 # The limits of a mailbox count the confirmations of all accounts.
 RESERVE_MAILBOXES = """
     INSERT INTO aliases_readers AS reader (email, asks)

@@ -123,7 +123,7 @@ MARK_CHANGED = f"""
     )
     UPDATE aliases AS alias SET {CHANGED}
     WHERE alias.account_id = %(account_id)s AND alias.id IN (SELECT id FROM found)
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 
 
 async def replace(

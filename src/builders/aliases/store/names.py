@@ -48,7 +48,7 @@ FIND_CONFLICT = f"""
     SELECT {_CONFLICT}
     FROM (VALUES (%(domains)s::text, %(keys)s::text, %(skeletons)s::text)) AS wanted (domain, key, skeleton)
     {_CONFLICTS}
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 # Names as lines of a text: for fifty names, psycopg takes ten times as long to write arrays.
 LIST_CONFLICTS = f"""
     SELECT {_CONFLICT}
@@ -57,7 +57,7 @@ LIST_CONFLICTS = f"""
         string_to_array(%(skeletons)s, E'\\n')
     ) AS wanted (domain, key, skeleton)
     {_CONFLICTS}
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 
 # A name changes only under the lock of its skeleton; skeletons are locked in one order, which excludes deadlocks.
 # A skeleton without names has no owner: TAKE assigns it to the account that takes the first one.

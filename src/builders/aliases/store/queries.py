@@ -100,7 +100,7 @@ LIST_FORWARDED = f"""
     SELECT {COLUMNS}, alias.account_id = %(account_id)s AS is_own FROM ahead CROSS JOIN LATERAL (
         SELECT * FROM aliases WHERE account_id = ahead.account_id AND id = ahead.id AND status <> 'deleted' LIMIT 1
     ) AS alias
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 # The oldest open transaction: the changes of all earlier ones are visible, or rolled back.
 HORIZON = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
 _CONFIRMED = """
@@ -117,7 +117,7 @@ LIST_ACTIVE = f"""
     FROM aliases AS alias
     WHERE alias.status = 'active' AND (alias.account_id, alias.id) > (%(after_account)s, %(after_id)s)
     ORDER BY alias.account_id, alias.id LIMIT %(limit)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 # If another alias has the name, only that one is listed: an entry of this one would remove it from the map.
 LIST_CHANGED = f"""
     SELECT alias.account_id, alias.id, alias.domain, alias.key, alias.local_part, {_CONFIRMED},
@@ -131,7 +131,7 @@ LIST_CHANGED = f"""
             AND name.state = 'claimed' AND name.alias_id <> alias.id
       )
     ORDER BY alias.changed_in, alias.serial LIMIT %(limit)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 LIST_DOMAINS = "SELECT DISTINCT domain FROM aliases_names WHERE realm = %(realm)s ORDER BY domain"
 
 

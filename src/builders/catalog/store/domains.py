@@ -47,10 +47,10 @@ LIST_CATEGORIES = """
 """
 LIST_CHANGES = f"""
     SELECT {COLUMNS} FROM catalog_domains WHERE serial > %(after)s ORDER BY serial LIMIT %(limit)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 FIND_DOMAINS = f"""
     SELECT {COLUMNS} FROM catalog_domains WHERE domain = ANY(%(domains)s::text[])
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 # Another separator policy produces other keys, and claimed names would appear available: the policy is fixed as
 # soon as names can be claimed.
 LIST_FIXED_POLICIES = """
@@ -117,7 +117,7 @@ LOAD = f"""
     )
     -- The numbers of created and of updated domains.
     SELECT count(*) FILTER (WHERE old_id IS NULL), count(*) FILTER (WHERE old_id IS NOT NULL) FROM changed
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 
 
 class Row(NamedTuple):

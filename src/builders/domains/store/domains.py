@@ -28,43 +28,43 @@ INSERT = f"""
     FROM jsonb_populate_record(NULL::domains_domains, %(settings)s::jsonb)
     ON CONFLICT (account_id, domain) WHERE status <> 'released' DO NOTHING
     RETURNING {COLUMNS}
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 FIND = f"""
     SELECT {COLUMNS} FROM domains_domains WHERE account_id = %(account_id)s AND id = %(id)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 LOCK = f"""
     SELECT {COLUMNS} FROM domains_domains WHERE account_id = %(account_id)s AND id = %(id)s FOR UPDATE
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 FIND_NAMED = f"""
     SELECT {COLUMNS} FROM domains_domains
     WHERE account_id = %(account_id)s AND domain = %(domain)s AND status <> 'released' FOR UPDATE
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 LIST = f"""
     SELECT {COLUMNS} FROM domains_domains
     WHERE account_id = %(account_id)s AND status <> 'released' AND domain > %(after)s
     ORDER BY domain LIMIT %(limit)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 LIST_LIVE = f"""
     SELECT {COLUMNS} FROM domains_domains
     WHERE account_id = %(account_id)s AND status = 'live' AND domain = ANY(%(domains)s::text[])
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 # In one order, so that transactions that lock some of the same domains cannot deadlock.
 LOCK_LIVE = f"""
     SELECT {COLUMNS} FROM domains_domains
     WHERE account_id = %(account_id)s AND status = 'live' AND domain = ANY(%(domains)s::text[])
     ORDER BY id FOR SHARE
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 LIST_CLAIMABLE = f"""
     SELECT {COLUMNS} FROM domains_domains
     WHERE account_id = %(account_id)s AND status = 'live' AND NOT catch_all
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 # Not prepared: each combination of filters needs another plan.
 LIST_NEWEST = f"""
     SELECT {COLUMNS} FROM domains_domains
     WHERE (%(account_id)s::uuid IS NULL OR account_id = %(account_id)s)
       AND (%(status)s::text IS NULL OR status = %(status)s) AND realm = %(realm)s AND id < %(before)s
     ORDER BY id DESC LIMIT %(limit)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 # No manifest manages a released domain.
 SET_STATUS = f"""
     UPDATE domains_domains
@@ -77,7 +77,7 @@ SET_STATUS = f"""
         next_check_at = %(next_check_at)s, checks = 0, updated_at = %(now)s, version = version + 1
     WHERE account_id = %(account_id)s AND id = %(id)s
     RETURNING {COLUMNS}
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 CHANGE = f"""
     UPDATE domains_domains
     SET ({SETTINGS}, updated_at, version) = (
@@ -86,7 +86,7 @@ CHANGE = f"""
     )
     WHERE account_id = %(account_id)s AND id = %(id)s
     RETURNING {COLUMNS}
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 # The unique key decides: if two accounts prove a domain concurrently, the second one waits and is then refused.
 SET_HOLDER = """
     INSERT INTO domains_holders (realm, domain, account_id, domain_id)
@@ -111,14 +111,14 @@ CLAIM_DUE = f"""
         ORDER BY next_check_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
     )
     RETURNING {COLUMNS}
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 RECORD_CHECK = f"""
     UPDATE domains_domains
     SET health = %(health)s::jsonb, asked_at = coalesce(%(asked_at)s, asked_at), lost_at = %(lost_at)s,
         checks = checks + 1, next_check_at = %(next_check_at)s
     WHERE account_id = %(account_id)s AND id = %(id)s
     RETURNING {COLUMNS}
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 
 
 async def lock_account(conn: Conn, *, account_id: UUID) -> int:

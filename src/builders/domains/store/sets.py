@@ -15,10 +15,10 @@ _CHANGES = TypeAdapter(Sequence[DomainChange])
 LIST_MANAGED = f"""
     SELECT {COLUMNS} FROM domains_domains
     WHERE account_id = %(account_id)s AND manifest = %(manifest)s ORDER BY domain
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 LIST_BY_ID = f"""
     SELECT {COLUMNS} FROM domains_domains WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 # Locked rows stay unchanged until the commit, so that the update applies to all domains or none.
 LOCK_UNCHANGED = """
     SELECT domain.id FROM unnest(%(ids)s::uuid[], %(versions)s::int[]) AS wanted (id, version)
@@ -47,7 +47,7 @@ UPDATE_MANY = f"""
     )
     FROM jsonb_populate_recordset(NULL::domains_domains, %(changes)s::jsonb) AS changed
     WHERE domain.account_id = %(account_id)s AND domain.id = changed.id
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 CLEAR = """
     WITH holder AS (
         DELETE FROM domains_holders WHERE account_id = %(account_id)s AND realm = %(account_id)s

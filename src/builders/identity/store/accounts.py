@@ -33,7 +33,7 @@ SELECT = f"""
     SELECT {COLUMNS}
     FROM identity_accounts AS account JOIN identity_accounts AS sandbox ON sandbox.sandbox_of = account.id
     WHERE account.sandbox_of IS NULL
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 FIND_ACCOUNT = f"{SELECT} AND account.id = %(account_id)s"
 FIND_ACCOUNT_BY_EMAIL = f"{SELECT} AND account.email = %(email)s"
 LIST_ACCOUNTS = f"""
@@ -116,7 +116,7 @@ FIND_LINKED_ACCOUNT = f"""
     JOIN identity_accounts AS account ON account.id = identity.account_id
     JOIN identity_accounts AS sandbox ON sandbox.sandbox_of = account.id
     WHERE identity.issuer = %(issuer)s AND identity.subject = %(subject)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 INSERT_IDENTITY = """
     INSERT INTO identity_identities (issuer, subject, account_id, created_at)
     VALUES (%(issuer)s, %(subject)s, %(account_id)s, %(now)s)
@@ -180,7 +180,7 @@ LIST_ENTRIES = f"""
             ORDER BY id DESC LIMIT %(limit)s + 1
         ) AS entries
     ) AS page
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 # Two statements: PostgreSQL plans each for its own index.
 LIST_ENTRIES_OF_ACTION = f"""
     SELECT {ENTRIES_PAGE} FROM (
@@ -190,7 +190,7 @@ LIST_ENTRIES_OF_ACTION = f"""
             ORDER BY id DESC LIMIT %(limit)s + 1
         ) AS entries
     ) AS page
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 
 
 async def insert_entry(

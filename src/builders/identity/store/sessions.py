@@ -26,13 +26,13 @@ FIND_SESSION = f"""
     SELECT {COLUMNS}
     FROM identity_sessions
     WHERE account_id = %(account_id)s AND id = %(session_id)s AND revoked_at IS NULL AND expires_at > %(now)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 LIST_SESSIONS = f"""
     SELECT {COLUMNS}
     FROM identity_sessions
     WHERE account_id = %(account_id)s AND id < %(before)s AND revoked_at IS NULL AND expires_at > %(now)s
     ORDER BY id DESC LIMIT %(limit)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 # Only logins of a person: the operator's tokens and support sessions are not the owner's.
 LIST_ADDRESSES = """
     SELECT address FROM identity_sessions
@@ -44,12 +44,12 @@ END_SESSION = f"""
     UPDATE identity_sessions SET revoked_at = %(now)s
     WHERE account_id = %(account_id)s AND id = %(session_id)s AND revoked_at IS NULL AND expires_at > %(now)s
     RETURNING {COLUMNS}
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 END_GRANT_SESSION = f"""
     UPDATE identity_sessions SET revoked_at = %(now)s
     WHERE account_id = %(account_id)s AND grant_id = %(grant_id)s AND revoked_at IS NULL AND expires_at > %(now)s
     RETURNING {COLUMNS}
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 PRUNE_SESSIONS = """
     DELETE FROM identity_sessions WHERE ctid = ANY(ARRAY(
         SELECT ctid FROM identity_sessions WHERE expires_at < %(before)s LIMIT %(batch)s

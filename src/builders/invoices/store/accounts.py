@@ -40,11 +40,11 @@ LOCK_REFERENCE = """
 FIND_CREDIT = f"""
     SELECT {CREDIT_COLUMNS} FROM invoices_credit
     WHERE account_id = %(account_id)s AND reference = %(reference)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 LIST_CREDIT = f"""
     SELECT {CREDIT_COLUMNS} FROM invoices_credit
     WHERE account_id = %(account_id)s AND id < %(before)s ORDER BY id DESC LIMIT %(limit)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 FIND_BILLING_DETAILS = """
     SELECT name, address, country, tax_id, updated_at FROM invoices_buyers WHERE account_id = %(account_id)s
 """

@@ -39,7 +39,7 @@ LOCK_WITHDRAWN = f"""
             WHERE account_id = %(account_id)s AND alias_id = ANY(%(undone)s::uuid[])
         )
     ) ORDER BY id FOR UPDATE
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 LIST = """
     SELECT line.alias_id, line.id AS line_id, invoice.id AS invoice_id, invoice.number, invoice.status,
            invoice.stage, invoice.currency, line.amount + line.tax_amount AS amount, line.period_start,

@@ -20,7 +20,7 @@ FIND_PAYMENT = f"""
     SELECT {PAYMENT_COLUMNS} FROM invoices_payments
     WHERE account_id = %(account_id)s AND invoice_id = %(invoice_id)s
       AND method = %(method)s AND reference = %(reference)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 INSERT_PAYMENT = """
     INSERT INTO invoices_payments (account_id, id, invoice_id, method, reference, amount, overpaid, created_at)
     VALUES (%(account_id)s, %(id)s, %(invoice_id)s, %(method)s, %(reference)s, %(amount)s, %(overpaid)s, %(now)s)
@@ -28,7 +28,7 @@ INSERT_PAYMENT = """
 LIST_PAYMENTS = f"""
     SELECT {PAYMENT_COLUMNS} FROM invoices_payments
     WHERE account_id = %(account_id)s AND invoice_id = %(invoice_id)s ORDER BY id
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 INSERT_CHECKOUT = """
     INSERT INTO invoices_checkouts (account_id, id, invoice_id, amount, status, created_at, expires_at)
     VALUES (%(account_id)s, %(id)s, %(invoice_id)s, %(amount)s, 'asked', %(now)s, %(expires_at)s)
@@ -38,10 +38,10 @@ FIND_USABLE_CHECKOUT = f"""
     WHERE account_id = %(account_id)s AND invoice_id = %(invoice_id)s AND status IN ('asked', 'open')
       AND amount = %(amount)s::numeric AND expires_at > %(after)s
     ORDER BY id DESC LIMIT 1
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 FIND_CHECKOUT = f"""
     SELECT {CHECKOUT_COLUMNS} FROM invoices_checkouts WHERE account_id = %(account_id)s AND id = %(id)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 OPEN_CHECKOUT = """
     UPDATE invoices_checkouts SET status = 'open', session_id = %(session_id)s, url = %(url)s
     WHERE account_id = %(account_id)s AND id = %(id)s AND status = 'asked'
@@ -63,15 +63,15 @@ UPDATE_EVENT = """
     SET outcome = %(outcome)s, detail = %(detail)s, account_id = %(account_id)s, invoice_id = %(invoice_id)s
     WHERE id = %(id)s
 """
-GET_EVENT = f"SELECT {EVENT_COLUMNS} FROM invoices_stripe_events WHERE id = %(id)s"  # noqa: S608 - interpolates only constants, never input
+GET_EVENT = f"SELECT {EVENT_COLUMNS} FROM invoices_stripe_events WHERE id = %(id)s"
 LIST_DISCREPANCIES = f"""
     SELECT {EVENT_COLUMNS} FROM invoices_stripe_events
     WHERE outcome = 'discrepancy' ORDER BY created_at DESC LIMIT %(limit)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 LIST_EVENTS = f"""
     SELECT {EVENT_COLUMNS} FROM invoices_stripe_events
     WHERE account_id = %(account_id)s AND invoice_id = %(invoice_id)s ORDER BY created_at, id
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 PRUNE_EVENTS = """
     DELETE FROM invoices_stripe_events WHERE outcome = 'ignored' AND created_at < %(before)s
 """

@@ -74,12 +74,12 @@ ADVANCE_STAGE = f"""
         counted_from = CASE WHEN coalesce(counted_from, due_at) < %(late)s THEN %(due)s ELSE counted_from END
     WHERE {_IS_DUE}
     RETURNING {COLUMNS}, {ALIAS_IDS}
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 MARK_DUE_UNCOLLECTIBLE = f"""
     UPDATE invoices_invoices AS invoice SET status = 'uncollectible', uncollectible_at = %(now)s
     WHERE {_IS_DUE}
     RETURNING {COLUMNS}, {ALIAS_IDS}
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 
 
 async def next_number(conn: Conn, *, series: str) -> int:

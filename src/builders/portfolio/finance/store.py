@@ -14,7 +14,7 @@ COLUMNS = "id, domain_id, sold_on, commission_rate, venue, buyer_ref, own_share,
 FIND_SALE = f"""
     SELECT {COLUMNS} FROM portfolio_finance_sales
     WHERE account_id = %(account_id)s AND domain_id = %(domain_id)s AND voided_at IS NULL
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 SAVE_SALE = f"""
     INSERT INTO portfolio_finance_sales (account_id, created_by, {COLUMNS})
     VALUES (
@@ -24,7 +24,7 @@ SAVE_SALE = f"""
     ON CONFLICT (account_id, id) DO UPDATE
     SET sold_on = excluded.sold_on, commission_rate = excluded.commission_rate, venue = excluded.venue,
         buyer_ref = excluded.buyer_ref
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 FIND_SALE_AND_TRAFFIC = f"""
     SELECT sale.*, reported_on, visited_on
     FROM (SELECT) AS one
@@ -34,7 +34,7 @@ FIND_SALE_AND_TRAFFIC = f"""
     ) AS sale ON true
     LEFT JOIN portfolio_finance_traffic AS traffic
       ON traffic.account_id = %(account_id)s AND traffic.domain_id = %(domain_id)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 LIST_TRAFFIC = """
     SELECT domain_id, reported_on, visited_on FROM portfolio_finance_traffic
     WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[])

@@ -29,7 +29,7 @@ LIST_STORED = f"""
     FROM portfolio_parking_revenue
     JOIN {KEYS} AS wanted (domain_id, day, provider, reference) USING (domain_id, day, provider, reference)
     WHERE account_id = %(account_id)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 UPSERT = """
     INSERT INTO portfolio_parking_revenue AS present (
         account_id, domain_id, day, provider, reference, amount, currency, visits, clicks, entry_id, updated_at
@@ -62,10 +62,10 @@ LIST_DAYS = f"""
     SELECT day, currency, sum(visits)::bigint AS visits, sum(clicks)::bigint AS clicks, sum(amount) AS amount,
         count(*) AS rows
     FROM portfolio_parking_revenue WHERE {REPORTED} GROUP BY day, currency ORDER BY day, currency
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 LIST_DOMAINS = f"""
     SELECT DISTINCT domain_id FROM portfolio_parking_revenue WHERE {REPORTED}
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 # The highest revenue first. A role that does not see money gets the groups by their key.
 LIST_GROUPS = f"""
     SELECT * FROM (
@@ -85,20 +85,20 @@ LIST_GROUPS = f"""
     ) AS found
     WHERE (-revenue, key) > (-%(after_revenue)s::numeric, %(after_key)s::text)
     ORDER BY -revenue, key LIMIT %(limit)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 EXPORT_DOMAINS = f"""
     SELECT domain_id, provider, NULL::date AS day, currency, sum(visits)::bigint AS visits,
         sum(clicks)::bigint AS clicks, sum(amount) AS amount
     FROM portfolio_parking_revenue
     WHERE {REPORTED} AND domain_id = ANY(%(domain_ids)s::uuid[])
     GROUP BY domain_id, provider, currency ORDER BY domain_id, provider, currency
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 EXPORT_GROUPS = f"""
     SELECT NULL::uuid AS domain_id, provider, CASE WHEN %(by_day)s THEN day END AS day, currency,
         sum(visits)::bigint AS visits, sum(clicks)::bigint AS clicks, sum(amount) AS amount
     FROM portfolio_parking_revenue
     WHERE {REPORTED} GROUP BY 3, provider, currency ORDER BY 3, provider, currency
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 
 
 async def lock_portfolio(conn: Conn, *, account_id: UUID) -> None:

@@ -81,17 +81,17 @@ UPSERT_INVITE = f"""
         SELECT %(token_hash)s, account_id, id FROM invite
     )
     SELECT {INVITE_COLUMNS} FROM invite
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 LIST_INVITES = f"""
     SELECT {INVITE_COLUMNS} FROM portfolio_team_invites
     WHERE account_id = %(account_id)s AND ended_at IS NULL ORDER BY created_at, id
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 FIND_BY_HASH = """
     SELECT account_id, invite_id FROM portfolio_team_tokens WHERE token_hash = ANY(%(hashes)s::bytea[])
 """
 FIND_INVITE = f"""
     SELECT {INVITE_COLUMNS} FROM portfolio_team_invites WHERE account_id = %(account_id)s AND id = %(id)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 ACCEPT_INVITE = """
     UPDATE portfolio_team_invites SET ended_at = %(now)s, accepted_by = %(accepted_by)s
     WHERE account_id = %(account_id)s AND id = %(id)s AND ended_at IS NULL

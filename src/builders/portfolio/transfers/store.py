@@ -27,7 +27,7 @@ COLUMNS = """
 FIND = f"""
     SELECT {COLUMNS} FROM portfolio_transfers
     WHERE account_id = %(account_id)s AND domain_id = %(domain_id)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 ADD = """
     INSERT INTO portfolio_transfers (account_id, domain_id, state)
     VALUES (%(account_id)s, %(domain_id)s, 'none') ON CONFLICT (account_id, domain_id) DO NOTHING

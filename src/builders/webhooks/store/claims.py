@@ -142,7 +142,7 @@ CLAIM = f"""
         RETURNING due.*, free.is_unhealthy
     )
     SELECT {CLAIM_COLUMNS}, claimed.is_unhealthy FROM claimed {CLAIM_JOIN}
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 CLAIM_ONE = f"""
     WITH claimed AS (
         UPDATE webhooks_due SET leased = true, next_attempt_at = %(lease_until)s
@@ -151,7 +151,7 @@ CLAIM_ONE = f"""
         RETURNING *
     )
     SELECT {CLAIM_COLUMNS}, false AS is_unhealthy FROM claimed {CLAIM_JOIN}
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 # A delivery that has succeeded, and waits for a manual retry, stays succeeded.
 CANCEL_DELIVERIES = """
     cancelled AS (
@@ -189,7 +189,7 @@ CANCEL = f"""
         RETURNING due.account_id, due.delivery_id, due.created_at, due.once
     ), {CANCEL_DELIVERIES}
     SELECT count(*) FROM gone
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 # Due deliveries whose payload was dropped with its partition.
 CANCEL_WITHOUT_PAYLOAD = f"""
     WITH gone AS (
@@ -199,7 +199,7 @@ CANCEL_WITHOUT_PAYLOAD = f"""
         RETURNING due.account_id, due.delivery_id, due.created_at, due.once
     ), {CANCEL_DELIVERIES}
     SELECT count(*) FROM gone
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -62,11 +62,11 @@ HEALTH = """
 FIND = f"""
     SELECT {COLUMNS} FROM webhooks_destinations AS destination {HEALTH}
     WHERE account_id = %(account_id)s AND id = %(id)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 LIST = f"""
     SELECT {COLUMNS} FROM webhooks_destinations AS destination {HEALTH}
     WHERE account_id = %(account_id)s ORDER BY id
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 LIST_MANAGED = """
     SELECT id, label, url, enabled, events, manifest, manifest_key, version FROM webhooks_destinations
     WHERE account_id = %(account_id)s ORDER BY id

@@ -32,7 +32,7 @@ INSERT = f"""
     ) AS new
     ON CONFLICT (account_id, key) DO NOTHING
     RETURNING key, {COLUMNS}
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 # How many charges the other source has of the same order (or day, without one), domain and amount.
 COUNT_DUPLICATES = """
     SELECT wanted.number, count(*) FROM unnest(
@@ -52,7 +52,7 @@ LIST_PAID = """
 """
 FIND = f"""
     SELECT {COLUMNS} FROM portfolio_billing_charges WHERE account_id = %(account_id)s AND id = %(id)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 # The oldest first, so that a charge is matched before its refund.
 LIST_OPEN = f"""
     SELECT {COLUMNS} FROM portfolio_billing_charges
@@ -60,7 +60,7 @@ LIST_OPEN = f"""
       AND (%(ids)s::uuid[] IS NULL OR id = ANY(%(ids)s::uuid[]))
       AND (charged_on, id) > (%(after_on)s, %(after_id)s)
     ORDER BY charged_on, id LIMIT %(limit)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 # Charges that refunds can reverse: those of their orders, and those of their domains within some days.
 LIST_EARLIER = f"""
     SELECT {COLUMNS} FROM portfolio_billing_charges
@@ -69,7 +69,7 @@ LIST_EARLIER = f"""
     SELECT {COLUMNS} FROM portfolio_billing_charges
     WHERE account_id = %(account_id)s AND total > 0 AND domain = ANY(%(domains)s::text[])
       AND charged_on BETWEEN %(since)s AND %(until)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 LIST_TAKEN = """
     SELECT entry_id FROM portfolio_billing_charges
     WHERE account_id = %(account_id)s AND entry_id = ANY(%(ids)s::uuid[]) AND applied_at IS NOT NULL

@@ -23,11 +23,11 @@ LIST_PAGE = f"""
     SELECT {COLUMNS} FROM portfolio_billing_charges
     WHERE {WANTED} AND (charged_on, id) < (%(before_on)s, %(before_id)s)
     ORDER BY charged_on DESC, id DESC LIMIT %(limit)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 SUM = f"""
     SELECT state, currency, count(*) AS count, sum(total) AS total FROM portfolio_billing_charges
     WHERE {WANTED} GROUP BY state, currency ORDER BY currency, state
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 SUM_RUN = """
     SELECT currency, sum(total) AS total FROM portfolio_billing_charges
     WHERE account_id = %(account_id)s AND run_id = %(run_id)s GROUP BY currency ORDER BY currency

@@ -15,27 +15,27 @@ from builders.portfolio.domains.store.rows import ASSIGNED, COLUMNS, FIELDS_WRIT
 
 FIND = f"""
     SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND id = %(id)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 FIND_BY_NAME = f"""
     SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND domain = %(domain)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 LIST_BY_ID = f"""
     SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 LIST_BY_NAME = f"""
     SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND domain = ANY(%(names)s::text[])
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 # A range of the names of each label: "/" follows "." in the order of the column.
 LIST_BY_LABEL = f"""
     SELECT {COLUMNS} FROM unnest(%(labels)s::text[]) AS wanted (label)
     JOIN portfolio_domains ON domain > wanted.label || '.' AND domain < wanted.label || '/'
     WHERE account_id = %(account_id)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 # In one order for all, so that two that change the same domains do not wait for each other.
 LOCK = f"""
     SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])
     ORDER BY id FOR NO KEY UPDATE
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 # The names in one order for all, as above. An existing name is omitted from the result.
 INSERT = f"""
     WITH new AS (
@@ -51,7 +51,7 @@ INSERT = f"""
         SELECT %(account_id)s, tag, id FROM new, unnest(tags) AS tag
     )
     SELECT {COLUMNS} FROM new
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 UPDATE = f"""
     WITH changed AS (
         UPDATE portfolio_domains AS domain
@@ -72,13 +72,13 @@ UPDATE = f"""
         ON CONFLICT DO NOTHING
     )
     SELECT id FROM changed
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 DELETE = f"""
     DELETE FROM portfolio_domains WHERE account_id = %(account_id)s AND id IN (
         SELECT id FROM portfolio_domains WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])
         ORDER BY id FOR UPDATE
     ) RETURNING {COLUMNS}
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 FORGET_CONNECTION = """
     UPDATE portfolio_domains SET connection_id = NULL, updated_at = %(now)s
     WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s

@@ -15,7 +15,7 @@ from builders.portfolio.domains.store.rows import COLUMNS, domain_of
 CLAIM = f"""
     SELECT account_id, {COLUMNS} FROM portfolio_domains WHERE lifecycle_due_at <= %(now)s
     ORDER BY lifecycle_due_at LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 ADVANCE = """
     UPDATE portfolio_domains AS domain SET lifecycle = state.lifecycle, lifecycle_due_at = state.due_at
     FROM unnest(%(account_ids)s::uuid[], %(ids)s::uuid[], %(lifecycles)s::text[], %(due)s::timestamptz[])

@@ -84,7 +84,7 @@ LIST_TAGGED = """
 BATCH = f"""
     SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND domain > %(after)s
     ORDER BY domain LIMIT %(limit)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 RARE = 1_000  # domains of a tag
 _LAST_NAME = "~"  # no A-label is greater
 

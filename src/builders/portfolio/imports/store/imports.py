@@ -19,7 +19,7 @@ INSERT = f"""
     INSERT INTO portfolio_imports (account_id, id, state, source, options, created_by, created_at)
     VALUES (%(account_id)s, %(id)s, %(state)s, %(source)s, %(options)s, %(created_by)s, %(now)s)
     RETURNING {COLUMNS}
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 INSERT_PARTS = """
     INSERT INTO portfolio_imports_parts (account_id, import_id, number, content)
     SELECT %(account_id)s, %(import_id)s, number, content
@@ -34,14 +34,14 @@ DELETE_PARTS = (
 )
 FIND = f"""
     SELECT {COLUMNS} FROM portfolio_imports WHERE account_id = %(account_id)s AND id = %(id)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 LOCK = f"""
     SELECT {COLUMNS} FROM portfolio_imports WHERE account_id = %(account_id)s AND id = %(id)s FOR UPDATE
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 LIST = f"""
     SELECT {COLUMNS} FROM portfolio_imports
     WHERE account_id = %(account_id)s AND id < %(before)s ORDER BY id DESC LIMIT %(limit)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 COUNT_OPEN = """
     SELECT count(*) FROM (
         SELECT FROM portfolio_imports
@@ -64,7 +64,7 @@ FINISH = f"""
         undo_until = %(undo_until)s
     WHERE account_id = %(account_id)s AND id = %(id)s
     RETURNING {COLUMNS}
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 SET_STATE = "UPDATE portfolio_imports SET state = %(state)s WHERE account_id = %(account_id)s AND id = %(id)s"
 ADVANCE_UNDO = """
     UPDATE portfolio_imports SET rows_undone = rows_undone + %(rows)s, removed = removed + %(removed)s,

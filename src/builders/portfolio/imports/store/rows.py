@@ -29,18 +29,18 @@ LIST = f"""
     SELECT {COLUMNS} FROM portfolio_imports_rows
     WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND number > %(after)s
     ORDER BY number LIMIT %(limit)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 LIST_OF_OUTCOME = f"""
     SELECT {COLUMNS} FROM portfolio_imports_rows
     WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND outcome = %(outcome)s
       AND number > %(after)s
     ORDER BY number LIMIT %(limit)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 LIST_BACKWARDS = f"""
     SELECT {COLUMNS} FROM portfolio_imports_rows
     WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND number < %(below)s
     ORDER BY number DESC LIMIT %(limit)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 # The first row of each domain that was not refused.
 FIND_EARLIER = """
     SELECT DISTINCT ON (domain) domain, position, outcome FROM portfolio_imports_rows

@@ -52,13 +52,13 @@ INSERT_ENTRIES = f"""
     ORDER BY source, reference, id
     ON CONFLICT (account_id, source, reference) WHERE reference IS NOT NULL AND voided_at IS NULL DO NOTHING
     RETURNING {COLUMNS}
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 LIST_BY_REFERENCE = f"""
     SELECT {COLUMNS} FROM portfolio_ledger_entries
     JOIN unnest(%(sources)s::text[], %(references)s::text[]) AS wanted (source, reference)
       USING (source, reference)
     WHERE account_id = %(account_id)s AND voided_at IS NULL
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 VOID_ENTRIES = """
     UPDATE portfolio_ledger_entries SET voided_at = %(now)s, voided_by = %(voided_by)s, void_reason = %(reason)s
     WHERE account_id = %(account_id)s AND voided_at IS NULL AND id IN (
@@ -102,7 +102,7 @@ LIST_ENTRIES_OF = f"""
     SELECT {COLUMNS} FROM portfolio_ledger_entries
     WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[]) AND voided_at IS NULL
     ORDER BY domain_id, occurred_on, id
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 # The entries of one domain, in a currency other than the base currency.
 LIST_ENTRIES_IN = f"""
     WITH entry AS (
@@ -117,7 +117,7 @@ LIST_ENTRIES_IN = f"""
         voided_at, voided_by, void_reason
     FROM entry JOIN rates USING (currency, occurred_on)
     ORDER BY occurred_on, id
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 # Each entry is in exactly one of the sums, by records.group_of.
 LIST_TOTALS = """
     WITH present AS (

@@ -56,7 +56,7 @@ LIST_RATES = f"""
         FROM unnest(%(currencies)s::text[], %(dates)s::date[]) AS wanted (currency, occurred_on)
     ), {RATES}
     SELECT currency, occurred_on, fx_rate FROM rates WHERE fx_rate IS NOT NULL
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 # The next entries of a portfolio that are in another base currency or wait for rates.
 CONVERT_ENTRIES = f"""
     WITH entry AS MATERIALIZED (
@@ -77,7 +77,7 @@ CONVERT_ENTRIES = f"""
               IS DISTINCT FROM (rates.base_currency, rates.fx_date, rates.awaits_rates)
     )
     SELECT id FROM entry ORDER BY id OFFSET %(limit)s - 1
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 LIST_AWAITING = "SELECT DISTINCT account_id FROM portfolio_ledger_entries WHERE awaits_rates"
 INSERT_RATES = """
     INSERT INTO portfolio_ledger_rates (currency, quoted_on, rate)

@@ -59,7 +59,7 @@ GET_STATEMENT = f"""
     LEFT JOIN rates
         ON NOT is_kept AND rates.currency = entry.currency AND rates.occurred_on = entry.occurred_on
     ORDER BY entry.occurred_on, entry.id
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 _ENTRY = frozenset(each.name for each in fields(Entry))
 
 

@@ -52,13 +52,13 @@ LIST_NOTICES = f"""
     SELECT {NOTICE_COLUMNS} FROM portfolio_notifications_notices
     WHERE account_id = %(account_id)s AND member_id = %(member_id)s AND in_app AND id < %(before)s
     ORDER BY id DESC LIMIT %(limit)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 LIST_UNREAD = f"""
     SELECT {NOTICE_COLUMNS} FROM portfolio_notifications_notices
     WHERE account_id = %(account_id)s AND member_id = %(member_id)s AND in_app AND read_at IS NULL
       AND id < %(before)s
     ORDER BY id DESC LIMIT %(limit)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 MARK_READ = """
     UPDATE portfolio_notifications_notices SET read_at = %(now)s
     WHERE account_id = %(account_id)s AND member_id = %(member_id)s AND in_app AND read_at IS NULL
@@ -94,7 +94,7 @@ TAKE_DUE = f"""
         ORDER BY id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
     )
     RETURNING {NOTICE_COLUMNS}
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 LIST_RUN = """
     SELECT account_id FROM portfolio_notifications_runs
     WHERE account_id = ANY(%(account_ids)s::uuid[]) AND run_on >= %(today)s

@@ -3,7 +3,6 @@
 Null on either side is unknown, and never a difference. Each statement names its findings in `found` and returns
 one row of JSON: the number of findings by connection and severity, and those of the page.
 """
-# ruff: noqa: S608 - interpolates only constants, never input
 
 # The domains at registrars, of fresh listings, without cancelled and transferred domains.
 PRESENT = """

@@ -28,23 +28,23 @@ LIST = f"""
     SELECT {COLUMNS} FROM portfolio_registrars_connections
     WHERE account_id = %(account_id)s AND disconnected_at IS NULL
     ORDER BY provider, created_at, id
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 LIST_OF_PROVIDERS = f"""
     SELECT {COLUMNS} FROM portfolio_registrars_connections
     WHERE account_id = %(account_id)s AND provider = ANY(%(providers)s::text[]) AND disconnected_at IS NULL
     ORDER BY provider, created_at, id
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 # Concurrent connects are serialized, so that the second one counts the connection of the first.
 LOCK_PORTFOLIO = """
     SELECT pg_advisory_xact_lock(hashtextextended('portfolio_registrars ' || %(account_id)s::uuid, 0))
 """
 FIND = f"""
     SELECT {COLUMNS} FROM portfolio_registrars_connections WHERE account_id = %(account_id)s AND id = %(id)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 FIND_BY_NAME = f"""
     SELECT {COLUMNS} FROM portfolio_registrars_connections
     WHERE account_id = %(account_id)s AND provider = %(provider)s AND name = %(name)s
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 INSERT = f"""
     INSERT INTO portfolio_registrars_connections (
         account_id, id, provider, name, label, environment, base_url, credentials, hints, is_enabled,
@@ -56,21 +56,21 @@ INSERT = f"""
     )
     ON CONFLICT (account_id, provider, name) DO NOTHING
     RETURNING {COLUMNS}
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 # Only the expected version: the second of two concurrent changes finds another version.
 UPDATE = f"""
     UPDATE portfolio_registrars_connections
     SET {WRITTEN}, disconnected_at = NULL, version = version + 1, updated_at = %(now)s
     WHERE account_id = %(account_id)s AND id = %(id)s AND version = %(version)s
     RETURNING {COLUMNS}
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 DISCONNECT = f"""
     UPDATE portfolio_registrars_connections
     SET credentials = NULL, hints = '[]', status = 'ok', status_detail = NULL, next_allowed_at = NULL,
         disconnected_at = %(now)s, version = version + 1, updated_at = %(now)s
     WHERE account_id = %(account_id)s AND id = %(id)s AND disconnected_at IS NULL
     RETURNING {COLUMNS}
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 # The row of the connection stays, without credentials: runs and events refer to it.
 DELETE_INVENTORY = """
     WITH snapshot AS (
@@ -98,7 +98,7 @@ RECORD = f"""
         last_billing_sync_at = greatest(last_billing_sync_at, %(billing_synced_at)s::timestamptz)
     WHERE account_id = %(account_id)s AND id = %(id)s
     RETURNING {COLUMNS}
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ _WRITTEN = """
 FIND = f"""
     SELECT {COLUMNS} FROM portfolio_registrars_holdings
     WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s AND domain = ANY(%(domains)s::text[])
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 # A missing value of the registrar keeps the stored one. One order for all, so that two listings do not deadlock.
 UPSERT = f"""
     INSERT INTO portfolio_registrars_holdings AS held (
@@ -50,7 +50,7 @@ UPSERT = f"""
         renewal_currency = coalesce(excluded.renewal_currency, held.renewal_currency),
         source = excluded.source, listing_id = excluded.listing_id, last_seen_at = excluded.last_seen_at,
         missing_since = NULL
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 MARK_MISSING = """
     UPDATE portfolio_registrars_holdings SET missing_since = %(now)s
     WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s AND listing_id <> %(listing_id)s
@@ -86,7 +86,7 @@ LIST_OF_DOMAINS = f"""
     SELECT {COLUMNS} FROM portfolio_registrars_holdings
     WHERE account_id = %(account_id)s AND domain = ANY(%(domains)s::text[])
     ORDER BY domain, provider, connection_id
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 _LISTED = """
     held.connection_id, held.provider, held.domain, held.expires_at, held.registered_at, held.auto_renew,
     held.locked, held.privacy, held.status, held.status_raw, held.nameservers, held.renewal_price,
@@ -110,11 +110,11 @@ _OWNED = """
 """
 LIST = f"""
     SELECT {_LISTED} FROM portfolio_registrars_holdings AS held {_OWNED} WHERE {_FILTERED}
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 LIST_OF_PROVIDER = f"""
     SELECT {_LISTED} FROM portfolio_registrars_holdings AS held {_OWNED}
     WHERE held.provider = %(provider)s AND {_FILTERED}
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 LIST_LEAVING = """
     SELECT domain FROM portfolio_registrars_holdings
     WHERE account_id = %(account_id)s AND status = 'transferring_out' AND missing_since IS NULL

@@ -54,7 +54,7 @@ BEGIN_PART = f"""
     WHERE account_id = %(account_id)s AND run_id = %(run_id)s AND connection_id = %(connection_id)s
       AND state IN ('queued', 'running')
     RETURNING {PART_COLUMNS}
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 START = """
     UPDATE portfolio_registrars_runs SET state = 'running'
     WHERE account_id = %(account_id)s AND id = %(id)s AND state = 'queued'
@@ -71,7 +71,7 @@ ADVANCE_PART = f"""
     WHERE account_id = %(account_id)s AND run_id = %(run_id)s AND connection_id = %(connection_id)s
       AND state = 'running' AND claim = %(claim)s
     RETURNING {PART_COLUMNS}
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 END_PART = """
     UPDATE portfolio_registrars_parts
     SET state = %(state)s, error = %(error)s, advanced_at = %(now)s, finished_at = %(now)s
@@ -96,13 +96,13 @@ FIND = "SELECT * FROM portfolio_registrars_runs WHERE account_id = %(account_id)
 LIST_PARTS = f"""
     SELECT {PART_COLUMNS} FROM portfolio_registrars_parts
     WHERE account_id = %(account_id)s AND run_id = %(run_id)s ORDER BY provider, connection_id
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 FIND_EARLIER = f"""
     SELECT {PART_COLUMNS} FROM portfolio_registrars_parts
     WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s AND kind = %(kind)s
       AND created_at < %(before)s AND state IN ('completed', 'failed')
     ORDER BY created_at DESC LIMIT 1
-"""  # noqa: S608 - interpolates only constants, never input
+"""
 PRUNE = """
     DELETE FROM portfolio_registrars_runs WHERE (account_id, id) IN (
         SELECT account_id, id FROM portfolio_registrars_runs WHERE created_at < %(before)s LIMIT %(limit)s
