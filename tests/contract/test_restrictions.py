@@ -151,3 +151,27 @@ async def test_an_object_can_be_sent_back_as_it_was_read(alice: Person, path: st
 
     assert others
     assert answer.status_code != 422, answer.text
+
+
+LISTS = sorted(
+    name
+    for name, operation in OPERATIONS.items()
+    if {("query", "limit"), ("query", "cursor")} <= parameters(operation).keys()
+)
+
+
+@pytest.mark.parametrize("asked", ["page", "per_page", "pageSize", "offset", "next_cursor"])
+async def test_every_list_says_how_its_pages_work(alice: Person, dana: Person, asked: str) -> None:
+    assert LISTS
+    for name in LISTS:
+        answer = await ask(asker(name, alice=alice, dana=dana), name, body={}, query=f"{asked}=2")
+        assert answer.status_code == 422, name
+        [error] = [each for each in answer.json()["detail"] if each["loc"] == ["query", asked]]
+        assert "`cursor` is `next_cursor` of the page before" in error["msg"]
+        assert error["did_you_mean"] in {"cursor", "limit"}
+
+
+async def test_a_list_of_one_page_says_so(anyone: Client) -> None:
+    answer = await anyone.get("/v1/catalog/suggest?q=ada&page=2")
+    assert answer.status_code == 422
+    assert answer.json()["detail"][0]["msg"] == "The list is one page: `limit` is the number of its items."

@@ -209,7 +209,7 @@ class CompiledRoute:
         """Return an error for each unknown query parameter that requests a restriction."""
         unknown = parameters.list_unknown(request, self.query_names)
         # An operation without rate limits, such as a probe, accepts any query.
-        return restrictions.query_errors(unknown) if unknown and self.limits is not None else ()
+        return restrictions.query_errors(unknown, self.query_names) if unknown and self.limits is not None else ()
 
     async def _read_body(self, request: Request, body: Any, values: Values) -> Sequence[Any]:
         """Add the values of the body; return its errors in pydantic's form."""

@@ -96,6 +96,11 @@ RESTRICTIONS: Sequence[Restriction] = (
 )
 
 
+# Names of query parameters that ask for a part of a list, and the parameter that a list has instead.
+_PAGING: Mapping[str, str] = {
+    **dict.fromkeys(("page", "page_number", "page_token", "next_cursor", "next_page", "offset", "skip"), "cursor"),
+    **dict.fromkeys(("per_page", "page_size", "page_limit"), "limit"),
+}
 _NAMES = re.compile(
     "|".join(f"(?P<r{n}>{'|'.join(map(translate, each.names))})" for n, each in enumerate(RESTRICTIONS))
 )
@@ -124,9 +129,29 @@ def _errors(loc: Loc, own: Mapping[str, str]) -> Iterator[Error]:
         yield {"loc": loc, "msg": message, "type": ERROR_TYPE}
 
 
-def query_errors(names: Iterable[str]) -> Iterator[Error]:
-    """Yield the first errors of the unknown parameters of a query string."""
-    return islice((error for name in names for error in _errors(("query", name), {})), MAX_ERRORS)
+def paging_error(name: str, known: Collection[str]) -> Error | None:
+    """Return the error of an unknown query parameter that asks for a page, of a list with these parameters."""
+    meant = _PAGING.get(_in_snake_case(name))
+    if meant is None or "limit" not in known:
+        return None
+    if "cursor" in known:
+        message = (
+            "Pages have no numbers: `limit` is the number of items of a page, and `cursor` is `next_cursor` of "
+            "the page before. The last page has the `next_cursor` null."
+        )
+    else:
+        meant, message = "limit", "The list is one page: `limit` is the number of its items."
+    return {"loc": ("query", name), "msg": message, "type": ERROR_TYPE, "did_you_mean": meant}
+
+
+def query_errors(names: Iterable[str], known: Collection[str]) -> Iterator[Error]:
+    """Yield the first errors of the unknown parameters of a query string; `known` are those of the operation."""
+    return islice((error for name in names for error in _query_errors(name, known)), MAX_ERRORS)
+
+
+def _query_errors(name: str, known: Collection[str]) -> Iterator[Error]:
+    paging = paging_error(name, known)
+    return _errors(("query", name), {}) if paging is None else iter((paging,))
 
 
 def body_errors(sent: Iterable[object], shown: Collection[str] = ()) -> list[Error]:
