@@ -22,15 +22,50 @@ QUERIES = {
 }
 
 
-@pytest.mark.parametrize("path", QUERIES)
-async def test_every_read_names_what_it_ignores(alice: Person, dana: Person, path: str) -> None:
-    asking = dana if path.startswith("/v1/portfolio") else alice
+STRICT = [path for path in QUERIES if path.startswith("/v1/portfolio") and not path.endswith(".ics")]
+
+
+@pytest.mark.parametrize("path", sorted(QUERIES.keys() - STRICT))
+async def test_every_read_names_what_it_ignores(alice: Person, path: str) -> None:
     known = QUERIES[path]
     meant = f'"{known[0]}x";did_you_mean="{known[0]}", ' if known and len(known[0]) > 3 else ""
     query = {f"{known[0]}x": "1"} if meant else {}
-    answer = await asking.get(path.replace("{", "").replace("}", ""), params={**query, "qqqqq": "1"})
+    answer = await alice.get(path.replace("{", "").replace("}", ""), params={**query, "qqqqq": "1"})
 
     assert answer.headers[HEADER] == f'{meant}"qqqqq"'
+
+
+@pytest.mark.parametrize("path", STRICT)
+async def test_every_read_of_a_portfolio_refuses_what_it_does_not_know(dana: Person, path: str) -> None:
+    answer = await dana.get(path.replace("{", "").replace("}", ""), params={"portfolios": "1", "qqqqq": "1"})
+
+    assert answer.status_code == 422
+    assert [(each["loc"], each["type"], each.get("did_you_mean")) for each in answer.json()["detail"]] == [
+        (["query", "portfolios"], "parameter_unknown", "portfolio" if "portfolio" in QUERIES[path] else None),
+        (["query", "qqqqq"], "parameter_unknown", None),
+    ]
+    assert HEADER not in answer.headers
+
+
+@pytest.mark.parametrize("path", [path for path in STRICT if "portfolio" in QUERIES[path]])
+async def test_every_read_of_a_portfolio_refuses_a_repeated_parameter(dana: Person, path: str) -> None:
+    answer = await dana.get(path.replace("{", "").replace("}", "") + "?portfolio=a&portfolio=b")
+
+    assert answer.status_code == 422
+    assert [(each["loc"], each["type"]) for each in answer.json()["detail"]] == [
+        (["query", "portfolio"], "parameter_repeated")
+    ]
+
+
+async def test_a_write_of_a_portfolio_refuses_what_it_does_not_know(dana: Person) -> None:
+    answer = await dana.post("/v1/portfolio/domains?folder=x", json={"domain": "harbour.com"})
+    assert (answer.status_code, answer.json()["code"]) == (422, "parameter_unknown")
+
+
+async def test_a_parameter_with_several_values_may_be_repeated(dana: Person) -> None:
+    nothing = "00000000-0000-7000-8000-000000000000"
+    answer = await dana.post(f"/v1/portfolio/registrars/billing/charges/apply?ids={nothing}&ids={nothing}")
+    assert answer.status_code == 200
 
 
 @pytest.mark.parametrize("path", QUERIES)

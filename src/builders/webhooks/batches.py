@@ -5,7 +5,6 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
-from builders.kit.limits import maximums
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
 from builders.webhooks import signing
@@ -15,9 +14,7 @@ from builders.webhooks.records import DestinationChange, DestinationSpec, Disabl
 from builders.webhooks.store import destinations as store, secrets as secret_store
 from builders.webhooks.store.destinations import LockedDestination
 
-MAX_DESTINATIONS = maximums.declare(
-    "webhooks", 50, of="account", counts="Webhook destinations.", code="webhook_limit"
-)
+MAX_DESTINATIONS = 50  # of an account
 
 
 async def list_managed(conn: Conn, *, account_id: UUID) -> list[ManagedDestination]:

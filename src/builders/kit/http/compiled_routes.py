@@ -33,7 +33,7 @@ from builders.kit.limits.rate_limiter import RATE_LIMITER, RateLimiter
 LARGE_BODY = 64 * 1024  # bytes
 REQUEST_TIMEOUT_S = 45  # of a request, its body included; shorter than idempotency.CLAIM_TIMEOUT
 MODE_HINT_TIMEOUT_S = 5  # of the look-up of an id in the other mode
-_MARKS = {*idempotency.MARKS, visitors.changes_state}  # dependencies without a value
+_MARKS = {*idempotency.MARKS, visitors.changes_state, parameters.strict_query}  # dependencies without a value
 _MARK_TYPES = (policies.RateLimit, BodyLimit, HeavyOperation)
 _deadlines = Deadlines()
 _CONNECTIONS: dict[Any, Callable[[connections.Database], AbstractAsyncContextManager[connections.Conn]]] = {
@@ -81,9 +81,9 @@ class CompiledRoute:
         self.parameters = Parameters(dependant)
         self.request_name = dependant.request_param_name
         self.body_fields = dependant.body_params
-        self.query_names = self.parameters.query_names.union(
-            *(each.parameters.query_names for each in self.dependencies if each.parameters is not None)
-        )
+        read = [self.parameters, *(each.parameters for each in self.dependencies if each.parameters is not None)]
+        self.query_names = frozenset[str]().union(*(each.query_names for each in read))
+        self.repeatable_names = frozenset[str]().union(*(each.repeatable for each in read))
         self.has_body = route.body_field is not None
         described = (route.openapi_extra or {}).get("requestBody")
         # A handler that describes its body in openapi_extra reads it: a form, or a signed message.
@@ -98,6 +98,7 @@ class CompiledRoute:
 
     def _set_methods(self, methods: Collection[str], calls: Collection[object]) -> None:
         self.repeatable = self.needs is not None and idempotency.is_repeatable(methods, calls)
+        self.is_strict = self.needs is not None and parameters.strict_query in calls
         self.has_head = "GET" in methods and visitors.changes_state not in calls
 
     def _supply(self, route: APIRoute, dependency: Dependant) -> None:
@@ -206,7 +207,9 @@ class CompiledRoute:
             raise Invalid.many(errors)
 
     def _unknown_errors(self, request: Request) -> Iterable[Any]:
-        """Return an error for each unknown query parameter that requests a restriction."""
+        """Return the errors of unknown and repeated query parameters, or of those that request a restriction."""
+        if self.is_strict:
+            return restrictions.strict_errors(request, self.query_names, self.repeatable_names)
         unknown = parameters.list_unknown(request, self.query_names)
         # An operation without rate limits, such as a probe, accepts any query.
         return restrictions.query_errors(unknown, self.query_names) if unknown and self.limits is not None else ()

@@ -39,8 +39,8 @@ to be done, such as a recipient's confirmation.
   its status. `next_action` says what to do.
 - **Repeating**: with an `Idempotency-Key` the service executes a POST once, even if a client sends it again.
   After 429 and 503 wait for the seconds of `Retry-After`.
-- **Parameters**: an unknown one of the query is ignored and named in the header `Ignored-Parameters`; an unknown
-  member of a body is named in `warnings`.
+- **Parameters**: an unknown one of the query is ignored and named in the header `Ignored-Parameters`, but refused
+  with 422 below `/v1/portfolio`; an unknown member of a body is named in `warnings`.
 - **Limits**: `x-rate-limit` names the rate limits of an operation; the header `RateLimit` says what is left.
 - **Lists**: send `next_cursor` of one page as `cursor` for the next; on the last page it is null.
 - **Values**: times are RFC 3339 in UTC, money is exact decimal digits in text, identifiers are UUIDs.

@@ -74,6 +74,9 @@ class Parameters:
         self._fields = [(fields, attribute) for fields, attribute in places if fields]
         self.are_any = bool(self._fields)
         self.query_names = frozenset(each.validation_alias or each.alias for each in dependant.query_params)
+        self.repeatable = frozenset(
+            each.validation_alias or each.alias for each in dependant.query_params if _is_list(each)
+        )
         self._is_plain = all(
             place in {"path_params", "query_params"} and all(map(_is_plain, fields))
             for fields, place in self._fields
@@ -110,8 +113,8 @@ class Parameters:
 def _ignored(name: str, known: Collection[str]) -> str:
     """Write a name as an item of a structured field (RFC 9651, 3.1)."""
     shown = quote(name[:MAX_NAME_LENGTH], safe=_AS_IT_IS)
-    close = get_close_matches(name, known, n=1) if len(name) <= MAX_NAME_LENGTH else ()
-    return f'"{shown}"' + "".join(f';did_you_mean="{each}"' for each in close)
+    meant = find_closest(name, known)
+    return f'"{shown}"' + (f';did_you_mean="{meant}"' if meant else "")
 
 
 def query_parameters(request: Request) -> dict[str, str]:
@@ -134,6 +137,16 @@ def list_unknown(request: Request, known: frozenset[str]) -> Sequence[str]:
     return unknown
 
 
+def strict_query() -> None:
+    """Mark an operation that refuses unknown and repeated query parameters: see `Router`."""
+
+
+def find_closest(name: str, known: Collection[str]) -> str | None:
+    """Return the known name that is closest; None when none is close."""
+    found = get_close_matches(name, known, n=1) if len(name) <= MAX_NAME_LENGTH else ()
+    return next(iter(found), None)
+
+
 def _take(parameters: Sequence[_Plain], sent: Mapping[str, str], values: Values) -> bool:
     """Add the values; return whether all parameters are valid."""
     for name, alias, validate, default in parameters:
@@ -148,6 +161,11 @@ def _take(parameters: Sequence[_Plain], sent: Mapping[str, str], values: Values)
                 return False
             values[name] = value
     return True
+
+
+def _is_list(field: Field) -> bool:
+    annotation = field.field_info.annotation
+    return any(get_origin(each) is list for each in (annotation, *get_args(annotation)))
 
 
 def _is_plain(field: Field) -> bool:

@@ -18,12 +18,14 @@ from pydantic_core import from_json
 from builders.kit.errors import MAX_ERRORS
 from builders.kit.http.bodies import Body
 from builders.kit.http.json_bodies import Json
+from builders.kit.http.parameters import find_closest, query_parameters
 
 Field = Any  # FastAPI's ModelField, which has no public type
 Error = Mapping[str, Any]  # in pydantic's form
 Loc = tuple[str | int, ...]
 
 ERROR_TYPE = "restriction_unsupported"
+UNKNOWN_PARAMETER, REPEATED_PARAMETER = "parameter_unknown", "parameter_repeated"
 _MOST_VALUES = 10_000  # JSON values of one unknown member that are searched
 _LONGEST = 80  # characters of a name that are compared
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -147,6 +149,26 @@ def paging_error(name: str, known: Collection[str]) -> Error | None:
 def query_errors(names: Iterable[str], known: Collection[str]) -> Iterator[Error]:
     """Yield the first errors of the unknown parameters of a query string; `known` are those of the operation."""
     return islice((error for name in names for error in _query_errors(name, known)), MAX_ERRORS)
+
+
+def strict_errors(request: Request, known: Collection[str], repeatable: Collection[str]) -> Iterator[Error]:
+    """Yield the first errors of query parameters that are unknown, or sent twice and not `repeatable`."""
+    return islice(_strict_errors(request, known, repeatable), MAX_ERRORS)
+
+
+def _strict_errors(request: Request, known: Collection[str], repeatable: Collection[str]) -> Iterator[Error]:
+    for name in query_parameters(request):
+        if name not in known:
+            yield paging_error(name, known) or _unknown_error(name, known)
+        elif name not in repeatable and len(request.query_params.getlist(name)) > 1:
+            yield {"loc": ("query", name), "msg": "Send the parameter once.", "type": REPEATED_PARAMETER}
+
+
+def _unknown_error(name: str, known: Collection[str]) -> Error:
+    meant = find_closest(name, known)
+    hint = f" Did you mean {meant!r}?" if meant else f" Known: {', '.join(sorted(known)) or 'none'}."
+    error = {"loc": ("query", name), "msg": f"Unknown query parameter.{hint}", "type": UNKNOWN_PARAMETER}
+    return error | ({"did_you_mean": meant} if meant else {})
 
 
 def _query_errors(name: str, known: Collection[str]) -> Iterator[Error]:

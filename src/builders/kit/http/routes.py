@@ -9,13 +9,13 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.dependencies.utils import get_flat_params
 from fastapi.routing import APIRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from builders.kit.errors import CODES_KEY, INVALID, UNAVAILABLE, BodyTooLarge, problems
-from builders.kit.http import callers, credentials, error_pages, idempotency
+from builders.kit.http import callers, credentials, error_pages, idempotency, parameters
 from builders.kit.http.body_limits import Busy
 from builders.kit.http.compiled_routes import CompiledRoute
 from builders.kit.http.origins import OriginForbidden
@@ -85,12 +85,19 @@ def _first_sentence(docstring: str) -> str:
 
 
 class Router(APIRouter):
-    """An APIRouter of compiled routes; `beyond` marks all of them as not part of the base specification."""
+    """An APIRouter of compiled routes.
 
-    def __init__(self, *, tags: list[str], prefix: str = "", beyond: bool = False) -> None:
+    `beyond` marks all of them as not part of the base specification. With `strict_query` those that require
+    credentials refuse unknown and repeated query parameters.
+    """
+
+    def __init__(
+        self, *, tags: list[str], prefix: str = "", beyond: bool = False, strict_query: bool = False
+    ) -> None:
         super().__init__(
             prefix=prefix,
             tags=list(tags),
+            dependencies=[Depends(parameters.strict_query)] if strict_query else None,
             route_class=Route,
             redirect_slashes=False,
             generate_unique_id_function=lambda route: f"{tags[0].replace('-', '_')}_{route.name}",

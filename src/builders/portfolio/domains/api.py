@@ -23,7 +23,7 @@ from builders.portfolio.domains.records import (
 from builders.portfolio.team import service as team
 from builders.portfolio.team.records import Permission
 
-router = Router(prefix="/v1/portfolio", tags=["portfolio"])
+router = Router(prefix="/v1/portfolio", tags=["portfolio"], strict_query=True)
 Reader = Annotated[Caller, needs("portfolio:read")]
 Writer = Annotated[Caller, needs("portfolio:write")]
 DomainKey = Annotated[str, Path(description="Identifier of the portfolio domain, or its name in either form.")]

@@ -19,7 +19,7 @@ from builders.portfolio.ledger import service as ledger
 from builders.portfolio.team import service as team
 from builders.portfolio.team.records import Permission
 
-router = Router(prefix="/v1/portfolio", tags=["portfolio"])
+router = Router(prefix="/v1/portfolio", tags=["portfolio"], strict_query=True)
 FINANCE = "/domains/{domain_id}/finance"
 Reader = Annotated[Caller, needs("portfolio:read")]
 Writer = Annotated[Caller, needs("portfolio:write")]

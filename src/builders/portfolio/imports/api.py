@@ -26,7 +26,7 @@ from builders.portfolio.imports.schemas import FileOptions
 from builders.portfolio.team import service as team
 from builders.portfolio.team.records import Access, Permission
 
-router = Router(prefix="/v1/portfolio", tags=["portfolio"])
+router = Router(prefix="/v1/portfolio", tags=["portfolio"], strict_query=True)
 Reader = Annotated[Caller, needs("portfolio:read")]
 Writer = Annotated[Caller, needs("portfolio:write")]
 ImportId = Annotated[UUID, Path(description="Identifier of the import."), ResourceId(errors.ImportNotFound)]

@@ -24,7 +24,7 @@ from builders.portfolio.team.records import Permission
 from builders.webhooks import service as webhooks
 from builders.webhooks.records import CatalogEvent
 
-router = Router(prefix="/v1/portfolio", tags=["portfolio"])
+router = Router(prefix="/v1/portfolio", tags=["portfolio"], strict_query=True)
 WebhookId = Annotated[
     UUID, Path(description="Identifier of the destination."), ResourceId(webhooks.WebhookNotFound)
 ]

@@ -19,7 +19,7 @@ from builders.portfolio.parking.records import MAX_PROVIDER, MAX_REPORT, GroupBy
 from builders.portfolio.team import service as team
 from builders.portfolio.team.records import Permission
 
-router = Router(prefix="/v1/portfolio", tags=["portfolio"])
+router = Router(prefix="/v1/portfolio", tags=["portfolio"], strict_query=True)
 Reader = Annotated[Caller, needs("portfolio:read")]
 Writer = Annotated[Caller, needs("portfolio:write")]
 _CSV: dict[int | str, dict[str, Any]] = {

@@ -23,7 +23,7 @@ from builders.portfolio.renewals.schemas import report as reports, requests, res
 from builders.portfolio.team import service as team
 from builders.portfolio.team.records import Permission
 
-router = Router(prefix="/v1/portfolio", tags=["portfolio"])
+router = Router(prefix="/v1/portfolio", tags=["portfolio"], strict_query=True)
 Reader = Annotated[Caller, needs("portfolio:read")]
 Writer = Annotated[Caller, needs("portfolio:write")]
 FEED_PATH = "/v1/portfolio/renewals.ics"

@@ -20,7 +20,7 @@ from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.portfolio.team import errors, schemas, service as team
 from builders.portfolio.team.records import Permission, TeamRole
 
-router = Router(prefix="/v1/portfolio/team", tags=["portfolio"])
+router = Router(prefix="/v1/portfolio/team", tags=["portfolio"], strict_query=True)
 Reader = Annotated[Caller, needs("team:read")]
 Writer = Annotated[Caller, needs("team:write")]
 InviteId = Annotated[UUID, Path(description="Identifier of the invitation."), ResourceId(errors.InviteNotFound)]

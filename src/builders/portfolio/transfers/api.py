@@ -20,7 +20,7 @@ from builders.portfolio.transfers.errors import AuthCodeLimit
 from builders.portfolio.transfers.records import CodeOptions
 from builders.portfolio.transfers.schemas import codes, transfers as reports
 
-router = Router(prefix="/v1/portfolio/domains/{domain_id}", tags=["portfolio"])
+router = Router(prefix="/v1/portfolio/domains/{domain_id}", tags=["portfolio"], strict_query=True)
 Reader = Annotated[Caller, needs("portfolio:read")]
 Mover = Annotated[Caller, needs("transfers:write")]
 DomainKey = Annotated[str, Path(description="Identifier of the portfolio domain, or its name in either form.")]

@@ -25,7 +25,7 @@ from builders.portfolio.registrars import service as registrars
 from builders.portfolio.team import service as team
 from builders.portfolio.team.records import Permission
 
-router = Router(prefix="/v1/portfolio/registrars/billing", tags=["portfolio"])
+router = Router(prefix="/v1/portfolio/registrars/billing", tags=["portfolio"], strict_query=True)
 Reader = Annotated[Caller, needs("registrars:read")]
 Writer = Annotated[Caller, needs("registrars:write")]
 ChargeId = Annotated[UUID, Path(description="Identifier of the charge."), ResourceId(billing.ChargeNotFound)]

@@ -17,7 +17,7 @@ from builders.portfolio.registrars import service as registrars
 from builders.portfolio.team import service as team
 from builders.portfolio.team.records import Permission
 
-router = Router(prefix="/v1/portfolio/registrars/billing", tags=["portfolio"])
+router = Router(prefix="/v1/portfolio/registrars/billing", tags=["portfolio"], strict_query=True)
 Writer = Annotated[Caller, needs("registrars:write")]
 Wait = Annotated[float, Query(ge=0, le=30, description="Maximum seconds to wait for the end of the run.")]
 BILLING_SYNCS = declare(

@@ -16,7 +16,7 @@ from builders.portfolio.registrars.errors import ConnectionAmbiguous, Connection
 from builders.portfolio.team import service as team
 from builders.portfolio.team.records import Permission
 
-router = Router(prefix="/v1/portfolio/registrars", tags=["portfolio"])
+router = Router(prefix="/v1/portfolio/registrars", tags=["portfolio"], strict_query=True)
 Reader = Annotated[Caller, needs("registrars:read")]
 Writer = Annotated[Caller, needs("registrars:write")]
 Provider = Annotated[str, Path(description="The registrar; `manual:NAME` for one without an API.")]

@@ -25,7 +25,7 @@ from builders.portfolio.registrars.inventory_records import ImportMode, Inventor
 from builders.portfolio.team import service as team
 from builders.portfolio.team.records import Permission
 
-router = Router(prefix="/v1/portfolio/registrars", tags=["portfolio"])
+router = Router(prefix="/v1/portfolio/registrars", tags=["portfolio"], strict_query=True)
 Reader = Annotated[Caller, needs("registrars:read")]
 Writer = Annotated[Caller, needs("registrars:write")]
 MAX_BYTES = 10 * 1024 * 1024  # of a body

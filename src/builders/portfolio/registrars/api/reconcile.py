@@ -16,7 +16,7 @@ from builders.portfolio.team import service as team
 from builders.portfolio.team.records import Permission
 
 MAX_PROVIDER = 80  # characters
-router = Router(prefix="/v1/portfolio/registrars", tags=["portfolio"])
+router = Router(prefix="/v1/portfolio/registrars", tags=["portfolio"], strict_query=True)
 Reader = Annotated[Caller, needs("registrars:read")]
 
 
