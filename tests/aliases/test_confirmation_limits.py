@@ -153,6 +153,7 @@ async def asked(conn: Conn, owner: Owner) -> int:
     return int(count)
 
 
+@pytest.mark.maximum("confirmations_per_day")
 async def test_parallel_jobs_keep_the_limit(
     holder: Owner, database: Database, strict: Settings, conn: Conn
 ) -> None:

@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+import pytest
+
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
 from builders.mail import service as mail
@@ -125,6 +127,7 @@ async def test_a_resend_replaces_the_previous_link(
     assert len(await worker.list_emails(email)) == 2
 
 
+@pytest.mark.maximum("confirmations_of_address")
 async def test_resends_are_limited(alice: Person, owner: Owner, worker: AliasWorker, domain: str) -> None:
     email = fresh_address()
     await owner.claim_one("ada", domain, email)

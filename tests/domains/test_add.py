@@ -109,6 +109,7 @@ async def test_a_domain_of_the_catalog_is_409(alice: Person, load: Loader) -> No
     assert (answer.status_code, answer.json()["code"]) == (409, "domain_in_catalog")
 
 
+@pytest.mark.maximum("domains")
 async def test_the_number_of_domains_of_an_account_is_limited(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:

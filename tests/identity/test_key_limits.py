@@ -216,6 +216,7 @@ async def test_refused_uses_are_in_the_audit_list_once_in_a_while(alice: Person,
     assert {each["actor"]["id"] for each in found} == {key["id"]}
 
 
+@pytest.mark.maximum("api_keys")
 async def test_concurrent_requests_cannot_exceed_the_maximum_of_keys(alice: Person, database: Database) -> None:
     async with database.transaction() as conn:
         for _ in range(MAX_ACTIVE_KEYS - 7):

@@ -167,6 +167,7 @@ async def test_a_request_right_after_the_cancellation_is_too_soon(alice: Person,
     assert (await patch(alice, email=address))["pending_email"] == address
 
 
+@pytest.mark.maximum("verifications")
 async def test_an_account_sends_ten_messages_a_day(alice: Person, worker: ProfileWorker, address: str) -> None:
     for each in range(10):
         await patch(alice, email=f"{each}-{address}")

@@ -80,6 +80,7 @@ async def test_an_early_resend_is_refused_with_a_time(ursula: Person) -> None:
     assert (await ursula.post(RESEND)).status_code == 200
 
 
+@pytest.mark.maximum("verifications_of_address")
 async def test_an_address_gets_five_messages_a_day(ursula: Person, worker: ProfileWorker) -> None:
     await worker.work()  # the first
     for _ in range(4):

@@ -192,6 +192,7 @@ async def test_concurrent_requests_get_distinct_slugs(alice: Person) -> None:
     assert {each.json()["slug"] for each in answers[6:]} == {"derived", *(f"derived-{n}" for n in range(2, 7))}
 
 
+@pytest.mark.maximum("projects")
 async def test_concurrent_requests_cannot_exceed_the_limit(alice: Person) -> None:
     with replaced.object(service, "MAX_PROJECTS", 3):
         answers = await asyncio.gather(*(alice.post(PATH, json={"name": f"n{n}"}) for n in range(6)))

@@ -170,6 +170,7 @@ async def test_a_failed_simulated_delivery_is_retried(alice: Person, service: Se
     assert listed["next_attempt_at"]
 
 
+@pytest.mark.maximum("simulated_deliveries")
 async def test_sixty_simulated_deliveries_a_minute_are_the_maximum(alice: Person) -> None:
     for at in range(10):
         await create(alice.test, label=f"number {at}")

@@ -197,6 +197,7 @@ async def test_a_destination_created_disabled_has_reason_manual(alice: Person) -
     )
 
 
+@pytest.mark.maximum("webhooks")
 async def test_concurrent_creations_respect_the_limit(alice: Person, service: Service) -> None:
     state, account_id = service.api.state, alice.account.id
     specs = [

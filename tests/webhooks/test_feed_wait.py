@@ -98,6 +98,7 @@ async def test_a_waiting_reader_holds_no_connection(
     await asyncio.wait([waiters_task])
 
 
+@pytest.mark.maximum("event_waiters")
 async def test_more_waiting_readers_of_an_account_than_allowed_are_429(
     alice: Person, bob: Person, database: Database, waiters: FeedWaiters, monkeypatch: pytest.MonkeyPatch
 ) -> None:

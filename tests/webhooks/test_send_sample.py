@@ -3,6 +3,7 @@
 import json
 import threading
 
+import pytest
 from standardwebhooks.webhooks import Webhook
 
 from tests.cast import Client, Person
@@ -35,6 +36,7 @@ async def test_a_test_send_answered_410_does_not_disable(alice: Person, receiver
     assert (await read(alice, made))["enabled"] is True
 
 
+@pytest.mark.maximum("webhook_samples")
 async def test_test_sends_are_limited_to_five_a_minute(alice: Person, receiver: Receiver) -> None:
     made = await create(alice, url=receiver.url)
     answers = [await alice.post(f"{PATH}/{made['id']}/test") for _ in range(6)]

@@ -23,6 +23,7 @@ from builders.kit.errors import TokenInvalid
 from builders.kit.events import outbox
 from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.jobs import queue
+from builders.kit.limits import maximums
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
@@ -36,7 +37,20 @@ LINK_LIFETIME = timedelta(hours=72)
 MIN_INTERVAL = timedelta(minutes=15)  # between two confirmations to an address
 DAY = timedelta(days=1)
 BOUNCE_PAUSE = timedelta(days=7)  # after a bounce: the mailbox may be created in the meantime
-MAX_PER_ADDRESS, MAX_PER_MAILBOX = 5, 10  # confirmations in a day: of one account, and of all
+MAX_PER_ADDRESS = maximums.declare(
+    "confirmations_of_address",
+    5,
+    of="destination",
+    counts="Confirmations of an account to it in a day.",
+    code="destination_asked_too_soon",
+)
+MAX_PER_MAILBOX = 10  # confirmations in a day, of all accounts
+maximums.declare_setting(
+    "confirmations_per_day",
+    of="account",
+    counts="Confirmations to new destinations in a day.",
+    code=None,
+)
 BATCH = 100  # confirmations in a transaction
 LINK_RETENTION = timedelta(days=30)  # after they expired
 PRUNE_BATCH = 10_000

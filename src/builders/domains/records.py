@@ -9,10 +9,17 @@ from uuid import UUID
 
 from builders.aliases.records import LIVE, Rules, SeparatorPolicy
 from builders.catalog.records import MailMode, Price
+from builders.kit.limits import maximums
 from builders.kit.values.domain_names import unicode_of
 from builders.kit.values.patches import UNSET, Patch
 
-MAX_DOMAINS = 1000  # of one account, without released ones
+MAX_DOMAINS = maximums.declare(
+    "domains",
+    1000,
+    of="account",
+    counts="Own domains that receive mail, without released ones.",
+    code="domain_limit",
+)
 CHALLENGE_LABEL = "_builders-challenge"  # the first label of the name of the TXT record
 CHALLENGE_PREFIX = "builders-verification="  # of the token in the TXT record
 FIRST_CHECK = timedelta(minutes=1)  # after a domain was added; each check doubles the delay

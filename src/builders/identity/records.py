@@ -7,10 +7,11 @@ from enum import StrEnum
 from uuid import UUID
 
 from builders.kit.http.callers import Impersonation
+from builders.kit.limits import maximums
 
 MAX_LABEL = 120  # characters
 MAX_NETWORKS = 50  # of one key
-MAX_ACTIVE_KEYS = 100  # of an account
+MAX_ACTIVE_KEYS = maximums.declare("api_keys", 100, of="account", counts="Active API keys.", code="api_key_limit")
 
 
 class KeyKind(StrEnum):

@@ -15,6 +15,7 @@ from builders.identity.records import Account, AuditAction
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Problem, TokenInvalid
 from builders.kit.http.callers import Actor
+from builders.kit.limits import maximums
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
@@ -39,8 +40,17 @@ from builders.profile.records import (
 PATH = "/v1/account/email-verification/confirm"
 MIN_INTERVAL = timedelta(seconds=60)  # between two messages to an address
 DAY = timedelta(days=1)
-MAX_PER_ADDRESS = 5  # messages per day
-MAX_PER_ACCOUNT = 10  # messages per day, so that change requests cannot flood addresses
+MAX_PER_ADDRESS = maximums.declare(
+    "verifications_of_address",
+    5,
+    of="address",
+    counts="Verification messages of an account in a day.",
+    code="resend_too_soon",
+)
+# So that requests to change the address cannot flood addresses.
+MAX_PER_ACCOUNT = maximums.declare(
+    "verifications", 10, of="account", counts="Verification messages in a day.", code="resend_too_soon"
+)
 TOKEN_BYTES = 32
 PURPOSE = "profile.token"  # of the keyring
 UNDELIVERABLE = frozenset({MailStatus.BOUNCED, MailStatus.SUPPRESSED})

@@ -7,9 +7,10 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from builders.kit.limits import maximums
 from builders.kit.values.patches import UNSET, Patch
 
-MAX_PROJECTS = 1000  # active projects of an account
+MAX_PROJECTS = maximums.declare("projects", 1000, of="account", counts="Active projects.", code="project_limit")
 MAX_NAME = 80  # characters
 MAX_DESCRIPTION = 500
 MAX_DOMAINS = 100

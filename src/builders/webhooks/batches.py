@@ -5,6 +5,7 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
+from builders.kit.limits import maximums
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
 from builders.webhooks import signing
@@ -14,7 +15,9 @@ from builders.webhooks.records import DestinationChange, DestinationSpec, Disabl
 from builders.webhooks.store import destinations as store, secrets as secret_store
 from builders.webhooks.store.destinations import LockedDestination
 
-MAX_DESTINATIONS = 50  # of an account
+MAX_DESTINATIONS = maximums.declare(
+    "webhooks", 50, of="account", counts="Webhook destinations.", code="webhook_limit"
+)
 
 
 async def list_managed(conn: Conn, *, account_id: UUID) -> list[ManagedDestination]:

@@ -20,6 +20,7 @@ from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.events import dispatcher, outbox
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.http.pagination import JsonPage, PageRequest
+from builders.kit.limits import maximums
 from builders.kit.process import log
 from builders.kit.values import clock
 from builders.webhooks import catalog
@@ -164,7 +165,13 @@ def _microseconds(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
-MAX_ACCOUNT_WAITERS = 8  # waiting requests of an account in a process
+MAX_ACCOUNT_WAITERS = maximums.declare(
+    "event_waiters",
+    8,
+    of="account",
+    counts="Requests that wait for events, in each process.",
+    code="too_many_waiters",
+)
 MAX_WAITERS = 1_000  # of all accounts
 POLL_INTERVAL_S = 0.25  # between queries while requests wait
 

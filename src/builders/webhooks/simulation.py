@@ -13,6 +13,7 @@ from builders.identity import service as identity
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
 from builders.kit.events.outbox import Event
+from builders.kit.limits import maximums
 from builders.kit.outbound.client import Outbound
 from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring, Unsealable
@@ -24,9 +25,13 @@ from builders.webhooks.records import Destination, Match, SignedRequest, Simulat
 from builders.webhooks.store import fanout as store
 from builders.webhooks.store.fanout import SimulatedReceiver
 
-MAX_TEST_SENDS = 5  # test sends to a destination within WINDOW
+MAX_TEST_SENDS = maximums.declare(
+    "webhook_samples", 5, of="destination", counts="Samples to a webhook in a minute.", code="webhook_test_limit"
+)
 WINDOW = timedelta(minutes=1)
-MAX_SIMULATED = 60  # simulated deliveries of an account within WINDOW
+MAX_SIMULATED = maximums.declare(
+    "simulated_deliveries", 60, of="account", counts="Simulated deliveries in a minute.", code="webhook_test_limit"
+)
 _SEEDED = datetime(2026, 1, 5, tzinfo=UTC)  # the day of events with a seed
 _DAY_MS = 24 * 60 * 60 * 1000
 

@@ -162,10 +162,12 @@ async def test_bodies_of_50_mb_are_taken_on_this_path_alone(alice: Person) -> No
     assert code(await alice.post(IMPORT, content=b"x", headers=huge)) == (413, "body_too_large")
 
 
+@pytest.mark.maximum("open_imports")
 async def test_only_so_many_imports_wait_at_once(alice: Person, conn: Conn) -> None:
     content = b"domain,notes\n" + b"harbour.com,x\n" * 80_000
-    for _ in range(running.MAX_OPEN):
-        await load(alice, content)
+    typed = {"Content-Type": "text/csv"}
+    answers = await asyncio.gather(*(alice.post(IMPORT, content=content, headers=typed) for _ in range(8)))
+    assert sorted(each.status_code for each in answers) == [200] * running.MAX_OPEN + [429] * 3
     assert code(await alice.post(IMPORT, json={"text": "a.com"})) == (429, "too_many_imports")
     await conn.execute("DELETE FROM portfolio_imports WHERE account_id = %s", (alice.account.id,))
     assert counts(await load(alice, "domain\nharbour.com\n")) == {"created": 1}

@@ -149,6 +149,7 @@ async def test_a_registrar_without_an_adapter_is_connected_once(alice: Person, o
     assert listed["items"][0]["connection_id"] == str(first.id)
 
 
+@pytest.mark.maximum("registrar_connections")
 async def test_no_more_registrars_than_allowed_are_connected_at_once(alice: Person) -> None:
     async with database_of(alice).transaction() as conn:
         for at in range(MAX_CONNECTIONS - 2):

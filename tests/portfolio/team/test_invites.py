@@ -4,11 +4,13 @@ import asyncio
 from datetime import timedelta
 from uuid import UUID
 
+import pytest
+
 from builders.identity.records import Preset
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
 from builders.portfolio.team import service as team
-from builders.portfolio.team.records import Access, TeamRole
+from builders.portfolio.team.records import MAX_MEMBERS, Access, TeamRole
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
 from tests.kit.scratch import until
@@ -95,6 +97,20 @@ async def test_an_invitation_is_accepted_once(alice: Person, charlie: Person) ->
     own = f"{TEAM}/members/{charlie.account.id}"
     assert (await charlie.delete(own, headers=of(alice))).status_code == 204
     assert code(await charlie.post(f"{TEAM}/accept", json=token)) == (409, "invite_used")
+
+
+@pytest.mark.maximum("team_members")
+async def test_concurrent_invitations_cannot_exceed_the_maximum_of_members(alice: Person, conn: Conn) -> None:
+    await conn.execute(
+        "INSERT INTO portfolio_team_members (account_id, member_id, role, joined_at)"
+        " SELECT %s, gen_random_uuid(), 'viewer', now() FROM generate_series(1, %s)",
+        [alice.account.id, MAX_MEMBERS - 2],
+    )
+    answers = await asyncio.gather(
+        *(alice.post(f"{TEAM}/invites", json={"email": f"one{at}@harbour.example"}) for at in range(5))
+    )
+    assert sorted(each.status_code for each in answers) == [201] * 2 + [409] * 3
+    assert {code(each) for each in answers if each.status_code == 409} == {(409, "team_limit")}
 
 
 async def test_an_invitation_is_mailed_with_its_link(alice: Person, charlie: Person, conn: Conn) -> None:

@@ -114,6 +114,7 @@ async def test_a_domain_under_uk_moves_by_tag(alice: Person, fakes: FakeServer) 
     assert "IPS tag" in found["instructions"][0]
 
 
+@pytest.mark.maximum("auth_codes")
 async def test_five_requests_in_an_hour(alice: Person, fakes: FakeServer) -> None:
     await add_held(alice, fakes)
     start = clock.now()

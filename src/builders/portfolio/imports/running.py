@@ -12,6 +12,7 @@ from builders.kit.errors import Invalid
 from builders.kit.events import outbox
 from builders.kit.http.bulk import RowProblem
 from builders.kit.jobs import queue
+from builders.kit.limits import maximums
 from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
@@ -29,7 +30,9 @@ from builders.portfolio.team.records import Access
 INLINE_ROWS = 2_000  # that a request imports itself
 INLINE_BYTES = 1024 * 1024
 BATCH_ROWS = 1_000  # of a transaction
-MAX_OPEN = 5  # imports of a portfolio that have not ended
+MAX_OPEN = maximums.declare(
+    "open_imports", 5, of="portfolio", counts="Imports that have not ended.", code="too_many_imports"
+)
 OPEN_DAYS = 2  # an older import that has not ended is stuck, and blocks no other
 UNDO_PERIOD = timedelta(hours=24)
 RUN_IMPORT = "portfolio.import"  # name of the job
@@ -45,9 +48,7 @@ async def import_source(conn: Conn, *, access: Access, new: NewImport, keyring: 
     Raise Invalid when no row of a small source can be read, TooManyImports.
     """
     account_id = access.portfolio_id
-    since = clock.now() - timedelta(days=OPEN_DAYS)
-    if await store.count_open(conn, account_id=account_id, since=since, limit=MAX_OPEN) >= MAX_OPEN:
-        raise TooManyImports(f"{MAX_OPEN} imports of the portfolio have not ended.", retry_after=5)
+    await _check_open(conn, account_id, MAX_OPEN - 1)
     reading: Reading | None = None
     if len(new.content) <= INLINE_BYTES:
         reading = await _open(new)
@@ -63,6 +64,8 @@ async def import_source(conn: Conn, *, access: Access, new: NewImport, keyring: 
     )
     made = conversion.import_of(row)
     if reading is None or reading.total > INLINE_ROWS:
+        await store.lock_portfolio(conn, account_id=account_id)
+        await _check_open(conn, account_id, MAX_OPEN)  # with this one
         await sources.keep(conn, keyring=keyring, account_id=account_id, import_id=made.id, content=new.content)
         await defer(conn, account_id=account_id, import_id=made.id)
         return made
@@ -72,6 +75,13 @@ async def import_source(conn: Conn, *, access: Access, new: NewImport, keyring: 
     if batch:
         await _apply(conn, account_id=account_id, made=made, batch=batch)
     return await finish(conn, account_id=account_id, import_id=made.id, state=ImportState.COMPLETED)
+
+
+async def _check_open(conn: Conn, account_id: UUID, most: int) -> None:
+    """Raise TooManyImports when more imports than `most` have not ended."""
+    since = clock.now() - timedelta(days=OPEN_DAYS)
+    if await store.count_open(conn, account_id=account_id, since=since, limit=most + 1) > most:
+        raise TooManyImports(f"{MAX_OPEN} imports of the portfolio have not ended.", retry_after=5)
 
 
 async def _open(new: NewImport) -> Reading:

@@ -10,13 +10,16 @@ from decimal import Decimal
 from enum import StrEnum
 from uuid import UUID
 
+from builders.kit.limits import maximums
 from builders.kit.values.money import Money
 from builders.kit.values.patches import Patch
 
 DEFAULT_CONNECTION = "default"  # the name of a connection that is given none
 DEFAULT_SYNC_HOURS, MAX_SYNC_HOURS = 24, 24 * 30
 MANUAL = "manual:"  # prefix of a registrar without an adapter
-MAX_CONNECTIONS = 100  # of a portfolio
+MAX_CONNECTIONS = maximums.declare(
+    "registrar_connections", 100, of="portfolio", counts="Registrar connections.", code="connection_limit"
+)
 
 
 class Environment(StrEnum):

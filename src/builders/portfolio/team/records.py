@@ -6,9 +6,16 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
+from builders.kit.limits import maximums
 from builders.kit.values.patches import Patch
 
-MAX_MEMBERS = 100  # of a team, pending invitations included
+MAX_MEMBERS = maximums.declare(
+    "team_members",
+    100,
+    of="portfolio",
+    counts="Members of its team, pending invitations included.",
+    code="team_limit",
+)
 MAX_MESSAGE = 500
 MAX_NOTE = 500
 MIN_HOURS, MAX_HOURS, DEFAULT_HOURS = 1, 720, 168  # that an invitation is valid

@@ -6,12 +6,15 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
+from builders.kit.limits import maximums
 from builders.portfolio.domains.records import Domain
 from builders.portfolio.registrars.records import HeldStatus, TransferDirection, TransferState
 from builders.portfolio.transfers.rule_records import Eligibility
 
 MAX_REASON = 200  # characters
-CODES_PER_HOUR = 5  # requests for the auth code of a domain
+CODES_PER_HOUR = maximums.declare(
+    "auth_codes", 5, of="domain", counts="Requests for its auth code in an hour.", code="auth_code_limit"
+)
 
 
 class MoveState(StrEnum):

@@ -42,6 +42,7 @@ LIST = f"""
     SELECT {COLUMNS} FROM portfolio_imports
     WHERE account_id = %(account_id)s AND id < %(before)s ORDER BY id DESC LIMIT %(limit)s
 """
+LOCK_PORTFOLIO = "SELECT pg_advisory_xact_lock(hashtextextended('portfolio_imports ' || %(account_id)s::uuid, 0))"
 COUNT_OPEN = """
     SELECT count(*) FROM (
         SELECT FROM portfolio_imports
@@ -142,6 +143,11 @@ async def list_page(conn: Conn, *, account_id: UUID, before: UUID, limit: int) -
     async with conn.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(LIST, {"account_id": account_id, "before": before, "limit": limit})
         return await cursor.fetchall()
+
+
+async def lock_portfolio(conn: Conn, *, account_id: UUID) -> None:
+    """Lock the number of open imports until the transaction ends."""
+    await conn.execute(LOCK_PORTFOLIO, {"account_id": account_id})
 
 
 async def count_open(conn: Conn, *, account_id: UUID, since: datetime, limit: int) -> int:
