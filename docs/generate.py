@@ -59,9 +59,6 @@ INDEXES = """
     ORDER BY indexrelid::regclass::text
 """
 PARTITION = "SELECT coalesce(pg_get_partkeydef(to_regclass(%s)), '')"
-MAXIMUMS = """\
-What an account, a portfolio or a part of one holds at most. Concurrent requests do not exceed a maximum. Live and
-test keys count separately. Parts of a request body have maximums of their own: [openapi.json](openapi.json)."""
 _TABLE = re.compile(r"\s*CREATE TABLE (?:IF NOT EXISTS )?(\w+) \(")
 _COLUMN = re.compile(r"\s+(\w+) [^-]*(?:-- (.*))?$")
 _BOUNDS = {"ge": "from", "gt": "above", "le": "to"}
@@ -177,22 +174,6 @@ def rate_limits() -> str:
     return table(("Limit", "Requests", "In seconds", "For each", "Counts"), rows)
 
 
-def maximum_list() -> str:
-    """Write each maximum of what an account holds."""
-    rows = [
-        (
-            f"`{each.name}`",
-            f"{each.value:,}",
-            each.of,
-            each.counts,
-            f"`{each.code}`" if each.code else "none: it waits",
-            f"`BUILDERS_{each.setting.upper()}`" if each.setting else "",
-        )
-        for each in maximums.list_maximums()
-    ]
-    return table(("Maximum", "Number", "Of each", "Counts", "Above it", "Setting"), rows)
-
-
 def openapi() -> str:
     """Write the OpenAPI document as a file, to generate clients and to compare releases."""
     return json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
@@ -264,7 +245,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "errors.md": error_codes,
     "events.md": events,
     "jobs.md": job_list,
-    "limits.md": lambda: f"{rate_limits()}\n\n## Maximums\n\n{MAXIMUMS}\n\n{maximum_list()}",
+    "limits.md": lambda: f"{rate_limits()}\n\n## Maximums\n\n{table(maximums.COLUMNS, maximums.describe())}",
     "operations.md": operations,
     "registrars.md": lambda: "\n\n".join(f"## {name}\n\n{table(*cells)}" for name, cells in behaviors.describe()),
     "scopes.md": scopes,

@@ -147,10 +147,9 @@ async def test_a_resend_counts_and_waits_as_a_new_destination(
     assert (await destinations(ada))[emails[1]]["asking_at"] is None
 
 
-async def asked(conn: Conn, owner: Owner) -> int:
+async def asked(conn: Conn, owner: Owner) -> Any:
     """Return how many confirmations the account used of its daily limit."""
-    ((count,),) = await (await conn.execute(ASKED, [owner.account_id])).fetchall()
-    return int(count)
+    return (await (await conn.execute(ASKED, [owner.account_id])).fetchall())[0][0]
 
 
 @pytest.mark.maximum("confirmations_per_day")
@@ -158,7 +157,7 @@ async def test_parallel_jobs_keep_the_limit(
     holder: Owner, database: Database, strict: Settings, conn: Conn
 ) -> None:
     await claim_many(holder, 8)
-    await asyncio.gather(*(send(database, strict, batch_size=2) for _ in range(4)))
+    await asyncio.gather(*(send(database, strict, 2) for _ in range(4)))
     await send(database, strict)
     assert (len(await mailed(conn, holder)), await asked(conn, holder)) == (3, 3)
 

@@ -165,7 +165,6 @@ async def test_a_failed_simulated_delivery_is_retried(alice: Person, service: Se
         await simulate_event(alice, deliver=True)
         await send_due(service, account_id=alice.account.sandbox_id)
     (listed,) = await deliveries(alice.test)
-
     assert (listed["status"], listed["attempt_count"], listed["simulated"]) == ("pending", 1, True)
     assert listed["next_attempt_at"]
 
