@@ -56,24 +56,36 @@ JOBS = [
     portfolio_transfers_jobs,
 ]
 
+# Jobs and deliveries have 20 s to end; a supervisor kills after 30 s.
+STOP_TIMEOUT_S = 28.0
+
 _log = log.get_logger()
 
 
 async def main(settings: Settings) -> None:
-    """Run until SIGTERM; running jobs then have a grace period to end."""
+    """Run until SIGTERM; running jobs then have a grace period to end.
+
+    The process exits STOP_TIMEOUT_S after the signal, whatever still runs in it.
+    """
     if settings.database_url is None:
         raise RuntimeError("No database: set BUILDERS_DATABASE_URL, or start with `builders serve`.")
     database = Database(settings.database_url.get_secret_value(), settings)
     await database.open()
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
+
+    def stop(*_: object) -> None:
+        _limit_stop()
+        loop.call_soon_threadsafe(stopping.set)
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopping.set)
+        signal.signal(number, stop)  # not a handler of the loop: a job may hold the loop
     loops = (dispatcher.run(database), queue.run(database, settings), webhooks_jobs.run_sender(database, settings))
     tasks = [asyncio.create_task(each) for each in loops]
     waiting = asyncio.create_task(stopping.wait())
     _log.info("worker_started", jobs=sorted(queue.tasks()))
     done, _ = await asyncio.wait([*tasks, waiting], return_when=asyncio.FIRST_COMPLETED)
+    _limit_stop()
     for task in (*tasks, waiting):
         task.cancel()
     for task in tasks:
@@ -83,3 +95,10 @@ async def main(settings: Settings) -> None:
     for task in done - {waiting}:
         task.result()
         raise RuntimeError("a loop of the worker ended unexpectedly; restart the worker")
+
+
+def _limit_stop() -> None:
+    """End the process after a time, whatever still runs in it; its jobs run again elsewhere."""
+    if not signal.getitimer(signal.ITIMER_REAL)[0]:  # a second signal does not extend it
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, STOP_TIMEOUT_S)

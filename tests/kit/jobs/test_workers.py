@@ -14,9 +14,9 @@ from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 from tests.kit.scratch import until
 
-# A worker that knows one more task: it says that it began, and ends when it is let.
+# A worker that knows two more tasks, which say that they began. `held` ends when it is let; `stuck` blocks.
 WORKER = """
-import asyncio, os, sys
+import asyncio, os, sys, time
 from builders import worker
 from builders.kit.jobs import queue
 from builders.kit.process import log
@@ -30,7 +30,14 @@ async def held(context, number):
             await asyncio.sleep(0.02)
         await conn.execute("INSERT INTO marks VALUES ('ended', %s, %s)", [number, os.getpid()])
 
+@queue.app.task(name="test.stuck", pass_context=True)
+async def stuck(context, number):
+    async with queue.database(context).connection() as conn:
+        await conn.execute("INSERT INTO marks VALUES ('begun', %s, %s)", [number, os.getpid()])
+    time.sleep(60)
+
 log.configure(level="error")
+worker.STOP_TIMEOUT_S = float(os.environ.get("STOP_TIMEOUT_S", worker.STOP_TIMEOUT_S))
 asyncio.run(worker.main(Settings()))
 """
 
@@ -44,11 +51,12 @@ async def marks(jobs_conn: Conn) -> Conn:
 
 
 @contextmanager
-def working(own: Settings) -> Iterator["subprocess.Popen[bytes]"]:
+def working(own: Settings, **environment: str) -> Iterator["subprocess.Popen[bytes]"]:
     """A worker process."""
     assert own.database_url is not None
     environment = {
         **os.environ,
+        **environment,
         "PYTHONPATH": os.pathsep.join(sys.path),
         "BUILDERS_DATABASE_URL": own.database_url.get_secret_value(),
         "BUILDERS_DATA_DIR": str(own.data_dir),
@@ -66,8 +74,8 @@ async def left(conn: Conn, what: str) -> list[tuple[int, int]]:
     return await found.fetchall()
 
 
-async def begin(conn: Conn, number: int) -> None:
-    await queue.app.configure_task("test.held", connection=conn).defer_async(number=number)
+async def begin(conn: Conn, number: int, task: str = "test.held") -> None:
+    await queue.app.configure_task(task, connection=conn).defer_async(number=number)
 
 
 async def release(conn: Conn) -> None:
@@ -126,3 +134,12 @@ async def test_a_stopping_worker_ends_its_jobs_and_starts_none(marks: Conn, own:
     assert await found.fetchall() == [("99", "todo")]
     found = await marks.execute("SELECT count(*) FROM procrastinate_workers")
     assert await found.fetchone() == (0,)
+
+
+async def test_a_worker_whose_job_does_not_end_stops_within_its_limit(marks: Conn, own: Settings) -> None:
+    await begin(marks, 1, "test.stuck")
+    with working(own, STOP_TIMEOUT_S="1") as worker:
+        await has_begun(marks, 1)
+        worker.send_signal(signal.SIGTERM)
+
+        assert worker.wait(timeout=10) == -signal.SIGALRM

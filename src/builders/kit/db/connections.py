@@ -4,9 +4,8 @@ The dependencies use FastAPI's function scope, so that a request's transaction c
 (decision 0005). A plain `yield` dependency commits after it, and a failed commit would follow a 201.
 """
 
-import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Annotated
@@ -18,8 +17,9 @@ from psycopg.abc import RV, PQGen
 from psycopg.conninfo import make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
-from psycopg_pool import AsyncConnectionPool, PoolTimeout, TooManyRequests
+from psycopg_pool import PoolTimeout, TooManyRequests
 
+from builders.kit.db.pool import LivePool
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable, Problem
 from builders.kit.process import log
 from builders.kit.process.settings import Settings
@@ -27,7 +27,6 @@ from builders.kit.values import clock
 
 Conn = AsyncConnection[TupleRow]
 PING = "SELECT 1"
-CLOSE_TIMEOUT_S = 2
 WAIT_INTERVAL_S = 0.1  # psycopg's default
 POOL_SLACK_S = 2  # a longer wait for a connection shortens the wait for the response
 # Detect an unreachable host within a minute.
@@ -47,6 +46,7 @@ class DeadlineConnection(AsyncConnection[TupleRow]):
     """
 
     deadline_s: float | None = None
+    expired = False  # the server did not respond in time
 
     async def wait(
         self,
@@ -59,6 +59,7 @@ class DeadlineConnection(AsyncConnection[TupleRow]):
             return await super().wait(gen, interval, self.deadline_s if timeout is None else timeout)
         except psycopg.OperationalError:
             if self.deadline_s is not None and self.info.transaction_status is TransactionStatus.ACTIVE:
+                self.expired = True
                 self.pgconn.finish()  # its state is unknown; the pool replaces it
             raise
 
@@ -81,7 +82,7 @@ class Database:
             options=" ".join(f"-c {name}={value}" for name, value in options.items()),
         )
         self._answer_timeout_s = response_timeout_s  # for requests; None for jobs, whose statements take longer
-        self.pool: AsyncConnectionPool[Conn] = AsyncConnectionPool(
+        self.pool = LivePool(
             self.conninfo,
             connection_class=DeadlineConnection,
             configure=self._configure,  # not `kwargs`, which the job queue also uses for its listener
@@ -94,7 +95,6 @@ class Database:
             open=False,
         )
         self.held = 0  # connections in use
-        self._checking: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
         """Return a text without the conninfo, which may contain a password."""
@@ -116,10 +116,6 @@ class Database:
 
     async def close(self) -> None:
         """Close all connections."""
-        if self._checking is not None:
-            # Not cancelled immediately: the check holds connections that the pool must close.
-            await asyncio.wait([self._checking], timeout=CLOSE_TIMEOUT_S)
-            self._checking.cancel()
         await self.pool.close()
 
     def connection(self) -> AbstractAsyncContextManager[Conn]:
@@ -131,8 +127,20 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Conn]:
-        """Provide a connection in a transaction, committed at the end of the block."""
-        async with self.connection() as conn, conn.transaction():
+        """Provide a connection in a transaction, committed at the end of the block.
+
+        If the connection is lost before the transaction has begun, another one runs it.
+        """
+        async with AsyncExitStack() as stack:
+            borrowed = _Connection(self)
+            conn = await stack.enter_async_context(borrowed)
+            try:
+                await stack.enter_async_context(conn.transaction())
+            except psycopg.OperationalError:
+                if not conn.closed or (isinstance(conn, DeadlineConnection) and conn.expired):
+                    raise
+                conn = await borrowed.replace()
+                await stack.enter_async_context(conn.transaction())
             yield conn
 
     async def ping(self) -> None:
@@ -147,9 +155,7 @@ class Database:
         if state in BUSY_SQLSTATES or exhausted or isinstance(error, TooManyRequests):
             return DatabaseBusy("The database did not answer in time; repeat the request.", retry_after=1)
         _log.warning("database_away", error=str(error))
-        if self._checking is None or self._checking.done():
-            # Remove connections that a server restart broke, before the next requests use them.
-            self._checking = asyncio.create_task(self.pool.check())
+        self.pool.check_soon()  # a restart of the server breaks all connections at once
         return DatabaseUnavailable(
             "The database is unavailable; repeat the request, with the same Idempotency-Key if it writes.",
             retry_after=5,
@@ -181,12 +187,10 @@ class _Connection(AbstractAsyncContextManager[Conn]):
 
     async def __aenter__(self) -> Conn:
         database = self._database
-        requested_at = clock.monotonic()
         try:
-            conn = self.conn = await database.pool.getconn()
+            conn = await self._borrow()
         except CONNECTION_ERRORS as error:
             raise database.to_problem(error) from error
-        database.set_deadline(conn, waited_s=clock.monotonic() - requested_at)
         database.held += 1
         outer = _innermost.get()
         while outer is not None and outer.conn is None:
@@ -194,6 +198,19 @@ class _Connection(AbstractAsyncContextManager[Conn]):
         self.outer = outer
         _innermost.set(self)
         return conn
+
+    async def _borrow(self) -> Conn:
+        requested_at = clock.monotonic()
+        conn = self.conn = await self._database.pool.getconn()
+        self._database.set_deadline(conn, waited_s=clock.monotonic() - requested_at)
+        return conn
+
+    async def replace(self) -> Conn:
+        """Return another connection in place of the borrowed one, which is dead."""
+        dead, self.conn = self.conn, None
+        if dead is not None:
+            await self._database.pool.discard(dead)
+        return await self._borrow()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
