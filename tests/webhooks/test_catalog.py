@@ -3,6 +3,7 @@ from collections.abc import Iterator
 import jsonschema_rs
 import pytest
 from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema
 
 from builders.kit.events import outbox
 from builders.kit.events.outbox import Event
@@ -82,3 +83,14 @@ async def test_both_presets_are_allowed_and_no_credentials_are_401(dana: Person,
     assert (await dana.get(PATH)).status_code == 200
     assert (await dana.test.get(PATH)).status_code == 200
     assert (await anyone.get(PATH)).status_code == 401
+
+
+async def test_the_schemas_are_written_once(alice: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = (await alice.get(PATH)).json()["items"]
+    written = list[str]()
+    monkeypatch.setattr(GenerateJsonSchema, "generate", lambda self, *_: written.append(type(self).__name__))
+
+    again = (await alice.get(PATH)).json()["items"]
+
+    assert written == []
+    assert again == first

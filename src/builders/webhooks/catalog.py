@@ -39,10 +39,10 @@ def _catalog_event(event: Event) -> CatalogEvent:
         area=area_of(event.name),
         version=event.version,
         description=event.description,
-        data_schema=event.schema(),
+        data_schema=event.schema,
         example=_example_payload(event),
         earlier=[
-            CatalogVersion(version=each.version, data_schema=each.schema(), example=_example_payload(each))
+            CatalogVersion(version=each.version, data_schema=each.schema, example=_example_payload(each))
             for each in event.earlier
         ],
     )

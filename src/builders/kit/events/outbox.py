@@ -7,6 +7,7 @@ events to the subscribers.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cached_property
 from typing import Any
 from uuid import UUID
 
@@ -44,7 +45,7 @@ DELETE = """
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Event:
     """The declaration of an event; `example` is shown in the documentation and sent by test deliveries."""
 
@@ -62,13 +63,14 @@ class Event:
                 f"earlier versions of {self.name} {self.version} need the same name and a lower version"
             )
 
-    def schema(self) -> dict[str, Any]:
-        """Return the JSON schema of the event's data."""
+    @cached_property
+    def schema(self) -> Mapping[str, Any]:
+        """The JSON schema of the event's data: those of all events take 0.1 s of processor time."""
         return type(self.example).model_json_schema(mode="serialization")
 
     def members(self) -> list[tuple[str, str]]:
         """Return the name and a short type description of each property of the data, for the documentation."""
-        schema = self.schema()
+        schema = self.schema
         return [(name, _describe_type(each, schema)) for name, each in schema.get("properties", {}).items()]
 
 
