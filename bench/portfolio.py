@@ -99,8 +99,8 @@ class BarePage:
         return f'{{"items":{items.write(shown, totals=totals, now=now)},"next_cursor":"x"}}'.encode()
 
 
-async def fill(data_dir: Path, conninfo: str, *, count: int) -> tuple[str, UUID]:
-    """Add a portfolio with ten entries per domain; return a key and the account."""
+async def fill(data_dir: Path, conninfo: str, *, count: int, years: int = YEARS) -> tuple[str, UUID]:
+    """Add a portfolio with an entry per domain and year; return a key and the account."""
     settings = Settings.model_validate({"data_dir": data_dir, "database_url": conninfo})
     keyring_of(settings)
     database = Database(conninfo, settings)
@@ -122,7 +122,7 @@ async def fill(data_dir: Path, conninfo: str, *, count: int) -> tuple[str, UUID]
             added = await domains.add_domains(
                 conn, account_id=account.id, new=[_domain(n) for n in range(start, min(count, start + BATCH))]
             )
-        for year in range(YEARS):
+        for year in range(years):
             async with database.transaction() as conn:
                 entries = [_entry(each.id, year) for each in added]
                 await ledger.post_entries(conn, account_id=account.id, entries=entries)
