@@ -1,12 +1,18 @@
 """The calendar under a secret link."""
 
+from datetime import timedelta
+from pathlib import Path
+
 from icalendar import Calendar
 
-from builders.kit.db.connections import Database
+from builders.kit.db.connections import Conn, Database
 from builders.kit.events import dispatcher
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
+from builders.kit.values import clock
+from builders.portfolio.renewals import service as renewals
 from tests.cast import Client, Person
+from tests.portfolio.reads import multiply, traced
 from tests.portfolio.renewals.make import ahead, decide, fill
 from tests.portfolio.team.make import code, join, of
 
@@ -85,3 +91,25 @@ async def test_a_link_stays_dead_when_its_member_joins_again(
     await queue.run_pending(database, settings)
     await join(alice, charlie, "viewer")
     assert code(await anyone.get(url)) == (400, "token_invalid")
+
+
+async def test_the_calendar_reads_its_maximum_of_events(alice: Person, conn: Conn, tmp_path: Path) -> None:
+    await fill(alice)
+    await multiply(conn, account_id=alice.account.id, domain="harbour.com", count=2_050)
+    with traced(conn, tmp_path) as read:
+        due = await renewals.list_calendar_events(conn, account_id=alice.account.id)
+    assert len(due) == 2_000
+    assert due[0].domain.domain == "overdue.com"
+    assert read.rows <= 2_000 + 10
+
+
+async def test_texts_of_any_length_and_script_are_read_back(alice: Person, anyone: Client) -> None:
+    await fill(alice)
+    note = "Ask Zoë; then, if she agrees, renew \\ or drop. " + "港" * 60 + "é" * 70 + " and " + "so on, " * 20
+    done = await decide(alice, {"items": [{"domain_id": "harbour.com", "decision": "renew", "note": note}]})
+    assert done["summary"]["updated"] == 1, done
+    answer = await anyone.get(await make_link(alice))
+    assert all(len(line) <= 75 for line in answer.content.split(b"\r\n"))
+    events = {str(each["summary"]): each for each in Calendar.from_ical(answer.content).walk("VEVENT")}
+    assert str(events["Renew harbour.com"]["description"]).endswith(f"Note: {note.strip()}")
+    assert events["Renew harbour.com"].decoded("dtend") == (clock.now() + timedelta(days=11, hours=12)).date()

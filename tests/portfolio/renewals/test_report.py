@@ -1,18 +1,20 @@
 """What is due and overdue, what it costs, and who sees it."""
 
 from collections import Counter
-from datetime import UTC, datetime, timedelta
+from datetime import date
 from decimal import Decimal
+from pathlib import Path
 from random import Random
 
 from hypothesis import given, strategies as st
 
-from builders.kit.values import ids
-from builders.kit.values.money import Money
-from builders.portfolio.domains.records import ExpiringDomain
-from builders.portfolio.renewals.prices import UNKNOWN, Due, sum_up
-from builders.portfolio.renewals.records import Decision, RenewalDecision, RenewalPrice, RenewalPriceSource
+from builders.kit.db.connections import Conn
+from builders.kit.http.pagination import PageRequest
+from builders.portfolio.renewals import service as renewals
+from builders.portfolio.renewals.prices import add_up
+from builders.portfolio.renewals.records import DueSum, RenewalDecision
 from tests.cast import Client, Person
+from tests.portfolio.reads import Traced, multiply, traced
 from tests.portfolio.renewals.make import RENEWALS, ahead, decide, fill, report
 from tests.portfolio.team.make import code, join, of
 
@@ -95,49 +97,62 @@ async def test_a_decision_for_several_years_counts_for_them(alice: Person) -> No
     assert costs["drop"] == (0, usd("0.00"))
 
 
-START = datetime(2026, 1, 1, tzinfo=UTC)
-DUES = st.builds(
-    lambda days, cents, currency, years, decision, auto_renew: Due(
-        domain=ExpiringDomain(
-            id=ids.new(),
-            domain="harbour.com",
-            unicode="harbour.com",
-            tld="com",
-            status="owned",
-            registrar=None,
-            expires_at=START + timedelta(days=days),
-            auto_renew=auto_renew,
-            epp_statuses=[],
-            tags=[],
-            renewal_price=None,
-            renewal_currency=None,
-        ),
-        price=UNKNOWN
-        if cents is None
-        else RenewalPrice(money=Money(Decimal(cents) / 100, currency), source=RenewalPriceSource.DOMAIN),
-        decision=Decision(domain_id=ids.NIL, decision=decision, years=years),
+async def test_a_renewal_ends_a_decision_in_the_sums_too(alice: Person) -> None:
+    await fill(alice)
+    await decide(alice, {"items": [{"domain_id": "harbour.com", "decision": "renew", "years": 3}]})
+    renewed = {"expires_at": ahead(300).isoformat()}
+    assert (await alice.patch("/v1/portfolio/domains/harbour.com", json=renewed)).status_code == 200
+    totals = (await report(alice, within_days=310))["totals"]
+    assert [each["renewals"] for each in totals["by_decision"]] == [0, 0, len(SHOWN) + 1]
+
+
+async def test_a_page_reads_its_own_rows_and_sums(alice: Person, conn: Conn, tmp_path: Path) -> None:
+    await fill(alice)
+    few = await read_page(alice, conn, tmp_path)
+    await multiply(conn, account_id=alice.account.id, domain="median.com", count=100)
+    many = await read_page(alice, conn, tmp_path)
+    assert many == few
+    assert (await report(alice, limit=1))["totals"]["count"] == len(SHOWN) + 100
+
+
+async def read_page(owner: Person, conn: Conn, folder: Path) -> Traced:
+    page = PageRequest(limit=1, seal=str)
+    with traced(conn, folder) as found:
+        await renewals.get_report(conn, account_id=owner.account.id, within_days=30, page=page, shows_finance=True)
+    return found
+
+
+SUMS = st.builds(
+    lambda month, cents, currency, decision, auto_renew, count: DueSum(
+        month=date(2026, month, 1),
+        decision=decision,
+        auto_renew=auto_renew,
+        currency=None if cents is None else currency,
+        amount=None if cents is None else Decimal(cents) / 100,
+        renewals=count,
     ),
-    st.integers(-400, 400),
+    st.integers(1, 12),
     st.none() | st.integers(0, 10**6),
     st.sampled_from(["USD", "EUR", "XAU"]),
-    st.none() | st.integers(1, 10),
     st.sampled_from(RenewalDecision),
     st.none() | st.booleans(),
+    st.integers(1, 1000),
 )
 
 
-@given(st.lists(DUES, max_size=20), st.randoms())
-def test_the_sums_agree_in_any_sequence(dues: list[Due], random: Random) -> None:
+@given(st.lists(SUMS, max_size=20), st.randoms())
+def test_the_sums_agree_in_any_sequence(sums: list[DueSum], random: Random) -> None:
     rates = {"USD": Decimal(1), "EUR": Decimal("1.0849")}
-    totals = sum_up(dues, rates)
-    shuffled = list(dues)
+    totals = add_up(sums, rates)
+    shuffled = list(sums)
     random.shuffle(shuffled)
-    assert sum_up(shuffled, rates) == totals
+    assert add_up(shuffled, rates) == totals
     assert sum(each.base for each in totals.by_month.values()) == totals.base
     assert sum(each.base for each in totals.by_decision.values()) == totals.base
-    assert sum(each.renewals for each in totals.by_month.values()) == totals.count == len(dues)
+    count = sum(each.renewals for each in sums)
+    assert sum(each.renewals for each in totals.by_month.values()) == totals.count == count
     assert totals.auto_renew_on + totals.auto_renew_off + totals.auto_renew_unknown == totals.count
     quoted = {each.currency: each.amount for each in totals.by_currency}
     assert sum(amount * rates.get(currency, 0) for currency, amount in quoted.items()) == totals.base
-    assert totals.unknown_price == sum(each.price is UNKNOWN for each in dues)
+    assert totals.unknown_price == sum(each.renewals for each in sums if each.currency is None)
     assert (totals.unconverted > 0) == ("XAU" in quoted)

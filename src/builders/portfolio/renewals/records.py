@@ -153,6 +153,21 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DueSum:
+    """What the due renewals of a month cost that have the same decision, setting and currency."""
+
+    month: date  # of the expiry: its first day
+    decision: RenewalDecision
+    auto_renew: bool | None
+    currency: str | None  # None: without a price
+    amount: Decimal | None
+    renewals: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "decision", RenewalDecision(self.decision))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RenewalTotals:
     """Sums of all due renewals, on all pages."""
 

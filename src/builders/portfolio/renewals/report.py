@@ -22,17 +22,21 @@ async def get_report(
 ) -> RenewalReport:
     """Return a page of the held domains that expire within some days or have expired, the earliest expiry first.
 
-    Prices are converted at the rate of today. Without finance nothing has a price, nor a recommendation.
+    Prices are converted at the rate of today. Without finance nothing has a price, nor a recommendation. The
+    number of statements is constant, and only sums are read of the domains on other pages.
     """
     now = clock.now()
+    until = now + timedelta(days=within_days)
     base_currency = await ledger.get_base_currency(conn, account_id=account_id)
     due = await list_due(
-        conn, account_id=account_id, until=now + timedelta(days=within_days), shows_finance=shows_finance
+        conn,
+        account_id=account_id,
+        until=until,
+        shows_finance=shows_finance,
+        after=_position(page),
+        limit=page.limit + 1,
     )
-    rates = await prices.convert_prices(
-        conn, base_currency=base_currency, prices=[each.price for each in due], on=now.date()
-    )
-    cut = page.cut(_rows_after(due, page)[: page.limit + 1], lambda each: _sort_key(each.domain))
+    cut = page.cut(due, lambda each: _sort_key(each.domain))
     items = await _items(
         conn,
         account_id=account_id,
@@ -45,14 +49,27 @@ async def get_report(
         base_currency=base_currency,
         within_days=within_days,
         page=Page(items=items, next_cursor=cut.next_cursor),
-        totals=prices.sum_up(due, rates),
+        totals=await prices.sum_up(
+            conn, account_id=account_id, until=until, base_currency=base_currency, shows_finance=shows_finance
+        ),
         shows_finance=shows_finance,
     )
 
 
-async def list_due(conn: Conn, *, account_id: UUID, until: datetime, shows_finance: bool) -> Sequence[Due]:
-    """Return what expires before a time or has expired, the earliest expiry first, with price and decision."""
-    expiring = await domains.list_expiring(conn, account_id=account_id, until=until)
+async def list_due(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    until: datetime,
+    shows_finance: bool,
+    limit: int,
+    after: tuple[datetime, UUID] | None = None,
+) -> Sequence[Due]:
+    """Return up to `limit` domains that expire before a time or have expired, with price and decision.
+
+    The earliest expiry is first; `after` is the expiry and the id behind which they begin.
+    """
+    expiring = await domains.list_expiring(conn, account_id=account_id, until=until, after=after, limit=limit)
     found = await prices.list_prices(conn, account_id=account_id, due=expiring) if shows_finance else {}
     decisions = await find_decisions(
         conn, account_id=account_id, expiries={each.id: each.expires_at for each in expiring}
@@ -73,13 +90,12 @@ def _sort_key(domain: ExpiringDomain) -> tuple[str, str]:
     return domain.expires_at.isoformat(), str(domain.id)
 
 
-def _rows_after(due: Sequence[Due], page: PageRequest) -> Sequence[Due]:
+def _position(page: PageRequest) -> tuple[datetime, UUID] | None:
     """Return the content of the cursor."""
     if page.after is None:
-        return due
+        return None
     expires_at, domain_id = page.after
-    position = datetime.fromisoformat(str(expires_at)), UUID(str(domain_id))
-    return [each for each in due if (each.domain.expires_at, each.domain.id) > position]
+    return datetime.fromisoformat(str(expires_at)), UUID(str(domain_id))
 
 
 async def _items(

@@ -3,6 +3,7 @@
 from builders.portfolio.renewals.calendars import (
     delete_member as delete_member,
     list_calendar as list_calendar,
+    list_calendar_events as list_calendar_events,
     make_calendar as make_calendar,
     revoke_calendar as revoke_calendar,
     write_calendar as write_calendar,

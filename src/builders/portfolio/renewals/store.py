@@ -1,14 +1,71 @@
-"""SQL of renewals: decisions, calendars, and settings that wait to be sent to registrars."""
+"""SQL of renewals: sums, decisions, calendars, and settings that wait to be sent to registrars."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
 
 from builders.kit.db.connections import Conn
-from builders.portfolio.renewals.records import Calendar, Decision, Push
+from builders.kit.values.money import DECIMALS
+from builders.portfolio.domains.records import PortfolioDomainStatus
+from builders.portfolio.renewals.records import RENEWED, Calendar, Decision, DueSum, Push
 
+HELD = sorted(each for each in PortfolioDomainStatus if each.is_held)
+# Due domains with the decision about their expiry (records.Decision.at_expiry).
+DUE = """
+    SELECT domain.id, domain.tld, lower(domain.registrar) AS registrar, domain.auto_renew, domain.renewal_price,
+        domain.renewal_currency, date_trunc('month', domain.expires_at AT TIME ZONE 'UTC')::date AS month,
+        coalesce(decided.decision, 'undecided') AS decision, coalesce(decided.years, 1) AS years
+    FROM (
+        SELECT * FROM portfolio_domains AS listed
+        WHERE account_id = %(account_id)s AND coalesce(expires_at, 'infinity') < %(until)s
+          AND status = ANY(%(held)s::text[])
+    ) AS domain
+    LEFT JOIN portfolio_renewals_decisions AS decided
+      ON decided.account_id = %(account_id)s AND decided.domain_id = domain.id
+      AND (decided.expires_at IS NULL OR domain.expires_at < decided.expires_at + %(renewed)s)
+"""
+# Prices as in prices.list_prices. The medians are computed only for a domain that needs one, and domains with a
+# price of their own are summed apart, because they are most: both make the statement several times faster.
+SUM_DUE = f"""
+    WITH unpriced AS MATERIALIZED (
+        SELECT due.*, last.amount, last.currency
+        FROM ({DUE} WHERE domain.renewal_price IS NULL) AS due
+        LEFT JOIN LATERAL (
+            SELECT currency, portfolio_ledger_round(
+                amount / coalesce(years, 1), coalesce((%(decimals)s::jsonb ->> currency)::int, 2)
+            ) AS amount
+            FROM portfolio_ledger_entries
+            WHERE account_id = %(account_id)s AND domain_id = due.id AND kind = 'renewal' AND voided_at IS NULL
+            ORDER BY occurred_on DESC LIMIT 1
+        ) AS last ON true
+    ), median AS MATERIALIZED (
+        SELECT DISTINCT ON (tld, registrar) tld, registrar, amount, currency
+        FROM (
+            SELECT tld, lower(registrar) AS registrar, renewal_currency AS currency, count(*) AS domains,
+                percentile_disc(0.5) WITHIN GROUP (ORDER BY renewal_price) AS amount
+            FROM portfolio_domains
+            WHERE account_id = %(account_id)s AND registrar IS NOT NULL AND renewal_price IS NOT NULL
+              AND EXISTS (SELECT FROM unpriced WHERE amount IS NULL)
+            GROUP BY tld, lower(registrar), renewal_currency
+        ) AS priced
+        ORDER BY tld, registrar, domains DESC, currency
+    )
+    SELECT month, decision, auto_renew, renewal_currency AS currency, sum(years * renewal_price) AS amount,
+        count(*) AS renewals
+    FROM ({DUE} WHERE domain.renewal_price IS NOT NULL) AS due
+    GROUP BY 1, 2, 3, 4
+    UNION ALL
+    SELECT month, decision, auto_renew, coalesce(unpriced.currency, median.currency) AS currency,
+        sum(years * coalesce(unpriced.amount, median.amount)) AS amount, count(*) AS renewals
+    FROM unpriced
+    LEFT JOIN median ON unpriced.amount IS NULL AND median.tld = unpriced.tld
+      AND median.registrar = unpriced.registrar
+    GROUP BY 1, 2, 3, 4
+"""
 # Two bulk calls about the same domains write them one after the other.
 LOCK_PORTFOLIO = "SELECT pg_advisory_xact_lock(hashtextextended('portfolio_renewals ' || %(account_id)s::uuid, 0))"
 LIST_DECISIONS = """
@@ -92,6 +149,15 @@ COUNT_PUSHES = "SELECT count(*) FROM portfolio_renewals_pushes WHERE account_id 
 async def lock_portfolio(conn: Conn, *, account_id: UUID) -> None:
     """Lock the decisions of the portfolio until the transaction ends."""
     await conn.execute(LOCK_PORTFOLIO, {"account_id": account_id})
+
+
+async def sum_due(conn: Conn, *, account_id: UUID, until: datetime) -> Sequence[DueSum]:
+    """Return the sums of the domains that expire before a time, by month, decision, auto-renew and currency."""
+    row: dict[str, Any] = {"account_id": account_id, "until": until, "held": HELD, "renewed": RENEWED}
+    row |= {"decimals": Jsonb(DECIMALS)}
+    async with conn.cursor(row_factory=class_row(DueSum)) as cursor:
+        await cursor.execute(SUM_DUE, row)
+        return await cursor.fetchall()
 
 
 async def list_decisions(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> Sequence[Decision]:

@@ -1,6 +1,6 @@
 """Expiries and renewal prices of many domains."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
@@ -17,8 +17,9 @@ LIST_EXPIRING = """
     FROM portfolio_domains
     WHERE account_id = %(account_id)s AND coalesce(expires_at, 'infinity') >= %(since)s
       AND coalesce(expires_at, 'infinity') < %(until)s
+      AND (coalesce(expires_at, 'infinity'), id) > (%(after_at)s::timestamptz, %(after_id)s)
       AND status = ANY(%(held)s::text[])
-    ORDER BY coalesce(expires_at, 'infinity'), id
+    ORDER BY coalesce(expires_at, 'infinity'), id LIMIT %(limit)s
 """
 # One look-up for each portfolio, for any number of domains.
 LIST_PORTFOLIOS = """
@@ -44,6 +45,7 @@ LIST_MEDIAN_PRICES = """
             percentile_disc(0.5) WITHIN GROUP (ORDER BY renewal_price) AS price
         FROM portfolio_domains
         WHERE account_id = %(account_id)s AND registrar IS NOT NULL AND renewal_price IS NOT NULL
+          AND (tld, lower(registrar)) IN (SELECT * FROM unnest(%(tlds)s::text[], %(registrars)s::text[]))
         GROUP BY tld, lower(registrar), renewal_currency
     ) AS median
     ORDER BY tld, registrar, domains DESC, renewal_currency
@@ -51,10 +53,18 @@ LIST_MEDIAN_PRICES = """
 
 
 async def list_expiring(
-    conn: Conn, *, account_id: UUID, since: datetime, until: datetime
+    conn: Conn,
+    *,
+    account_id: UUID,
+    since: datetime,
+    until: datetime,
+    after: tuple[datetime, UUID],
+    limit: int,
 ) -> Sequence[ExpiringDomain]:
-    """Return the held domains that expire between two times, by expiry and id."""
+    """Return up to `limit` held domains that expire between two times, by expiry and id, behind a position."""
+    after_at, after_id = after
     row = {"account_id": account_id, "since": since, "until": until, "held": HELD}
+    row |= {"after_at": after_at, "after_id": after_id, "limit": limit}
     async with conn.cursor(row_factory=class_row(ExpiringDomain)) as cursor:
         await cursor.execute(LIST_EXPIRING, row)
         return await cursor.fetchall()
@@ -74,6 +84,9 @@ async def list_renewal_prices(
     return await (await conn.execute(LIST_RENEWAL_PRICES, row)).fetchall()
 
 
-async def list_median_prices(conn: Conn, *, account_id: UUID) -> Sequence[tuple[str, str, Decimal, str]]:
-    """Return suffix, registrar in lower case, median price and currency."""
-    return await (await conn.execute(LIST_MEDIAN_PRICES, {"account_id": account_id})).fetchall()
+async def list_median_prices(
+    conn: Conn, *, account_id: UUID, of: Collection[tuple[str, str]]
+) -> Sequence[tuple[str, str, Decimal, str]]:
+    """Return suffix, registrar in lower case, median price and currency of pairs of the first two."""
+    row = {"account_id": account_id, "tlds": [tld for tld, _ in of], "registrars": [name for _, name in of]}
+    return await (await conn.execute(LIST_MEDIAN_PRICES, row)).fetchall()
