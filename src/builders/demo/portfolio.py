@@ -190,7 +190,7 @@ def list_entries(row: DemoDomain, domain_id: UUID) -> Iterator[NewEntry]:
             money=money,
             occurred_on=day,
             source=EntrySource.MANUAL,
-            reference=f"acquisition/{domain_id}" if money is price else None,
+            reference=ledger.acquisition_reference(domain_id) if money is price else None,
             years=1 if kind in {EntryKind.REGISTRATION, EntryKind.RENEWAL} else None,
             registrar=row.cells["registrar"] if kind is EntryKind.RENEWAL else None,
         )

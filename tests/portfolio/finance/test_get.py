@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
+import pytest
+
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
 from builders.portfolio.finance import service as finance
 from builders.portfolio.ledger import service as ledger
-from builders.portfolio.ledger.records import EntryKind
+from builders.portfolio.ledger.records import EntryKind, EntrySource
 from tests.cast import Client, Person
 from tests.portfolio.finance.make import DOMAINS, Book, add_domain, amounts, first_error, usd
 from tests.portfolio.ledger.make import entry
@@ -195,6 +197,51 @@ async def test_the_price_of_the_next_renewal_is_that_of_the_last_one_unless_set(
     assert (found["price"], found["price_source"]) == (usd("10.00"), "last_renewal")
     found = (await book.change(renewal_price=usd("11")))["next_renewal"]
     assert (found["price"], found["price_source"]) == (usd("11.00"), "domain")
+
+
+@pytest.mark.parametrize(
+    ("source", "reference"),
+    [
+        (EntrySource.MANUAL, "renewal:1042"),
+        (EntrySource.IMPORT, "renewal:"),
+        *((EntrySource.SALE, "{sale}/" + rest) for rest in ("x/installment", "installment", "1/other", "٣/price")),
+        (EntrySource.SALE, None),
+        (EntrySource.PARKING, "renewal:x"),
+        (EntrySource.SYNC, "no charge"),
+    ],
+)
+async def test_an_entry_with_an_unreadable_reference_is_an_ordinary_one(
+    book: Book, database: Database, conn: Conn, source: EntrySource, reference: str | None
+) -> None:
+    """Imports of earlier releases recorded any source and reference."""
+    await book.change(sale={"gross": usd("300"), "sold_on": "2024-03-04"})
+    [(sale_id,)] = await (
+        await conn.execute("SELECT id FROM portfolio_finance_sales WHERE domain_id = %s", (book.domain_id,))
+    ).fetchall()
+    written = None if reference is None else reference.format(sale=sale_id)
+    odd = entry(UUID(book.domain_id), "7.00", "EUR", kind=EntryKind.TAX, source=source, reference=written)
+    async with database.transaction() as tx:
+        await ledger.post_entries(tx, account_id=book.owner.account.id, entries=[odd])
+    found = await book.get()
+    assert found["entries_count"] == 2
+    assert found["sale"]["price"] == usd("300.00")
+    changed = await book.change(sale={"gross": usd("400")})
+    assert changed["sale"]["price"] == usd("400.00")
+
+
+async def test_a_part_of_a_sale_in_another_currency_is_answered(
+    book: Book, database: Database, conn: Conn
+) -> None:
+    await book.change(sale={"gross": usd("300"), "sold_on": "2024-03-04"})
+    [(sale_id,)] = await (
+        await conn.execute("SELECT id FROM portfolio_finance_sales WHERE domain_id = %s", (book.domain_id,))
+    ).fetchall()
+    reference = f"{sale_id}/9/installment"
+    values = {"kind": EntryKind.SALE_INSTALLMENT, "source": EntrySource.SALE, "reference": reference}
+    async with database.transaction() as tx:
+        odd = entry(UUID(book.domain_id), "7.00", "EUR", **values)
+        await ledger.post_entries(tx, account_id=book.owner.account.id, entries=[odd])
+    assert (await book.get())["sale"]["price"] == usd("300.00")
 
 
 async def test_only_the_newest_entries_are_shown_and_all_count(book: Book, database: Database) -> None:

@@ -3,13 +3,15 @@
 import asyncio
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 import pytest
 
-from builders.kit.db.connections import Conn
+from builders.kit.db.connections import Conn, Database
 from builders.portfolio.ledger import service as ledger
 from tests.cast import Person
 from tests.portfolio.finance.make import SALE, Book, add_domain, amounts, changed, first_error, shown, usd
+from tests.portfolio.ledger.make import entry
 from tests.portfolio.team.make import code, join, of
 
 
@@ -151,10 +153,19 @@ async def test_a_reference_of_another_entry_is_refused(book: Book) -> None:
     assert await book.refuse(entries_add=[{**one, "amount": "2"}]) == taken
 
 
-async def test_the_reference_of_an_acquisition_can_be_taken(book: Book) -> None:
+async def test_references_of_the_service_itself_are_refused(book: Book) -> None:
+    for reference in (f"acquisition/{book.domain_id}", "renewal:1042"):
+        added = {"kind": "tax", "amount": "1", "reference": reference}
+        assert await book.refuse(entries_add=[added]) == (["entries_add", 0, "reference"], "text_form")
+
+
+async def test_an_entry_of_an_earlier_release_can_have_the_reference_of_an_acquisition(
+    book: Book, database: Database
+) -> None:
     other = await add_domain(book.owner, "pier.com")
-    taken = {"kind": "tax", "amount": "1", "reference": f"acquisition/{other.domain_id}"}
-    await book.change(entries_add=[taken])
+    taken = entry(UUID(book.domain_id), reference=f"acquisition/{other.domain_id}")
+    async with database.transaction() as conn:
+        await ledger.post_entries(conn, account_id=book.owner.account.id, entries=[taken])
     added = [{"kind": "tax", "amount": "1"}]
     assert await other.refuse(entries_add=added, acquisition={"amount": "5"}) == (
         ["acquisition"],

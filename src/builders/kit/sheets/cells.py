@@ -3,6 +3,8 @@
 import re
 from decimal import Decimal
 
+from builders.kit.values import texts
+
 # Characters that start a formula in a spreadsheet, or that it skips before one (OWASP, CSV injection). The last
 # four are full-width forms, which some programs convert to the plain ones.
 RISKY = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -13,6 +15,8 @@ BLANK = frozenset(
     )
 )
 _APOSTROPHE = "'"
+_MAX_READ = 1_000  # characters of a text that a message shows the beginning of
+_NUMBER = re.compile(r"[0-9]{1,18}")
 _TRUE = frozenset(
     (
         *(
@@ -89,7 +93,7 @@ def read_number(cell: str, *, maximum: int) -> int | None:
     text = cell.strip()
     if text.lower() in BLANK:
         return None
-    if not text.isdecimal() or not text.isascii() or not 1 <= int(text[:9]) <= maximum:
+    if not _NUMBER.fullmatch(text) or not 1 <= int(text) <= maximum:
         raise CellRefused("number_invalid", f"{shown(text)} is not a whole number from 1 to {maximum}.")
     return int(text)
 
@@ -117,6 +121,6 @@ def read_flag(cell: str) -> bool | None:
 
 
 def shown(text: str) -> str:
-    """Return a text of a file for a message: short and on one line."""
-    plain = " ".join(text.split())
+    """Return a text of a file for a message: short, on one line and without control characters."""
+    plain = texts.printable(text[:_MAX_READ])
     return f"“{plain if len(plain) <= 60 else plain[:57] + '...'}”"  # noqa: PLR2004 - characters of a message

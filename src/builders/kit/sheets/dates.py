@@ -5,6 +5,7 @@ from datetime import UTC, date, datetime, time, timedelta, timezone
 from enum import StrEnum
 
 from builders.kit.sheets.cells import BLANK, CellRefused, shown
+from builders.kit.values.days import FIRST_YEAR, LAST_YEAR
 
 _MONTHS = {
     name: at
@@ -51,7 +52,6 @@ _MONTH_NAMED = re.compile(
 )
 _DIGITS = re.compile(r"\d{8}|\d{10}|\d{13}")
 _SHORT_YEAR = re.compile(r"\d{1,2}[-/.]\d{1,2}[-/.]\d{2}(?!\d).*")
-_FIRST_YEAR, _LAST_YEAR = 1980, 2199  # of a date that a domain can have; .com began in 1985
 _MILLISECONDS, _SECONDS, _COMPACT = 13, 10, 8  # digits
 _MOST_MONTHS = 12
 _NOON = 12
@@ -97,8 +97,8 @@ def read_moment(cell: str, form: DateFormat) -> date | datetime | None:
     if found is None:
         why = "has a year of two digits" if _SHORT_YEAR.fullmatch(text) else "is not a date"
         raise _date_refused(text, why)
-    if not _FIRST_YEAR <= found.year <= _LAST_YEAR:
-        raise _date_refused(text, f"is not between {_FIRST_YEAR} and {_LAST_YEAR}")
+    if not FIRST_YEAR <= found.year <= LAST_YEAR:
+        raise _date_refused(text, f"is not between {FIRST_YEAR} and {LAST_YEAR}")
     return found
 
 

@@ -78,6 +78,11 @@ def cleaned(text: str) -> str:
     return "\n".join("".join(filter(_is_plain, line)).rstrip() for line in lines).strip()
 
 
+def printable(text: str) -> str:
+    """Return a text for a message: on one line, without the characters that `cleaned` removes."""
+    return " ".join(cleaned(text).split())
+
+
 def _is_plain(char: str) -> bool:
     return unicodedata.category(char) not in _STEERING and char not in _DIRECTIONS
 

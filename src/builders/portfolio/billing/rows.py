@@ -11,8 +11,9 @@ from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult, refused_ro
 from builders.kit.sheets.amounts import AmountRules, read_amount, read_currency
 from builders.kit.sheets.cells import BLANK, CellRefused, original_text, shown
 from builders.kit.sheets.dates import read_date
-from builders.kit.values import clock
+from builders.kit.values import clock, texts
 from builders.kit.values.money import Money
+from builders.portfolio.billing.lines import AMOUNT_LIMIT
 from builders.portfolio.billing.names import join_name
 from builders.portfolio.billing.records import MAX_TEXT, MAX_YEARS
 from builders.portfolio.billing.sheets import Sheet
@@ -120,7 +121,10 @@ def _text(field: ChargeField, cells: Mapping[ChargeField, str]) -> str:
     text = " ".join(cells.get(field, "").split())
     if len(text) > MAX_TEXT:
         raise _Refused(field, "text_too_long", f"{shown(text)} is longer than {MAX_TEXT} characters.")
-    return text
+    try:
+        return texts.one_line(text)
+    except ValueError as error:
+        raise _Refused(field, "text_form", str(error)) from None
 
 
 def _years(cell: str) -> int | None:
@@ -145,6 +149,10 @@ def _amounts(cells: Mapping[ChargeField, str], rules: AmountRules) -> tuple[Mone
         raise _Refused(ChargeField.TAX, "currency_conflict", "The amounts of the row have several currencies.")
     if total is None:
         whole = sum(added, whole)
+    if abs(whole.amount) >= AMOUNT_LIMIT:
+        raise _Refused(
+            ChargeField.AMOUNT, "amount_invalid", f"The amount of the row is not below {AMOUNT_LIMIT:,}."
+        )
     nothing = Decimal(0)
     return whole, nothing if tax is None else tax.amount, nothing if fees is None else fees.amount
 

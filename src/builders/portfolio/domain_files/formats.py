@@ -1,6 +1,7 @@
 """Known kinds of files, and which field each column of a file holds. The formats are data: `formats/*.toml`."""
 
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 from difflib import get_close_matches
 from functools import cache
@@ -9,6 +10,7 @@ from typing import Any
 
 from builders.kit.sheets.csv_files import normalize_header
 from builders.kit.sheets.dates import DateFormat
+from builders.kit.values import texts
 from builders.portfolio.domain_files.errors import FileRefused
 from builders.portfolio.domain_files.records import AUTO, ColumnMap, Field, ImportFormat, UnmappedColumn
 
@@ -18,6 +20,7 @@ GENERIC = ImportFormat(
 _GROUPS = ("registrars", "marketplaces", "programs")
 MAX_COLUMNS = 500
 _CLOSE = 0.8  # similarity of a header that is suggested
+_MAX_LABEL = 500  # characters of a header in a reply
 _MAX_SUGGESTED = 40  # characters of a header for which a field is suggested
 
 
@@ -161,9 +164,11 @@ def _numbered(keys: Sequence[str]) -> Sequence[str]:
 
 
 def _labels(header: Sequence[str]) -> Sequence[str]:
+    shown = [texts.printable(each[:_MAX_LABEL]) for each in header]
+    counts = Counter(shown)
     return [
-        each if each and header.count(each) == 1 else f"{each} (column {at})".strip()
-        for at, each in enumerate(header, start=1)
+        each if each and counts[each] == 1 else f"{each} (column {at})".strip()
+        for at, each in enumerate(shown, start=1)
     ]
 
 

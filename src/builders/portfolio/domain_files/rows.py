@@ -2,16 +2,15 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date
-from typing import Annotated, Any
-
-from pydantic import BaseModel, ConfigDict, Field as Member, TypeAdapter, ValidationError
+from typing import Any
 
 from builders.kit.http.bulk import RowProblem
 from builders.kit.sheets.amounts import AmountRules, read_amount, read_currency
 from builders.kit.sheets.cells import BLANK, CellRefused, original_text
 from builders.kit.sheets.dates import DateFormat
+from builders.kit.values import texts
 from builders.kit.values.money import Money
+from builders.portfolio.domain_files.entry_cells import read_entries
 from builders.portfolio.domain_files.fields import LENIENT, field_readers, purchase_readers
 from builders.portfolio.domain_files.records import (
     PRICES,
@@ -23,32 +22,22 @@ from builders.portfolio.domain_files.records import (
     Options,
 )
 from builders.portfolio.domains import service as domains
-from builders.portfolio.domains.records import FIELDS, MAX_TAGS, DomainName, ExpirySource, PortfolioDomainStatus
-from builders.portfolio.ledger.records import MAX_MEMO, MAX_REFERENCE, MAX_YEARS, EntryKind, EntrySource
+from builders.portfolio.domains.records import (
+    FIELDS,
+    MAX_TAGS,
+    DomainName,
+    ExpirySource,
+    PortfolioDomainStatus,
+)
+from builders.portfolio.ledger.records import (
+    EntryKind,
+)
 
 DEFAULT_CURRENCY = "USD"
-MAX_ENTRIES = 10_000  # of a row
+MAX_WRITTEN = 253  # characters of a domain that is refused
 _PURCHASE = (Field.PURCHASE_KIND, Field.PURCHASE_DATE, Field.PURCHASE_YEARS)
+_SALE_COSTS = "An import records no sale, so tax and fees of a sale are recorded as costs of the domain."
 _OPEN_QUOTE = "A quote is not closed, or text follows a closing quote. Close it, and double quotes in text."
-
-
-class _EntryCell(BaseModel):
-    """An entry of the ledger, as the export writes it."""
-
-    model_config = ConfigDict(frozen=True)
-
-    kind: EntryKind
-    amount: str
-    currency: str
-    on: date
-    years: Annotated[int | None, Member(ge=1, le=MAX_YEARS)] = None
-    registrar: Annotated[str | None, Member(max_length=100)] = None
-    memo: Annotated[str | None, Member(max_length=MAX_MEMO)] = None
-    source: EntrySource = EntrySource.IMPORT
-    reference: Annotated[str | None, Member(max_length=MAX_REFERENCE)] = None
-
-
-_ENTRIES = TypeAdapter(Annotated[list[_EntryCell], Member(max_length=MAX_ENTRIES)])
 
 
 class RowReader:
@@ -87,7 +76,7 @@ class RowReader:
         row.read_money()
         return Draft(
             position=position,
-            written=row.text(Field.DOMAIN),
+            written=texts.printable(row.text(Field.DOMAIN)[:MAX_WRITTEN]),
             name=name,
             values=row.values,
             blank=frozenset(row.blank),
@@ -215,15 +204,13 @@ class _Row:
 
     def _read_entries(self, text: str, position: int | None) -> None:
         try:
-            found = _ENTRIES.validate_json(text)
-            self.entries += [_draft_entry(each) for each in found]
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            where = ".".join(map(str, first["loc"]))
-            reason = f"{where}: {first['msg']}" if where else str(first["msg"])
-            self._refuse(position, "entries_invalid", f"{reason}. Write a JSON list as the export does.")
-        except ValueError as error:
-            self._refuse(position, "entries_invalid", f"{error} Write a JSON list as the export does.")
+            found, is_of_sale = read_entries(text)
+        except CellRefused as refusal:
+            self._refuse(position, refusal.code, str(refusal))
+            return
+        self.entries += found
+        if is_of_sale:
+            self.warnings.append(self._problem(position, "sale_costs", _SALE_COSTS))
 
     def _purchase_value(self, name: Field) -> Any:
         return self._value(name, self._reader.purchase[name])
@@ -265,19 +252,6 @@ class _Row:
         self, position: int | None, code: str, message: str, *, did_you_mean: str | None = None
     ) -> RowProblem:
         return RowProblem(code=code, message=message, field=self._label(position), did_you_mean=did_you_mean)
-
-
-def _draft_entry(cell: _EntryCell) -> DraftEntry:
-    return DraftEntry(
-        kind=cell.kind,
-        money=Money.of(cell.amount, cell.currency),
-        occurred_on=cell.on,
-        years=cell.years,
-        registrar=cell.registrar,
-        memo=cell.memo,
-        source=cell.source,
-        reference=cell.reference,
-    )
 
 
 def cell_text(value: Any) -> str:

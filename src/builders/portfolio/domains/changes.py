@@ -60,7 +60,7 @@ async def add_domain(
             money=purchase.money,
             occurred_on=on,
             source=EntrySource.MANUAL,
-            reference=f"acquisition/{written.id}",
+            reference=ledger.acquisition_reference(written.id),
             registrar=new.registrar,
             created_by=member_id,
         )

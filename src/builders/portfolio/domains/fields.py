@@ -1,6 +1,6 @@
 """Members that requests and replies of domains share, each with its description, and how a request is read."""
 
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated
 
@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, StrictBool, StringConstraints
 from pydantic_core import PydanticCustomError
 
 from builders.kit.values import texts
+from builders.kit.values.days import require_day
 from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.texts import checked
 from builders.portfolio.domains import names, records
@@ -46,8 +47,6 @@ FOLDER = Field(description="Your folder; null for none.")
 NOTES = Field(description="Your notes; null for none.")
 PINNED = Field(description="Whether you keep the domain independently of its figures.")
 
-_FIRST, _LAST = date(1980, 1, 1), date(2199, 12, 31)
-
 
 def _check_name(text: str) -> str:
     try:
@@ -60,16 +59,10 @@ def _check_name(text: str) -> str:
     return text
 
 
-def _check_day(day: date) -> date:
-    if not _FIRST <= day <= _LAST:
-        raise PydanticCustomError("date_range", "Input should be between 1980 and 2199")
-    return day
-
-
 def _in_utc(moment: datetime) -> datetime:
     """Return a time in UTC; one without a zone, such as a date alone, is in UTC."""
     # The years at both ends of the calendar have no other zone.
-    _check_day(moment.date())
+    require_day(moment.date())
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
@@ -116,6 +109,5 @@ Tags = Annotated[list[Tag], Field(max_length=records.MAX_TAGS), AfterValidator(_
 Host = Annotated[str, StringConstraints(min_length=1, max_length=253), checked(_host, "host_name")]
 Hosts = Annotated[list[Host], Field(max_length=records.MAX_NAMESERVERS), AfterValidator(_distinct)]
 Percent = Annotated[Decimal, Field(ge=0, le=100, decimal_places=2), AfterValidator(_percent)]
-Day = Annotated[date, AfterValidator(_check_day)]
 Moment = Annotated[datetime, AfterValidator(_in_utc)]
 Flag = StrictBool

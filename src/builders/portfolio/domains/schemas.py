@@ -8,9 +8,10 @@ from pydantic_core import PydanticCustomError
 
 from builders.kit.errors import Invalid
 from builders.kit.http.bodies import Body, PatchBody, by_example
+from builders.kit.values.days import Day
 from builders.kit.values.money import Money, MoneyInput
 from builders.portfolio.domains import fields, names, records
-from builders.portfolio.domains.fields import Day, Flag, Hosts, Moment, NameText, Notes, Percent, Tags, Text
+from builders.portfolio.domains.fields import Flag, Hosts, Moment, NameText, Notes, Percent, Tags, Text
 from builders.portfolio.domains.records import (
     DomainPatch,
     NewDomain,

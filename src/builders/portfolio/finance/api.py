@@ -10,9 +10,9 @@ from builders.kit.errors import problems
 from builders.kit.http.callers import Caller, needs
 from builders.kit.http.idempotency import WITH_IDEMPOTENCY, InFlight
 from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.kit.values.days import Day
 from builders.portfolio.domains import service as domains
 from builders.portfolio.finance import service as finance
-from builders.portfolio.finance.fields import Day
 from builders.portfolio.finance.records import MAX_MONTHS
 from builders.portfolio.finance.schemas import figures, mapping, renewals, requests, summary
 from builders.portfolio.ledger import service as ledger

@@ -13,7 +13,6 @@ from builders.portfolio.domains import service as domains
 from builders.portfolio.domains.records import Domain, DomainPatch
 from builders.portfolio.finance.events import RENEWAL_RECORDED, renewal_data
 from builders.portfolio.finance.records import NewRenewal, RecordedRenewal, RenewalNotice
-from builders.portfolio.finance.references import renewal_reference, shown_reference
 from builders.portfolio.ledger import service as ledger
 from builders.portfolio.ledger.records import Entry, EntrySource, NewEntry
 
@@ -93,7 +92,7 @@ def add_years(at: datetime, years: int) -> datetime:
 def _is_likely_same(entry: Entry, renewal: NewRenewal) -> bool:
     if entry.kind is not renewal.kind:
         return False
-    if renewal.order_ref is not None and shown_reference(entry) == renewal.order_ref:
+    if renewal.order_ref is not None and ledger.shown_reference(entry) == renewal.order_ref:
         return True
     return (
         (entry.years or 1) == renewal.years
@@ -110,7 +109,7 @@ def _new_entry(domain: Domain, renewal: NewRenewal, member_id: UUID | None) -> N
         money=renewal.money,
         occurred_on=renewal.renewed_on,
         source=EntrySource.MANUAL,
-        reference=None if renewal.order_ref is None else renewal_reference(ids.new(), renewal.order_ref),
+        reference=None if renewal.order_ref is None else ledger.renewal_reference(ids.new(), renewal.order_ref),
         years=renewal.years,
         registrar=renewal.registrar or domain.registrar,
         memo=renewal.memo,

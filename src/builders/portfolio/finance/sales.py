@@ -4,6 +4,7 @@ The money of a sale is in its entries alone. Each has the source `sale` and a re
 identifier of the sale, so that the terms can be read from the entries.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from uuid import UUID
@@ -25,9 +26,10 @@ from builders.portfolio.finance.records import (
 )
 from builders.portfolio.ledger.records import Entry, EntryGroup, EntryKind, EntrySource, NewEntry
 
-PRICE, INSTALLMENT, COMMISSION, FEE, SHARE = "price", "installment", "commission", "fee", "share"
+NAMES = (PRICE, INSTALLMENT, COMMISSION, FEE, SHARE) = ("price", "installment", "commission", "fee", "share")
 KEPT = (UNSET, None)  # of one form of the commission: the other stays
 SHARE_MEMO = "Share of the consignor"
+_REFERENCE = re.compile(rf"(?P<sale>[0-9a-f-]{{36}})/(?P<at>[0-9]{{1,9}})/(?:{'|'.join(NAMES)})")
 
 
 def sale_entries(sale: Sale, terms: SaleTerms, *, created_by: UUID | None) -> Sequence[NewEntry]:
@@ -101,8 +103,9 @@ def plan_sale(
 
 
 def is_of_sale(sale: Sale, entry: Entry) -> bool:
-    """Return whether an entry is one of those of a sale."""
-    return entry.source is EntrySource.SALE and (entry.reference or "").startswith(f"{sale.id}/")
+    """Return whether an entry is one of those of a sale. One with another form of reference is not."""
+    found = _REFERENCE.fullmatch(entry.reference or "")
+    return entry.source is EntrySource.SALE and found is not None and found["sale"] == str(sale.id)
 
 
 def is_of_any_sale(sale: Sale | None, entry: Entry) -> bool:
@@ -129,6 +132,7 @@ def terms_of(sale: Sale, entries: Iterable[Entry]) -> SaleTerms | None:
     """Return the terms of a sale, from its entries that are not void; None when all are."""
     own = sorted((each for each in entries if is_of_sale(sale, each) and not each.is_void), key=_position)
     payments = [each for each in own if name_of(each) in {PRICE, INSTALLMENT}]
+    payments = [each for each in payments if each.currency == payments[0].currency]
     if not payments:
         return None
     gross = sum((each.money for each in payments[1:]), start=payments[0].money)

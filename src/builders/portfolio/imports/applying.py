@@ -1,21 +1,22 @@
 """A batch of drafts, applied to the portfolio: domains, entries of the ledger, and a result for each row."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
 from uuid import UUID
+
+import psycopg
 
 from builders.kit.db.connections import Conn
 from builders.kit.http.bulk import RowOutcome, RowProblem
+from builders.kit.process import log
 from builders.portfolio.domain_files.records import Draft, Field, ImportConflict, Options, Source
 from builders.portfolio.domains import service as domains
-from builders.portfolio.domains.records import Domain, DomainChange, WrittenDomain
-from builders.portfolio.imports import images, merging
-from builders.portfolio.imports.records import Counts, ImportRow
+from builders.portfolio.domains.records import DomainChange, WrittenDomain
+from builders.portfolio.imports import images, merging, outcomes
+from builders.portfolio.imports.outcomes import Group
+from builders.portfolio.imports.records import Counts
 from builders.portfolio.imports.store import rows as store
-from builders.portfolio.imports.store.rows import Earlier
 from builders.portfolio.ledger import service as ledger
 from builders.portfolio.ledger.records import NewEntry
 
@@ -27,29 +28,21 @@ _KEPT = RowProblem(
     message="The ledger has an entry with the same reference and other values; it was not changed.",
     field=Field.ENTRIES.value,
 )
+# Of the database about a value; other errors are not those of a row.
+REFUSALS = (psycopg.DataError, psycopg.IntegrityError, psycopg.errors.ProgramLimitExceeded)
+
+_log = log.get_logger()
 
 
-@dataclass(slots=True, kw_only=True)
-class _Group:
-    """The rows of one domain in a batch, and what becomes of it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Context:
+    """The import that a batch belongs to."""
 
-    name: str
-    rows: list[tuple[int, Draft]]
-    draft: Draft  # of all rows
-    earlier: Earlier | None
-    present: Domain | None = None
-    outcome: RowOutcome = RowOutcome.UNCHANGED
-    domain_id: UUID | None = None
-    problems: list[RowProblem] = field(default_factory=list)
-    warnings: list[RowProblem] = field(default_factory=list)
-    before: images.Image | None = None
-    after: images.Image | None = None
-    entry_ids: list[UUID] = field(default_factory=list)
-
-    def mode(self, options: Options) -> ImportConflict:
-        """Return how the rows change a present domain; one that an earlier row of the file has is merged."""
-        is_added = self.earlier is not None and self.earlier.outcome is not RowOutcome.SKIPPED
-        return ImportConflict.MERGE if is_added else options.on_conflict
+    account_id: UUID
+    member_id: UUID
+    import_id: UUID
+    options: Options
+    source: Source
 
 
 async def apply_batch(
@@ -64,24 +57,50 @@ async def apply_batch(
 ) -> Counts:
     """Import rows with their numbers and record their results; return the number of rows by outcome.
 
-    A dry run does the same and takes it back, except for the results.
+    A dry run does the same and takes it back, except for the results. If the database refuses a row, only that row
+    is refused: the rows are imported by halves, down to single rows.
     """
+    context = _Context(
+        account_id=account_id, member_id=member_id, import_id=import_id, options=options, source=source
+    )
+    return await _apply(conn, context, drafts)
+
+
+async def _apply(conn: Conn, context: _Context, drafts: Sequence[tuple[int, Draft]]) -> Counts:
+    try:
+        async with conn.transaction():
+            return await _write(conn, context, drafts)
+    except REFUSALS as error:
+        _log.warning(
+            "import_rows_refused", import_id=str(context.import_id), rows=len(drafts), sqlstate=error.sqlstate
+        )
+    if len(drafts) == 1:
+        [(number, draft)] = drafts
+        row = outcomes.refused_row(number, replace(draft, errors=[outcomes.UNSTORABLE], warnings=[]))
+        await store.insert(conn, account_id=context.account_id, import_id=context.import_id, rows=[row])
+        return Counts(errors=1)
+    half = len(drafts) // 2
+    return await _apply(conn, context, drafts[:half]) + await _apply(conn, context, drafts[half:])
+
+
+async def _write(conn: Conn, context: _Context, drafts: Sequence[tuple[int, Draft]]) -> Counts:
+    account_id, import_id, options = context.account_id, context.import_id, context.options
     groups = await _group(conn, account_id=account_id, import_id=import_id, drafts=drafts)
     async with conn.transaction(force_rollback=options.dry_run):
         await _write_domains(conn, account_id=account_id, groups=groups, options=options)
-        await _post_entries(conn, account_id=account_id, member_id=member_id, groups=groups)
+        await _post_entries(conn, account_id=account_id, member_id=context.member_id, groups=groups)
     if options.dry_run:
         for each in groups:
-            _forget_writes(each)
-    rows = [_refused(number, draft) for number, draft in drafts if draft.errors or draft.name is None]
-    rows += [row for group in groups for row in _results(group, source)]
+            outcomes.forget_writes(each)
+    rows = [outcomes.refused_row(number, draft) for number, draft in drafts if draft.errors or draft.name is None]
+    rows += [row for group in groups for row in outcomes.list_results(group, context.source)]
     await store.insert(conn, account_id=account_id, import_id=import_id, rows=rows)
-    return _count(rows, groups)
+    return outcomes.count(rows, groups)
 
 
 async def _group(
     conn: Conn, *, account_id: UUID, import_id: UUID, drafts: Sequence[tuple[int, Draft]]
-) -> Sequence[_Group]:
+) -> Sequence[Group]:
     by_name = dict[str, list[tuple[int, Draft]]]()
     for number, draft in drafts:
         if draft.name is not None and not draft.errors:
@@ -89,7 +108,7 @@ async def _group(
     names = list(by_name)
     earlier = await store.find_earlier(conn, account_id=account_id, import_id=import_id, domains=names)
     return [
-        _Group(
+        Group(
             name=name,
             rows=rows,
             draft=reduce(merging.combine, (draft for _, draft in rows)),
@@ -99,7 +118,7 @@ async def _group(
     ]
 
 
-async def _write_domains(conn: Conn, *, account_id: UUID, groups: Sequence[_Group], options: Options) -> None:
+async def _write_domains(conn: Conn, *, account_id: UUID, groups: Sequence[Group], options: Options) -> None:
     present = await domains.find_domains(conn, account_id=account_id, names=[each.name for each in groups])
     added = [each for each in groups if each.name not in present]
     new = [merging.new_domain(each.draft) for each in added]
@@ -116,8 +135,8 @@ async def _write_domains(conn: Conn, *, account_id: UUID, groups: Sequence[_Grou
     await _change_domains(conn, account_id=account_id, groups=groups, options=options)
 
 
-async def _change_domains(conn: Conn, *, account_id: UUID, groups: Sequence[_Group], options: Options) -> None:
-    changed = list[_Group]()
+async def _change_domains(conn: Conn, *, account_id: UUID, groups: Sequence[Group], options: Options) -> None:
+    changed = list[Group]()
     changes = list[DomainChange]()
     for each in groups:
         if each.present is None:
@@ -134,7 +153,7 @@ async def _change_domains(conn: Conn, *, account_id: UUID, groups: Sequence[_Gro
         _record(each, written)
 
 
-def _record(group: _Group, written: WrittenDomain) -> None:
+def _record(group: Group, written: WrittenDomain) -> None:
     """Store the result of the domain of a group."""
     if written.domain is None:
         group.outcome, group.domain_id = RowOutcome.ERROR, None
@@ -145,7 +164,7 @@ def _record(group: _Group, written: WrittenDomain) -> None:
         group.before, group.after = images.list_changes(group.present, written.domain)
 
 
-async def _post_entries(conn: Conn, *, account_id: UUID, member_id: UUID, groups: Sequence[_Group]) -> None:
+async def _post_entries(conn: Conn, *, account_id: UUID, member_id: UUID, groups: Sequence[Group]) -> None:
     """Record the purchases and sales that the ledger does not have."""
     wanted = [
         (each, each.domain_id)
@@ -171,94 +190,23 @@ async def _post_entries(conn: Conn, *, account_id: UUID, member_id: UUID, groups
 
 
 async def _post(
-    conn: Conn, *, account_id: UUID, entries: Sequence[tuple[_Group, NewEntry]]
-) -> Sequence[tuple[_Group, NewEntry]]:
-    """Record entries of groups; return those whose reference an entry of another domain or kind has.
+    conn: Conn, *, account_id: UUID, entries: Sequence[tuple[Group, NewEntry]]
+) -> Sequence[tuple[Group, NewEntry]]:
+    """Record entries of groups; return those whose reference another entry has: of another domain, kind or row.
 
-    One of the same domain and kind is the same entry: with other values it stays, with a warning.
+    One of the same domain and kind that was recorded before is the same entry: with other values it stays, with a
+    warning.
     """
     posted = await ledger.post_entries(conn, account_id=account_id, entries=[entry for _, entry in entries])
-    taken = list[tuple[_Group, NewEntry]]()
+    taken = list[tuple[Group, NewEntry]]()
     for (group, new), found in zip(entries, posted, strict=True):
         present = found.entry
         if found.is_new:
             group.entry_ids.append(present.id)
             if group.outcome is RowOutcome.UNCHANGED:
                 group.outcome = RowOutcome.UPDATED
-        elif (new.domain_id, new.kind) != (present.domain_id, present.kind):
+        elif (new.domain_id, new.kind) != (present.domain_id, present.kind) or present.id in group.entry_ids:
             taken.append((group, new))
         elif (new.money, new.occurred_on) != (present.money, present.occurred_on):
             group.warnings.append(_KEPT)
     return taken
-
-
-def _forget_writes(group: _Group) -> None:
-    """Store the simulated result of a dry run."""
-    if group.outcome is RowOutcome.CREATED:
-        group.domain_id = None
-        if group.earlier is not None:  # which would have added it
-            group.outcome = RowOutcome.UNCHANGED
-    group.before = group.after = None
-    group.entry_ids = []
-
-
-def _results(group: _Group, source: Source) -> Sequence[ImportRow]:
-    """Return the results of the rows of a group; all but the first one were merged into it."""
-    first_position = group.earlier.position if group.earlier else group.rows[0][1].position
-    results = list[ImportRow]()
-    for at, (number, draft) in enumerate(group.rows):
-        is_first = at == 0
-        warnings = [*draft.warnings, *(group.warnings if is_first else ())]
-        if group.earlier is not None or not is_first:
-            warnings.append(_duplicate(first_position, source))
-        is_changed = is_first or group.outcome in {RowOutcome.SKIPPED, RowOutcome.ERROR}
-        results.append(
-            ImportRow(
-                number=number,
-                position=draft.position,
-                domain=group.name,
-                outcome=group.outcome if is_changed else RowOutcome.UNCHANGED,
-                domain_id=group.domain_id,
-                errors=_problems(group.problems),
-                warnings=_problems(warnings),
-                before=group.before if is_first else None,
-                after=group.after if is_first else None,
-                entry_ids=group.entry_ids if is_first else (),
-            )
-        )
-    return results
-
-
-def _refused(number: int, draft: Draft) -> ImportRow:
-    return ImportRow(
-        number=number,
-        position=draft.position,
-        domain=draft.name.domain if draft.name else draft.written[:253] or None,
-        outcome=RowOutcome.ERROR,
-        domain_id=None,
-        errors=_problems(draft.errors),
-        warnings=_problems(draft.warnings),
-    )
-
-
-def _duplicate(position: int, source: Source) -> RowProblem:
-    where = f"Line {position}" if source.has_lines else f"Row {position}"
-    message = f"{where} has the same domain. Both rows are merged; the later row takes precedence."
-    return RowProblem(code="duplicate_row", message=message, field="domain")
-
-
-def _problems(found: Sequence[RowProblem]) -> Sequence[Mapping[str, Any]]:
-    return [asdict(each) for each in found]
-
-
-def _count(rows: Sequence[ImportRow], groups: Sequence[_Group]) -> Counts:
-    counts = Counter(each.outcome for each in rows)
-    duplicates = sum(len(each.rows) - (each.earlier is None) for each in groups)
-    return Counts(
-        created=counts[RowOutcome.CREATED],
-        updated=counts[RowOutcome.UPDATED],
-        unchanged=counts[RowOutcome.UNCHANGED],
-        skipped=counts[RowOutcome.SKIPPED],
-        errors=counts[RowOutcome.ERROR],
-        duplicates=duplicates,
-    )

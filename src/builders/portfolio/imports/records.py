@@ -1,7 +1,7 @@
 """Records of imports."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -34,6 +34,9 @@ class Counts:
     skipped: int = 0
     errors: int = 0
     duplicates: int = 0  # rows of a domain that an earlier row of the file has
+
+    def __add__(self, other: "Counts") -> "Counts":
+        return Counts(**{each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(self)})
 
     def summary(self) -> BulkSummary:
         """Return the counts as bulk replies have them."""

@@ -30,6 +30,13 @@ from builders.portfolio.ledger.rates import (
     load_installed_rates as load_installed_rates,
     load_rates as load_rates,
 )
+from builders.portfolio.ledger.references import (
+    acquisition_reference as acquisition_reference,
+    given_reference as given_reference,
+    renewal_reference as renewal_reference,
+    require_given as require_given,
+    shown_reference as shown_reference,
+)
 from builders.portfolio.ledger.sums import (
     get_period_totals as get_period_totals,
     list_label_totals as list_label_totals,

@@ -1,5 +1,6 @@
 """Revenue in CSV files: of parking providers, and of hand-made sheets by the names of their columns."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -41,6 +42,7 @@ COLUMNS: Mapping[str, Sequence[str]] = {
 }
 _ABOVE = frozenset(("name", "total uniques", "total clicks", "total revenue"))  # headers that show the format
 _DATES = ("day", "since", "until")
+_COUNT = re.compile(r"[0-9]{1,18}")
 _KNOWN = frozenset(chain.from_iterable(COLUMNS.values()))
 _TOTALS = frozenset(("total", "totals", "sum", "grand total", "all domains"))  # in place of a domain
 
@@ -194,7 +196,7 @@ def _count(cell: str) -> int | None:
     text = cell.replace(",", "").replace(" ", "")
     if text.lower() in BLANK:
         return None
-    if not (text.isascii() and text.isdecimal()) or int(text[:20]) > MAX_COUNT:
+    if not _COUNT.fullmatch(text) or int(text) > MAX_COUNT:
         raise CellRefused("number_invalid", f"{shown(cell)} is not a whole number.")
     return int(text)
 

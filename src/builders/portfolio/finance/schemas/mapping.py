@@ -10,7 +10,6 @@ from builders.kit.values import ids
 from builders.kit.values.money import Money
 from builders.portfolio.finance.calculation import FigureWarning
 from builders.portfolio.finance.records import ChangedFinance, DomainFinance, RecordedRenewal, RenewalNotice
-from builders.portfolio.finance.references import shown_reference
 from builders.portfolio.finance.schemas.figures import (
     MAX_SHOWN,
     FinanceChangeReply,
@@ -25,6 +24,7 @@ from builders.portfolio.finance.schemas.figures import (
     RenewalRecorded,
     RenewedDomainReply,
 )
+from builders.portfolio.ledger import service as ledger
 from builders.portfolio.ledger.records import Entry, EntrySource
 
 RATE = Decimal("0.000001")  # decimals of a rate
@@ -187,7 +187,7 @@ def _entry(entry: Entry) -> FinanceEntryReply:
         entry,
         amount=entry.money,
         signed_amount=entry.signed_money,
-        reference=None if is_charge else shown_reference(entry),
+        reference=None if is_charge else ledger.shown_reference(entry),
         charge_id=ids.find(entry.reference or "") if is_charge else None,
         fx_rate=None if entry.fx_rate is None else f"{entry.fx_rate.normalize():f}",
         base_amount=entry.base_money,

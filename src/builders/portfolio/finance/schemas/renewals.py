@@ -6,8 +6,9 @@ from pydantic import ConfigDict, Field, StrictInt
 
 from builders.kit.http.bodies import Body, by_example
 from builders.kit.values import clock
+from builders.kit.values.days import Day
 from builders.kit.values.money import MoneyInput
-from builders.portfolio.finance.fields import CURRENCY, Currency, Day, Memo, Moment, Registrar, Text
+from builders.portfolio.finance.fields import CURRENCY, Currency, Memo, Moment, Registrar, Text
 from builders.portfolio.finance.records import NewRenewal
 from builders.portfolio.ledger.records import EntryKind
 

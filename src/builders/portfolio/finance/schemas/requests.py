@@ -8,6 +8,7 @@ from pydantic.config import JsonDict
 
 from builders.kit.http.bodies import Body, PatchBody, by_example
 from builders.kit.values import clock
+from builders.kit.values.days import Day
 from builders.kit.values.money import Money, MoneyInput
 from builders.kit.values.patches import UNSET, Patch
 from builders.portfolio.finance.fields import (
@@ -15,7 +16,6 @@ from builders.portfolio.finance.fields import (
     CURRENCY,
     NOT_NULL,
     Currency,
-    Day,
     Memo,
     Notes,
     Rate,

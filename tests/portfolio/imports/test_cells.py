@@ -1,0 +1,211 @@
+"""A bad cell refuses its row, and no other one."""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings, strategies as st
+
+from builders.kit.db.connections import Conn, Database
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
+from builders.portfolio.domain_files.records import Field
+from tests.cast import Person
+from tests.portfolio.domains.make import DOMAINS
+from tests.portfolio.imports.make import IMPORT, IMPORTS, JSON_EXPORT, Json, counts, load, ok
+
+INVENTORY = "/v1/portfolio/registrars/inventory/import"
+CHARGES = "/v1/portfolio/registrars/billing/import"
+REVENUE = "/v1/portfolio/parking/revenue"
+ENTRY: Json = {"kind": "renewal", "amount": "9.00", "currency": "USD", "on": "2025-01-01"}
+NUL, RIGHT_TO_LEFT = "a\0b", "a\u202eb"
+REFUSED_ENTRIES = [
+    pytest.param({"amount": "-5.00"}, id="a negative amount"),
+    pytest.param({"amount": "1" * 16}, id="an amount of too many digits"),
+    pytest.param({"currency": "usd"}, id="no currency"),
+    *(
+        pytest.param({member: text}, id=f"{name} in {member}")
+        for member in ("memo", "reference", "registrar")
+        for name, text in (("NUL", NUL), ("U+202E", RIGHT_TO_LEFT))
+    ),
+    pytest.param({"on": "0001-01-01"}, id="the year 1"),
+    pytest.param({"on": "9999-12-31"}, id="the year 9999"),
+    pytest.param({"years": 0}, id="no years"),
+    pytest.param({"reference": "renewal:1042"}, id="a reference of the service itself"),
+]
+
+
+def sheet(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    """The rows as a CSV file, in which a cell can contain NUL."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(dict.fromkeys(name for row in rows for name in row)))
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode("utf-8", "replace")
+
+
+def refused_rows(imported: Json) -> list[Any]:
+    """The lines or indexes of the rows that were refused."""
+    return [each["line"] or each["index"] for each in imported["results"] if each["outcome"] == "error"]
+
+
+@pytest.mark.parametrize("member", REFUSED_ENTRIES)
+async def test_an_entry_obeys_the_rules_of_the_api(alice: Person, member: Json) -> None:
+    rows = [
+        {"domain": "harbour.com", "entries": json.dumps([ENTRY])},
+        {"domain": "lantern.com", "entries": json.dumps([{**ENTRY, **member}])},
+        {"domain": "anchor.com", "entries": json.dumps([ENTRY])},
+    ]
+    imported = await load(alice, sheet(rows))
+    assert refused_rows(imported) == [3]
+    assert imported["results"][1]["errors"][0]["code"] == "entries_invalid"
+    assert counts(imported) == {"created": 2, "errors": 1}
+
+
+async def test_a_job_refuses_only_the_bad_rows(alice: Person, database: Database, settings: Settings) -> None:
+    rows: list[Json] = [{"domain": f"harbour-{at}.com", "entries": json.dumps([ENTRY])} for at in range(2_100)]
+    rows[700]["entries"] = json.dumps([{**ENTRY, "memo": NUL}])
+    rows[1_500]["entries"] = json.dumps([{**ENTRY, "amount": "-1.00"}])
+    imported = await load(alice, sheet(rows))
+    assert imported["state"] == "queued"
+    await queue.run_pending(database, settings)
+    answer = await alice.get(f"{IMPORTS}/{imported['import_id']}", params={"outcome": "error"})
+    done = ok(answer)
+    assert (done["state"], counts(done)) == ("completed", {"created": 2_098, "errors": 2})
+    assert refused_rows(done) == [702, 1_502]
+
+
+async def test_what_the_database_refuses_is_one_row(alice: Person, conn: Conn) -> None:
+    """A rule of the database that no check before it knows refuses only its row."""
+    rule = "ALTER TABLE portfolio_domains ADD CONSTRAINT test_refused CHECK (folder <> 'refused') NOT VALID"
+    rows = [{"domain": f"harbour-{at}.com", "folder": "refused" if at == 5 else None} for at in range(9)]
+    await conn.execute(rule)
+    try:
+        imported = await load(alice, rows)
+    finally:
+        await conn.execute("ALTER TABLE portfolio_domains DROP CONSTRAINT test_refused")
+    assert refused_rows(imported) == [5]
+    assert imported["results"][5]["errors"][0]["code"] == "row_refused"
+    assert counts(imported) == {"created": 8, "errors": 1}
+    assert [each["index"] for each in imported["results"]] == list(range(9))
+    assert len(ok(await alice.get(DOMAINS))["items"]) == 8
+
+
+async def test_an_import_records_no_entry_of_another_source(alice: Person) -> None:
+    """They belong to a sale, a charge or a day of parking, which an import does not record."""
+    sources = ("sale", "sync", "parking", "manual")
+    given = [
+        {**ENTRY, "source": each, "reference": f"R-{each}", "amount": f"{at}.00"}
+        for at, each in enumerate(sources)
+    ]
+    await load(alice, [{"domain": "harbour.com", "entries": given}])
+    found = ok(await alice.get(f"{DOMAINS}/harbour.com/finance"))["entries"]
+    assert [(each["source"], "R-" in each["reference"]) for each in found] == [
+        *[("import", False)] * 3,
+        ("manual", True),
+    ]
+
+
+async def test_costs_of_an_exported_sale_are_announced(alice: Person) -> None:
+    given = [{**ENTRY, "source": "sale", "kind": "tax"}]
+    imported = await load(alice, [{"domain": "harbour.com", "entries": given}])
+    assert [each["code"] for each in imported["results"][0]["warnings"]] == ["sale_costs"]
+
+
+async def test_an_export_of_an_earlier_release_is_imported_whole(alice: Person) -> None:
+    """It has references of the service itself: those of members in them are kept."""
+    renewal, domain = "0193a1b2-0000-7000-8000-000000000041", "0193a1b2-0000-7000-8000-000000000030"
+    given = [
+        {**ENTRY, "source": "manual", "reference": f"renewal:{renewal}:A-1042"},
+        {**ENTRY, "source": "manual", "reference": f"renewal:{renewal[:-1]}2:A-1042", "on": "2026-01-01"},
+        {**ENTRY, "source": "manual", "kind": "acquisition", "reference": f"acquisition/{domain}"},
+    ]
+    rows = [{"domain": "harbour.com", "entries": given}]
+    await load(alice, rows)
+    found = ok(await alice.get(f"{DOMAINS}/harbour.com/finance"))["entries"]
+    assert sorted((each["kind"], each["reference"][-6:] == "A-1042") for each in found) == [
+        *(("acquisition", False), ("renewal", True), ("renewal", True)),
+    ]
+    assert counts(await load(alice, rows)) == {"unchanged": 1}
+
+
+NUMBERS = ["1" * 5_000, "000000001" + "9" * 5_000, "00000000199999999", "\u0663", "\u00b2", "-5"]
+TEXT = st.text(max_size=60) | st.sampled_from([NUL, RIGHT_TO_LEFT, *NUMBERS])
+FIELDS = st.sampled_from([each.value for each in Field])
+MEMBERS = st.sampled_from([*ENTRY, "memo", "source", "reference", "registrar", "years"])
+ENTRIES = st.lists(st.dictionaries(MEMBERS, TEXT).map(lambda members: {**ENTRY, **members}), max_size=2)
+DATED = {"purchase_amount": "5", "purchase_date": "2024-01-01"}
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+VALUES = TEXT | st.integers() | FINITE | st.booleans() | st.lists(TEXT, max_size=3)
+GOOD: Json = {"domain": "harbour.com", "entries": json.dumps([ENTRY])}
+search = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+
+
+@search
+@given(cells=st.dictionaries(FIELDS, TEXT, max_size=6), entries=ENTRIES)
+@example(
+    cells={**DATED, "purchase_years": "00000000199999999"},
+    entries=[],
+)
+@example(cells={"status": NUL, "domain": NUL}, entries=[])
+async def test_any_text_in_a_cell_of_a_file_refuses_at_most_its_row(
+    alice: Person, cells: dict[str, Any], entries: list[Any]
+) -> None:
+    bad = {"domain": "lantern.com", "entries": json.dumps(entries), **cells}
+    await require_others(alice, await load(alice, sheet([GOOD, bad, {"domain": "anchor.com"}])))
+
+
+@search
+@given(cells=st.dictionaries(FIELDS | TEXT, VALUES, max_size=6))
+async def test_any_value_of_a_row_refuses_at_most_its_row(alice: Person, cells: dict[str, Any]) -> None:
+    written = json.dumps({"rows": [GOOD, {"domain": "lantern.com", **cells}, {"domain": "anchor.com"}]})
+    # NUL is refused in any body, and a lone surrogate is no text.
+    plain = re.sub(r"\\u(0000|d[89a-f][0-9a-f]{2})", "?", written)
+    answer = await alice.post(IMPORT, content=plain, headers={"Content-Type": "application/json"})
+    await require_others(alice, ok(answer))
+
+
+async def require_others(alice: Person, imported: Json) -> None:
+    """The first and the last row are in the portfolio, and each request about it is answered."""
+    first, last = imported["results"][0], imported["results"][-1]
+    assert {first["outcome"], last["outcome"]} <= {"created", "unchanged"}, imported
+    names = [each["domain"] for each in ok(await alice.get(DOMAINS))["items"]]
+    assert {"harbour.com", "anchor.com"} <= {*names}
+    for name in names:
+        ok(await alice.get(f"{DOMAINS}/{name}/finance"))
+    ok(await alice.get(f"{IMPORTS}/{imported['import_id']}"))
+    exported = ok(await alice.get(JSON_EXPORT))["rows"]
+    assert set(counts(await load(alice, exported))) <= {"unchanged"}
+
+
+@pytest.mark.parametrize("text", [RIGHT_TO_LEFT, "9" * 5_000, "9" * 15, "0001-01-01", "-5"])
+async def test_any_text_in_a_row_of_charges_revenue_or_an_inventory_refuses_at_most_its_row(
+    alice: Person, text: str
+) -> None:
+    """Each column has the text once."""
+    ok(await alice.post(IMPORT, json={"domains": ["harbour.com"]}))
+    charge = {
+        "date": "2025-01-01",
+        "domain": "harbour.com",
+        "amount": "9.00",
+        "order": "A-1",
+        "description": "Renewal",
+    }
+    charge |= {"line": "1", "parent order": "A-0", "years": "1", "tax": "0", "currency": "USD"}
+    held = {"domain": "harbour.com", "expires": "2027-01-01", "registrar": "X", "nameservers": "ns1.x.com"}
+    earned = {"domain": "harbour.com", "date": "2025-01-01", "amount": "1.00", "provider": "p", "reference": "r"}
+    for path, row, fixed in (
+        (CHARGES, charge, {"provider": "manual:corner"}),
+        (INVENTORY, held, {"provider": "manual:corner"}),
+        (REVENUE, earned, {}),
+    ):
+        bad = [{**row, name: text} for name in row]
+        answer = await alice.post(path, json={"rows": [row, *bad, row], **fixed})
+        assert answer.status_code in {200, 201}, (path, answer.text)
+        results = answer.json()["results"]
+        assert len(results) == len(bad) + 2
+        assert {results[0]["outcome"], results[-1]["outcome"]} <= {"created", "updated", "unchanged"}
