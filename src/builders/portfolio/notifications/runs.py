@@ -3,7 +3,9 @@
 A run can be repeated, late or on two workers at once: the keys of the notices decide.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
@@ -32,6 +34,43 @@ COST_DAYS = 62  # of two calendar months
 BATCH = 1000  # domains whose notices are made in one transaction
 
 
+@dataclass(slots=True)
+class _Costs:
+    """The renewal prices of domains, added by month of the expiry and currency."""
+
+    amounts: dict[tuple[date, str], Decimal] = field(default_factory=lambda: defaultdict(Decimal))
+    priced: Counter[tuple[date, str]] = field(default_factory=Counter)
+    domains: Counter[date] = field(default_factory=Counter)
+
+    @property
+    def currencies(self) -> Collection[str]:
+        """Return the currencies of the prices."""
+        return {currency for _, currency in self.amounts}
+
+    def add(self, domains: Sequence[ExpiringDomain]) -> None:
+        """Add the prices of domains."""
+        for each in domains:
+            month = each.expires_at.date().replace(day=1)
+            self.domains[month] += 1
+            if each.renewal_price is not None:
+                key = (month, each.renewal_currency or "")
+                self.amounts[key] += each.renewal_price
+                self.priced[key] += 1
+
+    def sum_up(self, *, month: date, limit: Money, rates: Mapping[str, Decimal]) -> CostExceededData:
+        """Return the prices of a month in the currency of the limit."""
+        known = {key: rates[key[1]] for key in self.amounts if key[0] == month and key[1] in rates}
+        count = sum(self.priced[key] for key in known)
+        total = sum((self.amounts[key] * rate for key, rate in known.items()), Decimal(0))
+        return CostExceededData(
+            month=month,
+            total=Money(total, limit.currency).quantized(),
+            limit=limit,
+            domains=count,
+            unknown=self.domains[month] - count,
+        )
+
+
 async def list_portfolios(conn: Conn, *, after: UUID) -> tuple[Sequence[UUID], UUID | None]:
     """Return portfolios with ids after `after` that have had no run today, and the last id; None at the end."""
     found = await portfolio_domains.list_portfolios(conn, after=after, limit=MAX_PORTFOLIOS)
@@ -40,38 +79,54 @@ async def list_portfolios(conn: Conn, *, after: UUID) -> tuple[Sequence[UUID], U
 
 
 async def run(database: Database, *, account_id: UUID, batch_size: int = BATCH) -> int:
-    """Make the notices that are due in a portfolio today, those of a batch of domains per transaction.
+    """Read the domains of a portfolio, and make the notices that are due today, a batch per transaction.
 
     Return their number.
     """
-    now, made = clock.now(), 0
+    now, made, costs = clock.now(), 0, _Costs()
     async with database.connection() as conn:
         recipients = (await list_recipients(conn, account_ids=[account_id]))[account_id]
-        domains = await _list_expiring(conn, account_id, recipients, now) if recipients else ()
-        expiries = {each.id: each.expires_at for each in domains}
-        decisions = await renewals.find_decisions(conn, account_id=account_id, expiries=expiries)
-    awake = [each for each in domains if not _is_snoozed(decisions[each.id], today=now.date())]
-    decided = {key for key, each in decisions.items() if each.decision is not RenewalDecision.UNDECIDED}
-    for at in range(0, len(awake), batch_size):
+    has_more, after = bool(recipients), None
+    while has_more:
         async with database.transaction() as conn:
-            made += await notify_of_expiry(
-                conn,
-                account_id=account_id,
-                recipients=recipients,
-                domains=awake[at : at + batch_size],
-                decided=decided,
-                now=now,
-            )
+            domains = await _list_expiring(conn, account_id, recipients, now, after=after, limit=batch_size)
+            made += await _notify(conn, account_id, recipients, domains, now)
+        costs.add(domains)
+        has_more = len(domains) == batch_size
+        after = (domains[-1].expires_at, domains[-1].id) if domains else None
     async with database.transaction() as conn:
-        made += await _notify_of_costs(conn, recipients, domains, now)
+        made += await _notify_of_costs(conn, recipients, costs, now)
         await store.record_run(conn, account_id=account_id, today=now.date())
     return made
 
 
+async def _notify(
+    conn: Conn,
+    account_id: UUID,
+    recipients: Sequence[Recipient],
+    domains: Sequence[ExpiringDomain],
+    now: datetime,
+) -> int:
+    """Make the notices about a batch of domains, except those whose reminders are snoozed."""
+    expiries = {each.id: each.expires_at for each in domains}
+    decisions = await renewals.find_decisions(conn, account_id=account_id, expiries=expiries)
+    awake = [each for each in domains if not _is_snoozed(decisions[each.id], today=now.date())]
+    decided = {key for key, each in decisions.items() if each.decision is not RenewalDecision.UNDECIDED}
+    return await notify_of_expiry(
+        conn, account_id=account_id, recipients=recipients, domains=awake, decided=decided, now=now
+    )
+
+
 async def _list_expiring(
-    conn: Conn, account_id: UUID, recipients: Sequence[Recipient], now: datetime
+    conn: Conn,
+    account_id: UUID,
+    recipients: Sequence[Recipient],
+    now: datetime,
+    *,
+    after: tuple[datetime, UUID] | None,
+    limit: int,
 ) -> Sequence[ExpiringDomain]:
-    """Return the domains that a threshold or a cost alert of a recipient can be about."""
+    """Return up to `limit` domains that a threshold or a cost alert of a recipient can be about."""
     days = [each.days for recipient in recipients for each in recipient.preferences.expiry.thresholds]
     is_limited = any(each.preferences.cost_alert.monthly_renewals_above for each in recipients)
     longest = max([*days, COST_DAYS if is_limited else MIN_DAYS])
@@ -80,6 +135,8 @@ async def _list_expiring(
         account_id=account_id,
         since=now + timedelta(days=MIN_DAYS),
         until=now + timedelta(days=longest + 1),
+        after=after,
+        limit=limit,
     )
 
 
@@ -87,19 +144,16 @@ def _is_snoozed(decision: Decision, *, today: date) -> bool:
     return decision.snooze_until is not None and decision.snooze_until > today
 
 
-async def _notify_of_costs(
-    conn: Conn, recipients: Sequence[Recipient], domains: Sequence[ExpiringDomain], now: datetime
-) -> int:
+async def _notify_of_costs(conn: Conn, recipients: Sequence[Recipient], costs: _Costs, now: datetime) -> int:
     """Notify members of months whose renewals cost more than their limit, once for each month."""
     new: list[tuple[NewNotice, CostExceededData]] = []
     for recipient in recipients:
         limit = recipient.preferences.cost_alert.monthly_renewals_above
         if limit is None or Permission.VIEW_FINANCE not in team.list_permissions(recipient.role):
             continue
-        rates = await _list_rates(conn, domains, base_currency=limit.currency, today=now.date())
+        rates = await _list_rates(conn, costs.currencies, base_currency=limit.currency, today=now.date())
         for month in _months(now.date()):
-            due = [each for each in domains if each.expires_at.date().replace(day=1) == month]
-            cost = _sum(due, month=month, limit=limit, rates=rates)
+            cost = costs.sum_up(month=month, limit=limit, rates=rates)
             channels = rules.channels_of(
                 recipient.preferences, event=COST_EXCEEDED, severity=EVENT_KINDS[COST_EXCEEDED].severity
             )
@@ -119,30 +173,12 @@ def _months(today: date) -> Iterator[date]:
 
 
 async def _list_rates(
-    conn: Conn, domains: Sequence[ExpiringDomain], *, base_currency: str, today: date
+    conn: Conn, currencies: Collection[str], *, base_currency: str, today: date
 ) -> Mapping[str, Decimal]:
-    """Return the rate of today of each currency that the domains have prices in."""
-    needed = {(each.renewal_currency, today) for each in domains if each.renewal_currency is not None}
+    """Return the rate of today of each of the currencies that has one."""
+    needed = {(each, today) for each in currencies}
     found = await ledger.list_rates(conn, base_currency=base_currency, needed=needed)
     return {**{currency: rate for (currency, _), rate in found.items()}, base_currency: Decimal(1)}
-
-
-def _sum(
-    domains: Sequence[ExpiringDomain], *, month: date, limit: Money, rates: Mapping[str, Decimal]
-) -> CostExceededData:
-    """Return the renewal prices of the domains in the currency of the limit."""
-    known = [
-        each.renewal_price * rate
-        for each in domains
-        if each.renewal_price is not None and (rate := rates.get(each.renewal_currency or "")) is not None
-    ]
-    return CostExceededData(
-        month=month,
-        total=Money(sum(known, Decimal(0)), limit.currency).quantized(),
-        limit=limit,
-        domains=len(known),
-        unknown=len(domains) - len(known),
-    )
 
 
 def _cost_notice(
