@@ -38,7 +38,8 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
 from builders.portfolio.domains import items, service as domains
-from builders.portfolio.domains.records import DomainFilters, DomainSort, ExpirySource, NewDomain
+from builders.portfolio.domains.filters import DomainFilters
+from builders.portfolio.domains.records import DomainSort, ExpirySource, NewDomain
 from builders.portfolio.domains.store import pages
 from builders.portfolio.ledger import service as ledger
 from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry

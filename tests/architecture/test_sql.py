@@ -6,6 +6,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from builders.portfolio.domains.records import DomainSort
 from builders.portfolio.registrars.findings import FindingCategory
 from tests.architecture import tenancy
 from tests.architecture.source import Source, breaches, source
@@ -23,7 +24,7 @@ from tests.architecture.statements import (
     too_new,
 )
 
-STORE = "builders/portfolio/registrars/store/"
+STORE, LIST = "builders/portfolio/registrars/store/", "builders/portfolio/domains/store/pages.py:"
 # One statement for each category of findings compares registrars with the portfolio.
 COMPARED = [each.name for each in FindingCategory if each is not FindingCategory.STALE_SNAPSHOT]
 READ = ("LIST_REGISTRARS", "COUNT_COMPARED", "LIST_FORMS", "FIND_PAIRS")
@@ -72,6 +73,9 @@ ALLOWED = {
     "builders/portfolio/registrars/store/runs.py:PRUNE": "deletes old runs of all accounts",
     "builders/portfolio/registrars/store/holdings.py:LIST portfolio_domains": "joins both",
     "builders/portfolio/registrars/store/holdings.py:LIST_OF_PROVIDER portfolio_domains": "as above",
+    **dict.fromkeys(
+        [f"{LIST}{each} portfolio_renewals_decisions" for each in ("BATCH", *DomainSort.__members__)], "a filter"
+    ),
     "builders/portfolio/imports/store/imports.py:PRUNE_IMPORTS": "deletes old imports of all accounts",
     "builders/portfolio/transfers/store.py:CLAIM": "claims due transfers of all accounts",
     "builders/portfolio/team/store.py:PRUNE_INVITES": "deletes expired invitations of all accounts",

@@ -15,7 +15,7 @@ from builders.kit.http.bulk import RowOutcome
 from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.portfolio.domains import service as domains
-from builders.portfolio.domains.records import NewDomain, Ownership, PortfolioDomainStatus
+from builders.portfolio.domains.records import NewDomain, Ownership, PortfolioDomainStatus, RenewalDecision
 from builders.portfolio.finance import service as finance
 from builders.portfolio.finance.records import FinanceChange, Payment, SalePatch
 from builders.portfolio.ledger import service as ledger
@@ -23,7 +23,7 @@ from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry
 from builders.portfolio.parking import service as parking
 from builders.portfolio.parking.records import RevenueDefaults, SentRevenue, SentSheet, SheetFormat
 from builders.portfolio.renewals import service as renewals
-from builders.portfolio.renewals.records import BulkOptions, DecisionPatch, DecisionRow, RenewalDecision
+from builders.portfolio.renewals.records import BulkOptions, DecisionPatch, DecisionRow
 from builders.portfolio.team.records import Access, TeamRole
 
 YEAR, MONTH = timedelta(days=365), timedelta(days=30)

@@ -9,8 +9,8 @@ import pytest
 
 from builders.kit.values import ids
 from builders.portfolio.domains import service as domains
-from builders.portfolio.domains.records import DomainPatch
-from builders.portfolio.renewals.records import Decision, RenewalDecision
+from builders.portfolio.domains.records import DomainPatch, RenewalDecision
+from builders.portfolio.renewals.records import Decision
 from tests.cast import Client, Person
 from tests.portfolio.parking.make import add_domains, database_of
 from tests.portfolio.renewals.make import BULK, ahead, decide, report

@@ -16,9 +16,10 @@ from builders.demo.registrars.porkbun import FakePorkbun
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
+from builders.portfolio.domains.records import RenewalDecision
 from builders.portfolio.registrars import service as registrars
 from builders.portfolio.renewals import pushes, service as renewals, store
-from builders.portfolio.renewals.records import DecisionPatch, RenewalDecision
+from builders.portfolio.renewals.records import DecisionPatch
 from tests.cast import Person, replaced
 from tests.portfolio.parking.make import database_of
 from tests.portfolio.registrars.make import connect, keyring_of

@@ -10,9 +10,10 @@ from hypothesis import given, strategies as st
 
 from builders.kit.db.connections import Conn
 from builders.kit.http.pagination import PageRequest
+from builders.portfolio.domains.records import RenewalDecision
 from builders.portfolio.renewals import service as renewals
 from builders.portfolio.renewals.prices import add_up
-from builders.portfolio.renewals.records import DueSum, RenewalDecision
+from builders.portfolio.renewals.records import DueSum
 from tests.cast import Client, Person
 from tests.portfolio.reads import Traced, multiply, traced
 from tests.portfolio.renewals.make import RENEWALS, ahead, decide, fill, report

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import Depends, Path, Query
+from fastapi import Path, Query
 
 from builders.kit.db.connections import Reads, Tx
 from builders.kit.errors import problems
@@ -12,14 +12,8 @@ from builders.kit.http.pagination import JsonPage, Listing, PageQuery, PageReply
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.portfolio.domains import replies, schemas, service as domains
 from builders.portfolio.domains.errors import DomainNotFound, DuplicateDomain
-from builders.portfolio.domains.records import (
-    MAX_DAYS,
-    MAX_TAG,
-    MAX_TEXT,
-    DomainFilters,
-    DomainSort,
-    PortfolioDomainStatus,
-)
+from builders.portfolio.domains.filters import Filters
+from builders.portfolio.domains.records import DomainSort
 from builders.portfolio.team import service as team
 from builders.portfolio.team.records import Permission
 
@@ -29,32 +23,6 @@ Writer = Annotated[Caller, needs("portfolio:write")]
 DomainKey = Annotated[str, Path(description="Identifier of the portfolio domain, or its name in either form.")]
 
 
-def domain_filters(
-    status: Annotated[PortfolioDomainStatus | None, Query(description="Only domains with this status.")] = None,
-    registrar: Annotated[
-        str | None,
-        Query(max_length=MAX_TEXT, description="Only domains at this registrar, upper or lower case."),
-    ] = None,
-    tag: Annotated[str | None, Query(max_length=MAX_TAG, description="Only domains with this tag.")] = None,
-    expiring_within_days: Annotated[
-        int | None,
-        Query(ge=0, le=MAX_DAYS, description="Only domains that expire within this number of days."),
-    ] = None,
-    q: Annotated[
-        str | None, Query(min_length=1, max_length=253, description="Only names that contain this text.")
-    ] = None,
-) -> DomainFilters:
-    """Return the filters of the query."""
-    return DomainFilters(
-        status=status,
-        registrar=registrar,
-        tag=None if tag is None else tag.strip().lower(),
-        expiring_within_days=expiring_within_days,
-        q=None if q is None else q.strip().lower(),
-    )
-
-
-Filters = Annotated[DomainFilters, Depends(domain_filters)]
 Sort = Annotated[
     DomainSort, Query(description="Order of the list; `-` reverses it. An unknown expiry counts as the latest.")
 ]

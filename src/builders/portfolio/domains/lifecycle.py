@@ -118,6 +118,18 @@ def find_held_state(
     return LifecycleState(lifecycle=Lifecycle.EXPIRED)
 
 
+def expiries_of_states(now: datetime) -> Mapping[str, object]:
+    """Return the earliest expiry of each state at a time below a suffix with rules, and the other suffixes."""
+    rules = _RULES[_GTLD]
+    redemption = now - rules.grace - rules.redemption
+    return {
+        "grace": now - rules.grace,
+        "redemption": redemption,
+        "pending_delete": redemption - rules.pending_delete,
+        "without_rules": list(_UNKNOWN),
+    }
+
+
 def days_to_expiry(expires_at: datetime | None, now: datetime) -> int | None:
     """Return the whole days until the expiry, negative after it; None when it is unknown."""
     return None if expires_at is None else (expires_at - now).days

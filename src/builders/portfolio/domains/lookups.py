@@ -9,10 +9,10 @@ from builders.kit.values import clock, ids
 from builders.kit.values.domain_names import find_a_label
 from builders.portfolio.domains import items
 from builders.portfolio.domains.errors import DomainNotFound
+from builders.portfolio.domains.filters import ALL_DOMAINS, DomainFilters
 from builders.portfolio.domains.rdap import read_check
 from builders.portfolio.domains.records import (
     Domain,
-    DomainFilters,
     DomainSort,
     LabelGroup,
     RegistryCheck,
@@ -125,16 +125,20 @@ async def find_totals(conn: Conn, *, access: Access, domain_id: UUID) -> Totals 
     return (await ledger.list_totals(conn, account_id=access.portfolio_id, domain_ids=[domain_id]))[domain_id]
 
 
-async def list_batch(conn: Conn, *, account_id: UUID, after: str) -> Sequence[Domain]:
+async def list_batch(
+    conn: Conn, *, account_id: UUID, after: str, filters: DomainFilters = ALL_DOMAINS
+) -> Sequence[Domain]:
     """Return the next domains behind a name, from the first for ""; none at the end."""
-    return await pages.list_batch(conn, account_id=account_id, after=after, limit=BATCH)
+    return await pages.list_batch(
+        conn, account_id=account_id, filters=filters, after=after, limit=BATCH, now=clock.now()
+    )
 
 
 async def stream_domains(conn: Conn, *, account_id: UUID) -> AsyncIterator[Sequence[Domain]]:
     """Yield all domains of a portfolio in the order of their names, some at a time."""
     after = ""
     while True:
-        batch = await pages.list_batch(conn, account_id=account_id, after=after, limit=BATCH)
+        batch = await list_batch(conn, account_id=account_id, after=after)
         if batch:
             yield batch
         if len(batch) < BATCH:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from uuid import UUID
@@ -20,6 +20,8 @@ MAX_NAMESERVERS = 13
 MAX_STATUSES = 30
 MAX_BULK = 1_000  # domains of one call
 MAX_DAYS = 3_650  # of the filter by expiry
+# A renewal moves the expiry by a year or more; a correction of it, by days.
+RENEWED = timedelta(days=180)
 
 
 class PortfolioDomainStatus(StrEnum):
@@ -69,6 +71,14 @@ class Lifecycle(StrEnum):
     REDEMPTION = "redemption"
     PENDING_DELETE = "pending_delete"
     EXPIRED = "expired"  # past its expiry by rules that are not known, or past its deletion
+
+
+class RenewalDecision(StrEnum):
+    """The action at the next expiry."""
+
+    RENEW = "renew"
+    DROP = "drop"
+    UNDECIDED = "undecided"
 
 
 class DomainSort(StrEnum):
@@ -207,17 +217,6 @@ class WrittenDomain:
     id: UUID
     outcome: RowOutcome
     domain: Domain | None = None  # after the call; None when skipped
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DomainFilters:
-    """Which domains are listed. None: any."""
-
-    status: PortfolioDomainStatus | None = None
-    registrar: str | None = None  # upper or lower case
-    tag: str | None = None
-    expiring_within_days: int | None = None
-    q: str | None = None  # part of the name, in either form
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,10 @@ from builders.portfolio.domains.errors import (
     DuplicateDomain as DuplicateDomain,
     NameInvalid as NameInvalid,
 )
+from builders.portfolio.domains.filters import (
+    DomainFilters as DomainFilters,
+    Filters as Filters,
+)
 from builders.portfolio.domains.lifecycle import (
     compute_drop_dates as compute_drop_dates,
     days_to_expiry as days_to_expiry,

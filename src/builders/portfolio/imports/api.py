@@ -20,6 +20,7 @@ from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.portfolio.domain_files.records import DateNotation, ImportConflict
+from builders.portfolio.domains import service as domains
 from builders.portfolio.imports import errors, export_replies, exporting, replies, schemas, service as imports
 from builders.portfolio.imports.records import MAX_BYTES
 from builders.portfolio.imports.schemas import FileOptions
@@ -160,15 +161,20 @@ async def undo_portfolio_import(
     openapi_extra=BEYOND_SPEC,
 )
 async def export_portfolio(
-    caller: Reader, pool: Annotated[Database, Depends(database)], portfolio: team.PortfolioAccount = None
+    caller: Reader,
+    pool: Annotated[Database, Depends(database)],
+    filters: domains.Filters,
+    portfolio: team.PortfolioAccount = None,
 ) -> Response:
-    """Export all domains of the portfolio with their amounts, as the body of an import.
+    """Export the domains of the portfolio with their amounts, as the body of an import.
 
     An import of the export into the same portfolio has no effect; into another portfolio, it copies all data.
     Without the permission to see finance, the members of money are null.
     """
     access = await _may_view(pool, caller, portfolio)
-    parts = imports.write_json(pool, account_id=access.portfolio_id, shows_finance=team.shows_finance(access))
+    parts = imports.write_json(
+        pool, account_id=access.portfolio_id, filters=filters, shows_finance=team.shows_finance(access)
+    )
     return StreamingResponse(parts, media_type="application/json", headers=_attached("json"))
 
 
@@ -180,15 +186,20 @@ async def export_portfolio(
     openapi_extra=BEYOND_SPEC,
 )
 async def export_portfolio_csv(
-    caller: Reader, pool: Annotated[Database, Depends(database)], portfolio: team.PortfolioAccount = None
+    caller: Reader,
+    pool: Annotated[Database, Depends(database)],
+    filters: domains.Filters,
+    portfolio: team.PortfolioAccount = None,
 ) -> Response:
-    """Export all domains of the portfolio with their amounts, as a CSV file that an import reads.
+    """Export the domains of the portfolio with their amounts, as a CSV file that an import reads.
 
     Cells that a spreadsheet would evaluate as formulas begin with an apostrophe, which an import removes. Without
     the permission to see finance, the columns of money are empty.
     """
     access = await _may_view(pool, caller, portfolio)
-    parts = imports.write_csv(pool, account_id=access.portfolio_id, shows_finance=team.shows_finance(access))
+    parts = imports.write_csv(
+        pool, account_id=access.portfolio_id, filters=filters, shows_finance=team.shows_finance(access)
+    )
     return StreamingResponse(parts, media_type="text/csv", headers=_attached("csv"))
 
 

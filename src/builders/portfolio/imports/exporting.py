@@ -36,31 +36,35 @@ FEW_DOMAINS = 10  # whose entries are read first; then more, up to MAX_ENTRIES a
 MAX_ENTRIES = 2_000
 
 
-async def write_csv(database: Database, *, account_id: UUID, shows_finance: bool) -> AsyncIterator[str]:
+async def write_csv(
+    database: Database, *, account_id: UUID, filters: domains.DomainFilters, shows_finance: bool
+) -> AsyncIterator[str]:
     """Yield the lines of the CSV file, some at a time; without finance the columns of money are empty."""
     yield _csv_lines([COLUMNS])
-    async for rows in _rows(database, account_id=account_id, shows_finance=shows_finance):
+    async for rows in _rows(database, account_id=account_id, filters=filters, shows_finance=shows_finance):
         yield _csv_lines([[_cell(row, name) for name in COLUMNS] for row in rows])
 
 
-async def write_json(database: Database, *, account_id: UUID, shows_finance: bool) -> AsyncIterator[str]:
+async def write_json(
+    database: Database, *, account_id: UUID, filters: domains.DomainFilters, shows_finance: bool
+) -> AsyncIterator[str]:
     """Yield the parts of the JSON body; without finance the members of money are null."""
     yield '{"rows":['
     separator = ""
-    async for rows in _rows(database, account_id=account_id, shows_finance=shows_finance):
+    async for rows in _rows(database, account_id=account_id, filters=filters, shows_finance=shows_finance):
         yield separator + ",".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows)
         separator = ","
     yield "]}" if shows_finance else '],"redacted":["finance"]}'
 
 
 async def _rows(
-    database: Database, *, account_id: UUID, shows_finance: bool
+    database: Database, *, account_id: UUID, filters: domains.DomainFilters, shows_finance: bool
 ) -> AsyncIterator[Sequence[Mapping[str, Any]]]:
     """Yield rows in the order of the names. No connection is held while the client reads."""
     after, size = "", FEW_DOMAINS
     while True:
         async with database.connection() as conn:
-            found = await domains.list_batch(conn, account_id=account_id, after=after)
+            found = await domains.list_batch(conn, account_id=account_id, filters=filters, after=after)
         if not found:
             return
         at = 0

@@ -15,7 +15,7 @@ from builders.kit.events import outbox
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
 from builders.portfolio.domains import service as portfolio_domains
-from builders.portfolio.domains.records import ExpiringDomain
+from builders.portfolio.domains.records import ExpiringDomain, RenewalDecision
 from builders.portfolio.ledger import service as ledger
 from builders.portfolio.notifications import rules
 from builders.portfolio.notifications.event_kinds import COST_EXCEEDED, EVENT_KINDS
@@ -25,7 +25,7 @@ from builders.portfolio.notifications.preferences import Recipient, list_recipie
 from builders.portfolio.notifications.records import MIN_DAYS, Channel, NewNotice, NoticeKind
 from builders.portfolio.notifications.store import notices as store
 from builders.portfolio.renewals import service as renewals
-from builders.portfolio.renewals.records import Decision, RenewalDecision
+from builders.portfolio.renewals.records import Decision
 from builders.portfolio.team import service as team
 from builders.portfolio.team.records import Permission
 

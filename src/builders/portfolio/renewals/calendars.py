@@ -14,9 +14,10 @@ from builders.kit.errors import TokenInvalid
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
 from builders.portfolio.domains import service as domains
+from builders.portfolio.domains.records import RenewalDecision
 from builders.portfolio.renewals import store
 from builders.portfolio.renewals.prices import Due
-from builders.portfolio.renewals.records import CreatedCalendar, RenewalDecision
+from builders.portfolio.renewals.records import CreatedCalendar
 from builders.portfolio.renewals.report import list_due
 from builders.portfolio.team import service as team
 from builders.portfolio.team.records import Access

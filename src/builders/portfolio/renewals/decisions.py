@@ -12,10 +12,10 @@ from builders.kit.values import clock, ids
 from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.patches import UNSET, patched
 from builders.portfolio.domains import service as domains
-from builders.portfolio.domains.records import Domain, DomainChange, DomainPatch
+from builders.portfolio.domains.records import Domain, DomainChange, DomainPatch, RenewalDecision
 from builders.portfolio.renewals import store
 from builders.portfolio.renewals.events import RENEWAL_DECISION_CHANGED, decision_data
-from builders.portfolio.renewals.records import Decision, DecisionPatch, DecisionRow, RenewalDecision
+from builders.portfolio.renewals.records import Decision, DecisionPatch, DecisionRow
 from builders.portfolio.renewals.report import find_decisions
 
 

@@ -7,9 +7,9 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from builders.kit.events.outbox import Event, declare
-from builders.portfolio.domains.records import Domain
+from builders.portfolio.domains.records import Domain, RenewalDecision
 from builders.portfolio.registrars.service import AutoRenewSetting
-from builders.portfolio.renewals.records import Decision, RenewalDecision
+from builders.portfolio.renewals.records import Decision
 
 
 class DecisionData(BaseModel):

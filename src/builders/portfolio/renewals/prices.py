@@ -11,14 +11,13 @@ from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.portfolio.domains import service as domains
-from builders.portfolio.domains.records import ExpiringDomain
+from builders.portfolio.domains.records import ExpiringDomain, RenewalDecision
 from builders.portfolio.ledger import service as ledger
 from builders.portfolio.renewals import store
 from builders.portfolio.renewals.records import (
     Cost,
     Decision,
     DueSum,
-    RenewalDecision,
     RenewalPrice,
     RenewalPriceSource,
     RenewalTotals,

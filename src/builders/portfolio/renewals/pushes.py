@@ -18,6 +18,7 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 from builders.kit.values.patches import UNSET
 from builders.portfolio.domains import service as domains
+from builders.portfolio.domains.records import RenewalDecision
 from builders.portfolio.registrars import service as registrars
 from builders.portfolio.registrars.service import AutoRenewSetting, SettingState
 from builders.portfolio.renewals import store
@@ -31,7 +32,6 @@ from builders.portfolio.renewals.records import (
     Push,
     PushedRow,
     PushState,
-    RenewalDecision,
 )
 from builders.portfolio.team.records import Access
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
 from uuid import UUID
@@ -10,23 +10,19 @@ from uuid import UUID
 from builders.kit.http.pagination import Page
 from builders.kit.values.money import Money
 from builders.kit.values.patches import UNSET, Patch
-from builders.portfolio.domains.records import Domain, DropDates, Lifecycle
+from builders.portfolio.domains.records import (
+    RENEWED,
+    Domain,
+    DropDates,
+    Lifecycle,
+    RenewalDecision,
+)
 from builders.portfolio.finance.service import Recommendation
 
 MAX_DAYS = 365  # of the report
 MAX_ROWS = 1_000  # of a bulk call
 MAX_YEARS = 10  # that a domain is renewed for
 MAX_NOTE = 500
-# A renewal moves the expiry by a year or more; a correction of it, by days.
-RENEWED = timedelta(days=180)
-
-
-class RenewalDecision(StrEnum):
-    """The action at the next expiry."""
-
-    RENEW = "renew"
-    DROP = "drop"
-    UNDECIDED = "undecided"
 
 
 class RenewalPriceSource(StrEnum):

@@ -5,7 +5,7 @@ PostgreSQL writes the stored members of each item as JSON: half the cost of reco
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -14,12 +14,14 @@ from psycopg.rows import class_row, kwargs_row
 
 from builders.kit.db.connections import Conn
 from builders.kit.values import ids
-from builders.portfolio.domains.records import Domain, DomainFilters, DomainSort
+from builders.portfolio.domains.filters import DomainFilters
+from builders.portfolio.domains.records import Domain, DomainSort
+from builders.portfolio.domains.store.filters import MATCHES, parameters
 from builders.portfolio.domains.store.rows import COLUMNS, domain_of
 
 # The planner removes absent filters, so the statement is never prepared.
 # The columns that the life cycle is computed from follow the JSON, and the values of the sort key.
-ITEMS = """
+ITEMS = f"""
     id, tld, status, expires_at, epp_statuses, json_build_object(
         'id', id, 'domain', domain, 'domain_unicode', unicode, 'tld', tld, 'status', status,
         'ownership', ownership, 'counterparty', counterparty,
@@ -40,13 +42,8 @@ ITEMS = """
     )::text AS json
     FROM portfolio_domains AS listed
     WHERE account_id = %(account_id)s
-      AND (%(status)s::text IS NULL OR status = %(status)s)
-      AND (%(registrar)s::text IS NULL OR lower(registrar) = %(registrar)s)
       AND (%(tagged)s::uuid[] IS NULL OR id = ANY(%(tagged)s::uuid[]))
-      AND (%(tag)s::text IS NULL OR tags @> ARRAY[%(tag)s::text])
-      AND (%(until)s::timestamptz IS NULL
-           OR coalesce(expires_at, 'infinity') BETWEEN %(now)s AND %(until)s::timestamptz)
-      AND (%(q)s::text IS NULL OR domain LIKE %(q)s OR unicode LIKE %(q)s)
+      AND {MATCHES}
 """
 EXPIRY, BEHIND = "coalesce(expires_at, 'infinity')", "(%(value)s::timestamptz, %(after)s::uuid)"
 CREATED = f"""
@@ -55,10 +52,10 @@ CREATED = f"""
 CREATED_DESC = f"""
     SELECT NULL AS sort_key, {ITEMS} AND id < %(after)s ORDER BY id DESC LIMIT %(limit)s
 """
-NAME = f"""
+DOMAIN = f"""
     SELECT domain AS sort_key, {ITEMS} AND domain > %(value)s ORDER BY domain LIMIT %(limit)s
 """
-NAME_DESC = f"""
+DOMAIN_DESC = f"""
     SELECT domain AS sort_key, {ITEMS} AND domain < %(value)s ORDER BY domain DESC LIMIT %(limit)s
 """
 EXPIRES = f"""
@@ -82,7 +79,8 @@ LIST_TAGGED = """
     WHERE account_id = %(account_id)s AND tag = %(tag)s LIMIT %(limit)s
 """
 BATCH = f"""
-    SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND domain > %(after)s
+    SELECT {COLUMNS} FROM portfolio_domains AS listed
+    WHERE account_id = %(account_id)s AND domain > %(after)s AND {MATCHES}
     ORDER BY domain LIMIT %(limit)s
 """
 RARE = 1_000  # domains of a tag
@@ -130,20 +128,14 @@ async def list_page(
     now: datetime,
 ) -> Sequence[ListedRow]:
     """Return up to `limit` domains behind a position."""
-    days = filters.expiring_within_days
     row = {
+        **parameters(filters, now=now),
         "account_id": account_id,
-        "status": filters.status,
-        "registrar": None if filters.registrar is None else filters.registrar.lower(),
-        "tag": filters.tag,
         "tagged": await _find_tagged(conn, account_id=account_id, tag=filters.tag),
-        "until": None if days is None else now + timedelta(days=days),
-        "q": None if filters.q is None else f"%{_literal(filters.q)}%",
         "value": position.value,
         "after": position.after,
         "limit": limit,
         "shows_finance": shows_finance,
-        "now": now,
     }
     async with conn.cursor(row_factory=class_row(ListedRow)) as cursor:
         await _execute(cursor, sort, row)
@@ -166,9 +158,9 @@ async def _execute(cursor: AsyncCursor[ListedRow], sort: DomainSort, row: dict[s
         case DomainSort.CREATED_DESC:
             await cursor.execute(CREATED_DESC, row, prepare=False)
         case DomainSort.DOMAIN:
-            await cursor.execute(NAME, row, prepare=False)
+            await cursor.execute(DOMAIN, row, prepare=False)
         case DomainSort.DOMAIN_DESC:
-            await cursor.execute(NAME_DESC, row, prepare=False)
+            await cursor.execute(DOMAIN_DESC, row, prepare=False)
         case DomainSort.EXPIRES:
             await cursor.execute(EXPIRES, row, prepare=False)
         case DomainSort.EXPIRES_DESC:
@@ -179,13 +171,11 @@ async def _execute(cursor: AsyncCursor[ListedRow], sort: DomainSort, row: dict[s
             await cursor.execute(UPDATED_DESC, row, prepare=False)
 
 
-async def list_batch(conn: Conn, *, account_id: UUID, after: str, limit: int) -> Sequence[Domain]:
+async def list_batch(
+    conn: Conn, *, account_id: UUID, filters: DomainFilters, after: str, limit: int, now: datetime
+) -> Sequence[Domain]:
     """Return up to `limit` domains with names behind `after`, in the order of names."""
+    row = {**parameters(filters, now=now), "account_id": account_id, "after": after, "limit": limit}
     async with conn.cursor(row_factory=kwargs_row(domain_of)) as cursor:
-        await cursor.execute(BATCH, {"account_id": account_id, "after": after, "limit": limit})
+        await cursor.execute(BATCH, row, prepare=False)
         return await cursor.fetchall()
-
-
-def _literal(text: str) -> str:
-    """Return the text as a pattern of LIKE that matches it alone."""
-    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

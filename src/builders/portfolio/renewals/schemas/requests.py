@@ -14,8 +14,9 @@ from builders.kit.http.bulk import RefusedRow, RowOf, RowOutcome, RowResult, row
 from builders.kit.values import texts
 from builders.kit.values.money import Money, MoneyInput
 from builders.kit.values.patches import UNSET, Patch
+from builders.portfolio.domains.records import RenewalDecision
 from builders.portfolio.renewals import records
-from builders.portfolio.renewals.records import BulkOptions, DecisionPatch, DecisionRow, RenewalDecision
+from builders.portfolio.renewals.records import BulkOptions, DecisionPatch, DecisionRow
 
 _ITEM: JsonDict = {"domain_id": "harbour.com", "decision": "renew", "years": 2, "note": "Sold by June."}
 _SET: JsonDict = {

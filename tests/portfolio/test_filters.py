@@ -1,0 +1,139 @@
+"""The filters of domains: the same ones for the list and for the exports."""
+
+import csv
+import io
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from builders.kit.db.connections import Database
+from builders.kit.values import clock
+from builders.portfolio.domains import service as domains
+from builders.portfolio.domains.records import Lifecycle, NewDomain, Ownership, PortfolioDomainStatus
+from tests.cast import Client, Person
+from tests.portfolio.domains.make import DOMAINS, names
+from tests.portfolio.renewals.make import decide
+from tests.portfolio.team.make import join, of
+
+EXPORT = "/v1/portfolio/export"
+# Days until the expiry, and other members. All are in the report of renewals, and in the summary.
+KEPT: dict[str, tuple[int, dict[str, Any]]] = {
+    "delta.com": (300, {"tags": ["sale"], "registrar": "Porkbun", "auto_renew": True, "folder": "Ports"}),
+    "alpha.com": (10, {"tags": ["ports"], "folder": "ports", "auto_renew": False}),
+    "bücher.de": (-3, {"ownership": Ownership.CONSIGNED, "tags": ["sale"], "auto_renew": True}),
+    "shop.co.uk": (20, {"status": PortfolioDomainStatus.LISTED}),
+    "пример.рф": (30, {}),
+    "late.com": (-50, {"folder": "Ports"}),
+}
+DELTA, ALPHA, LATE = "delta.com", "alpha.com", "late.com"
+BOOKS, SHOP, SAMPLE = "xn--bcher-kva.de", "shop.co.uk", "xn--e1afmkfd.xn--p1ai"
+CASES: list[tuple[dict[str, Any], set[str]]] = [
+    ({"folder": "Ports"}, {DELTA, LATE}),
+    ({"folder": "none"}, set()),
+    ({"tld": ".COM"}, {DELTA, ALPHA, LATE}),
+    ({"tld": "co.uk"}, {SHOP}),
+    ({"tld": "uk"}, set()),
+    ({"tld": "рф"}, {SAMPLE}),
+    ({"tld": "a b"}, set()),
+    ({"ownership": "consigned"}, {BOOKS}),
+    ({"auto_renew": "true"}, {DELTA, BOOKS}),
+    ({"auto_renew": "false"}, {ALPHA}),
+    ({"lifecycle": "active"}, {DELTA}),
+    ({"lifecycle": "expiring"}, {ALPHA, SHOP, SAMPLE}),
+    ({"lifecycle": "redemption"}, {LATE}),
+    ({"lifecycle": "expired"}, {BOOKS}),
+    ({"decision": "renew"}, {DELTA}),
+    ({"decision": "drop"}, {ALPHA}),
+    ({"decision": "undecided"}, {BOOKS, SHOP, SAMPLE, LATE}),
+    ({"status": "listed"}, {SHOP}),
+    ({"registrar": "porkbun"}, {DELTA}),
+    ({"tag": "sale"}, {DELTA, BOOKS}),
+    ({"expiring_within_days": 25}, {ALPHA, SHOP}),
+    ({"q": "büch"}, {BOOKS}),
+    ({"folder": "Ports", "auto_renew": "true", "tld": "com", "decision": "renew", "lifecycle": "active"}, {DELTA}),
+]
+
+
+@pytest.fixture
+async def filled(alice: Person, bob: Person, database: Database) -> Person:
+    """Return Alice with some domains; Bob has others with the same values."""
+    for owner in (alice, bob):
+        new = [
+            NewDomain(name=domains.parse_name(name), expires_at=clock.now() + timedelta(days=days), **members)
+            for name, (days, members) in KEPT.items()
+        ]
+        async with database.transaction() as conn:
+            await domains.add_domains(conn, account_id=owner.account.id, new=new)
+    await decide(alice, {"items": [{"domain": DELTA, "decision": "renew"}, {"domain": ALPHA, "decision": "drop"}]})
+    return alice
+
+
+async def _listed(owner: Client, query: dict[str, Any]) -> set[str]:
+    return set(await names(owner, **query))
+
+
+async def _exported(owner: Client, query: dict[str, Any]) -> set[str]:
+    return {each["domain"] for each in (await owner.get(EXPORT, params=query)).json()["rows"]}
+
+
+async def _exported_as_csv(owner: Client, query: dict[str, Any]) -> set[str]:
+    answer = await owner.get(f"{EXPORT}.csv", params=query)
+    return {each["domain"] for each in csv.DictReader(io.StringIO(answer.text))}
+
+
+@pytest.mark.parametrize("read", [_listed, _exported, _exported_as_csv])
+async def test_each_filter_selects_the_same_domains(
+    filled: Person, read: Callable[[Client, dict[str, Any]], Awaitable[set[str]]]
+) -> None:
+    found = {str(query): await read(filled, query) for query, _ in CASES}
+
+    assert found == {str(query): expected for query, expected in CASES}
+
+
+@pytest.mark.parametrize("path", [DOMAINS, EXPORT, f"{EXPORT}.csv"])
+@pytest.mark.parametrize(
+    "query", [{"lifecycle": "gone"}, {"decision": "maybe"}, {"auto_renew": "perhaps"}, {"folder": ""}, {"tld": ""}]
+)
+async def test_a_wrong_value_of_a_filter_is_refused(alice: Person, path: str, query: dict[str, str]) -> None:
+    answer = await alice.get(path, params=query)
+
+    assert (answer.status_code, answer.json()["detail"][0]["loc"]) == (422, ["query", *query])
+
+
+async def test_a_filter_by_lifecycle_selects_what_the_list_shows(filled: Person) -> None:
+    """The stored state is older than the shown one until the job runs."""
+    for _ in range(14):
+        shown = {each["domain"]: each["lifecycle"] for each in (await filled.get(DOMAINS)).json()["items"]}
+        for state in Lifecycle:
+            expected = {name for name, lifecycle in shown.items() if lifecycle == state}
+            assert await _listed(filled, {"lifecycle": state}) == expected
+        clock.move(timedelta(days=13))
+
+
+async def test_a_renewal_ends_the_decision_for_the_filter(filled: Person) -> None:
+    expires_at = (clock.now() + timedelta(days=300 + 365)).isoformat()
+    assert (await filled.patch(f"{DOMAINS}/{DELTA}", json={"expires_at": expires_at})).status_code == 200
+
+    assert await _listed(filled, {"decision": "renew"}) == set()
+    assert DELTA in await _listed(filled, {"decision": "undecided"})
+
+
+async def test_pages_of_a_filtered_list_have_each_domain_once(filled: Person) -> None:
+    query: dict[str, Any] = {"decision": "undecided", "lifecycle": "expiring", "sort": "domain", "limit": 1}
+    found: list[str] = []
+    while query.get("cursor", "") is not None:
+        page = (await filled.get(DOMAINS, params=query)).json()
+        found += [each["domain"] for each in page["items"]]
+        query["cursor"] = page["next_cursor"]
+
+    assert found == [SHOP, SAMPLE]
+
+
+async def test_a_member_without_finance_may_use_every_filter(filled: Person, charlie: Person) -> None:
+    await join(filled, charlie)
+
+    answer = await charlie.get(DOMAINS, params={"decision": "renew", "folder": "Ports"}, headers=of(filled))
+
+    assert [each["domain"] for each in answer.json()["items"]] == [DELTA]
