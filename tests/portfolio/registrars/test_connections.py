@@ -183,6 +183,7 @@ def test_each_failure_has_a_response() -> None:
         "rate_limited": (429, "provider_rate_limited"),
         "unavailable": (502, "provider_unavailable"),
         "malformed": (502, "provider_unavailable"),
+        "incomplete": (502, "provider_list_incomplete"),
         "not_found": (409, "domain_not_at_provider"),
         "refused": (424, "provider_refused"),
         "unsupported": (409, "provider_unsupported"),

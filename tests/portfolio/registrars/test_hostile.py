@@ -164,7 +164,7 @@ async def test_what_a_registrar_says_is_no_formula_in_a_file(
 
 async def test_a_response_of_a_base_url_is_bounded(alice: Person, fakes: FakeServer, worker: Settings) -> None:
     many = [held(f"d{number}.com", nameservers=["n" * 2_000]) for number in range(600)]
-    await connect(alice, fake_of("dynadot", *many), fakes)  # all domains in one response
+    await connect(alice, fake_of("godaddy", *many), fakes)  # all domains in one response
     [found] = (await sync(alice, worker))["providers"]
     assert (found["state"], found["error"]["code"], found["seen"]) == ("failed", "provider_unavailable", 0)
     assert found["error"]["hint"] == "The response is too large."

@@ -1,7 +1,8 @@
 """Each adapter reads the examples of its registrar's public documentation as the rows that they stand for.
 
 `recorded/` has the responses, with the page of each: its members, in its types. Where a page shows a placeholder
-in place of a value, and for every name of a domain, the value is ours.
+in place of a value, and for every name of a domain, the value is ours. `ends` is the response behind the last
+page, `headers` are those of every response.
 """
 
 import tomllib
@@ -27,17 +28,32 @@ SINCE, UNTIL = date(2026, 3, 1), date(2026, 3, 31)
 
 
 class Replay:
-    """Answers each request with the recorded response of its path, or of its X-Amz-Target."""
+    """Answers each request with the recorded response of its path, or of its X-Amz-Target.
 
-    def __init__(self, responses: Mapping[str, str]) -> None:
+    A request for what follows gets the response of an empty list, where `ends` has one for the path.
+    """
+
+    def __init__(
+        self,
+        responses: Mapping[str, str],
+        *,
+        ends: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         self._responses = responses
+        self._ends = dict(ends or {})
+        self._headers = headers or {}
+        self._asked = set[str]()
         self.requests = 0
 
     async def request(self, _: str, url: str, *, headers: Mapping[str, str], **__: Any) -> Response:
         self.requests += 1
         operation = headers.get("X-Amz-Target", "").rpartition(".")[2]
-        body = self._responses[operation or urlsplit(url).path].encode()
-        return Response(status=200, headers={}, body=body, elapsed_ms=1, truncated=False)
+        name = operation or urlsplit(url).path
+        responses = self._ends if name in self._asked and name in self._ends else self._responses
+        self._asked.add(name)
+        body = responses[name].encode()
+        return Response(status=200, headers=self._headers, body=body, elapsed_ms=1, truncated=False)
 
 
 class NoPace:
@@ -55,7 +71,8 @@ def adapter_of(provider: str, replay: Replay) -> Adapter:
 async def test_the_documented_examples_are_read_as_rows(provider: str) -> None:
     recorded, expected = tomllib.loads((RECORDED / f"{provider}.toml").read_text()), EXPECTED[provider]
     assert recorded["page"].startswith("https://")
-    adapter = adapter_of(provider, Replay(recorded["responses"]))
+    replay = Replay(recorded["responses"], ends=recorded.get("ends"), headers=recorded.get("headers"))
+    adapter = adapter_of(provider, replay)
     listed = [row for page in [page async for page in adapter.list_domains()] for row in page]
     assert [matching.cleaned(each) for each in listed] == expected.held
     if adapter.reads_one_domain():

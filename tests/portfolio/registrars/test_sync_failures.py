@@ -259,7 +259,7 @@ async def test_a_part_that_is_stuck_does_not_bar_the_next_run(alice: Person, fak
 async def test_connections_are_synced_on_schedule(
     alice: Person, fakes: FakeServer, worker: Settings, conn: Conn
 ) -> None:
-    fake = fake_of("porkbun", "a.com")
+    fake = fake_of("spaceship", "a.com")
     await connect(alice, fake, fakes)
 
     async def pass_hours(hours: float) -> int:

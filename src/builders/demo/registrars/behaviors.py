@@ -15,6 +15,8 @@ class Behavior(StrEnum):
     SHORT_PAGE = "A list that ends with a short page"
     FULL_PAGE = "A list that ends with a full page"
     TWO_PAGES = "A list of two pages"
+    CAPPED_PAGES = "Pages with fewer domains than requested"
+    TRUNCATED_PAGE = "A page without its last domain"
     EMPTY_LIST = "An account without domains"
     AUTO_RENEW = "Auto-renew in the list"
     LOCK = "Lock in the list"
@@ -32,6 +34,7 @@ class Behavior(StrEnum):
     SERVER_ERROR = "A permanent server error"
     REQUEST_REFUSED = "A refused request"
     HALF_BODY = "A permanently truncated body"
+    ODD_BODY = "A response of success without its content"
     PASSING_SERVER_ERROR = "A temporary server error"
     PASSING_HALF_BODY = "A body truncated once"
     AUTH_CODE = "An auth code in the response"
@@ -53,6 +56,7 @@ FAULTS: Mapping[Behavior, Fault] = {
     Behavior.SERVER_ERROR: Fault.SERVER_ERROR,
     Behavior.REQUEST_REFUSED: Fault.REFUSED,
     Behavior.HALF_BODY: Fault.MALFORMED,
+    Behavior.ODD_BODY: Fault.ODD,
 }
 TRANSFERS: Mapping[Behavior, str] = {
     Behavior.TRANSFER_PENDING: "pending",
@@ -64,6 +68,9 @@ _VERIFIED = "API verified by vendor documentation"
 NOT_LISTED = "The list of domains does not contain it."
 NOT_OFFERED = "The API does not offer or document it; the suite tests that the adapter reports this."
 NO_STATE = "The registrar has no such state."
+NO_PAGES = "The list has no pages."
+NOT_SHOWN = "Nothing in the response would show it; a large one is held back as a suspicious drop."
+_WITHOUT_TOTAL = frozenset({"dynadot", "route53"})  # nor does the next page begin behind the last row of this one
 _CODES = {
     AuthCodeDelivery.EMAILED: "The registrar emails the code; the suite tests that the adapter reports this.",
     AuthCodeDelivery.DASHBOARD: "Only the website shows the code; the suite tests that the adapter reports this.",
@@ -87,6 +94,8 @@ def find_reason(behavior: Behavior, provider: str) -> str | None:
     if behavior is Behavior.AUTH_CODE:
         return _CODES.get(offers.auth_code)
     needs = {
+        Behavior.CAPPED_PAGES: (provider != "ovh", NO_PAGES),
+        Behavior.TRUNCATED_PAGE: (provider not in {"ovh", *_WITHOUT_TOTAL}, NOT_SHOWN),
         Behavior.AUTO_RENEW: (offers.auto_renew, NOT_LISTED),
         Behavior.LOCK: (offers.lock, NOT_LISTED),
         Behavior.CHARGES: (offers.billing, NOT_OFFERED),
@@ -103,8 +112,10 @@ def describe() -> Sequence[tuple[str, tuple[Sequence[str], Sequence[Sequence[str
     columns = ("Registrar", "`provider`", "Credentials", "Offers", "Quota", "Sandbox", _VERIFIED)
     labels = (registrars.get_profile(name).label for name in sorted(FAKES))
     reasons = [(str(number), reason) for number, reason in enumerate(list_reasons(), 1)]
+    ends = [(each.label, each.list_end) for each in map(registrars.get_profile, sorted(FAKES))]
     return (
         ("Providers", (columns, [_provider_row(registrars.get_profile(name)) for name in sorted(FAKES)])),
+        ("What confirms that a list is complete", (("Registrar", "Confirmed by"), ends)),
         ("Tested behaviors", (("Behavior", *labels), [*list_behaviors()])),
         ("Why a behavior does not occur", (("Number", "Reason"), reasons)),
     )

@@ -47,12 +47,16 @@ class FakeCloudflare(FakeRegistrar):
         headers = {"Retry-After": str(WAIT_S)} if fault is Fault.RATE_LIMITED else {}
         return _failed(status, code, message, headers)
 
+    def respond_without_content(self) -> Response:
+        """Return an envelope without a result."""
+        return JSONResponse({"success": True, "errors": [], "messages": [], "result": None})
+
     async def _list_domains(self, request: Request) -> Response:
         start = int(request.query_params.get("cursor") or 0)
-        end = start + int(request.query_params.get("per_page") or self.page_size)
-        rows = [_row(each) for each in self.account.domains[start:end]]
-        cursor = str(end) if end < len(self.account.domains) else ""
-        info = {"cursor": cursor, "count": len(rows)}
+        size = self.limit(int(request.query_params.get("per_page") or self.page_size))
+        end, total = start + size, len(self.account.domains)
+        rows = [_row(each) for each in self.cut(self.account.domains, start=start, size=size)]
+        info = {"cursor": str(end) if end < total else "", "count": min(end, total) - start}
         return JSONResponse({"success": True, "errors": [], "messages": [], "result": rows, "result_info": info})
 
     async def _get_transfer(self, request: Request) -> Response:

@@ -20,11 +20,11 @@ _ERRORS = {
 
 
 class FakeDynadot(FakeRegistrar):
-    """Dynadot: signed requests, all domains in one response, times in milliseconds, errors inside HTTP 200."""
+    """Dynadot: signed requests, numbered pages without a total, times in milliseconds, errors inside HTTP 200."""
 
     provider = "dynadot"
     credentials: ClassVar = {"api_key": "dd-demo-key", "api_secret": "dd-demo-secret"}
-    page_size = 1000
+    page_size = 100
     faults = frozenset(Fault) - {Fault.RESTRICTED, Fault.IP_NOT_ALLOWED, Fault.RATE_LIMITED}
 
     def routes(self) -> Sequence[Route]:
@@ -40,6 +40,7 @@ class FakeDynadot(FakeRegistrar):
         """Return whether key and signature are the customer's."""
         key, secret = self.credentials["api_key"], self.credentials["api_secret"]
         path = request.url.path.removeprefix(request.scope["root_path"])
+        path += f"?{request.url.query}" if request.url.query else ""
         signature = hmac.digest(secret.encode(), f"{key}\n{path}\n\n".encode(), "sha256")
         given = request.headers.get("Authorization"), request.headers.get("X-Signature")
         return given == (f"Bearer {key}", b64encode(signature).decode())
@@ -49,8 +50,14 @@ class FakeDynadot(FakeRegistrar):
         status, code, description = _ERRORS[fault]
         return _failed(status, code, description)
 
-    async def _list_domains(self, _request: Request) -> Response:
-        return _data({"domain_info_list": [_row(each) for each in self.account.domains]})
+    def respond_without_content(self) -> Response:
+        """Return an envelope without data."""
+        return _data({})
+
+    async def _list_domains(self, request: Request) -> Response:
+        size, page = self.limit(int(request.query_params["page_size"])), int(request.query_params["page"])
+        rows = self.cut(self.account.domains, start=(page - 1) * size, size=size)
+        return _data({"domain_info_list": [_row(each) for each in rows]})
 
     async def _get_domain(self, request: Request) -> Response:
         held = self.find(request.path_params["domain"])

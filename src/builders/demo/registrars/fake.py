@@ -10,17 +10,18 @@ from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
 from threading import Thread
-from typing import ClassVar, Self
+from typing import ClassVar, Self, TypeVar
 
 import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 HOST = "127.0.0.1"
+T = TypeVar("T")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -33,7 +34,8 @@ class FakeDomain:
     auto_renew: bool = True
     locked: bool = True
     privacy: bool = True
-    state: str = "active"  # active, expired, redemption, leaving (Gandi); each fake uses the registrar's words
+    state: str = "active"  # active, expired, redemption, leaving (Gandi); each fake uses the registrar's words.
+    # Of GoDaddy also a word of its own.
     nameservers: Sequence[str] = ("ns1.example.net", "ns2.example.net")
     renewal_price: Decimal = Decimal("10.98")
     auth_code: str = "Fake-Auth-Code-1"
@@ -84,6 +86,7 @@ class Fault(StrEnum):
     SERVER_ERROR = "server_error"
     REFUSED = "refused"  # an error inside HTTP 200 where the registrar does so
     MALFORMED = "malformed"  # half a body
+    ODD = "odd"  # a response of success without its content
     HANG = "hang"  # no response
 
 
@@ -99,6 +102,8 @@ class FakeAccount:
     transfers: list[FakeTransfer] = field(default_factory=list)
     faults: deque[Fault | None] = field(default_factory=deque)  # for each of the next requests; None: no fault
     requests: int = 0
+    most_rows: int | None = None  # of a page, whatever the request asks for
+    is_truncated: bool = False  # the first page lacks its last row
 
 
 class FakeRegistrar(ABC):
@@ -125,6 +130,19 @@ class FakeRegistrar(ABC):
     @abstractmethod
     def refuse(self, fault: Fault) -> Response:
         """Return the response of a fault in the registrar's own form."""
+
+    def respond_without_content(self) -> Response:
+        """Return a response of success that has none of its members."""
+        return JSONResponse({})
+
+    def limit(self, asked: int) -> int:
+        """Return how many rows a page has when a request asks for a number of them."""
+        return min(asked, self.account.most_rows or asked)
+
+    def cut(self, rows: Sequence[T], *, start: int, size: int) -> Sequence[T]:
+        """Return a page of rows, truncated where the account says so."""
+        end = start + size
+        return rows[start : end - 1 if self.account.is_truncated and start == 0 else end]
 
     def app(self) -> ASGIApp:
         """Return the API as an ASGI application."""
@@ -167,6 +185,8 @@ async def _respond(fake: FakeRegistrar, fault: Fault) -> Response:
         return Response("Internal Server Error", status_code=500)
     if fault is Fault.MALFORMED:
         return Response('{"status": "SUCC', media_type="application/json")
+    if fault is Fault.ODD:
+        return fake.respond_without_content()
     return fake.refuse(fault)
 
 

@@ -19,7 +19,10 @@ _STATUSES = {"active": [], "expired": [], "redemption": ["redemptionPeriod"], "l
 
 
 class FakeGandi(FakeRegistrar):
-    """Gandi: a bearer token, numbered pages, auto-renew as boolean in the list and as object in the details."""
+    """Gandi: a bearer token, numbered pages with the total in a header.
+
+    Auto-renew is a boolean in the list and an object in the details.
+    """
 
     provider = "gandi"
     credentials: ClassVar = {"token": "gandi-demo-token"}
@@ -45,9 +48,10 @@ class FakeGandi(FakeRegistrar):
         return JSONResponse({"code": status, "message": message}, status_code=status, headers=headers)
 
     async def _list_domains(self, request: Request) -> Response:
-        size, page = int(request.query_params["per_page"]), int(request.query_params["page"])
-        rows = self.account.domains[(page - 1) * size : page * size]
-        return JSONResponse([{**_row(each), "autorenew": each.auto_renew} for each in rows])
+        size, page = self.limit(int(request.query_params["per_page"])), int(request.query_params["page"])
+        rows = self.cut(self.account.domains, start=(page - 1) * size, size=size)
+        headers = {"Total-Count": str(len(self.account.domains))}
+        return JSONResponse([{**_row(each), "autorenew": each.auto_renew} for each in rows], headers=headers)
 
     async def _get_domain(self, request: Request) -> Response:
         held = self.find(request.path_params["domain"])

@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from builders.demo.registrars.fake import WAIT_S, FakeDomain, FakeLine, FakePurchase, FakeRegistrar, Fault
 
-_STATUSES = {"active": "ACTIVE", "expired": "EXPIRED_REASSIGNED", "redemption": "CANCELLED_REDEEMABLE"}
+_STATUSES = {"active": "ACTIVE", "expired": "EXPIRED", "redemption": "CANCELLED_REDEEMABLE"}
 _STATES = {"pending": "PENDING", "completed": "SUCCESS", "cancelled": "CANCELLED", "failed": "FAILED"}
 _LABELS = {
     "registration": ".EXAMPLE Domain Registration",
@@ -65,7 +65,9 @@ class FakeGoDaddy(FakeRegistrar):
     async def _list_domains(self, request: Request) -> Response:
         marker, limit = request.query_params.get("marker", ""), int(request.query_params.get("limit", 1000))
         rows = sorted(self.account.domains, key=lambda held: held.domain)
-        return JSONResponse([_row(held) for held in rows if held.domain > marker][:limit])
+        behind = [_row(held) for held in rows if held.domain > marker]
+        size = self.limit(limit)
+        return JSONResponse(behind[:size] if marker else self.cut(behind, start=0, size=size))
 
     async def _get_domain(self, request: Request) -> Response:
         held = self.find(request.path_params["domain"])
@@ -118,7 +120,7 @@ def _row(held: FakeDomain) -> dict[str, Any]:
     return {
         "domain": held.domain,
         "domainId": 1,
-        "status": _STATUSES[held.state],
+        "status": _STATUSES.get(held.state, held.state),
         "createdAt": held.created_at.isoformat(),
         **({"expires": held.expires_at.isoformat()} if held.expires_at else {}),
         "renewAuto": held.auto_renew,

@@ -57,20 +57,25 @@ class FakeNamecheap(FakeRegistrar):
         code, message = _ERRORS[fault]
         return _xml("ERROR", f'<Errors><Error Number="{code}">{message}</Error></Errors>')
 
+    def respond_without_content(self) -> Response:
+        """Return a status alone."""
+        return _xml("OK", "<CommandResponse></CommandResponse>")
+
     async def _respond(self, request: Request) -> Response:
         given = request.query_params
-        size, page = int(given.get("PageSize", 20)), int(given.get("Page", 1))
+        size, page = self.limit(int(given.get("PageSize", 20))), int(given.get("Page", 1))
         if given["Command"] == "namecheap.domains.transfer.getList":
             name = given.get("SearchTerm", "")
             rows = [_transfer(n, each) for n, each in enumerate(self.account.transfers) if name in each.domain]
-            return _result("TransferGetListResult", rows, page, size)
-        return _result("DomainGetListResult", [_row(each) for each in self.account.domains], page, size)
+            return self._result("TransferGetListResult", rows, page, size)
+        return self._result("DomainGetListResult", [_row(each) for each in self.account.domains], page, size)
 
-
-def _result(name: str, rows: Sequence[str], page: int, size: int) -> Response:
-    shown = "".join(rows[(page - 1) * size : page * size])
-    paging = f"<TotalItems>{len(rows)}</TotalItems><CurrentPage>{page}</CurrentPage><PageSize>{size}</PageSize>"
-    return _xml("OK", f"<CommandResponse><{name}>{shown}</{name}><Paging>{paging}</Paging></CommandResponse>")
+    def _result(self, name: str, rows: Sequence[str], page: int, size: int) -> Response:
+        shown = "".join(self.cut(rows, start=(page - 1) * size, size=size))
+        paging = (
+            f"<TotalItems>{len(rows)}</TotalItems><CurrentPage>{page}</CurrentPage><PageSize>{size}</PageSize>"
+        )
+        return _xml("OK", f"<CommandResponse><{name}>{shown}</{name}><Paging>{paging}</Paging></CommandResponse>")
 
 
 def _xml(status: str, content: str) -> Response:

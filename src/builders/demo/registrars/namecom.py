@@ -52,7 +52,7 @@ class FakeNameCom(FakeRegistrar):
         return JSONResponse({"message": message}, status_code=status, headers=headers)
 
     async def _list_domains(self, request: Request) -> Response:
-        return _page(request, "domains", [_row(each) for each in self.account.domains])
+        return self._page(request, "domains", [_row(each) for each in self.account.domains])
 
     async def _get_domain(self, request: Request) -> Response:
         held = self.find(request.path_params["domain"])
@@ -79,18 +79,17 @@ class FakeNameCom(FakeRegistrar):
             for line in each.lines
         }
         rows = [_order(each, refunded) for each in orders if each.parent_order_id is None]
-        return _page(request, "orders", rows)
+        return self._page(request, "orders", rows)
+
+    def _page(self, request: Request, name: str, rows: Sequence[dict[str, Any]]) -> Response:
+        size, page = self.limit(int(request.query_params["perPage"])), int(request.query_params["page"])
+        end = page * size
+        more = {"nextPage": page + 1} if end < len(rows) else {}
+        return JSONResponse({name: self.cut(rows, start=end - size, size=size), "totalCount": len(rows), **more})
 
 
 def _not_found() -> Response:
     return JSONResponse({"message": "Not Found"}, status_code=404)
-
-
-def _page(request: Request, name: str, rows: Sequence[dict[str, Any]]) -> Response:
-    size, page = int(request.query_params["perPage"]), int(request.query_params["page"])
-    end = page * size
-    more = {"nextPage": page + 1} if end < len(rows) else {}
-    return JSONResponse({name: rows[end - size : end], "totalCount": len(rows), **more})
 
 
 def _row(held: FakeDomain) -> dict[str, Any]:

@@ -57,9 +57,14 @@ class FakeNameSilo(FakeRegistrar):
             return Response("Too Many Requests", status_code=429)
         return _reply(*_ERRORS[fault])
 
+    def respond_without_content(self) -> Response:
+        """Return a code alone."""
+        return _reply("300", "success")
+
     async def _list_domains(self, request: Request) -> Response:
-        size, page = int(request.query_params["pageSize"]), int(request.query_params["page"])
-        rows = "".join(_row(each) for each in self.account.domains[(page - 1) * size : page * size])
+        size, page = self.limit(int(request.query_params["pageSize"])), int(request.query_params["page"])
+        shown = self.cut(self.account.domains, start=(page - 1) * size, size=size)
+        rows = "".join(_row(each) for each in shown)
         pager = f"<total>{len(self.account.domains)}</total><pageSize>{size}</pageSize><page>{page}</page>"
         return _reply("300", "success", f"<pager>{pager}</pager><domains>{rows}</domains>")
 

@@ -51,9 +51,13 @@ class FakePorkbun(FakeRegistrar):
             return JSONResponse(body, status_code=status, headers={"Retry-After": str(WAIT_S)})
         return JSONResponse(body, status_code=status)
 
+    def respond_without_content(self) -> Response:
+        """Return a status alone."""
+        return JSONResponse({"status": "SUCCESS"})
+
     async def _list_domains(self, request: Request) -> Response:
         start = int((await request.json()).get("start") or 0)
-        rows = self.account.domains[start : start + self.page_size]
+        rows = self.cut(self.account.domains, start=start, size=self.limit(self.page_size))
         return JSONResponse({"status": "SUCCESS", "count": len(rows), "domains": [_row(each) for each in rows]})
 
     async def _list_transfers(self, _request: Request) -> Response:

@@ -66,11 +66,11 @@ class FakeRoute53(FakeRegistrar):
         operation = request.headers["X-Amz-Target"].rpartition(".")[2]
         members = await request.json()
         if operation == "ListDomains":
-            return _page("Domains", [_row(each) for each in self.account.domains], members)
+            return self._page("Domains", [_row(each) for each in self.account.domains], members)
         if operation == "ViewBilling":
-            return _page("BillingRecords", self._bills(members), members)
+            return self._page("BillingRecords", self._bills(members), members)
         if operation == "ListOperations":
-            return _page("Operations", [_operation(each) for each in self.account.transfers], members)
+            return self._page("Operations", [_operation(each) for each in self.account.transfers], members)
         held = self.find(members["DomainName"])
         if held is None:
             return _failed("InvalidInput", f"Domain {members['DomainName']} not found in the account")
@@ -78,6 +78,11 @@ class FakeRoute53(FakeRegistrar):
             return JSONResponse({"AuthCode": held.auth_code})
         held.auto_renew = operation == "EnableDomainAutoRenew"
         return JSONResponse({"OperationId": "op-1"})
+
+    def _page(self, name: str, rows: Sequence[dict[str, Any]], members: dict[str, Any]) -> Response:
+        start, size = int(members.get("Marker") or 0), self.limit(int(members.get("MaxItems") or 20))
+        more = {"NextPageMarker": str(start + size)} if start + size < len(rows) else {}
+        return JSONResponse({name: self.cut(rows, start=start, size=size), **more})
 
     def _bills(self, members: dict[str, Any]) -> list[dict[str, Any]]:
         rows = [
@@ -103,13 +108,6 @@ def _sign(secret: str, scope: str, text: str) -> str:
 
 def _failed(kind: str, message: str) -> Response:
     return JSONResponse({"__type": kind, "message": message}, status_code=400)
-
-
-def _page(name: str, rows: Sequence[dict[str, Any]], members: dict[str, Any]) -> Response:
-    start = int(members.get("Marker") or 0)
-    end = start + int(members.get("MaxItems") or 20)
-    more = {"NextPageMarker": str(end)} if end < len(rows) else {}
-    return JSONResponse({name: rows[start:end], **more})
 
 
 def _row(held: FakeDomain) -> dict[str, Any]:

@@ -51,8 +51,8 @@ class FakeSpaceship(FakeRegistrar):
         return JSONResponse({"detail": detail}, status_code=status, headers=headers)
 
     async def _list_domains(self, request: Request) -> Response:
-        take, skip = int(request.query_params["take"]), int(request.query_params["skip"])
-        rows = [_row(each) for each in self.account.domains[skip : skip + take]]
+        take, skip = self.limit(int(request.query_params["take"])), int(request.query_params["skip"])
+        rows = [_row(each) for each in self.cut(self.account.domains, start=skip, size=take)]
         return JSONResponse({"items": rows, "total": len(self.account.domains)})
 
     async def _get_domain(self, request: Request) -> Response:

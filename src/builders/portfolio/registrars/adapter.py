@@ -50,7 +50,11 @@ class Adapter(ABC):
 
     @abstractmethod
     def list_domains(self) -> AsyncIterator[Sequence[HeldDomain]]:
-        """Yield the domains of the account, page by page; an empty page is one that the registrar returned."""
+        """Yield the domains of the account, page by page; an empty page is one that the registrar returned.
+
+        The iterator ends only where the registrar said that the list ends (`Profile.list_end`). Raise
+        RegistrarFailed with INCOMPLETE after the last page when it did not, or when its total differs.
+        """
 
     async def verify(self) -> None:
         """Send the cheapest request that the credentials must allow; by default the first page of domains."""
@@ -110,6 +114,32 @@ async def bounded(
         yield page
 
 
+class Total:
+    """Compares the rows of a list with the total that each of its pages names."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._named = set[int | None]()
+
+    def add(self, rows: int, named: int | None) -> bool:
+        """Count the rows of a page; return whether the total is reached, or the page is empty."""
+        self.rows += rows
+        self._named.add(named)
+        return rows == 0 or (named is not None and self.rows >= named)
+
+    def require(self) -> None:
+        """Raise RegistrarFailed unless all pages name one total, and the list has as many rows."""
+        if self._named != {self.rows}:
+            named = ", ".join(str(each) for each in sorted(each for each in self._named if each is not None))
+            raise incomplete(f"It listed {self.rows} domains and names {named or 'none'} as total.")
+
+
+def incomplete(reason: str) -> RegistrarFailed:
+    """Return the failure of a list whose end is not confirmed."""
+    hint = f"{reason} What was listed is kept, no domain is marked missing, and the next sync lists all again."
+    return RegistrarFailed(RegistrarFailure.INCOMPLETE, hint=hint)
+
+
 # A list whose validation ends at the first error: each error of a long list takes memory.
 Rows: TypeAlias = Annotated[tuple[T, ...], FailFast()]
 
@@ -153,6 +183,11 @@ def read_number(text: str | None) -> int:
         return int(text or "0")
     except ValueError:
         raise RegistrarFailed(RegistrarFailure.MALFORMED) from None
+
+
+def read_total(text: str | None) -> int | None:
+    """Return the total that a page names; None without one."""
+    return None if text is None or not text.strip() else read_number(text)
 
 
 def read_flag(value: object) -> bool | None:

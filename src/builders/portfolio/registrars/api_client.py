@@ -52,6 +52,7 @@ class ApiResponse:
 
     status: int
     body: bytes = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # case-insensitive
 
     def json(self) -> Any:  # any JSON; `read` validates its type
         """Return the body as JSON. Raise RegistrarFailed when it is none."""
@@ -177,7 +178,7 @@ class ApiClient:
             raise RegistrarFailed(RegistrarFailure.UNAVAILABLE, code=str(response.status))
         if HTTPStatus.MULTIPLE_CHOICES <= response.status < HTTPStatus.BAD_REQUEST:
             raise RegistrarFailed(RegistrarFailure.REFUSED, code=str(response.status), hint=_REDIRECTED)
-        return ApiResponse(status=response.status, body=response.body)
+        return ApiResponse(status=response.status, body=response.body, headers=response.headers)
 
 
 def _address_hint(ip: str | None) -> str:

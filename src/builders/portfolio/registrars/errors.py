@@ -84,6 +84,12 @@ class ProviderRateLimited(Problem):
     status, code = 429, "provider_rate_limited"
 
 
+class ProviderListIncomplete(Problem):
+    """The registrar did not confirm that its list of domains is complete."""
+
+    status, code = 502, "provider_list_incomplete"
+
+
 class ProviderUnavailable(Problem):
     """The registrar does not respond correctly."""
 
@@ -97,6 +103,7 @@ PROVIDER_PROBLEMS: Mapping[RegistrarFailure, type[Problem]] = {
     RegistrarFailure.RATE_LIMITED: ProviderRateLimited,
     RegistrarFailure.UNAVAILABLE: ProviderUnavailable,
     RegistrarFailure.MALFORMED: ProviderUnavailable,
+    RegistrarFailure.INCOMPLETE: ProviderListIncomplete,
     RegistrarFailure.NOT_FOUND: NotAtProvider,
     RegistrarFailure.REFUSED: ProviderRefused,
     RegistrarFailure.UNSUPPORTED: ProviderUnsupported,

@@ -12,6 +12,7 @@ class RegistrarFailure(StrEnum):
     RATE_LIMITED = "rate_limited"
     UNAVAILABLE = "unavailable"
     MALFORMED = "malformed"
+    INCOMPLETE = "incomplete"  # a list whose end the registrar did not confirm
     NOT_FOUND = "not_found"
     REFUSED = "refused"
     UNSUPPORTED = "unsupported"
@@ -24,6 +25,7 @@ _MESSAGES = {
     RegistrarFailure.RATE_LIMITED: "The registrar's rate limit is reached.",
     RegistrarFailure.UNAVAILABLE: "The registrar does not respond.",
     RegistrarFailure.MALFORMED: "The registrar's response cannot be read.",
+    RegistrarFailure.INCOMPLETE: "The registrar did not confirm that its list of domains is complete.",
     RegistrarFailure.NOT_FOUND: "The registrar does not hold this domain for the account.",
     RegistrarFailure.REFUSED: "The registrar refused the request.",
     RegistrarFailure.UNSUPPORTED: "The registrar's API does not offer this.",
@@ -52,7 +54,6 @@ class RegistrarFailed(Exception):
         self.hint = hint  # the remedy
         self.code = None if code is None else code[:MAX_CODE]  # the registrar's own code
         self.retry_after_s = None if retry_after_s is None else _bounded(retry_after_s)
-
         self.is_own = is_own  # this service refused the request before sending it
 
     @property

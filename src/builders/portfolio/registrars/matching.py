@@ -39,10 +39,18 @@ _MIDNIGHT = time(tzinfo=UTC)
 
 
 def clean(page: Sequence[HeldDomain]) -> Mapping[str, HeldDomain]:
-    """Return the rows of a page by domain, as they can be stored; of a repeated domain the last one."""
-    return {
-        each.domain: cleaned(each) for each in page if 0 < len(each.domain) <= MAX_NAME and "\0" not in each.domain
-    }
+    """Return the rows of a page by domain, as they can be stored.
+
+    Of a repeated domain it is the last one that the account holds: GoDaddy lists a name that was lost and then
+    registered again twice.
+    """
+    held = sorted(page, key=lambda each: each.status is not HeldStatus.GONE)
+    return {each.domain: cleaned(each) for each in held if is_storable(each.domain)}
+
+
+def is_storable(name: str) -> bool:
+    """Return whether a row of this name can be stored."""
+    return 0 < len(name) <= MAX_NAME and "\0" not in name
 
 
 def cleaned_transfer(transfer: HeldTransfer) -> HeldTransfer:

@@ -79,4 +79,5 @@ def _manual_profile(provider: str) -> Profile:
         capabilities=Capabilities(list=False, auto_renew=False, lock=False),
         quota=Quota(requests=1, window_s=1),
         dashboard_url=None,
+        list_end="the import says so",
     )

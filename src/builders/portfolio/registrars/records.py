@@ -83,6 +83,7 @@ class Profile:
     capabilities: Capabilities
     quota: Quota
     dashboard_url: str | None  # the website for functions that the API lacks; None: unknown
+    list_end: str  # what confirms that a list of domains is complete, and where that is documented
     is_verified: bool = True  # the API is documented by the vendor, and not only known from other clients
 
 

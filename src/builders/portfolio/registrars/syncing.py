@@ -17,7 +17,7 @@ from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
 from builders.portfolio.registrars import matching, runs
-from builders.portfolio.registrars.adapter import bounded
+from builders.portfolio.registrars.adapter import bounded, incomplete
 from builders.portfolio.registrars.batches import Listing, close_listing, take_batch
 from builders.portfolio.registrars.connections import (
     get_connection,
@@ -122,10 +122,14 @@ async def _list_domains(
     adapter = await open_adapter(
         database, outbound=outbound, keyring=keyring, connection=progress.listing.connection
     )
+    unreadable = 0
     async for page in bounded(adapter.list_domains()):
+        unreadable += sum(not matching.is_storable(each.domain) for each in page)
         for batch in _batches(await asyncio.to_thread(matching.clean, page), batch_size):
             async with database.transaction() as conn:
                 await _take(conn, progress=progress, held=batch)
+    if unreadable:
+        raise incomplete(f"{unreadable} rows of the list have no readable name.")
 
 
 def _batches(held: Mapping[str, HeldDomain], size: int) -> Iterator[Mapping[str, HeldDomain]]:

@@ -70,6 +70,35 @@ async def test_lists_every_domain_once(connect: Connect, provider: str, behavior
 
 
 @EACH
+@plays(Behavior.CAPPED_PAGES)
+async def test_a_short_page_is_not_taken_for_the_last_one(connect: Connect, provider: str) -> None:
+    if reason := find_reason(Behavior.CAPPED_PAGES, provider):
+        pytest.skip(reason)
+    names = [f"d{n:04d}.example" for n in range(7)]
+    fake = fake_of(provider, *map(domain, names))
+    fake.account.most_rows = 3  # whatever the request asks for
+    assert [held.domain for held in await list_all(connect(fake))] == names
+
+
+@EACH
+@plays(Behavior.TRUNCATED_PAGE)
+async def test_a_list_that_lacks_a_domain_is_not_complete(connect: Connect, provider: str) -> None:
+    if reason := find_reason(Behavior.TRUNCATED_PAGE, provider):
+        pytest.skip(reason)
+    names = [f"d{n:04d}.example" for n in range(7)]
+    fake = fake_of(provider, *map(domain, names))
+    fake.account.most_rows, fake.account.is_truncated = 3, True
+    listed, failure = list[str](), None
+    try:
+        async for page in connect(fake).list_domains():
+            listed.extend(held.domain for held in page)
+    except RegistrarFailed as failed:
+        failure = failed.kind
+    # Either the next page begins with the domain, or the list is known to lack it.
+    assert (listed, failure) in [(names, None), (names[:2] + names[3:], RegistrarFailure.INCOMPLETE)]
+
+
+@EACH
 @plays(Behavior.EMPTY_LIST)
 async def test_lists_nothing_of_an_empty_account(connect: Connect, provider: str) -> None:
     adapter = connect(fake_of(provider))
@@ -139,6 +168,7 @@ KINDS = {
     Fault.SERVER_ERROR: RegistrarFailure.UNAVAILABLE,
     Fault.REFUSED: RegistrarFailure.REFUSED,
     Fault.MALFORMED: RegistrarFailure.MALFORMED,
+    Fault.ODD: RegistrarFailure.MALFORMED,
 }
 
 

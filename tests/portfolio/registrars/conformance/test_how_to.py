@@ -49,5 +49,5 @@ async def test_the_adapter_of_the_page_passes_the_suite(connect: Connect, monkey
                 passed.add(name)
             except pytest.skip.Exception:
                 skipped.add(name)
-    assert len(passed) == 12
+    assert len(passed) == 14
     assert skipped == {"test_maps_a_lasting_fault"}

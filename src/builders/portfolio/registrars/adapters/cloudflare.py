@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
-from builders.portfolio.registrars.adapter import Adapter, Flag, Rows, a_label, convert, read_time
+from builders.portfolio.registrars.adapter import Adapter, Flag, Rows, a_label, convert, incomplete, read_time
 from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, read
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
@@ -48,15 +48,16 @@ class _Error(BaseModel):
     message: str = ""
 
 
-class _Cursor(BaseModel):
-    cursor: str = ""
+class _Paging(BaseModel):
+    cursor: str | None = None
+    count: int | None = None  # rows of the page
 
 
 class _Envelope(BaseModel):
     success: bool
     errors: Rows[_Error] = ()
     result: Any = None
-    result_info: _Cursor | None = None
+    result_info: _Paging | None = None
 
 
 class _Registration(BaseModel):
@@ -97,6 +98,10 @@ class Cloudflare(Adapter):
         capabilities=Capabilities(auth_code=AuthCodeDelivery.DASHBOARD, transfer_status=True),
         quota=Quota(requests=1200, window_s=300),
         dashboard_url="https://dash.cloudflare.com/?to=/:account/domains",
+        list_end=(
+            "`result_info` without a `cursor`, and on each page a `count` equal to its rows "
+            "(developers.cloudflare.com/api/resources/registrar, November 2026)"
+        ),
     )
 
     def __init__(self, api: ApiClient, *, credentials: Mapping[str, str]) -> None:
@@ -107,13 +112,17 @@ class Cloudflare(Adapter):
     async def list_domains(self) -> AsyncIterator[Sequence[HeldDomain]]:
         """Yield pages by cursor; an empty cursor ends the list."""
         query: dict[str, str | int] = {"per_page": _PER_PAGE}
+        is_cut = False
         while True:
             page = await self._api.get(self._path, into=_read, query=query, headers=self._headers)
-            rows = read(_REGISTRATIONS, page.result)
+            rows, paging = read(_REGISTRATIONS, page.result), page.result_info
             yield await convert(rows, _held)
-            if page.result_info is None or not page.result_info.cursor:
-                return
-            query["cursor"] = page.result_info.cursor
+            is_cut |= paging is None or paging.count not in {None, len(rows)}
+            if paging is None or not paging.cursor:
+                break
+            query["cursor"] = paging.cursor
+        if is_cut:
+            raise incomplete("A page had another number of domains than it names, or did not say where it ends.")
 
     async def find_transfer(self, domain: str) -> HeldTransfer | None:
         """Return the workflow of an incoming transfer."""

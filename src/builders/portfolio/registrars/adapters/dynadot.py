@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from typing import Annotated, Any
+from urllib.parse import urlencode
 
 from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter
 
@@ -29,6 +30,7 @@ from builders.portfolio.registrars.records import (
 )
 
 _PREFIX = "/restful/v2"
+_PER_PAGE = 100
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _KEY_REFUSED = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
 _PRIVACY = {"full privacy": True, "partial privacy": True, "privacy off": False}
@@ -69,7 +71,7 @@ class _Domain(BaseModel):
 
 
 class _Domains(BaseModel):
-    domain_info_list: Rows[_Domain] = ()
+    domain_info_list: Rows[_Domain]
 
 
 class _Info(BaseModel):
@@ -115,6 +117,10 @@ class Dynadot(Adapter):
         capabilities=Capabilities(auth_code=AuthCodeDelivery.RETURNED, sandbox=True),
         quota=Quota(requests=60, window_s=60),
         dashboard_url="https://www.dynadot.com/account/domain/name/list.html",
+        list_end=(
+            "an empty page: no total is documented (`page` and `page_size` of "
+            "www.dynadot.com/domain/api-document, November 2026)"
+        ),
         is_verified=False,
     )
 
@@ -123,9 +129,15 @@ class Dynadot(Adapter):
         self._secret = credentials["api_secret"].encode()
 
     async def list_domains(self) -> AsyncIterator[Sequence[HeldDomain]]:
-        """Yield all domains of the account as one page."""
-        found = await self._get("/domains", _DOMAINS)
-        yield await convert(found.domain_info_list, _held)
+        """Yield pages of at most 100 domains; an empty page ends the list."""
+        page = 1
+        while True:
+            query = urlencode({"page": page, "page_size": _PER_PAGE, "status": "all"})
+            rows = (await self._get(f"/domains?{query}", _DOMAINS)).domain_info_list
+            yield await convert(rows, _held)
+            if not rows:
+                return
+            page += 1
 
     async def get_domain(self, domain: str) -> HeldDomain:
         """Return one domain."""

@@ -5,7 +5,16 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter
 
-from builders.portfolio.registrars.adapter import Adapter, Flag, Rows, a_label, convert, read_time
+from builders.portfolio.registrars.adapter import (
+    Adapter,
+    Flag,
+    Rows,
+    Total,
+    a_label,
+    convert,
+    read_time,
+    read_total,
+)
 from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, Query, T, read, require_success
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
@@ -76,6 +85,7 @@ class Gandi(Adapter):
         capabilities=Capabilities(auth_code=AuthCodeDelivery.RETURNED, sandbox=True),
         quota=Quota(requests=300, window_s=60),
         dashboard_url="https://admin.gandi.net/domain/",
+        list_end="as many rows as the header `Total-Count` of each page (api.gandi.net/docs, November 2026)",
         is_verified=False,
     )
 
@@ -84,14 +94,15 @@ class Gandi(Adapter):
         self._headers = {"Authorization": f"Bearer {credentials['token']}"}
 
     async def list_domains(self) -> AsyncIterator[Sequence[HeldDomain]]:
-        """Yield pages of at most 500 domains; a short page ends the list."""
-        page = 1
-        while True:
-            rows = await self._get("/domain/domains", _DOMAINS, {"page": page, "per_page": _PER_PAGE})
+        """Yield pages of at most 500 domains until the total is reached."""
+        page, total, is_end = 1, Total(), False
+        while not is_end:
+            query = {"page": page, "per_page": _PER_PAGE}
+            rows, named = await self._api.get("/domain/domains", into=_page, query=query, headers=self._headers)
             yield await convert(rows, _held)
-            if len(rows) < _PER_PAGE:
-                return
+            is_end = total.add(len(rows), named)
             page += 1
+        total.require()
 
     async def get_domain(self, domain: str) -> HeldDomain:
         """Return one domain."""
@@ -109,6 +120,12 @@ class Gandi(Adapter):
             return read(form, require_success(response, auth_hint=_HINT).json())
 
         return await self._api.get(path, into=into, query=query, headers=self._headers)
+
+
+def _page(response: ApiResponse) -> tuple[Sequence[_Domain], int | None]:
+    """Return the rows of a page, and the total."""
+    page = require_success(response, auth_hint=_HINT)
+    return read(_DOMAINS, page.json()), read_total(page.headers.get("Total-Count"))
 
 
 def _held(row: _Domain) -> HeldDomain:

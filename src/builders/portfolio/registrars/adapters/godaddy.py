@@ -29,18 +29,21 @@ from builders.portfolio.registrars.records import (
 
 _PER_PAGE = 1000
 _MICRO = Decimal("0.000001")
-# Prefixes: a status has a suffix for its reason, such as CANCELLED_REDEEMABLE.
+# Prefixes, the first one that fits: a status has a suffix for its reason. The list also has the names that the
+# account lost: cancelled, auctioned after the expiry (EXPIRED_REASSIGNED), moved to another account or registrar
+# (UPDATED_OWNERSHIP), taken away (CONFISCATED, DISABLED_SPECIAL), or never obtained (FAILED, REVERTED).
+# Read at developer.godaddy.com/doc/endpoint/domains in November 2026.
 _STATUSES = {
     "ACTIVE": HeldStatus.ACTIVE,
-    "CANCELLED_REDEEMABLE": HeldStatus.REDEMPTION,
-    "CANCELLED": HeldStatus.GONE,
+    "CANCELLED_REDEEMABLE": HeldStatus.REDEMPTION,  # it can still be restored
+    **dict.fromkeys(("CANCELLED", "CONFISCATED", "DISABLED_SPECIAL", "EXPIRED_REASSIGNED"), HeldStatus.GONE),
+    **dict.fromkeys(("FAILED", "PARKED_EXPIRED", "REVERTED", "TRANSFERRED_OUT"), HeldStatus.GONE),
+    "UPDATED_OWNERSHIP": HeldStatus.GONE,
     "EXPIRED": HeldStatus.EXPIRED,
-    "TRANSFERRED_OUT": HeldStatus.GONE,
     "PENDING": HeldStatus.PENDING,
     "AWAITING": HeldStatus.PENDING,
     "HELD": HeldStatus.SUSPENDED,
     "SUSPENDED": HeldStatus.SUSPENDED,
-    "CONFISCATED": HeldStatus.GONE,
 }
 _STATES = {
     **dict.fromkeys(("ACCEPTED", "AWAITING", "PENDING"), TransferState.PENDING),
@@ -147,6 +150,7 @@ class GoDaddy(Adapter):
         ),
         quota=Quota(requests=60, window_s=60),
         dashboard_url="https://dcc.godaddy.com/control/portfolio",
+        list_end="no domain behind the last `marker` (developer.godaddy.com/doc/endpoint/domains, November 2026)",
     )
 
     def __init__(self, api: ApiClient, *, credentials: Mapping[str, str]) -> None:
@@ -156,12 +160,13 @@ class GoDaddy(Adapter):
             self._headers["X-Shopper-Id"] = shopper
 
     async def list_domains(self) -> AsyncIterator[Sequence[HeldDomain]]:
-        """Yield pages after a marker, the last name of the page before; a short page ends the list."""
+        """Yield pages after a marker, the last name of the page before; an empty page ends the list."""
         query: dict[str, str | int] = {"limit": _PER_PAGE, "includes": "nameServers"}
         while True:
             rows = await self._get("/v1/domains", _DOMAINS, query)
+            rows = tuple(each for each in rows if each.domain != query.get("marker"))
             yield await convert(rows, _held)
-            if len(rows) < _PER_PAGE:
+            if not rows:
                 return
             query["marker"] = rows[-1].domain
 

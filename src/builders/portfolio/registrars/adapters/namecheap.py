@@ -4,7 +4,15 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 from xml.etree.ElementTree import Element
 
-from builders.portfolio.registrars.adapter import Adapter, a_label, convert, read_flag, read_number
+from builders.portfolio.registrars.adapter import (
+    Adapter,
+    Total,
+    a_label,
+    convert,
+    read_flag,
+    read_number,
+    read_total,
+)
 from builders.portfolio.registrars.api_client import ApiResponse
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
@@ -58,18 +66,26 @@ class Namecheap(Adapter):
         capabilities=Capabilities(auth_code=AuthCodeDelivery.DASHBOARD, transfer_status=True, sandbox=True),
         quota=Quota(requests=20, window_s=60),
         dashboard_url="https://ap.www.namecheap.com/domains/list/",
+        list_end=(
+            "as many rows as `Paging/TotalItems` of each page "
+            "(www.namecheap.com/support/api/methods/domains/get-list, November 2026)"
+        ),
     )
 
     async def list_domains(self) -> AsyncIterator[Sequence[HeldDomain]]:
         """Yield pages of 100 domains until the total is reached."""
-        page = 1
-        while True:
+        page, total, is_end = 1, Total(), False
+        while not is_end:
             found = await self._call("namecheap.domains.getList", Page=page, PageSize=_PER_PAGE)
-            yield await convert(list(found.iter(f"{_NAMESPACE}Domain")), _held)
-            total = read_number(found.findtext(f".//{_NAMESPACE}Paging/{_NAMESPACE}TotalItems"))
-            if page * _PER_PAGE >= total:
-                return
+            result = found.find(f".//{_NAMESPACE}DomainGetListResult")
+            if result is None:
+                raise RegistrarFailed(RegistrarFailure.MALFORMED)
+            rows = result.findall(f"{_NAMESPACE}Domain")
+            yield await convert(rows, _held)
+            named = found.findtext(f".//{_NAMESPACE}Paging/{_NAMESPACE}TotalItems")
+            is_end = total.add(len(rows), read_total(named))
             page += 1
+        total.require()
 
     async def find_transfer(self, domain: str) -> HeldTransfer | None:
         """Return the latest incoming transfer of the domain."""

@@ -5,11 +5,22 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
+from typing import TypeVar
 
 from pydantic import Field, TypeAdapter
 
 from builders.kit.values.money import Money
-from builders.portfolio.registrars.adapter import Adapter, Amount, Flag, Row, Rows, a_label, convert, read_time
+from builders.portfolio.registrars.adapter import (
+    Adapter,
+    Amount,
+    Flag,
+    Row,
+    Rows,
+    Total,
+    a_label,
+    convert,
+    read_time,
+)
 from builders.portfolio.registrars.api_client import ApiClient, T, read, require_success
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
@@ -78,9 +89,16 @@ class _Purchase(Row):
 
 
 class _Page(Row):
-    domains: Rows[_Domain] = ()
-    orders: Rows[_Purchase] = ()
     next_page: int | None = None
+    total_count: int | None = None
+
+
+class _Domains(_Page):
+    domains: Rows[_Domain]
+
+
+class _Orders(_Page):
+    orders: Rows[_Purchase] = ()
 
 
 class _Transfer(Row):
@@ -92,8 +110,10 @@ class _Code(Row):
     auth_code: str = Field(repr=False)
 
 
-_PAGE = TypeAdapter(_Page)
+_DOMAINS = TypeAdapter(_Domains)
+_ORDERS = TypeAdapter(_Orders)
 _DOMAIN = TypeAdapter(_Domain)
+_P = TypeVar("_P", bound=_Page)
 _TRANSFER = TypeAdapter(_Transfer)
 _CODE = TypeAdapter(_Code)
 
@@ -115,6 +135,10 @@ class NameCom(Adapter):
         ),
         quota=Quota(requests=3000, window_s=3600),
         dashboard_url="https://www.name.com/account/domain",
+        list_end=(
+            "a page without `nextPage`, and as many rows as `totalCount` of each page "
+            "(docs.name.com/docs/api-reference/domains/list-domains, November 2026)"
+        ),
     )
 
     def __init__(self, api: ApiClient, *, credentials: Mapping[str, str]) -> None:
@@ -124,8 +148,11 @@ class NameCom(Adapter):
 
     async def list_domains(self) -> AsyncIterator[Sequence[HeldDomain]]:
         """Yield pages of at most 1,000 domains; the last one names no next page."""
-        async for page in self._pages("/core/v1/domains"):
+        total = Total()
+        async for page in self._pages("/core/v1/domains", _DOMAINS):
+            total.add(len(page.domains), page.total_count)
             yield await convert(page.domains, _held)
+        total.require()
 
     async def get_domain(self, domain: str) -> HeldDomain:
         """Return one domain."""
@@ -133,7 +160,7 @@ class NameCom(Adapter):
 
     async def list_charges(self, *, since: date, until: date) -> AsyncIterator[Sequence[BilledLine]]:
         """Yield the items of the successful orders of the period; a refunded item is a second line."""
-        async for page in self._pages("/core/v1/orders"):
+        async for page in self._pages("/core/v1/orders", _ORDERS):
             lines = [line for order in page.orders if order.status == "success" for line in _lines(order)]
             lines = [line for line in lines if since <= line.charged_on <= until]
             if lines or not page.orders:
@@ -155,10 +182,10 @@ class NameCom(Adapter):
         state = _STATES.get(found.status, TransferState.ACTION_REQUIRED)
         return HeldTransfer(direction=TransferDirection.IN, state=state, status_raw=found.status)
 
-    async def _pages(self, path: str) -> AsyncIterator[_Page]:
+    async def _pages(self, path: str, form: TypeAdapter[_P]) -> AsyncIterator[_P]:
         page: int | None = 1
         while page is not None:
-            found = await self._get(f"{path}?perPage={_PER_PAGE}&page={page}", _PAGE)
+            found = await self._get(f"{path}?perPage={_PER_PAGE}&page={page}", form)
             yield found
             page = found.next_page
 

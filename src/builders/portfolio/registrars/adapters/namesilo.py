@@ -13,12 +13,14 @@ from pydantic import TypeAdapter
 from builders.portfolio.registrars.adapter import (
     Adapter,
     Amount,
+    Total,
     a_label,
     classify,
     convert,
     read_flag,
     read_number,
     read_time,
+    read_total,
 )
 from builders.portfolio.registrars.api_client import ApiResponse, read
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
@@ -78,19 +80,24 @@ class NameSilo(Adapter):
         ),
         quota=Quota(requests=60, window_s=60),
         dashboard_url="https://www.namesilo.com/account_domains.php",
+        list_end=(
+            "as many rows as `pager/total` of each page "
+            "(www.namesilo.com/api-reference#account/list-domains, November 2026)"
+        ),
     )
 
     async def list_domains(self) -> AsyncIterator[Sequence[HeldDomain]]:
         """Yield pages until the pager's total is reached."""
-        page = seen = 0
-        while True:
-            page += 1
+        page, total, is_end = 1, Total(), False
+        while not is_end:
             reply = await self._call("listDomains", page=page, pageSize=_PER_PAGE)
-            rows = await convert(reply.findall("domains/domain"), _held)
-            yield rows
-            seen += len(rows)
-            if not rows or seen >= read_number(reply.findtext("pager/total")):
-                return
+            rows, named = reply.findall("domains/domain"), read_total(reply.findtext("pager/total"))
+            if reply.find("domains") is None and named != 0:
+                raise RegistrarFailed(RegistrarFailure.MALFORMED)
+            yield await convert(rows, _held)
+            is_end = total.add(len(rows), named)
+            page += 1
+        total.require()
 
     async def get_domain(self, domain: str) -> HeldDomain:
         """Return one domain with auto-renew and lock."""

@@ -91,6 +91,10 @@ class Ovh(Adapter):
         capabilities=Capabilities(billing=True, auth_code=AuthCodeDelivery.RETURNED),
         quota=Quota(requests=60, window_s=60),
         dashboard_url="https://www.ovh.com/manager/#/web/domain",
+        list_end=(
+            "each name of `/domain` was read: it lists all names, without pages "
+            "(eu.api.ovh.com/console, November 2026)"
+        ),
         is_verified=False,
     )
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from pydantic import TypeAdapter
 
 from builders.portfolio.registrars.adapter import Adapter, Flag, Row, Rows, a_label, convert, read_time
-from builders.portfolio.registrars.api_client import ApiResponse, read
+from builders.portfolio.registrars.api_client import ApiResponse, T, read
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
     AuthCodeDelivery,
@@ -21,7 +21,6 @@ from builders.portfolio.registrars.records import (
     TransferState,
 )
 
-PAGE = 1000  # rows of a full page; the last page has fewer
 _STATUSES = {"ACTIVE": HeldStatus.ACTIVE, "EXPIRED": HeldStatus.EXPIRED, "REDEMPTION": HeldStatus.REDEMPTION}
 _AUTH_CODES = {"INVALID_API_KEYS_001", "API_KEY_REQUIRED"}
 _STATES = {
@@ -54,11 +53,19 @@ class _Reply(Row):
     status: str
     code: str | None = None
     ttl_remaining: float | None = None  # seconds
-    domains: Rows[_Domain] = ()
+
+
+class _Domains(Row):
+    domains: Rows[_Domain]
+
+
+class _Transfers(Row):
     transfers: Rows[_Transfer] = ()
 
 
 _REPLY = TypeAdapter(_Reply)
+_DOMAINS = TypeAdapter(_Domains)
+_TRANSFERS = TypeAdapter(_Transfers)
 
 
 class Porkbun(Adapter):
@@ -76,21 +83,25 @@ class Porkbun(Adapter):
         capabilities=Capabilities(auth_code=AuthCodeDelivery.DASHBOARD, transfer_status=True),
         quota=Quota(requests=60, window_s=60),
         dashboard_url="https://porkbun.com/account/domainsSpeedy",
+        list_end=(
+            'an empty list: "increment by 1000 until you receive an empty array" '
+            "(porkbun.com/api/json/v3/documentation, Domain List All, November 2026)"
+        ),
     )
 
     async def list_domains(self) -> AsyncIterator[Sequence[HeldDomain]]:
-        """Yield pages of at most 1,000 domains."""
+        """Yield pages of at most 1,000 domains, each from the index behind the one before; an empty page ends."""
         start = 0
         while True:
-            rows = (await self._call("/domain/listAll", start=str(start))).domains
+            rows = (await self._call("/domain/listAll", _DOMAINS, start=str(start))).domains
             yield await convert(rows, _held)
-            if len(rows) < PAGE:
+            if not rows:
                 return
-            start += PAGE
+            start += len(rows)
 
     async def find_transfer(self, domain: str) -> HeldTransfer | None:
         """Return the latest incoming transfer of the domain."""
-        rows = (await self._call("/domain/listTransfers")).transfers
+        rows = (await self._call("/domain/listTransfers", _TRANSFERS)).transfers
         found = [row for row in rows if a_label(row.domain) == domain]
         if not found:
             return None
@@ -103,16 +114,16 @@ class Porkbun(Adapter):
             message=latest.status_description,
         )
 
-    async def _call(self, path: str, **members: str) -> _Reply:
+    async def _call(self, path: str, form: TypeAdapter[T], **members: str) -> T:
+        def into(response: ApiResponse) -> T:
+            body = response.json()
+            reply = read(_REPLY, body)
+            if reply.status != "SUCCESS":
+                raise _failure(reply, status=response.status)
+            return read(form, body)
+
         keys = {"apikey": self._credentials["api_key"], "secretapikey": self._credentials["secret_api_key"]}
-        return await self._api.post(path, into=_read, json={**keys, **members}, reads=True)
-
-
-def _read(response: ApiResponse) -> _Reply:
-    reply = read(_REPLY, response.json())
-    if reply.status != "SUCCESS":
-        raise _failure(reply, status=response.status)
-    return reply
+        return await self._api.post(path, into=into, json={**keys, **members}, reads=True)
 
 
 def _failure(reply: _Reply, *, status: int) -> RegistrarFailed:

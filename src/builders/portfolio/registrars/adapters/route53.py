@@ -66,7 +66,7 @@ class _Domain(_Members):
 
 
 class _Domains(_Members):
-    domains: Rows[_Domain] = ()
+    domains: Rows[_Domain]
     next_page_marker: str | None = None
 
 
@@ -133,6 +133,10 @@ class Route53(Adapter):
         ),
         quota=Quota(requests=60, window_s=60),
         dashboard_url="https://console.aws.amazon.com/route53/domains/home",
+        list_end=(
+            "a page without `NextPageMarker` "
+            "(docs.aws.amazon.com/Route53/latest/APIReference/API_domains_ListDomains.html, November 2026)"
+        ),
     )
 
     def __init__(self, api: ApiClient, *, credentials: Mapping[str, str]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from pydantic import Field, TypeAdapter
 from pydantic_core import to_json
 
-from builders.portfolio.registrars.adapter import Adapter, Flag, Row, Rows, a_label, convert, read_time
+from builders.portfolio.registrars.adapter import Adapter, Flag, Row, Rows, Total, a_label, convert, read_time
 from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, Query, T, read, require_success
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
@@ -60,8 +60,8 @@ class _Domain(Row):
 
 
 class _Page(Row):
-    items: Rows[_Domain] = ()
-    total: int = 0
+    items: Rows[_Domain]
+    total: int
 
 
 class _Transfer(Row):
@@ -97,6 +97,7 @@ class Spaceship(Adapter):
         capabilities=Capabilities(set_auto_renew=True, auth_code=AuthCodeDelivery.RETURNED, transfer_status=True),
         quota=Quota(requests=300, window_s=300),
         dashboard_url="https://www.spaceship.com/application/domain-list-application/",
+        list_end="as many rows as `total` of each page (docs.spaceship.dev, Get domain list, November 2026)",
         is_verified=False,
     )
 
@@ -106,13 +107,12 @@ class Spaceship(Adapter):
 
     async def list_domains(self) -> AsyncIterator[Sequence[HeldDomain]]:
         """Yield pages of 100 domains until the total is reached."""
-        skip = 0
-        while True:
-            page = await self._get("/domains", _PAGE, {"take": _PER_PAGE, "skip": skip})
+        total, is_end = Total(), False
+        while not is_end:
+            page = await self._get("/domains", _PAGE, {"take": _PER_PAGE, "skip": total.rows})
             yield await convert(page.items, _held)
-            skip += len(page.items)
-            if not page.items or skip >= page.total:
-                return
+            is_end = total.add(len(page.items), page.total)
+        total.require()
 
     async def get_domain(self, domain: str) -> HeldDomain:
         """Return one domain."""

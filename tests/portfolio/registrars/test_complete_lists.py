@@ -1,0 +1,106 @@
+"""Lists that a registrar did not confirm, and names that an account has lost."""
+
+import pytest
+
+from builders.demo.registrars.fake import FakeServer
+from builders.kit.process.settings import Settings
+from builders.portfolio.registrars.providers import ADAPTERS
+from tests.cast import Person
+from tests.portfolio.domains.make import DOMAINS, add
+from tests.portfolio.registrars.make import connect
+from tests.portfolio.registrars.reconcile_make import named, report
+from tests.portfolio.registrars.sync import INVENTORY, fake_of, held, ok, sync
+
+PAST = held("x.com").created_at
+# GoDaddy lists these for names that are no longer of the account.
+LOST = (
+    "CANCELLED",
+    "CANCELLED_HELD",
+    "CANCELLED_TRANSFER",
+    "CONFISCATED",
+    "DISABLED_SPECIAL",
+    "EXPIRED_REASSIGNED",
+    "FAILED_REGISTRATION",
+    "FAILED_TRANSFER_IN",
+    "PARKED_EXPIRED",
+    "REVERTED",
+    "TRANSFERRED_OUT",
+    "UPDATED_OWNERSHIP",
+)
+
+
+async def test_every_page_of_dynadot_is_listed(alice: Person, fakes: FakeServer, worker: Settings) -> None:
+    names = [f"d{number:03}.com" for number in range(250)]
+    await connect(alice, fake_of("dynadot", *names), fakes)
+    await add(alice, "d249.com", registrar="Dynadot")
+    [part] = (await sync(alice, worker))["providers"]
+    assert (part["state"], part["seen"], part["matched"]) == ("completed", 250, 1)
+    assert {each["category"] for each in (await report(alice))["findings"]} == {"missing_in_portfolio"}
+
+
+async def test_a_list_that_ends_before_its_total_marks_nothing_missing(
+    alice: Person, fakes: FakeServer, worker: Settings
+) -> None:
+    fake = fake_of("namesilo", "a.com", "b.com", "c.com")
+    await connect(alice, fake, fakes)
+    await sync(alice, worker)
+    fake.account.most_rows, fake.account.is_truncated = 3, True  # no page has c.com, and the total counts it
+    [part] = (await sync(alice, worker))["providers"]
+    assert (part["state"], part["error"]["code"], part["missing"]) == ("failed", "provider_list_incomplete", 0)
+    assert "It listed 2 domains and names 3 as total." in part["error"]["hint"]
+    listed = ok(await alice.get(INVENTORY))
+    assert [each["missing_since"] for each in listed["items"]] == [None] * len(listed["items"])
+
+
+async def test_a_row_without_a_readable_name_leaves_the_list_incomplete(
+    alice: Person, fakes: FakeServer, worker: Settings
+) -> None:
+    fake = fake_of("porkbun", "a.com", "b.com")
+    await connect(alice, fake, fakes)
+    await sync(alice, worker)
+    fake.account.domains = [held("a.com"), held("")]
+    [part] = (await sync(alice, worker))["providers"]
+    assert (part["state"], part["error"]["code"], part["missing"]) == ("failed", "provider_list_incomplete", 0)
+    assert part["error"]["hint"].startswith("1 rows of the list have no readable name.")
+    assert ok(await alice.get(INVENTORY))["snapshots"][0]["complete"] is False
+
+
+async def test_names_that_godaddy_no_longer_holds_raise_no_alarm(
+    alice: Person, fakes: FakeServer, worker: Settings
+) -> None:
+    names = {f"{status.lower().replace('_', '-')}.com": status for status in LOST}
+    lost = [held(name, state=status, expires_at=PAST) for name, status in names.items()]
+    await connect(alice, fake_of("godaddy", *lost, "mine.com"), fakes)
+    await add(alice, "mine.com", registrar="GoDaddy")
+    for name in names:
+        domain = await add(alice, name, registrar="GoDaddy")
+        ok(await alice.patch(f"{DOMAINS}/{domain['id']}", json={"status": "dropped"}))
+    await sync(alice, worker)
+    assert named(await report(alice)) == []
+    listed = ok(await alice.get(INVENTORY))["items"]
+    assert {each["domain"]: each["status_raw"] for each in listed if each["status"] == "gone"} == names
+
+
+async def test_names_that_godaddy_no_longer_holds_are_reported_as_missing_and_not_as_to_be_renewed(
+    alice: Person, fakes: FakeServer, worker: Settings
+) -> None:
+    lost = held("auctioned.com", state="EXPIRED_REASSIGNED", expires_at=PAST)
+    await connect(alice, fake_of("godaddy", lost), fakes)
+    await add(alice, "auctioned.com", registrar="GoDaddy")
+    await sync(alice, worker)
+    assert named(await report(alice)) == [("high", "missing_at_registrar", "auctioned.com")]
+
+
+async def test_a_name_that_was_lost_and_registered_again_is_held(
+    alice: Person, fakes: FakeServer, worker: Settings
+) -> None:
+    rows = [held("again.com", state="active"), held("again.com", state="CANCELLED", expires_at=PAST)]
+    await connect(alice, fake_of("godaddy", *rows), fakes)
+    await sync(alice, worker)
+    [found] = ok(await alice.get(INVENTORY))["items"]
+    assert found["status"] == "active"
+
+
+@pytest.mark.parametrize("provider", sorted(ADAPTERS))
+def test_every_adapter_says_what_confirms_its_list(provider: str) -> None:
+    assert ADAPTERS[provider].profile.list_end.endswith("November 2026)")
