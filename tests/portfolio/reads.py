@@ -32,15 +32,17 @@ ADD_ENTRIES = """
     WHERE account_id = %(account_id)s AND domain = %(domain)s
 """
 STATEMENT = re.compile(r"^F\t\d+\t(?:Query|Execute)\b", re.MULTILINE)
+PARAMETERS = re.compile(r"^F\t(\d+)\tBind\b", re.MULTILINE)
 ROW = re.compile(r"^B\t\d+\tDataRow\b", re.MULTILINE)
 
 
 @dataclass(slots=True)
 class Traced:
-    """How many statements a block sent, and how many rows they returned."""
+    """How many statements a block sent, how many rows they returned, and the size of their parameters."""
 
     statements: int = 0
     rows: int = 0
+    sent: int = 0  # bytes
 
 
 @contextmanager
@@ -56,6 +58,7 @@ def traced(conn: Conn, folder: Path) -> Iterator[Traced]:
             conn.pgconn.untrace()
     text = path.read_text(encoding="utf-8", errors="replace")
     found.statements, found.rows = len(STATEMENT.findall(text)), len(ROW.findall(text))
+    found.sent = sum(map(int, PARAMETERS.findall(text)))
 
 
 async def multiply(conn: Conn, *, account_id: UUID, domain: str, count: int) -> None:

@@ -1,6 +1,7 @@
 """GET /v1/portfolio/summary: what all domains cost and earned."""
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -9,6 +10,7 @@ import pytest
 from builders.identity.records import Preset
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
+from builders.portfolio.finance import service as finance
 from builders.portfolio.ledger import service as ledger
 from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry
 from builders.portfolio.ledger.store import sums
@@ -16,6 +18,7 @@ from tests.cast import Client, Person
 from tests.conftest import MakePerson
 from tests.portfolio.finance.make import DOMAINS, usd
 from tests.portfolio.ledger.make import add_rates, entry
+from tests.portfolio.reads import add_entries, multiply, traced
 from tests.portfolio.team.make import code, join, of
 
 SUMMARY = "/v1/portfolio/summary"
@@ -125,6 +128,19 @@ async def test_who_sees_the_summary(owner: Person, bob: Person, charlie: Person,
     assert (await read(owner.test))["domains"] == 0
     developer = await people("dan", Preset.DEVELOPER_FULL)
     assert code(await developer.get(SUMMARY)) == (403, "insufficient_scope")
+
+
+async def test_a_summary_reads_sums(owner: Person, conn: Conn, tmp_path: Path) -> None:
+    account_id = owner.account.id
+    await add_entries(conn, account_id=account_id, domain="harbour.com", count=100)
+    with traced(conn, tmp_path) as few:
+        await finance.get_summary(conn, account_id=account_id, months=12)
+    await multiply(conn, account_id=account_id, domain="harbour.com", count=100)
+    await add_entries(conn, account_id=account_id, domain="harbour.com", count=100)
+    with traced(conn, tmp_path) as many:
+        found = await finance.get_summary(conn, account_id=account_id, months=12)
+    assert found.domains == 103
+    assert (many.statements, many.rows, many.sent) == (few.statements, few.rows, few.sent)
 
 
 @pytest.mark.parametrize("months", ["0", "121", "many"])

@@ -14,7 +14,6 @@ from builders.portfolio.domains.rdap import read_check
 from builders.portfolio.domains.records import (
     Domain,
     DomainSort,
-    LabelGroup,
     RegistryCheck,
     TagCount,
 )
@@ -144,11 +143,6 @@ async def stream_domains(conn: Conn, *, account_id: UUID) -> AsyncIterator[Seque
         if len(batch) < BATCH:
             return
         after = batch[-1].domain
-
-
-async def list_label_groups(conn: Conn, *, account_id: UUID) -> Sequence[LabelGroup]:
-    """Return the ids of all domains of a portfolio, those with the same suffix and tags together."""
-    return await store.list_label_groups(conn, account_id=account_id)
 
 
 async def list_tags(conn: Conn, *, account_id: UUID) -> Sequence[TagCount]:

@@ -228,15 +228,6 @@ class TagCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LabelGroup:
-    """The domains that have the same public suffix and the same tags."""
-
-    tld: str
-    tags: Sequence[str]
-    domain_ids: Sequence[str]  # as text: there are many
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RegistryCheck:
     """The last registry data of a domain. None: not queried, or not reported."""
 

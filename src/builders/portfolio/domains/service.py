@@ -38,7 +38,6 @@ from builders.portfolio.domains.lookups import (
     get_registry_check as get_registry_check,
     list_batch as list_batch,
     list_domains as list_domains,
-    list_label_groups as list_label_groups,
     list_tags as list_tags,
     lock_domain as lock_domain,
     lock_domains as lock_domains,

@@ -237,6 +237,26 @@ class RecordedRenewal:
     notices: Sequence[RenewalNotice]
 
 
+class LabelKind(StrEnum):
+    """What the domains of a portfolio are grouped by."""
+
+    TLD = "tld"
+    TAG = "tag"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Label:
+    """A public suffix or a tag, and how many domains have it."""
+
+    kind: LabelKind
+    label: str
+    domains: int
+    of: int | None  # domains of the portfolio; None for a tag
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", LabelKind(self.kind))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledTotals:
     """The totals of the domains with a public suffix, or with a tag."""

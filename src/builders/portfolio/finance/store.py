@@ -1,14 +1,15 @@
-"""SQL of finance: the sales of domains. All other amounts are in the ledger."""
+"""SQL of finance: the sales of domains, and sums by their labels. All other amounts are in the ledger."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import class_row, dict_row
+from psycopg.rows import class_row, dict_row, kwargs_row
 
 from builders.kit.db.connections import Conn
-from builders.portfolio.finance.records import Sale, Traffic
+from builders.portfolio.finance.records import Label, LabelKind, Sale, Traffic
+from builders.portfolio.ledger.records import EntrySum
 
 COLUMNS = "id, domain_id, sold_on, commission_rate, venue, buyer_ref, own_share, status_before, created_at"
 FIND_SALE = f"""
@@ -48,6 +49,37 @@ SAVE_TRAFFIC = """
 """
 VOID_SALE = """
     UPDATE portfolio_finance_sales SET voided_at = %(now)s WHERE account_id = %(account_id)s AND id = %(id)s
+"""
+# The labels with the most domains.
+LIST_LABELS = """
+    (
+        SELECT 'tld' AS kind, tld AS label, count(*) AS domains, sum(count(*)) OVER ()::bigint AS of
+        FROM portfolio_domains WHERE account_id = %(account_id)s
+        GROUP BY tld ORDER BY domains DESC, tld LIMIT %(limit)s
+    ) UNION ALL (
+        SELECT 'tag', tag, count(*) AS domains, NULL
+        FROM portfolio_domains_tags WHERE account_id = %(account_id)s
+        GROUP BY tag ORDER BY domains DESC, tag LIMIT %(limit)s
+    )
+"""
+# Grouped by all labels of a domain first, so that the entries are read once.
+SUM_BY_LABEL = """
+    WITH labelled AS MATERIALIZED (
+        SELECT tld, tags, kind, source, count(*) AS entries,
+            sum(base_amount) FILTER (WHERE base_currency = %(base_currency)s) AS base_amount,
+            count(base_amount) FILTER (WHERE base_currency = %(base_currency)s) AS converted
+        FROM portfolio_ledger_entries AS entry
+        JOIN portfolio_domains AS domain ON domain.account_id = entry.account_id AND domain.id = entry.domain_id
+        WHERE entry.account_id = %(account_id)s AND occurred_on BETWEEN %(since)s AND %(until)s
+          AND voided_at IS NULL
+        GROUP BY tld, tags, kind, source
+    )
+    SELECT 'tld' AS label_kind, tld AS label, kind, source, sum(base_amount) AS base_amount,
+        sum(entries)::bigint AS entries, sum(converted)::bigint AS converted
+    FROM labelled WHERE tld = ANY(%(tlds)s::text[]) GROUP BY tld, kind, source
+    UNION ALL
+    SELECT 'tag', tag, kind, source, sum(base_amount), sum(entries)::bigint, sum(converted)::bigint
+    FROM labelled, unnest(tags) AS tag WHERE tag = ANY(%(tags)s::text[]) GROUP BY tag, kind, source
 """
 
 
@@ -95,3 +127,26 @@ async def save_sale(conn: Conn, *, account_id: UUID, sale: Sale, created_by: UUI
 async def void_sale(conn: Conn, *, account_id: UUID, sale: Sale, now: datetime) -> None:
     """Void a sale."""
     await conn.execute(VOID_SALE, {"account_id": account_id, "id": sale.id, "now": now})
+
+
+async def list_labels(conn: Conn, *, account_id: UUID, limit: int) -> Sequence[Label]:
+    """Return up to `limit` suffixes and as many tags, those with the most domains first."""
+    async with conn.cursor(row_factory=class_row(Label)) as cursor:
+        await cursor.execute(LIST_LABELS, {"account_id": account_id, "limit": limit})
+        return await cursor.fetchall()
+
+
+async def sum_by_label(
+    conn: Conn, *, account_id: UUID, base_currency: str, since: date, until: date, labels: Sequence[Label]
+) -> Sequence[tuple[tuple[LabelKind, str], EntrySum]]:
+    """Return the sums of the entries of a period for each of the labels."""
+    row: dict[str, Any] = {"account_id": account_id, "base_currency": base_currency}
+    row |= {"since": since, "until": until}
+    row |= {f"{kind}s": [each.label for each in labels if each.kind is kind] for kind in LabelKind}
+    async with conn.cursor(row_factory=kwargs_row(_labelled)) as cursor:
+        await cursor.execute(SUM_BY_LABEL, row)
+        return await cursor.fetchall()
+
+
+def _labelled(*, label_kind: str, label: str, **columns: Any) -> tuple[tuple[LabelKind, str], EntrySum]:
+    return (LabelKind(label_kind), label), EntrySum(**columns)

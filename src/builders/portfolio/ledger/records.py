@@ -247,14 +247,13 @@ class Totals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntrySum:
-    """The sum of the entries of one kind and source; of a month and currency, or of a label."""
+    """The sum of the entries of one kind and source."""
 
-    month: date | None  # its first day
-    currency: str | None
-    label: int | None
     kind: EntryKind
     source: EntrySource
-    amount: Decimal | None  # in the currency
+    month: date | None = None  # its first day; None: of several, as in the next one
+    currency: str | None = None
+    amount: Decimal | None = None  # in the currency
     base_amount: Decimal | None  # in the base currency, of the entries that are converted
     entries: int
     converted: int

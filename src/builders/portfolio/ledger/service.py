@@ -38,6 +38,6 @@ from builders.portfolio.ledger.references import (
     shown_reference as shown_reference,
 )
 from builders.portfolio.ledger.sums import (
+    add_up as add_up,
     get_period_totals as get_period_totals,
-    list_label_totals as list_label_totals,
 )

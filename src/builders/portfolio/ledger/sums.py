@@ -1,4 +1,4 @@
-"""Totals of a whole portfolio in a period: by month, by currency and by labels of domains."""
+"""Totals of a whole portfolio in a period, by month and by currency."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -24,36 +24,10 @@ async def get_period_totals(conn: Conn, *, account_id: UUID, since: date, until:
     by_currency = _group((each.currency, each) for each in found if each.currency is not None)
     months = _group((each.month, each) for each in found if each.month is not None)
     return PeriodTotals(
-        total=_total(found, base_currency),
-        by_month={month: _total(months.get(month, ()), base_currency) for month in _list_months(since, until)},
-        by_currency={currency: _total(sums, currency, paid=True) for currency, sums in by_currency.items()},
+        total=add_up(found, base_currency),
+        by_month={month: add_up(months.get(month, ()), base_currency) for month in _list_months(since, until)},
+        by_currency={currency: add_up(sums, currency, paid=True) for currency, sums in by_currency.items()},
     )
-
-
-async def list_label_totals(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    base_currency: str,
-    since: date,
-    until: date,
-    labels: Sequence[Sequence[str]],
-) -> Sequence[Totals]:
-    """Return the totals of the entries of a period for each label, which is given by the ids of its domains.
-
-    A domain has one label at most.
-    """
-    found = await store.sum_by_label(
-        conn,
-        account_id=account_id,
-        base_currency=base_currency,
-        since=since,
-        until=until,
-        domain_ids=[domain_id for domain_ids in labels for domain_id in domain_ids],
-        labels=[label for label, domain_ids in enumerate(labels) for _ in domain_ids],
-    )
-    by_label = _group((each.label, each) for each in found)
-    return [_total(by_label.get(label, ()), base_currency) for label in range(len(labels))]
 
 
 def _group(pairs: Iterable[tuple[Key, EntrySum]]) -> Mapping[Key, Sequence[EntrySum]]:
@@ -63,8 +37,8 @@ def _group(pairs: Iterable[tuple[Key, EntrySum]]) -> Mapping[Key, Sequence[Entry
     return groups
 
 
-def _total(sums: Iterable[EntrySum], currency: str, *, paid: bool = False) -> Totals:
-    """Return the totals in the base currency; with `paid` in the currency that the amounts were paid in."""
+def add_up(sums: Iterable[EntrySum], currency: str, *, paid: bool = False) -> Totals:
+    """Return the totals of sums in the base currency; with `paid` in the one that the amounts were paid in."""
     totals = dict.fromkeys(EntryGroup, Decimal(0))
     entries = unconverted = 0
     for each in sums:

@@ -6,11 +6,11 @@ from typing import Any
 from uuid import UUID
 
 from psycopg import AsyncCursor
-from psycopg.rows import class_row, kwargs_row
+from psycopg.rows import kwargs_row
 from pydantic_core import to_json
 
 from builders.kit.db.connections import Conn
-from builders.portfolio.domains.records import Domain, LabelGroup
+from builders.portfolio.domains.records import Domain
 from builders.portfolio.domains.store.rows import ASSIGNED, COLUMNS, FIELDS_WRITTEN, WRITTEN, domain_of
 
 FIND = f"""
@@ -90,10 +90,6 @@ COUNT_CONNECTIONS = """
 COUNT_TAGS = """
     SELECT tag, count(*) FROM portfolio_domains_tags WHERE account_id = %(account_id)s GROUP BY tag ORDER BY tag
 """
-LIST_LABEL_GROUPS = """
-    SELECT tld, tags, array_agg(id::text) AS domain_ids FROM portfolio_domains
-    WHERE account_id = %(account_id)s GROUP BY tld, tags ORDER BY tld, tags
-"""
 
 
 async def find(conn: Conn, *, account_id: UUID, domain_id: UUID) -> Domain | None:
@@ -166,13 +162,6 @@ async def count_connections(conn: Conn, *, account_id: UUID) -> Mapping[UUID, in
 async def count_tags(conn: Conn, *, account_id: UUID) -> Sequence[tuple[str, int]]:
     """Return each tag with the number of its domains, in the order of tags."""
     return await (await conn.execute(COUNT_TAGS, {"account_id": account_id})).fetchall()
-
-
-async def list_label_groups(conn: Conn, *, account_id: UUID) -> Sequence[LabelGroup]:
-    """Return the ids of all domains, those with the same suffix and tags together."""
-    async with conn.cursor(row_factory=class_row(LabelGroup)) as cursor:
-        await cursor.execute(LIST_LABEL_GROUPS, {"account_id": account_id})
-        return await cursor.fetchall()
 
 
 def _cursor(conn: Conn) -> AsyncCursor[Domain]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import date
-from typing import Any
 from uuid import UUID
 
 from psycopg.rows import class_row
@@ -13,22 +12,13 @@ from builders.portfolio.ledger.records import EntrySum
 # An entry in another base currency than the portfolio's is not converted yet. Grouped by kind and source, which
 # decide the sign and the total.
 SUM_BY_MONTH = """
-    SELECT occurred_on - (extract(day FROM occurred_on)::int - 1) AS month, currency, NULL AS label, kind, source,
+    SELECT occurred_on - (extract(day FROM occurred_on)::int - 1) AS month, currency, kind, source,
         sum(amount) AS amount,
         sum(base_amount) FILTER (WHERE base_currency = %(base_currency)s) AS base_amount, count(*) AS entries,
         count(base_amount) FILTER (WHERE base_currency = %(base_currency)s) AS converted
     FROM portfolio_ledger_entries
     WHERE account_id = %(account_id)s AND occurred_on BETWEEN %(since)s AND %(until)s AND voided_at IS NULL
     GROUP BY 1, currency, kind, source
-"""
-SUM_BY_LABEL = """
-    SELECT NULL AS month, NULL AS currency, label, kind, source, NULL AS amount,
-        sum(base_amount) FILTER (WHERE base_currency = %(base_currency)s) AS base_amount, count(*) AS entries,
-        count(base_amount) FILTER (WHERE base_currency = %(base_currency)s) AS converted
-    FROM portfolio_ledger_entries
-    JOIN unnest(%(domain_ids)s::uuid[], %(labels)s::int[]) AS labelled (domain_id, label) USING (domain_id)
-    WHERE account_id = %(account_id)s AND occurred_on BETWEEN %(since)s AND %(until)s AND voided_at IS NULL
-    GROUP BY label, kind, source
 """
 
 
@@ -39,22 +29,4 @@ async def sum_by_month(
     row = {"account_id": account_id, "base_currency": base_currency, "since": since, "until": until}
     async with conn.cursor(row_factory=class_row(EntrySum)) as cursor:
         await cursor.execute(SUM_BY_MONTH, row)
-        return await cursor.fetchall()
-
-
-async def sum_by_label(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    base_currency: str,
-    since: date,
-    until: date,
-    domain_ids: Sequence[str],
-    labels: Sequence[int],
-) -> Sequence[EntrySum]:
-    """Return the sums of the entries of a period by the label of their domain."""
-    row: dict[str, Any] = {"account_id": account_id, "base_currency": base_currency, "since": since}
-    row |= {"until": until, "domain_ids": list(domain_ids), "labels": list(labels)}
-    async with conn.cursor(row_factory=class_row(EntrySum)) as cursor:
-        await cursor.execute(SUM_BY_LABEL, row)
         return await cursor.fetchall()
