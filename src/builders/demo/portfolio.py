@@ -165,12 +165,9 @@ async def _record_costs(conn: Conn, *, account_id: UUID, rows: Sequence[DemoDoma
     entries = [entry for row, domain_id in zip(rows, ids, strict=True) for entry in list_entries(row, domain_id)]
     await ledger.post_entries(conn, account_id=account_id, entries=entries)
     sheet = SentSheet(text=write_parking_sheet(rows), format=SheetFormat.GENERIC, date_format=None)
-    await parking.record_revenue(
-        conn,
-        account_id=account_id,
-        sent=SentRevenue(content=sheet, defaults=RevenueDefaults()),
-        member_id=account_id,
-    )
+    sent = SentRevenue(content=sheet, defaults=RevenueDefaults())
+    plan = await parking.plan_own_revenue(conn, account_id=account_id, sent=sent)
+    await parking.record_revenue(conn, account_id=account_id, plan=plan, member_id=account_id)
 
 
 def list_entries(row: DemoDomain, domain_id: UUID) -> Iterator[NewEntry]:

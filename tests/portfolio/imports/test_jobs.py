@@ -55,7 +55,7 @@ async def start_imports(owner: Person, content: bytes, count: int) -> list[bool]
     async def start() -> bool:
         try:
             async with state.database.transaction() as conn:
-                await running.import_source(conn, access=access, new=new, keyring=state.keyring)
+                await running.import_source(conn, access=access, new=new, small=None, keyring=state.keyring)
         except TooManyImports:
             return False
         return True

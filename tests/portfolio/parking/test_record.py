@@ -15,8 +15,8 @@ from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
 from builders.portfolio.domains import service as domains
 from builders.portfolio.parking import service as parking
+from builders.portfolio.parking.planning import spread
 from builders.portfolio.parking.records import RevenueRow
-from builders.portfolio.parking.revenue import spread
 from tests.cast import Client, Person
 from tests.portfolio.parking.make import (
     PARKING,
@@ -276,3 +276,18 @@ async def test_advice_knows_whether_a_domain_had_visits(alice: Person) -> None:
     for visits, expected in ((None, False), (0, True), (7, False), (0, True)):
         assert "error" not in outcomes(await record(alice, {"rows": [{**row, "visits": visits}]}))
         assert await has_reason() is expected
+
+
+@pytest.mark.parametrize(("rows", "status"), [(136, 201), (137, 422)])
+async def test_the_days_of_duplicate_rows_count(alice: Person, rows: int, status: int) -> None:
+    await add_domains(alice, "harbour.com")
+    row = {"domain": "harbour.com", "amount": "3.66", "period": {"from": day(365), "to": day(0)}}
+    answer = await alice.post(REVENUE, json={"rows": [row] * rows, "dry_run": True})
+    assert answer.status_code == status, answer.text
+    if status != 201:
+        assert code(answer) == (422, "too_many_days")
+
+
+async def test_the_columns_of_a_file_are_limited(alice: Person) -> None:
+    header = ",".join(["domain", "revenue", "date", *(f"note{at}" for at in range(500))])
+    assert code(await alice.post(REVENUE, json={"csv": f"{header}\n"})) == (422, "too_many_columns")

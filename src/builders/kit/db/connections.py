@@ -172,6 +172,19 @@ def in_transaction() -> bool:
     return False
 
 
+def holds_connection() -> bool:
+    """Return True if this task, or a task that started it, holds a connection."""
+    reading = _innermost.get()
+    while reading is not None and reading.conn is None:
+        reading = reading.outer
+    return reading is not None
+
+
+def start_without_connection() -> None:
+    """Note that this task uses no connection of the task that started it: it runs on another event loop."""
+    _innermost.set(None)
+
+
 class _Connection(AbstractAsyncContextManager[Conn]):
     """A context manager that borrows a connection from the pool.
 

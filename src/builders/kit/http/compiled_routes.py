@@ -4,12 +4,11 @@ FastAPI's own parsers read declared parameters and bodies, and the signature sti
 (kit/http/routes.py). tests/kit/http/test_routes.py compares the result with plain FastAPI (decision 0006).
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from functools import partial
 from inspect import iscoroutinefunction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from fastapi import Request, Response
 from fastapi.dependencies.models import Dependant
@@ -23,7 +22,7 @@ from builders.kit.http import error_pages, idempotency, json_bodies, parameters,
 from builders.kit.http.body_limits import BodyLimit, LimitedRequest, find_body_limit
 from builders.kit.http.callers import Caller, ScopeRequirement
 from builders.kit.http.deadline import Deadlines
-from builders.kit.http.heavy_requests import HeavyOperation
+from builders.kit.http.heavy_requests import HeavyOperation, run_on_second_loop
 from builders.kit.http.json_bodies import ALSO_JSON, RAW_MEMBERS, as_member
 from builders.kit.http.parameters import Parameters, Values, is_plain_function
 from builders.kit.http.response_writer import ResponseWriter
@@ -36,6 +35,7 @@ MODE_HINT_TIMEOUT_S = 5  # of the look-up of an id in the other mode
 _MARKS = {*idempotency.MARKS, visitors.changes_state, parameters.strict_query}  # dependencies without a value
 _MARK_TYPES = (policies.RateLimit, BodyLimit, HeavyOperation)
 _deadlines = Deadlines()
+T = TypeVar("T")
 _CONNECTIONS: dict[Any, Callable[[connections.Database], AbstractAsyncContextManager[connections.Conn]]] = {
     connections.transaction: connections.Database.transaction,
     connections.connection: connections.Database.connection,
@@ -153,7 +153,8 @@ class CompiledRoute:
     async def run_handler(self, request: Request, caller: Caller | None) -> Response:
         """Read the request and run the handler for an authorized caller, on the current event loop."""
         values: Values = {} if caller is None else {self.caller_name: caller}
-        body = await json_bodies.read_json(request, also=self.also) if self.has_body else None
+        reading = partial(json_bodies.read_json, request, also=self.also)
+        body = await self._on_body(request, caller, reading) if self.has_body else None
         await self._read(request, as_member(request, body, self.raw) if self.raw else body, values)
         if self.needs is not None and caller is not None:
             self.needs.require_settable(caller, (values[field.name] for field in self.body_fields))
@@ -200,7 +201,8 @@ class CompiledRoute:
         if self.parameters.are_any:
             errors += self.parameters.read(request, values)
         if self.body_fields:
-            errors += await self._read_body(request, body, values)
+            reading = partial(self._read_body, body, values)
+            errors += await self._on_body(request, values.get(self.caller_name), reading)
         if errors and isinstance(body, bytes):
             errors = [{**each, "msg": f"{each['msg']}{json_bodies.JSON_HINT}"} for each in errors]
         if errors:
@@ -214,26 +216,24 @@ class CompiledRoute:
         # An operation without rate limits, such as a probe, accepts any query.
         return restrictions.query_errors(unknown, self.query_names) if unknown and self.limits is not None else ()
 
-    async def _read_body(self, request: Request, body: Any, values: Values) -> Sequence[Any]:
+    async def _on_body(self, request: Request, caller: Caller | None, work: Callable[[], Awaitable[T]]) -> T:
+        """Do work that takes as long as the body is large: a large one on the second event loop."""
+        if len(await request.body()) <= LARGE_BODY:
+            return await work()
+        return await run_on_second_loop(request, work, account=None if caller is None else caller.live_account_id)
+
+    async def _read_body(self, body: Any, values: Values) -> Sequence[Any]:
         """Add the values of the body; return its errors in pydantic's form."""
-        # A large body can take seconds to validate; a thread keeps the event loop free.
-        is_large = len(await request.body()) > LARGE_BODY
-        if self.body_model is not None and not is_large and isinstance(body, dict):
+        if self.body_model is not None and isinstance(body, dict):
             # request_body_to_args would do the same in twice the time (script/bench: 5 % of a beacon).
             values[self.body_model.name], errors = self.body_model.validate(body, loc=("body",))
-            if errors:
-                return list(errors)
         else:
-            validating = request_body_to_args(self.body_fields, body, self.body_model is None)
-            found, errors = await (asyncio.to_thread(asyncio.run, validating) if is_large else validating)
+            found, errors = await request_body_to_args(self.body_fields, body, self.body_model is None)
             values.update(found)
-            if errors:
-                return errors
+        if errors:
+            return list(errors)
         sent = [values[field.name] for field in self.body_fields] if self.may_hold_unknown else []
-        find_errors = restrictions.body_errors
-        return (
-            await asyncio.to_thread(find_errors, sent, self.shown) if is_large else find_errors(sent, self.shown)
-        )
+        return restrictions.body_errors(sent, self.shown)
 
 
 async def _count(limits: policies.OperationLimits, request: Request, caller: Caller | None) -> None:

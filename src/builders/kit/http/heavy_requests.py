@@ -1,17 +1,18 @@
 """Requests that take much processor time run on a second event loop, in a thread of the process.
 
-A plan of 2,000 names takes a quarter of a second of processor time between its statements. On the main loop
-it would block all other requests. In a thread it competes only for the interpreter's lock, which Python
-releases within SWITCH_INTERVAL_S. The loop has its own small pool of connections and its own HTTP client, and
-starts with the first heavy request. An account can run one large request at a time; a second one is refused
-immediately.
+On the main loop they would block all other requests. In one thread they compete with it only for the
+interpreter's lock, which Python releases within SWITCH_INTERVAL_S. The loop has its own small pool of connections
+and its own HTTP client, and starts with the first heavy request. It serves one request of an account at a time,
+and the accounts in turn: long computations give way after each slice (kit/http/slices.py). Nothing runs in other
+threads, so work ends where it is cancelled (decision 0018).
 """
 
 import asyncio
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Hashable, Iterator
-from contextlib import AsyncExitStack, contextmanager, nullcontext
+from collections import Counter
+from collections.abc import Awaitable, Callable, Hashable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
@@ -20,8 +21,10 @@ from typing import Any, TypeVar
 from fastapi import Depends, Request
 from starlette.datastructures import State
 
+from builders.kit.db import connections
 from builders.kit.db.connections import Database
 from builders.kit.errors import Problem
+from builders.kit.limits import maximums
 from builders.kit.limits.policies import Policy
 from builders.kit.limits.rate_limiter import RATE_LIMITER, RateLimiter
 from builders.kit.outbound.client import Outbound
@@ -31,11 +34,20 @@ SWITCH_INTERVAL_S = 0.0005  # between threads; the default of 5 ms delays the ma
 POOL_SIZE = 4  # of the database, for all heavy requests of a process
 LARGE_BODY = 16 * 1024  # bytes: about a hundred resources
 RETRY_S = 1
+WAIT_S = 10  # for the other heavy request of the account
+MAX_WAITING = maximums.declare(
+    "waiting_heavy_requests",
+    8,
+    of="account",
+    counts="Large requests that wait for another one, in each HTTP process.",
+    code="heavy_request_running",
+)
+POOL_TIMEOUT_S = 20  # accounts wait in turn for a connection
 T = TypeVar("T")
 
 
 class HeavyRequestRunning(Problem):
-    """Another large request of the account is running."""
+    """Other large requests of the account are running."""
 
     status, code = 429, "heavy_request_running"
 
@@ -45,7 +57,7 @@ class HeavyOperation:
     """Marks an operation whose work is heavy: always, or when the body is larger than `above` bytes."""
 
     above: int | None
-    is_alone: bool  # one request of an account at a time
+    is_alone: bool  # one request of an account at a time; not for a request that mainly waits for other servers
 
     def __call__(self) -> None:
         """Do nothing: the compiled handler looks for the mark (kit/http/compiled_routes.py)."""
@@ -69,54 +81,63 @@ def heavy(*, above: int | None = None, is_alone: bool = True) -> Any:  # Depends
 class HeavyLoop:
     """An event loop in a thread, with its own connections and HTTP client; starts when it is first needed."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, wait_s: float = WAIT_S) -> None:
         self._settings = settings
+        self._wait_s = wait_s
         self._stack = AsyncExitStack()
         self._starting: asyncio.Future[asyncio.AbstractEventLoop] | None = None
         self._thread: threading.Thread | None = None
         self._database: Database | None = None
         self._outbound: Outbound | None = None
-        self._running: set[Hashable] = set()
-
-    @contextmanager
-    def one_of(self, account: Hashable) -> Iterator[None]:
-        """Reserve the account's only slot during the block. Raise HeavyRequestRunning if it is in use."""
-        if account in self._running:
-            raise HeavyRequestRunning(
-                "Another large request of the account is running.",
-                retry_after=RETRY_S,
-                next_action="Repeat the request when the other request has ended.",
-            )
-        self._running.add(account)
-        try:
-            yield
-        finally:
-            self._running.discard(account)
+        self._locks: dict[Hashable, asyncio.Lock] = {}  # of the accounts with heavy requests
+        self._waiting: Counter[Hashable] = Counter()
 
     async def run(self, request: Request, work: Callable[[], Awaitable[T]], *, alone: Hashable | None) -> T:
-        """Do the work of a request on the second loop; with `alone`, as the only request of this account.
+        """Do the work of a request on the second loop; with `alone`, as the only work of this account.
 
-        The objects in its `app.state` belong to the second loop. Raise HeavyRequestRunning.
+        The objects in its `app.state` belong to the second loop. The account is free when the work has ended, also
+        after the request was cancelled. Raise HeavyRequestRunning.
         """
-        with nullcontext() if alone is None else self.one_of(alone):
-            return await self._run(request, work)
-
-    async def _run(self, request: Request, work: Callable[[], Awaitable[T]]) -> T:
         if self._starting is None:
             self._starting = asyncio.ensure_future(self._start())
         loop = await asyncio.shield(self._starting)
+        if alone is not None:
+            await self._take_turn(alone)
         scope, app = request.scope, request.scope["app"]
         shared = {name: app.state[name] for name in app.state}
         own = {"database": self._database, "outbound": self._outbound}
         scope["app"] = SimpleNamespace(state=State({**shared, **own}))
 
-        async def do() -> T:
-            return await work()
-
-        try:
-            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(do(), loop))
-        finally:
+        def end() -> None:
             scope["app"] = app
+            if alone is not None:
+                self._end_turn(alone)
+
+        return await _run_on(loop, work, at_end=end)
+
+    async def _take_turn(self, account: Hashable) -> None:
+        lock = self._locks.setdefault(account, asyncio.Lock())
+        if lock.locked() and self._waiting[account] >= MAX_WAITING:
+            raise _refusal()
+        self._waiting[account] += 1
+        try:
+            async with asyncio.timeout(self._wait_s):
+                await lock.acquire()
+        except TimeoutError:
+            raise _refusal() from None
+        finally:
+            self._waiting[account] -= 1
+            self._forget(account)
+
+    def _end_turn(self, account: Hashable) -> None:
+        self._locks[account].release()
+        self._forget(account)
+
+    def _forget(self, account: Hashable) -> None:
+        if not self._waiting[account]:
+            del self._waiting[account]
+            if not self._locks[account].locked():
+                del self._locks[account]
 
     async def close(self) -> None:
         """Close the connections and end the thread."""
@@ -141,12 +162,71 @@ class HeavyLoop:
         if url is None:
             raise RuntimeError("No database: set BUILDERS_DATABASE_URL.")
         size = min(POOL_SIZE, self._settings.pool_size)
-        settings = self._settings.model_copy(update={"pool_size": size})
+        update = {"pool_size": size, "pool_timeout_s": POOL_TIMEOUT_S}
+        settings = self._settings.model_copy(update=update)
         within_s = settings.database_answer_timeout_s
         self._database = Database(url.get_secret_value(), settings, response_timeout_s=within_s)
         self._outbound = await self._stack.enter_async_context(Outbound(settings))
         await self._database.open()
         self._stack.push_async_callback(self._database.close)
+
+
+def _refusal() -> HeavyRequestRunning:
+    return HeavyRequestRunning(
+        "Other large requests of the account are running.",
+        retry_after=RETRY_S,
+        next_action="Repeat the request when the other requests have ended.",
+    )
+
+
+async def _run_on(
+    loop: asyncio.AbstractEventLoop, work: Callable[[], Awaitable[T]], *, at_end: Callable[[], None]
+) -> T:
+    """Do work on another loop; cancel it there when it is cancelled here.
+
+    `at_end` is called here when the work has really ended, which is after a cancellation.
+    """
+    here = asyncio.get_running_loop()
+    result: asyncio.Future[T] = here.create_future()
+    tasks: list[asyncio.Task[T]] = []
+
+    async def do() -> T:
+        connections.start_without_connection()
+        return await work()
+
+    def start() -> None:
+        tasks.append(loop.create_task(do()))
+        tasks[0].add_done_callback(lambda task: here.call_soon_threadsafe(end, task))
+
+    def end(task: asyncio.Task[T]) -> None:
+        at_end()
+        error = None if task.cancelled() else task.exception()
+        if result.done():
+            return
+        if task.cancelled():
+            result.cancel()
+        elif error is not None:
+            result.set_exception(error)
+        else:
+            result.set_result(task.result())
+
+    loop.call_soon_threadsafe(start)
+    try:
+        return await result
+    except asyncio.CancelledError:
+        loop.call_soon_threadsafe(lambda: tasks[0].cancel())  # noqa: PLW0108 - `start` fills the list
+        raise
+
+
+async def run_on_second_loop(request: Request, work: Callable[[], Awaitable[T]], *, account: Hashable | None) -> T:
+    """Do a part of a request on the second loop, from either loop, as the only work of the account there.
+
+    The work must not use `app.state`. Raise HeavyRequestRunning.
+    """
+    if request.app.state.loop is not asyncio.get_running_loop():
+        return await work()
+    heavy_loop: HeavyLoop = request.app.state.heavy
+    return await heavy_loop.run(request, work, alone=account)
 
 
 async def run_on_main_loop(request: Request, work: Callable[[], Awaitable[T]]) -> T:

@@ -123,6 +123,7 @@ DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_LINES = 20
 MAX_BANNER_LINES = 5  # before the header
 MAX_HEADER = 200  # characters of a header that count
+MAX_COLUMNS = 500  # of a sheet
 _ENOUGH = 2  # known headers in a row make it a header
 
 
@@ -182,7 +183,7 @@ def _try(
     width = max(widths, key=lambda each: (widths[each], each), default=1)
     best = _Candidate(0, widths[width], _layout(delimiter, (), 0, width))
     for at, cells in rows[: MAX_BANNER_LINES + 1]:
-        headers = [normalize_header(cell) for cell in cells]
+        headers = [normalize_header(cell) for cell in cells[: MAX_COLUMNS + 1]]
         known = sum(map(is_known, headers))
         if known > best.known and (known >= _ENOUGH or any(map(is_key, headers))):
             best = _Candidate(known, widths[width], _layout(delimiter, cells, at, width))

@@ -1,12 +1,12 @@
 """Import charges of a file."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from builders.kit.db.connections import Conn
+from builders.kit.db.connections import Conn, Database
+from builders.kit.http import slices
 from builders.kit.http.bulk import RowOutcome, RowResult
 from builders.kit.values import ids
 from builders.portfolio.billing import rows, sheets, summaries
@@ -16,7 +16,7 @@ from builders.portfolio.billing.lines import number_repeats
 from builders.portfolio.billing.recording import BATCH, Origin, RecordedLine, record_lines
 from builders.portfolio.billing.records import MIN_CONFIDENCE, AppliedCharge, ChargeSource
 from builders.portfolio.billing.rows import ReadLine
-from builders.portfolio.billing.sheets import Sheet, SheetOptions
+from builders.portfolio.billing.sheets import Opening, Sheet, SheetOptions
 from builders.portfolio.ledger import service as ledger
 from builders.portfolio.registrars import service as registrars
 from builders.portfolio.registrars.records import MANUAL, BilledLine, Profile
@@ -35,6 +35,16 @@ class NewImport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReadCharges:
+    """Charges that are read from a file or rows."""
+
+    sheet: Sheet
+    rows: Sequence[ReadLine | RowResult]
+    provider: str | None
+    applies: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedCharges:
     """Result of an import."""
 
@@ -47,15 +57,22 @@ class ImportedCharges:
     applied: int
 
 
-async def import_charges(conn: Conn, *, account_id: UUID, new: NewImport, member_id: UUID) -> ImportedCharges:
+async def read_charges(database: Database, *, account_id: UUID, new: NewImport) -> ReadCharges:
+    """Read charges in slices, without a connection. Raise Invalid for a file without the needed columns."""
+    async with database.connection() as conn:
+        base_currency = await ledger.get_base_currency(conn, account_id=account_id)
+    sheet = await slices.run(_open(new, base_currency))
+    found = await slices.collect(rows.read_lines(sheet))
+    return ReadCharges(sheet=sheet, rows=found, provider=new.provider, applies=new.applies)
+
+
+async def import_charges(conn: Conn, *, account_id: UUID, new: ReadCharges, member_id: UUID) -> ImportedCharges:
     """Import charges, and match and apply them at once; needs a transaction.
 
     A row that was imported before, or that the registrar's API delivered, changes nothing. Publish
-    portfolio.billing.imported. Raise Invalid for a file without the columns that are needed, ProviderNotFound.
+    portfolio.billing.imported. Raise ProviderNotFound.
     """
-    base_currency = await ledger.get_base_currency(conn, account_id=account_id)
-    sheet = await asyncio.to_thread(_open, new, base_currency)
-    read = await asyncio.to_thread(list, rows.read_lines(sheet))
+    sheet, read = new.sheet, new.rows
     provider = registrars.get_profile(new.provider or sheet.template.provider or DEFAULT_PROVIDER)
     origin = Origin(
         provider=provider.provider,
@@ -74,7 +91,7 @@ async def import_charges(conn: Conn, *, account_id: UUID, new: NewImport, member
     return _imported(origin, sheet, results, found, recorded)
 
 
-def _open(new: NewImport, base_currency: str) -> Sheet:
+def _open(new: NewImport, base_currency: str) -> Opening:
     if isinstance(new.content, str):
         return sheets.open_file(new.content, new.options, base_currency=base_currency)
     return sheets.open_rows(new.content, new.options, base_currency=base_currency)

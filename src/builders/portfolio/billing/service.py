@@ -15,6 +15,7 @@ from builders.portfolio.billing.errors import (
 )
 from builders.portfolio.billing.importing import (
     import_charges as import_charges,
+    read_charges as read_charges,
 )
 from builders.portfolio.billing.syncing import (
     abandon_sync as abandon_sync,

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from io import StringIO
@@ -11,7 +11,7 @@ from typing import Any
 
 from builders.kit.errors import Invalid
 from builders.kit.sheets.cells import shown
-from builders.kit.sheets.csv_files import DELIMITERS, find_layout, normalize_header, records
+from builders.kit.sheets.csv_files import DELIMITERS, MAX_COLUMNS, find_layout, normalize_header, records
 from builders.kit.sheets.dates import DateFormat, find_date_format, is_ambiguous
 from builders.portfolio.billing import templates
 from builders.portfolio.billing.templates import ChargeField, Template
@@ -21,6 +21,7 @@ _AHEAD = timedelta(days=1)  # of UTC: where it is tomorrow
 _TOTALS = frozenset(("total", "totals", "sum", "grand total", "balance"))  # in place of a date or a domain
 _SIGNS = re.compile(r"[-\u2212\u2013()]")
 Rows = Callable[[], Iterator[tuple[int, Sequence[str] | None]]]
+Opening = Generator[None, None, "Sheet"]  # a sheet, as steps (kit/http/slices.py)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +61,8 @@ class Sheet:
         return [each for at, each in enumerate(self.header) if each and at not in used]
 
 
-def open_file(text: str, options: SheetOptions, *, base_currency: str) -> Sheet:
-    """Return the sheet of a CSV text. Raise Invalid when its columns cannot be charges."""
+def open_file(text: str, options: SheetOptions, *, base_currency: str) -> Opening:
+    """Return the sheet of a CSV text, in steps. Raise Invalid when its columns cannot be charges."""
     lines = list(StringIO(text.removeprefix("\ufeff"), newline=""))
     mapped = {normalize_header(each) for each in (options.mapping or {}).values()}
     layout = find_layout(
@@ -82,8 +83,8 @@ def open_file(text: str, options: SheetOptions, *, base_currency: str) -> Sheet:
     return _open(layout.header, read, options, base_currency=base_currency, delimiter=delimiter, is_file=True)
 
 
-def open_rows(rows: Sequence[Mapping[str, Any]], options: SheetOptions, *, base_currency: str) -> Sheet:
-    """Return the sheet of rows of JSON; the members of all rows are its columns. Raise Invalid."""
+def open_rows(rows: Sequence[Mapping[str, Any]], options: SheetOptions, *, base_currency: str) -> Opening:
+    """Return the sheet of rows of JSON, in steps; the members of all rows are its columns. Raise Invalid."""
     header = list(dict.fromkeys(name for row in rows for name in row))
 
     def read() -> Iterator[tuple[int, Sequence[str] | None]]:
@@ -114,10 +115,13 @@ def _open(
     base_currency: str,
     delimiter: str | None,
     is_file: bool,
-) -> Sheet:
+) -> Opening:
+    where = "csv" if is_file else "rows"
+    if len(header) > MAX_COLUMNS:  # each row has a cell for each column
+        message = f"{len(header):,} columns. A file has up to {MAX_COLUMNS}, and so do all rows together."
+        raise Invalid(("body", where), message, "too_many_columns")
     template = templates.recognize(header) if options.template is None else templates.TEMPLATES[options.template]
     columns = templates.map_columns(header, template, options.mapping or {})
-    where = "csv" if is_file else "rows"
     _require_columns(columns, options.mapping or {}, header, where)
     sheet = Sheet(
         template=template,
@@ -130,7 +134,7 @@ def _open(
         is_ambiguous=False,
         currency=options.currency or base_currency,
     )
-    return _with_dates(sheet, options, where)
+    return (yield from _with_dates(sheet, options, where))
 
 
 def _require_columns(
@@ -153,7 +157,7 @@ def _require_columns(
             raise Invalid(("body", where), f"No column has {said}. Name it one of: {names}.", "column_missing")
 
 
-def _with_dates(sheet: Sheet, options: SheetOptions, where: str) -> Sheet:
+def _with_dates(sheet: Sheet, options: SheetOptions, where: str) -> Opening:
     """Return the sheet with the order of day and month that one of its dates proves."""
     at, proven, ambiguous = sheet.columns[ChargeField.DATE], None, False
     for count, (_, cells) in enumerate(sheet.read(), start=1):
@@ -162,6 +166,7 @@ def _with_dates(sheet: Sheet, options: SheetOptions, where: str) -> Sheet:
         cell = "" if cells is None or at >= len(cells) else cells[at]
         proven = proven or find_date_format(cell)
         ambiguous = ambiguous or is_ambiguous(cell)
+        yield
     if options.date_format is not None:
         return sheet
     return replace(sheet, date_format=proven or DateFormat.MDY, is_ambiguous=ambiguous and proven is None)

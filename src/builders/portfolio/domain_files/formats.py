@@ -4,11 +4,10 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 from difflib import get_close_matches
-from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from builders.kit.sheets.csv_files import normalize_header
+from builders.kit.sheets.csv_files import MAX_COLUMNS, normalize_header
 from builders.kit.sheets.dates import DateFormat
 from builders.kit.values import texts
 from builders.portfolio.domain_files.errors import FileRefused
@@ -18,10 +17,10 @@ GENERIC = ImportFormat(
     id="generic", title="Hand-made sheets", requires=frozenset(), columns={}, ignores=frozenset()
 )
 _GROUPS = ("registrars", "marketplaces", "programs")
-MAX_COLUMNS = 500
 _CLOSE = 0.8  # similarity of a header that is suggested
 _MAX_LABEL = 500  # characters of a header in a reply
 _MAX_SUGGESTED = 40  # characters of a header for which a field is suggested
+_MAX_SUGGESTIONS = 20  # headers of a file for which a field is suggested
 
 
 def _read(name: str) -> Mapping[str, Any]:  # TOML
@@ -91,7 +90,13 @@ def recognize(header: Sequence[str]) -> ImportFormat:
 
 
 def find_format(name: str, header: Sequence[str]) -> ImportFormat:
-    """Return the format of a name, or the one that is recognized for `auto`. Raise FileRefused."""
+    """Return the format of a name, or the one that is recognized for `auto`. Raise FileRefused.
+
+    Refuse too many columns before anything is computed for each of them.
+    """
+    if len(header) > MAX_COLUMNS:
+        message = f"{len(header):,} columns. A file has at most {MAX_COLUMNS}."
+        raise FileRefused("too_many_columns", message)
     if name == AUTO:
         return recognize(header)
     if name not in FORMATS:
@@ -105,12 +110,8 @@ def find_format(name: str, header: Sequence[str]) -> ImportFormat:
 def map_columns(header: Sequence[str], form: ImportFormat, mapping: Mapping[Field, str]) -> ColumnMap:
     """Return which columns hold which field: by the mapping, by the format, and by synonyms for the others.
 
-    Raise FileRefused for a mapping to a column that is not there, without a column for the domain, and for too
-    many columns.
+    Raise FileRefused for a mapping to a column that is not there, and without a column for the domain.
     """
-    if len(header) > MAX_COLUMNS:
-        message = f"{len(header):,} columns. A file has at most {MAX_COLUMNS}."
-        raise FileRefused("too_many_columns", message)
     keys = _numbered([normalize_header(each) for each in header])
     labels = _labels(header)
     at = {key: position for position, key in reversed(list(enumerate(keys)))}
@@ -125,7 +126,12 @@ def map_columns(header: Sequence[str], form: ImportFormat, mapping: Mapping[Fiel
             continue
         meant = FIELD_HEADERS.get(key.partition("#")[0])
         if meant is None:
-            unmapped.append(UnmappedColumn(column=labels[position], did_you_mean=_suggest(key)))
+            unmapped.append(
+                UnmappedColumn(
+                    column=labels[position],
+                    did_you_mean=_suggest(key) if len(unmapped) < _MAX_SUGGESTIONS else None,
+                )
+            )
         elif not columns.get(meant) or meant not in {*form.columns, *mapping}:
             found = columns.setdefault(meant, [])
             found.insert(0 if key == normalize_header(meant) else len(found), position)
@@ -179,7 +185,6 @@ def _is_private(key: str) -> bool:
     )
 
 
-@cache
 def _suggest(key: str) -> Field | None:
     found = get_close_matches(key[:_MAX_SUGGESTED], FIELD_HEADERS, n=1, cutoff=_CLOSE)
     return FIELD_HEADERS[found[0]] if found else None

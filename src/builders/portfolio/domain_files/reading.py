@@ -1,10 +1,11 @@
 """Reading of a table: a first pass counts its rows and decides how dates are written, a second one reads them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 from pydantic_core import from_json
 
+from builders.kit.http import slices
 from builders.kit.sheets.dates import DateFormat, find_date_format, is_ambiguous
 from builders.portfolio.domain_files.errors import FileRefused
 from builders.portfolio.domain_files.fields import DATES
@@ -56,8 +57,13 @@ class _Survey:
 
 
 def open_source(source: Source, content: bytes, options: Options) -> Reading:
-    """Return the reading of a source. Raise FileRefused when no row can be read."""
-    return _open_reading(_table(source, content, options), options)
+    """Return the reading of a source, for a thread of a job. Raise FileRefused when no row can be read."""
+    return slices.run_at_once(opening(source, content, options))
+
+
+def opening(source: Source, content: bytes, options: Options) -> Generator[None, None, Reading]:
+    """Return the reading of a source, in steps (kit/http/slices.py). Raise FileRefused when no row can be read."""
+    return (yield from _open_reading(_table(source, content, options), options))
 
 
 def _table(source: Source, content: bytes, options: Options) -> Table:
@@ -72,12 +78,12 @@ def _table(source: Source, content: bytes, options: Options) -> Table:
             return table_of_names(from_json(content))
 
 
-def _open_reading(table: Table, options: Options) -> Reading:
+def _open_reading(table: Table, options: Options) -> Generator[None, None, Reading]:
     """Return the reading of a table. Raise FileRefused when no row can be read."""
     form = find_format(options.format, table.header)
     columns = map_columns(table.header, form, options.mapping)
     given = _given_format(form, options)
-    survey = _survey(table, columns)
+    survey = yield from _survey(table, columns)
     date_format = given or survey.date_format or DateFormat.MDY
     is_needed = survey.is_ambiguous or survey.date_format is not None
     detected = Detected(
@@ -102,7 +108,7 @@ def _given_format(form: ImportFormat, options: Options) -> DateFormat | None:
     return form.date_format
 
 
-def _survey(table: Table, columns: ColumnMap) -> _Survey:
+def _survey(table: Table, columns: ColumnMap) -> Generator[None, None, _Survey]:
     positions = [position for name in DATES for position in columns.columns.get(Field(name), ())]
     proven: DateFormat | None = None
     ambiguous = False
@@ -114,6 +120,7 @@ def _survey(table: Table, columns: ColumnMap) -> _Survey:
         if proven is None and cells is not None:
             proven, odd = _evidence(cells, positions)
             ambiguous = ambiguous or odd
+        yield
     return _Survey(total=total, date_format=proven, is_ambiguous=ambiguous)
 
 

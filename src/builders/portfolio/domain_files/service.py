@@ -10,4 +10,5 @@ from builders.portfolio.domain_files.formats import (
 from builders.portfolio.domain_files.reading import (
     Reading as Reading,
     open_source as open_source,
+    opening as opening,
 )

@@ -6,13 +6,13 @@ from uuid import UUID
 from fastapi import Depends, Path, Query
 from starlette.responses import Response, StreamingResponse
 
-from builders.kit.db.connections import Database, Reads, Tx, database
+from builders.kit.db.connections import Database, Pool, Reads, Tx
 from builders.kit.errors import problems
 from builders.kit.http.body_limits import large_body_limit
 from builders.kit.http.bulk import RowOutcome
 from builders.kit.http.callers import Caller, needs
 from builders.kit.http.dependencies import KeyringDep
-from builders.kit.http.heavy_requests import LARGE_BODY, HeavyRequestRunning, heavy
+from builders.kit.http.heavy_requests import HeavyRequestRunning, heavy
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.json_bodies import RAW_MEMBERS
 from builders.kit.http.pagination import PageQuery, PageReply
@@ -71,13 +71,13 @@ def file_options(
     "/import",
     response_model=replies.PortfolioImportReply,
     responses=problems(*SELECTED, errors.TooManyImports, HeavyRequestRunning, InFlight),
-    dependencies=[rate_limit(IMPORTS), large_body_limit(MAX_BYTES), heavy(above=LARGE_BODY)],
+    dependencies=[rate_limit(IMPORTS), large_body_limit(MAX_BYTES), heavy()],
     openapi_extra={RAW_MEMBERS: {"text/csv": "csv"}},
 )
 async def import_portfolio(
     body: schemas.PortfolioImportCreate,
     caller: Writer,
-    conn: Tx,
+    pool: Pool,
     keyring: KeyringDep,
     options: Annotated[FileOptions, Depends(file_options)],
     portfolio: team.PortfolioAccount = None,
@@ -90,9 +90,13 @@ async def import_portfolio(
     progress and results. A repeated import of the same source has no effect. An import can be undone for 24
     hours. It publishes `portfolio.import.completed`, and no events for single domains.
     """
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
-    made = await imports.import_source(conn, access=access, new=body.new_import(options), keyring=keyring)
-    results = await imports.list_first_results(conn, account_id=access.portfolio_id, made=made)
+    async with pool.connection() as conn:
+        access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
+    new = body.new_import(options)
+    small = await imports.read_small(new)
+    async with pool.transaction() as conn:
+        made = await imports.import_source(conn, access=access, new=new, small=small, keyring=keyring)
+        results = await imports.list_first_results(conn, account_id=access.portfolio_id, made=made)
     return replies.import_reply(made, results)
 
 
@@ -136,8 +140,10 @@ async def get_portfolio_import(
 @router.post(
     "/imports/{import_id}/undo",
     response_model=replies.PortfolioImportItem,
-    responses=problems(*SELECTED, errors.ImportNotFound, errors.ImportRunning, errors.ImportFinal, InFlight),
-    dependencies=[heavy(is_alone=False)],
+    responses=problems(
+        *SELECTED, errors.ImportNotFound, errors.ImportRunning, errors.ImportFinal, InFlight, HeavyRequestRunning
+    ),
+    dependencies=[heavy()],
     openapi_extra=BEYOND_SPEC,
 )
 async def undo_portfolio_import(
@@ -162,7 +168,7 @@ async def undo_portfolio_import(
 )
 async def export_portfolio(
     caller: Reader,
-    pool: Annotated[Database, Depends(database)],
+    pool: Pool,
     filters: domains.Filters,
     portfolio: team.PortfolioAccount = None,
 ) -> Response:
@@ -187,7 +193,7 @@ async def export_portfolio(
 )
 async def export_portfolio_csv(
     caller: Reader,
-    pool: Annotated[Database, Depends(database)],
+    pool: Pool,
     filters: domains.Filters,
     portfolio: team.PortfolioAccount = None,
 ) -> Response:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from itertools import islice
 from uuid import UUID
@@ -10,6 +10,7 @@ from uuid import UUID
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
 from builders.kit.events import outbox
+from builders.kit.http import slices
 from builders.kit.http.bulk import RowProblem
 from builders.kit.jobs import queue
 from builders.kit.limits import maximums
@@ -42,16 +43,36 @@ _PRUNE_BATCH = 20  # imports of one statement, each with up to 100,000 rows
 _log = log.get_logger()
 
 
-async def import_source(conn: Conn, *, access: Access, new: NewImport, keyring: Keyring) -> Import:
-    """Import a source into a portfolio: a small one at once, a large one by a job.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmallSource:
+    """A source that a request imports itself, with its rows."""
 
-    Raise Invalid when no row of a small source can be read, TooManyImports.
+    reading: Reading
+    batch: Sequence[tuple[int, Draft]]
+
+
+async def read_small(new: NewImport) -> SmallSource | None:
+    """Read a small source in slices, without a connection; return None for a large one.
+
+    Raise Invalid when no row can be read.
     """
+    if len(new.content) > INLINE_BYTES:
+        return None
+    try:
+        reading = await slices.run(domain_files.opening(new.source, new.content, new.options))
+    except FileRefused as refusal:
+        raise Invalid(("body", *refusal.member), str(refusal), refusal.code) from None
+    if reading.total > INLINE_ROWS:
+        return None
+    return SmallSource(reading=reading, batch=await slices.collect(enumerate(reading.drafts())))
+
+
+async def import_source(
+    conn: Conn, *, access: Access, new: NewImport, small: SmallSource | None, keyring: Keyring
+) -> Import:
+    """Import a source into a portfolio: a small one at once, a large one by a job. Raise TooManyImports."""
     account_id = access.portfolio_id
     await _check_open(conn, account_id, MAX_OPEN - 1)
-    reading: Reading | None = None
-    if len(new.content) <= INLINE_BYTES:
-        reading = await _open(new)
     row = await store.insert(
         conn,
         account_id=account_id,
@@ -63,17 +84,15 @@ async def import_source(conn: Conn, *, access: Access, new: NewImport, keyring: 
         now=clock.now(),
     )
     made = conversion.import_of(row)
-    if reading is None or reading.total > INLINE_ROWS:
+    if small is None:
         await store.lock_portfolio(conn, account_id=account_id)
         await _check_open(conn, account_id, MAX_OPEN)  # with this one
         await sources.keep(conn, keyring=keyring, account_id=account_id, import_id=made.id, content=new.content)
         await defer(conn, account_id=account_id, import_id=made.id)
         return made
-    await _start(conn, account_id=account_id, import_id=made.id, reading=reading)
-    # As one batch: its domains are locked in one order.
-    batch = await asyncio.to_thread(_take, enumerate(reading.drafts()), INLINE_ROWS)
-    if batch:
-        await _apply(conn, account_id=account_id, made=made, batch=batch)
+    await _start(conn, account_id=account_id, import_id=made.id, reading=small.reading)
+    if small.batch:  # as one batch: its domains are locked in one order
+        await _apply(conn, account_id=account_id, made=made, batch=small.batch)
     return await finish(conn, account_id=account_id, import_id=made.id, state=ImportState.COMPLETED)
 
 
@@ -82,13 +101,6 @@ async def _check_open(conn: Conn, account_id: UUID, most: int) -> None:
     since = clock.now() - timedelta(days=OPEN_DAYS)
     if await store.count_open(conn, account_id=account_id, since=since, limit=most + 1) > most:
         raise TooManyImports(f"{MAX_OPEN} imports of the portfolio have not ended.", retry_after=5)
-
-
-async def _open(new: NewImport) -> Reading:
-    try:
-        return await asyncio.to_thread(domain_files.open_source, new.source, new.content, new.options)
-    except FileRefused as refusal:
-        raise Invalid(("body", *refusal.member), str(refusal), refusal.code) from None
 
 
 async def run_import(database: Database, *, account_id: UUID, import_id: UUID, keyring: Keyring) -> None:

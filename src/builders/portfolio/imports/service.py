@@ -15,6 +15,7 @@ from builders.portfolio.imports.running import (
     get_import as get_import,
     import_source as import_source,
     prune_imports as prune_imports,
+    read_small as read_small,
     run_import as run_import,
 )
 from builders.portfolio.imports.undoing import (

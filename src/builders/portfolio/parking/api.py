@@ -5,10 +5,10 @@ from typing import Annotated, Any
 from fastapi import Depends, Query
 from starlette.responses import Response, StreamingResponse
 
-from builders.kit.db.connections import Pool, Reads, Tx
+from builders.kit.db.connections import Pool, Reads
 from builders.kit.errors import problems
 from builders.kit.http.callers import Caller, needs
-from builders.kit.http.heavy_requests import LARGE_BODY, HeavyRequestRunning, heavy
+from builders.kit.http.heavy_requests import HeavyRequestRunning, heavy
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import PageQuery
 from builders.kit.http.routes import Router
@@ -96,18 +96,18 @@ async def export_parking(
     status_code=201,
     response_model=replies.ParkingRevenueRecorded,
     responses=problems(*team.ACCESS_REFUSALS, DomainNotFound, InFlight, HeavyRequestRunning),
-    dependencies=[heavy(above=LARGE_BODY)],
+    dependencies=[heavy()],
 )
 async def record_parking_revenue(
-    body: schemas.ParkingRevenueCreate, caller: Writer, conn: Tx, portfolio: team.PortfolioAccount = None
+    body: schemas.ParkingRevenueCreate, caller: Writer, pool: Pool, portfolio: team.PortfolioAccount = None
 ) -> replies.ParkingRevenueRecorded:
     """Record parking revenue: a row, rows, or a CSV file. A repeated row has no effect."""
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT_FINANCE)
-    async with conn.transaction(force_rollback=body.dry_run):
-        results = await parking.record_revenue(
-            conn,
-            account_id=access.portfolio_id,
-            sent=body.sent_revenue(),
-            member_id=access.member_id,
+    async with pool.connection() as conn:
+        access = await team.get_access(
+            conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT_FINANCE
         )
+    account_id = access.portfolio_id
+    plan = await parking.plan_revenue(pool, account_id=account_id, sent=body.sent_revenue())
+    async with pool.connection() as conn, conn.transaction(force_rollback=body.dry_run):
+        results = await parking.record_revenue(conn, account_id=account_id, plan=plan, member_id=access.member_id)
     return replies.recorded_reply(results)

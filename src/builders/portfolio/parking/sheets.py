@@ -11,7 +11,7 @@ from builders.kit.errors import Invalid
 from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult, refused_row
 from builders.kit.sheets.amounts import AmountRules, read_amount, read_currency
 from builders.kit.sheets.cells import BLANK, CellRefused, shown
-from builders.kit.sheets.csv_files import Layout, find_layout, normalize_header, records
+from builders.kit.sheets.csv_files import MAX_COLUMNS, Layout, find_layout, normalize_header, records
 from builders.kit.sheets.dates import DateFormat, find_date_format, is_ambiguous, read_date
 from builders.kit.values import texts
 from builders.kit.values.money import Money
@@ -89,6 +89,8 @@ def read_sheet(
 def _open(sent: SentSheet, defaults: RevenueDefaults) -> _Sheet:
     lines = list(StringIO(sent.text.removeprefix("\ufeff"), newline=""))
     layout = find_layout(lines, is_known=_KNOWN.__contains__)
+    if len(layout.header) > MAX_COLUMNS:
+        raise _invalid("too_many_columns", f"A file has up to {MAX_COLUMNS} columns.")
     header = [normalize_header(each) for each in layout.header]
     positions = {
         name: at

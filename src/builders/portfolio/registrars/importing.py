@@ -1,6 +1,5 @@
 """Imports of the inventory: the list of domains of a registrar, from a file, rows or names."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, date, datetime, time
@@ -10,6 +9,7 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
+from builders.kit.http import slices
 from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult
 from builders.kit.values import clock, ids
 from builders.portfolio.domain_files import service as domain_files
@@ -44,13 +44,22 @@ class _Row:
     held: HeldDomain
 
 
-async def import_inventory(conn: Conn, *, account_id: UUID, new: NewInventoryImport) -> InventoryImport:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadInventory:
+    """A list of domains that is read."""
+
+    new: NewInventoryImport
+    detected: Detected
+    drafts: Sequence[Draft]
+
+
+async def import_inventory(conn: Conn, *, account_id: UUID, read: ReadInventory) -> InventoryImport:
     """Import the list of domains of a connection, in the transaction of the caller.
 
-    A list without a domain marks no domain missing. Raise Invalid for a file without a column of domains,
-    ProviderNotFound, NotConnected, ConnectionAmbiguous, ConnectionLimit.
+    A list without a domain marks no domain missing. Raise ProviderNotFound, NotConnected, ConnectionAmbiguous,
+    ConnectionLimit.
     """
-    detected, drafts = await _read(new)
+    new, drafts = read.new, read.drafts
     async with conn.transaction(force_rollback=new.options.dry_run):
         connection = await _connection(conn, account_id=account_id, new=new)
         listing = Listing(connection=connection, id=ids.new(), source=InventorySource.IMPORT, dry_run=False)
@@ -76,7 +85,7 @@ async def import_inventory(conn: Conn, *, account_id: UUID, new: NewInventoryImp
         connection_id=connection.id,
         mode=new.mode,
         dry_run=new.options.dry_run,
-        detected=detected,
+        detected=read.detected,
         results=_results(drafts, rows, taken, ids=known | shown, has_lines=new.source.has_lines),
         updated_domains=sum(len(batch.changes) for batch in taken),
         added_domains=added,
@@ -85,15 +94,16 @@ async def import_inventory(conn: Conn, *, account_id: UUID, new: NewInventoryImp
     )
 
 
-async def _read(new: NewInventoryImport) -> tuple[Detected, Sequence[Draft]]:
+async def read_inventory(new: NewInventoryImport) -> ReadInventory:
+    """Read a list of domains in slices, without a connection. Raise Invalid for one that cannot be read."""
     try:
-        reading = await asyncio.to_thread(domain_files.open_source, new.source, new.content, new.options)
+        reading = await slices.run(domain_files.opening(new.source, new.content, new.options))
     except domain_files.FileRefused as refusal:
         raise Invalid(("body", *refusal.member), str(refusal), refusal.code) from None
     if reading.total > MAX_IMPORT_ROWS:
         message = f"More than {MAX_IMPORT_ROWS:,} rows. Import them in parts, with the mode `merge`."
         raise Invalid(("body",), message, "too_many_rows")
-    return reading.detected, await asyncio.to_thread(list, reading.drafts())
+    return ReadInventory(new=new, detected=reading.detected, drafts=await slices.collect(reading.drafts()))
 
 
 async def _connection(conn: Conn, *, account_id: UUID, new: NewInventoryImport) -> Connection:

@@ -41,7 +41,10 @@ from builders.portfolio.registrars.failures import (
     RegistrarFailed as RegistrarFailed,
     RegistrarFailure as RegistrarFailure,
 )
-from builders.portfolio.registrars.importing import import_inventory as import_inventory
+from builders.portfolio.registrars.importing import (
+    import_inventory as import_inventory,
+    read_inventory as read_inventory,
+)
 from builders.portfolio.registrars.inventory import (
     delete_inventory as delete_inventory,
     find_holdings as find_holdings,

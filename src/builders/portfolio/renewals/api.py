@@ -48,8 +48,8 @@ _CALENDAR: dict[int | str, dict[str, Any]] = {
 @router.get(
     "/renewals",
     response_model=reports.RenewalsReply,
-    responses=problems(*team.ACCESS_REFUSALS),
-    dependencies=[heavy(is_alone=False)],
+    responses=problems(*team.ACCESS_REFUSALS, HeavyRequestRunning),
+    dependencies=[heavy()],
 )
 async def list_renewals(
     caller: Reader,

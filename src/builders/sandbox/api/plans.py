@@ -198,9 +198,9 @@ async def list_plans(
 @router.get(
     "/plans/{plan_id}",
     response_model=schemas.PlanReply,
-    responses=problems(errors.PlanNotFound),
+    responses=problems(errors.PlanNotFound, HeavyRequestRunning),
     openapi_extra=BEYOND_SPEC,
-    dependencies=[heavy(is_alone=False)],
+    dependencies=[heavy()],
 )
 async def get_plan(plan_id: PlanId, request: Request, caller: Reader, conn: Reads) -> ReplyWithHeaders | Response:
     """Read a plan: JSON, or a text in the form of a diff with `Accept: text/plain`."""
@@ -242,9 +242,9 @@ async def promote(
 @router.get(
     "/promotions/{promotion_id}",
     response_model=promotion_schemas.PromotionReply,
-    responses=problems(errors.PromotionNotFound),
+    responses=problems(errors.PromotionNotFound, HeavyRequestRunning),
     openapi_extra=BEYOND_SPEC,
-    dependencies=[heavy(is_alone=False)],
+    dependencies=[heavy()],
 )
 async def get_promotion(
     promotion_id: PromotionId, caller: Reader, conn: Reads

@@ -9,10 +9,10 @@ from uuid import UUID
 from fastapi import Depends, Path, Query
 from starlette.responses import Response
 
-from builders.kit.db.connections import Reads, Tx
+from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import problems
 from builders.kit.http.callers import Caller, needs
-from builders.kit.http.heavy_requests import LARGE_BODY, HeavyRequestRunning, heavy
+from builders.kit.http.heavy_requests import HeavyRequestRunning, heavy
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import ClampedPageQuery
 from builders.kit.http.parameters import ResourceId
@@ -71,8 +71,8 @@ async def list_billing_charges(
 @router.post(
     "/charges/apply",
     response_model=results.BillingApplied,
-    responses=problems(*team.ACCESS_REFUSALS, DomainNotFound, InFlight),
-    dependencies=[heavy(is_alone=False)],
+    responses=problems(*team.ACCESS_REFUSALS, DomainNotFound, InFlight, HeavyRequestRunning),
+    dependencies=[heavy()],
 )
 async def apply_billing_charges(
     caller: Writer,
@@ -148,21 +148,25 @@ async def update_billing_charge(
         InFlight,
         HeavyRequestRunning,
     ),
-    dependencies=[heavy(above=LARGE_BODY)],
+    dependencies=[heavy()],
 )
 async def import_billing_charges(
-    body: requests.BillingImport, caller: Writer, conn: Tx, portfolio: team.PortfolioAccount = None
+    body: requests.BillingImport, caller: Writer, database: Pool, portfolio: team.PortfolioAccount = None
 ) -> results.BillingImported:
     """Import charges from a CSV file or from rows, match them with the portfolio, and book them.
 
     For registrars whose API has no billing: `GET /v1/portfolio/registrars/billing/templates` has a file for each.
+    Up to 10,000 rows and 500 columns, which are the different members of all rows.
     A repeated import of the same file has no effect. An invalid row does not affect the others.
     """
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT_FINANCE)
-    async with conn.transaction(force_rollback=body.dry_run):
-        done = await billing.import_charges(
-            conn, account_id=access.portfolio_id, new=body.new_import(), member_id=access.member_id
+    async with database.connection() as conn:
+        access = await team.get_access(
+            conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT_FINANCE
         )
+    account_id = access.portfolio_id
+    read = await billing.read_charges(database, account_id=account_id, new=body.new_import())
+    async with database.connection() as conn, conn.transaction(force_rollback=body.dry_run):
+        done = await billing.import_charges(conn, account_id=account_id, new=read, member_id=access.member_id)
     return results.imported_reply(done, dry_run=body.dry_run)
 
 

@@ -5,11 +5,11 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Query
 
-from builders.kit.db.connections import Reads, Tx
+from builders.kit.db.connections import Pool, Reads
 from builders.kit.errors import problems
 from builders.kit.http.body_limits import large_body_limit
 from builders.kit.http.callers import Caller, needs
-from builders.kit.http.heavy_requests import LARGE_BODY, HeavyRequestRunning, heavy
+from builders.kit.http.heavy_requests import HeavyRequestRunning, heavy
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.json_bodies import RAW_MEMBERS
 from builders.kit.http.pagination import PageQuery
@@ -109,13 +109,13 @@ async def list_registrar_inventory(
         HeavyRequestRunning,
         InFlight,
     ),
-    dependencies=[large_body_limit(MAX_BYTES), heavy(above=LARGE_BODY)],
+    dependencies=[large_body_limit(MAX_BYTES), heavy()],
     openapi_extra={RAW_MEMBERS: {"text/csv": "csv"}},
 )
 async def import_registrar_inventory(
     body: inventory_schemas.InventoryImportCreate,
     caller: Writer,
-    conn: Tx,
+    pool: Pool,
     options: Annotated[Mapping[str, Any], Depends(file_options)],
     portfolio: team.PortfolioAccount = None,
 ) -> inventory_import_replies.InventoryImportReply:
@@ -127,6 +127,9 @@ async def import_registrar_inventory(
     fields are set. A repeated import of the same list has no effect. `manual:NAME` is the provider of a
     registrar without an API; its first import creates the connection.
     """
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
-    made = await registrars.import_inventory(conn, account_id=access.portfolio_id, new=body.new_import(options))
+    async with pool.connection() as conn:
+        access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
+    read = await registrars.read_inventory(body.new_import(options))
+    async with pool.transaction() as conn:
+        made = await registrars.import_inventory(conn, account_id=access.portfolio_id, read=read)
     return inventory_import_replies.import_reply(made)

@@ -7,7 +7,7 @@ from fastapi import Depends, Query
 from builders.kit.db.connections import Reads
 from builders.kit.errors import problems
 from builders.kit.http.callers import Caller, needs
-from builders.kit.http.heavy_requests import heavy
+from builders.kit.http.heavy_requests import HeavyRequestRunning, heavy
 from builders.kit.http.pagination import LongPageQuery
 from builders.kit.http.routes import Router
 from builders.portfolio.registrars import reconcile_replies as replies, service as registrars
@@ -40,8 +40,8 @@ def finding_filters(
 @router.get(
     "/reconcile",
     response_model=replies.ReconcileReport,
-    responses=problems(*team.ACCESS_REFUSALS),
-    dependencies=[heavy(is_alone=False)],
+    responses=problems(*team.ACCESS_REFUSALS, HeavyRequestRunning),
+    dependencies=[heavy()],
 )
 async def reconcile_registrars(
     caller: Reader,

@@ -1,0 +1,177 @@
+"""What a request of parking revenue records: its rows are read, and their amounts divided among days."""
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from uuid import UUID
+
+from builders.kit.db.connections import Conn, Database
+from builders.kit.errors import Invalid
+from builders.kit.http import slices
+from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult, refused_row
+from builders.kit.values import ids
+from builders.kit.values.domain_names import find_a_label
+from builders.kit.values.money import Money, decimals_of
+from builders.portfolio.domains import service as domains
+from builders.portfolio.domains.records import Domain
+from builders.portfolio.ledger import service as ledger
+from builders.portfolio.parking.records import MAX_DAYS, DayRevenue, RevenueKey, RevenueRow, SentRevenue
+from builders.portfolio.parking.rows import ReadRow, read_rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevenuePlan:
+    """What a request records."""
+
+    rows: Sequence[ReadRow]
+    results: Sequence[RowResult | None]  # None for a row that is recorded
+    days: Sequence[Sequence[DayRevenue]]  # of each row; none for a refused one
+    names: Mapping[UUID, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ReadRevenue:
+    """The rows of a request, with the domains that their texts name."""
+
+    rows: Sequence[ReadRow]
+    by_id: Mapping[str, UUID]
+    by_name: Mapping[str, str]
+
+
+async def plan_revenue(database: Database, *, account_id: UUID, sent: SentRevenue) -> RevenuePlan:
+    """Read revenue in slices, without a connection. Raise Invalid for an unreadable source and too many days."""
+    async with database.connection() as conn:
+        base_currency = await ledger.get_base_currency(conn, account_id=account_id)
+    read = await slices.run(_read(sent, base_currency))
+    async with database.connection() as conn:
+        found = await _find_domains(conn, account_id, read)
+    return await slices.run(_plan(read.rows, found))
+
+
+async def plan_own_revenue(conn: Conn, *, account_id: UUID, sent: SentRevenue) -> RevenuePlan:
+    """Read revenue that the service itself wrote, in the transaction of the caller."""
+    base_currency = await ledger.get_base_currency(conn, account_id=account_id)
+    read = slices.run_at_once(_read(sent, base_currency))
+    return slices.run_at_once(_plan(read.rows, await _find_domains(conn, account_id, read)))
+
+
+def _read(sent: SentRevenue, base_currency: str) -> Generator[None, None, _ReadRevenue]:
+    rows = list[ReadRow]()
+    by_id, by_name = dict[str, UUID](), dict[str, str]()
+    for row in read_rows(sent, base_currency=base_currency):
+        rows.append(row)
+        if isinstance(row, RevenueRow):
+            text = row.domain
+            if (domain_id := ids.find(text)) is not None:
+                by_id[text] = domain_id
+            elif text not in by_name and (name := find_a_label(text)) is not None:
+                by_name[text] = name
+        yield
+    return _ReadRevenue(rows=rows, by_id=by_id, by_name=by_name)
+
+
+async def _find_domains(conn: Conn, account_id: UUID, read: _ReadRevenue) -> Mapping[str, Domain]:
+    """Return the domains of the rows by the texts that name them."""
+    by_id, by_name = read.by_id, read.by_name
+    found_by_id = await domains.find_domains_by_id(conn, account_id=account_id, ids=[*set(by_id.values())])
+    found_by_name = await domains.find_domains(conn, account_id=account_id, names=[*set(by_name.values())])
+    return {
+        **{text: found_by_id[each] for text, each in by_id.items() if each in found_by_id},
+        **{text: found_by_name[name] for text, name in by_name.items() if name in found_by_name},
+    }
+
+
+def _plan(rows: Sequence[ReadRow], found: Mapping[str, Domain]) -> Generator[None, None, RevenuePlan]:
+    results: list[RowResult | None] = []
+    planned: list[Sequence[DayRevenue]] = []
+    seen: dict[RevenueKey, DayRevenue] = {}
+    count = 0  # of days, also of duplicate rows
+    for row in rows:
+        count += (row.until - row.since).days + 1 if isinstance(row, RevenueRow) and row.domain in found else 0
+        if count > MAX_DAYS:
+            message = f"A request records up to {MAX_DAYS:,} days of domains; send the rows in parts."
+            raise Invalid(("body",), message, "too_many_days")
+        result, days = (row, ()) if isinstance(row, RowResult) else _plan_row(row, found, seen)
+        seen |= {each.key: each for each in days}
+        results.append(result)
+        planned.append(days)
+        yield
+    return RevenuePlan(
+        rows=rows, results=results, days=planned, names={each.id: each.domain for each in found.values()}
+    )
+
+
+def _plan_row(
+    row: RevenueRow, found: Mapping[str, Domain], seen: Mapping[RevenueKey, DayRevenue]
+) -> tuple[RowResult | None, Sequence[DayRevenue]]:
+    domain = found.get(row.domain)
+    if domain is None:
+        return _unknown_domain(row), ()
+    days = list(spread(row, domain.id))
+    earlier = [seen[each.key] for each in days if each.key in seen]
+    if not earlier:
+        return None, days
+    if earlier == days:
+        problem = RowProblem(
+            code="duplicate_row", message="The row is a duplicate of an earlier row; it has no effect."
+        )
+        return (
+            RowResult(
+                outcome=RowOutcome.UNCHANGED,
+                index=row.index,
+                line=row.line,
+                domain=domain.domain,
+                id=domain.id,
+                warnings=[problem],
+            ),
+            (),
+        )
+    message = (
+        "An earlier row has other values for the same domain, day, provider and reference. Combine the rows, "
+        "or give each row a different reference."
+    )
+    return refused_row("duplicate_row", message, index=row.index, line=row.line, domain=domain.domain), ()
+
+
+def _unknown_domain(row: RevenueRow) -> RowResult:
+    did_you_mean = None
+    try:
+        name = domains.parse_name(row.domain).domain
+        message = f"The portfolio has no domain {name}; add it first."
+    except domains.NameInvalid as error:
+        name, did_you_mean = row.domain, error.did_you_mean
+        message = error.message if ids.find(row.domain) is None else "The portfolio has no domain with this id."
+    return refused_row(
+        "portfolio_domain_not_found",
+        message,
+        index=row.index,
+        line=row.line,
+        domain=name,
+        field="domain",
+        did_you_mean=did_you_mean,
+    )
+
+
+def spread(row: RevenueRow, domain_id: UUID) -> Iterator[DayRevenue]:
+    """Yield the revenue of each day: equal parts, of which the first days get what cannot be divided."""
+    count = (row.until - row.since).days + 1
+    decimals = decimals_of(row.money.currency)
+    amounts = _parts(int(row.money.amount.scaleb(decimals)), count)
+    visits = [None] * count if row.visits is None else _parts(row.visits, count)
+    clicks = [None] * count if row.clicks is None else _parts(row.clicks, count)
+    for at in range(count):
+        yield DayRevenue(
+            domain_id=domain_id,
+            day=row.since + timedelta(days=at),
+            provider=row.provider,
+            reference=row.reference,
+            money=Money(Decimal(amounts[at]).scaleb(-decimals), row.money.currency).quantized(),
+            visits=visits[at],
+            clicks=clicks[at],
+        )
+
+
+def _parts(total: int, count: int) -> list[int]:
+    each, rest = divmod(total, count)
+    return [each + (at < rest) for at in range(count)]

@@ -1,0 +1,79 @@
+"""Rules against work without bounds: threads that outlive their request, and caches that grow with user text."""
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from tests.architecture.source import Function, Source, functions
+
+_THREADS = {"to_thread", "run_in_executor", "ThreadPoolExecutor", "ProcessPoolExecutor", "Thread"}
+# Files that may start threads, with the reason. Work of a request runs in slices on the second event loop.
+MAY_START_THREADS: Mapping[str, str] = {
+    "builders/cli/serve.py": "waits for the processes of the service",
+    "builders/cli/session.py": "a command of the operator",
+    "builders/demo/registrars/fake.py": "the server of a stand-in",
+    "builders/kit/process/supervisor.py": "reads what child processes write",
+    "builders/kit/http/heavy_requests.py": "the thread of the second event loop",
+    "builders/kit/http/application.py": "writes the OpenAPI document once",
+    "builders/catalog/api.py": "reads an image of limited size from a file",
+    "builders/catalog/catalog_file/loader.py": "a file of the operator",
+    "builders/catalog/snapshot.py": "the catalog of the operator, by a background task",
+    "builders/invoices/documents/pdf.py": "one thread for all PDF files of limited size",
+    "builders/mail/transport.py": "writes a message to a file, for development",
+    "builders/portfolio/imports/running.py": "the job that imports a large source",
+    "builders/portfolio/ledger/rates.py": "the job that loads exchange rates",
+    "builders/portfolio/registrars/adapter.py": "jobs that read responses of registrars",
+    "builders/portfolio/registrars/api_client.py": "jobs that read responses of registrars",
+    "builders/portfolio/registrars/syncing.py": "jobs that read responses of registrars",
+    "builders/portfolio/renewals/api.py": "writes a calendar",
+    "builders/webhooks/metrics.py": "the server of the metrics of a worker",
+}
+# Functions with parameters whose results may be kept without a limit, with the reason.
+MAY_CACHE_ALL: Mapping[str, str] = {
+    "builders/kit/http/bodies.py:_record_members": "models of the code, and names that the code gives",
+    "builders/portfolio/domains/items.py:_nothing": "base currencies, which ISO 4217 lists",
+}
+
+
+def starts_thread(file: Source) -> bool:
+    """Return whether the file starts a thread, or runs a function in one."""
+    return any(isinstance(node, ast.Call) and _name(node.func) in _THREADS for node in file.nodes)
+
+
+def stray_thread(file: Source) -> Iterator[str]:
+    """Yield each file that starts threads without a reason: they run on when their request has ended."""
+    if str(file.path) not in MAY_START_THREADS and starts_thread(file):
+        yield f"{file.path}: starts a thread; compute in slices instead (kit/http/slices.py)"
+
+
+def cached_without_limit(file: Source) -> Iterator[str]:
+    """Yield the name of each function with parameters whose results are kept without a limit."""
+    for function in functions(file):
+        if _has_parameters(function) and any(map(_is_unlimited, function.decorator_list)):
+            yield f"{file.path}:{function.name}"
+
+
+def unbounded_cache(file: Source) -> Iterator[str]:
+    """Yield caches without a limit, which text of users can fill."""
+    for name in cached_without_limit(file):
+        if name not in MAY_CACHE_ALL:
+            yield f"{name}: use lru_cache(maxsize=...)"
+    for node in file.nodes:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Call) and _is_unlimited(node.func):
+            yield f"{file.at(node)}: use lru_cache(maxsize=...)"
+
+
+def _name(node: ast.expr) -> str:
+    return ast.unparse(node).rpartition(".")[2]
+
+
+def _has_parameters(function: Function) -> bool:
+    given = function.args
+    return bool(given.posonlyargs or given.args or given.kwonlyargs or given.vararg or given.kwarg)
+
+
+def _is_unlimited(decorator: ast.expr) -> bool:
+    if not isinstance(decorator, ast.Call):
+        return _name(decorator) == "cache"
+    sizes = [*decorator.args[:1], *(each.value for each in decorator.keywords if each.arg == "maxsize")]
+    is_none = any(isinstance(each, ast.Constant) and each.value is None for each in sizes)
+    return _name(decorator.func) == "lru_cache" and is_none
