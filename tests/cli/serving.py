@@ -35,10 +35,10 @@ def data_folder() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def environment(data: Path) -> dict[str, str]:
-    """Return an environment with the data folder as its only setting."""
+def environment(data: Path, **settings: str) -> dict[str, str]:
+    """Return an environment with the data folder and these settings only."""
     inherited = {name: value for name, value in python_path().items() if "DATABASE_URL" not in name}
-    return inherited | {"BUILDERS_DATA_DIR": str(data)}
+    return inherited | {"BUILDERS_DATA_DIR": str(data)} | settings
 
 
 def builders(data: Path, *words: str) -> CompletedProcess[str]:
@@ -55,14 +55,19 @@ def free_port() -> int:
 class Serving:
     """A running service, until it is stopped or the block ends."""
 
-    def __init__(self, data: Path, *words: str, port: int | None = None) -> None:
+    def __init__(self, data: Path, *words: str, port: int | None = None, **settings: str) -> None:
         self.data = data
         self.port = port or free_port()
         self.family: list[psutil.Process] = []  # all processes that were seen
         self._log = data.with_name(f"log-{self.port}").open("a+")
         program = [sys.executable, "-P", "-m", "builders", "serve", "--port", str(self.port), *words]
         self._parent = Popen(
-            program, cwd=data.parent, env=environment(data), stdout=DEVNULL, stderr=self._log, text=True
+            program,
+            cwd=data.parent,
+            env=environment(data, **settings),
+            stdout=DEVNULL,
+            stderr=self._log,
+            text=True,
         )
 
     def __enter__(self) -> Self:

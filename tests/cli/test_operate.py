@@ -1,4 +1,5 @@
 import json
+import os
 import shutil
 import socket
 import sys
@@ -6,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from types import SimpleNamespace
 
+import psutil
 import psycopg
 import pytest
 
@@ -201,9 +203,11 @@ def test_a_taken_port_is_refused(builders: Cli) -> None:
         result = builders("serve", "--port", port)
 
     assert result.exit_code == 1
+    pid = os.getpid()
     assert result.stderr == (
-        f"Error: Cannot listen on 127.0.0.1:{port}: Address already in use. "
-        "Choose another port by --port or BUILDERS_PORT, or stop the program that uses it.\n"
+        f"Error: Cannot listen on 127.0.0.1:{port}: Address already in use by {psutil.Process(pid).name()} "
+        f"(pid {pid}). Choose another port by --port or BUILDERS_PORT, or stop the program that uses it: "
+        f"`kill {pid}`.\n"
     )
 
 

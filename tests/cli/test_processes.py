@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from builders.kit.db.embedded.server import EmbeddedServer
 from tests import redis
 from tests.cli.serving import Serving, builders, data_folder, free_port
 from tests.kit.db.embedded.servers import kill, leftovers, lives, postmaster, wait_until
@@ -73,25 +74,48 @@ def test_a_dead_process_is_restarted_while_others_respond(
     assert f"ok     port: The service responds at 127.0.0.1 port {running.port}." in found.stdout
 
 
-def test_a_second_service_shares_the_database(
-    running: Serving,
-) -> None:
-    taken = builders(running.data, "serve", "--port", str(running.port))
+def test_a_second_service_on_the_same_address_is_refused_with_the_pid_of_the_first(running: Serving) -> None:
+    with data_folder() as other:
+        taken = builders(other, "serve", "--port", str(running.port))
+
     assert taken.returncode == 1
-    assert "Address already in use" in taken.stderr
+    assert f"Address already in use by `builders serve` (pid {running.parent.pid})." in taken.stderr
+    assert f"`kill {running.parent.pid}`" in taken.stderr
     assert "Traceback" not in taken.stderr
 
-    with Serving(running.data, port=free_port()) as killed:
+
+def test_a_second_service_on_the_same_embedded_database_is_refused(running: Serving) -> None:
+    second = builders(running.data, "serve", "--port", str(free_port()))
+
+    assert second.returncode == 1
+    assert f"`builders serve` (pid {running.parent.pid}) runs on the embedded database in" in second.stderr
+    assert "BUILDERS_DATA_DIR" in second.stderr
+    found = builders(running.data, "doctor")
+    assert f"ok     port: The service responds at 127.0.0.1 port {running.port}." in found.stdout
+
+
+def test_services_with_a_database_url_share_a_data_folder(running: Serving) -> None:
+    with (
+        EmbeddedServer(running.data) as server,
+        Serving(running.data, port=free_port(), BUILDERS_DATABASE_URL=server.conninfo) as second,
+    ):
+        second.wait()
+        assert second.stop() == 0
+    running.wait()
+
+
+def test_a_killed_service_is_replaced_at_once(running: Serving) -> None:
+    del running  # a machine has the processor for one service at a time
+    with data_folder() as data, Serving(data) as killed:
         killed.wait()
         killed.look()
         kill(killed.parent)
         # At once, as a service manager would, while the children may still run.
-        with Serving(running.data, port=killed.port) as successor:
+        with Serving(data, port=killed.port) as successor:
             wait_until(lambda: not any(map(lives, killed.family)))
             successor.wait()
             assert successor.stop(signal.SIGINT) == 0
             assert not any(map(lives, successor.family))
-    running.wait()
 
 
 def test_the_kernel_buffers_little_of_an_unread_response(running: Serving) -> None:

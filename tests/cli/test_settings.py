@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.cli import session
+from builders.cli import address, session
 from tests.cli.conftest import Cli
 
 SECRET = "hidden-word"
@@ -128,14 +128,30 @@ def test_commands_write_links_to_the_address_of_serve(
     plain_environment.delenv("BUILDERS_PORT")
     plain_environment.setenv("BUILDERS_DATA_DIR", str(tmp_path))
     own = "http://127.0.0.1:8000"
-    assert session.with_address(session.read_settings()).url == own
+    assert linked() == own
 
-    session.keep_address(session.read_settings(port=9123))
-    assert session.read_settings().url == own
-    assert session.with_address(session.read_settings()).url == "http://127.0.0.1:9123"
-    plain_environment.setenv("BUILDERS_BASE_URL", "https://builders.example")
-    assert session.with_address(session.read_settings()).url == "https://builders.example"
+    with address.kept(session.read_settings(port=9123)):
+        assert session.read_settings().url == own
+        assert linked() == "http://127.0.0.1:9123"
+        plain_environment.setenv("BUILDERS_PORT", "8001")
+        assert linked() == "http://127.0.0.1:9123"  # where it listens, not where it would
+        plain_environment.setenv("BUILDERS_BASE_URL", "https://builders.example")
+        assert linked() == "https://builders.example"
+        plain_environment.delenv("BUILDERS_BASE_URL")
+        with address.kept(session.read_settings(port=9124)):
+            assert linked() == "http://127.0.0.1:9124"
+        assert linked() == "http://127.0.0.1:9123"  # which still runs
 
-    plain_environment.delenv("BUILDERS_BASE_URL")
-    (tmp_path / session.SERVED).write_text("[]")
-    assert session.with_address(session.read_settings()).url == own
+    (tmp_path / address.SERVED).write_text(
+        '{"host": "127.0.0.1", "port": 9123, "pid": 4194305}'
+    )  # no such process
+    assert linked() == "http://127.0.0.1:8001"
+    plain_environment.delenv("BUILDERS_PORT")
+    assert linked() == "http://127.0.0.1:9123"
+    (tmp_path / address.SERVED).write_text("[]")
+    assert linked() == own
+
+
+def linked() -> str:
+    """Return the address in the links of commands."""
+    return address.with_address(session.read_settings()).url

@@ -1,3 +1,4 @@
+import asyncio
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from PIL import Image, ImageChops
 
 from builders.demo import images
 from builders.demo.motifs import MOTIFS, PALETTES
-from builders.demo.service import list_titles
+from builders.demo.service import draw_images, list_titles
 
 HARBOUR = ("harbour.example", "Harbour")
 MUNICH = ("xn--mnchen-3ya.example", "München")
@@ -32,6 +33,20 @@ def test_every_image_is_a_complete_png_of_the_expected_size(demo_images: Path) -
         image = opened(path.read_bytes())
         assert (image.format, image.size) == ("PNG", (256, 256) if is_logo else (1200, 630))
         assert path.stat().st_size < (40_000 if is_logo else 150_000), path.name
+
+
+def names(folder: Path) -> list[str]:
+    """Return the names of the files."""
+    return sorted(each.name for each in folder.iterdir())
+
+
+async def test_connections_are_served_between_the_images_of_two_domains(tmp_path: Path) -> None:
+    drawing = asyncio.create_task(draw_images(tmp_path, [HARBOUR, MUNICH]))
+    await asyncio.sleep(0)
+
+    assert names(tmp_path) == [images.cover_name(HARBOUR[0]), images.logo_name(HARBOUR[0])]
+    await drawing
+    assert len(names(tmp_path)) == 4
 
 
 def test_images_of_two_domains_differ(demo_images: Path) -> None:

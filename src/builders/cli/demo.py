@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from builders.cli.session import counted, fail, json_option, note, read_settings, run, show, with_address
+from builders.cli.address import with_address
+from builders.cli.session import counted, fail, json_option, note, read_settings, run, show
 from builders.demo import service as demos
 from builders.demo.registrars.fake import HOST, FakeRegistrar, FakeServer
 from builders.demo.registrars.fakes import FAKES, make_fakes

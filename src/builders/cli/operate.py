@@ -7,6 +7,7 @@ import click
 import psycopg
 
 from builders.cli import serve
+from builders.cli.address import with_address
 from builders.cli.session import (
     connected,
     fail,
@@ -15,7 +16,6 @@ from builders.cli.session import (
     read_settings,
     run,
     show,
-    with_address,
 )
 from builders.kit.db import doctor, migrations
 from builders.kit.db.connections import Database

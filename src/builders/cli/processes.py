@@ -10,7 +10,8 @@ import uvicorn
 from builders import worker
 from builders.app import Service, create_app, settle
 from builders.cli import protocol
-from builders.cli.session import connected, read_settings
+from builders.cli.address import with_address
+from builders.cli.session import alone, connected, read_settings
 from builders.kit.process import supervisor
 
 # Limit per connection in the kernel, which otherwise copies a large response for a client that does not read.
@@ -65,5 +66,6 @@ def http_command(fd: int) -> None:
 def worker_command() -> None:
     """Run jobs and dispatch events; `serve` starts one worker, and more can run on any host."""
     supervisor.follow_parent()
-    with connected(read_settings()) as settings:
+    given = with_address(read_settings())
+    with connected(given) as settings, alone(given, "worker"):
         asyncio.run(worker.main(settings))

@@ -16,7 +16,8 @@ from collections.abc import Mapping
 
 import click
 
-from builders.cli.session import connected, conninfo_of, fail, keep_address, migrate_database, note, read_settings
+from builders.cli import address
+from builders.cli.session import alone, connected, conninfo_of, fail, migrate_database, note, read_settings
 from builders.kit.process import secret_keys, supervisor
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
@@ -46,11 +47,14 @@ def serve(host: str | None, port: int | None, workers: int, *, demo: bool) -> No
         settings = settings.model_copy(update={"port": listener.getsockname()[1]})
         if settings.database_url is None:
             note(f"Starting PostgreSQL in {settings.data_dir} ...")
-        with connected(settings, migrated=False, watched=True) as ready:
+        with (
+            connected(settings, migrated=False, watched=True) as ready,
+            alone(settings, "serve"),
+            address.kept(ready),
+        ):
             note("Preparing the database ...")
             migrate_database(ready)
             _create_keyring(ready)
-            keep_address(ready)
             environment = {**os.environ, **_environment(ready)}
             keys = _load_demo(environment) if demo else ""
             note(f"Starting {workers} HTTP process{'es' if workers > 1 else ''} and the worker ...")
@@ -71,9 +75,11 @@ def _listen(settings: Settings) -> socket.socket:
                 continue
             # The socket module adds the address to the message of the system.
             reason = str(getattr(error, "strerror", error)).partition(" (while ")[0]
+            user = address.find_listener(settings.port) if "in use" in reason else None
+            by, how = (f" by {address.name_of(user)}", f": `kill {user.pid}`") if user else ("", "")
             fail(
-                f"Cannot listen on {settings.host}:{settings.port}: {reason}. "
-                "Choose another port by --port or BUILDERS_PORT, or stop the program that uses it."
+                f"Cannot listen on {settings.host}:{settings.port}: {reason}{by}. "
+                f"Choose another port by --port or BUILDERS_PORT, or stop the program that uses it{how}."
             )
 
 

@@ -1,14 +1,13 @@
 """Shared parts of commands: settings, database, options, errors and output."""
 
 import asyncio
-import json
 import os
 import signal
 import sys
 import tempfile
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn, TextIO, TypeVar
@@ -19,16 +18,16 @@ from pydantic import SecretStr, ValidationError
 from pydantic_core import to_json
 from redis.connection import parse_url
 
+from builders.cli.address import with_address
 from builders.kit.db import doctor, migrations
 from builders.kit.db.connections import Conn, Database
-from builders.kit.db.embedded.server import EmbeddedServer
+from builders.kit.db.embedded.server import EmbeddedServer, open_lock, try_exclusive
 from builders.kit.db.embedded.system_user import EmbeddedServerError
 from builders.kit.errors import Invalid, Problem
 from builders.kit.process import log
 from builders.kit.process.settings import Settings
 
 T = TypeVar("T")
-SERVED = "served-at.json"  # in the data folder
 
 account_option = click.option("--account", "email", required=True, help="Address of the account.")
 sandbox_option = click.option("--sandbox", is_flag=True, help="Of its sandbox account.")
@@ -69,24 +68,6 @@ def read_settings(**overrides: object) -> Settings:
     return settings.model_copy(update={"data_dir": settings.data_dir.absolute()})
 
 
-def keep_address(settings: Settings) -> None:
-    """Store the address that `serve` listens on, for commands that write links."""
-    with suppress(OSError):
-        text = json.dumps({"host": settings.host, "port": settings.port})
-        (settings.data_dir / SERVED).write_text(text, encoding="utf-8")
-
-
-def with_address(settings: Settings) -> Settings:
-    """Return the settings with the address that `serve` listened on last, where none is set."""
-    if settings.model_fields_set & {"host", "port", "base_url"}:
-        return settings
-    try:
-        stored = json.loads((settings.data_dir / SERVED).read_text(encoding="utf-8"))
-        return settings.model_copy(update={"host": str(stored["host"]), "port": int(stored["port"])})
-    except (OSError, ValueError, KeyError, TypeError):
-        return settings
-
-
 def _variable(loc: tuple[int | str, ...]) -> str:
     name = str(loc[0]).upper()
     return name if name.startswith("BUILDERS_") else f"BUILDERS_{name}"
@@ -111,6 +92,31 @@ def connected(settings: Settings, *, migrated: bool = True, watched: bool = Fals
             yield ready
     except EmbeddedServerError as error:
         fail(str(error))
+
+
+@contextmanager
+def alone(settings: Settings, role: str) -> Iterator[None]:
+    """Be the only process of a role on the embedded database; end the command if another one runs.
+
+    With BUILDERS_DATABASE_URL several processes of a role may share a data folder.
+    """
+    if settings.database_url is not None:
+        yield
+        return
+    descriptor = open_lock(settings.data_dir / f"{role}.lock")
+    try:
+        if not try_exclusive(descriptor):
+            pid = os.read(descriptor, 20).decode()
+            fail(
+                f"`builders {role}` (pid {pid}) runs on the embedded database in {settings.data_dir}. "
+                f"Stop it with `kill {pid}`, choose another folder by BUILDERS_DATA_DIR, or set "
+                "BUILDERS_DATABASE_URL to a server that several can share."
+            )
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, str(os.getpid()).encode())
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager

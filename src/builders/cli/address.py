@@ -1,0 +1,77 @@
+"""Where `serve` listens, and which process already does."""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import psutil
+
+from builders.kit.process.settings import Settings
+
+SERVED = "served-at.json"  # in the data folder
+
+
+@contextmanager
+def kept(settings: Settings) -> Iterator[None]:
+    """Store the address that `serve` listens on, for commands that write links.
+
+    Afterwards restore that of another `serve` with the same data folder.
+    """
+    file = settings.data_dir / SERVED
+    earlier, text = "", json.dumps({"host": settings.host, "port": settings.port, "pid": os.getpid()})
+    with suppress(OSError):
+        earlier = file.read_text(encoding="utf-8") if file.exists() else ""
+        file.write_text(text, encoding="utf-8")
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            if _is_served(earlier) and file.read_text(encoding="utf-8") == text:
+                file.write_text(earlier, encoding="utf-8")
+
+
+def with_address(settings: Settings) -> Settings:
+    """Return the settings with the address that `serve` listens on; if none runs, listened on last.
+
+    The address of a running one replaces one that is set: `serve --port` may differ from BUILDERS_PORT.
+    """
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        text = (settings.data_dir / SERVED).read_text(encoding="utf-8")
+        stored = json.loads(text)
+        update = {"host": str(stored["host"]), "port": int(stored["port"])}
+        if _is_served(text) or not settings.model_fields_set & update.keys():
+            return settings.model_copy(update=update)
+    return settings
+
+
+def _is_served(text: str) -> bool:
+    with suppress(ValueError, KeyError, TypeError):
+        return psutil.pid_exists(int(json.loads(text)["pid"]))
+    return False
+
+
+def find_listener(port: int) -> psutil.Process | None:
+    """Return the process that listens on a port, as the parent of our own; None if it is not visible."""
+    with suppress(psutil.Error):
+        listening = (each for each in psutil.net_connections("tcp") if each.status == psutil.CONN_LISTEN)
+        pid = next((each.pid for each in listening if each.laddr and each.laddr.port == port and each.pid), None)
+        if pid is not None:
+            process = psutil.Process(pid)
+            return next(filter(_is_serve, (process, *process.parents())), process)
+    return None
+
+
+def _is_serve(process: psutil.Process) -> bool:
+    with suppress(psutil.Error):
+        words = process.cmdline()
+        return "serve" in words and "builders" in " ".join(words)
+    return False
+
+
+def name_of(process: psutil.Process) -> str:
+    """Return how a message names a process."""
+    with suppress(psutil.Error):
+        name = "`builders serve`" if _is_serve(process) else process.name()
+        return f"{name} (pid {process.pid})"
+    return f"pid {process.pid}"
