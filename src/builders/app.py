@@ -35,6 +35,7 @@ from builders.mail import api as mail_api
 from builders.portfolio.billing.api import charges as portfolio_charges_api, syncs as portfolio_charge_syncs_api
 from builders.portfolio.domains import api as portfolio_domains_api
 from builders.portfolio.finance import api as portfolio_finance_api
+from builders.portfolio.history import api as portfolio_history_api
 from builders.portfolio.imports import api as portfolio_imports_api
 from builders.portfolio.notifications import api as portfolio_notifications_api
 from builders.portfolio.parking import api as portfolio_parking_api
@@ -89,6 +90,7 @@ ROUTERS = [
         portfolio_team_api.router,
         portfolio_transfers_api.router,
         portfolio_domains_api.router,
+        portfolio_history_api.router,
         portfolio_finance_api.router,
         portfolio_imports_api.router,
         registrar_reconcile_api.router,

@@ -6,6 +6,11 @@ from builders.portfolio.registrars.findings import FindingCategory
 STORE, LIST = "builders/portfolio/registrars/store/", "builders/portfolio/domains/store/pages.py:"
 # One statement for each category of findings compares registrars with the portfolio.
 COMPARED = [each.name for each in FindingCategory if each is not FindingCategory.STALE_SNAPSHOT]
+HISTORY = (
+    *("portfolio_billing_charges", "portfolio_domains", "portfolio_finance_sales", "portfolio_ledger_entries"),
+    *("portfolio_parking_revenue", "portfolio_registrars_holdings", "portfolio_renewals_decisions"),
+    "portfolio_transfers",
+)
 READ = ("LIST_REGISTRARS", "COUNT_COMPARED", "LIST_FORMS", "FIND_PAIRS")
 # Allowed exceptions by the beginning of their error, with the reason.
 ALLOWED = {
@@ -21,6 +26,10 @@ ALLOWED = {
     "builders/portfolio/finance/store.py:LIST_LABELS portfolio_domains_tags": "as above",
     "builders/portfolio/finance/store.py:SUM_BY_LABEL portfolio_domains": "as above",
     "builders/portfolio/finance/store.py:SUM_BY_LABEL portfolio_ledger_entries": "as above",
+    **dict.fromkeys(
+        (f"builders/portfolio/history/store.py:LIST_HISTORY {each}" for each in HISTORY),
+        "counts what each package records on domains",
+    ),
     "builders/kit/db/migrations.py:HAS_QUEUE_TABLE procrastinate_jobs": "decides whether to create the queue",
     "builders/kit/http/idempotency.py:PRUNE": "deletes old keys of all accounts",
     "builders/kit/events/dispatcher.py:CLAIM": "events of all accounts are dispatched in one batch",

@@ -93,7 +93,7 @@ async def test_parking_revenue_and_the_removal_of_its_domain(
     async with rolled_back(database) as third:
         await void(third, alice, last)
         recorded = await start(conn, record(alice, {**row, "amount": "6.00", "currency": "USD"}))
-        removed = await start(conn, alice.delete(f"{DOMAINS}/{NAMES[0]}"), waiters=2)
+        removed = await start(conn, alice.delete(f"{DOMAINS}/{NAMES[0]}?history=delete"), waiters=2)
     assert (await recorded)["summary"]["updated"] == 1
     assert (await removed).status_code == 204
 

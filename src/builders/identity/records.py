@@ -213,6 +213,7 @@ class AuditAction(StrEnum):
     TEAM_MEMBER_INVITED = "team.member_invited"
     TEAM_MEMBER_REMOVED = "team.member_removed"
     AUTH_CODE_REQUESTED = "auth_code.requested"  # of a domain, at its registrar
+    DOMAIN_HISTORY_DELETED = "domain.history_deleted"  # with its ledger entries; the totals remain here
     REGISTRAR_CREDENTIAL_CHANGED = "registrar.credential_changed"
 
 

@@ -70,7 +70,7 @@ async def test_a_domain_is_removed_with_its_entries(alice: Person, bob: Person, 
     assert (await bob.delete(path)).status_code == 404
     assert (await bob.patch(path, json={"tags": []})).status_code == 404
     assert (await bob.get(path)).json()["code"] == "portfolio_domain_not_found"
-    assert (await alice.delete(path)).status_code == 204
+    assert (await alice.delete(path, params={"history": "delete"})).status_code == 204
     assert (await alice.delete(path)).status_code == 404
 
     assert (await alice.get("/v1/portfolio/tags")).json()["items"] == []

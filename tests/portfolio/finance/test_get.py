@@ -122,7 +122,7 @@ async def test_a_viewer_sees_no_money(alice: Person, charlie: Person, book: Book
 
 async def test_a_domain_that_is_removed_takes_its_finance_along(alice: Person, book: Book, conn: Conn) -> None:
     await book.change(**VECTOR)
-    assert (await alice.delete(f"{DOMAINS}/{book.domain_id}")).status_code == 204
+    assert (await alice.delete(f"{DOMAINS}/{book.domain_id}?history=delete")).status_code == 204
     assert code(await alice.get(book.path)) == (404, "portfolio_domain_not_found")
     again = await add_domain(alice, "harbour.com")
     found = await again.get()

@@ -40,7 +40,7 @@ async def test_what_was_changed_since_is_kept(alice: Person) -> None:
 
 async def test_a_domain_that_was_removed_since_stays_away(alice: Person) -> None:
     imported = await load(alice, TEXT)
-    await alice.delete(f"{DOMAINS}/harbour.com")
+    assert (await alice.delete(f"{DOMAINS}/harbour.com?history=delete")).status_code == 204
     assert (await undo(alice, imported))["undo"]["removed"] == 1
     assert len((await alice.get(EXPORT)).text.splitlines()) == 1
     assert [each["outcome"] for each in (await load(alice, TEXT))["results"]] == ["created", "created"]

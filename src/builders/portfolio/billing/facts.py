@@ -107,3 +107,8 @@ async def load_entries(
     entry_ids = [each.id for found in entries.values() for each in found]
     taken = await store.list_taken(conn, account_id=account_id, entry_ids=entry_ids) if entry_ids else ()
     return entries, set(taken)
+
+
+async def list_booked_entries(conn: Conn, *, account_id: UUID, entry_ids: Sequence[UUID]) -> Sequence[UUID]:
+    """Return those of the entries that belong to an applied charge."""
+    return await store.list_taken(conn, account_id=account_id, entry_ids=entry_ids) if entry_ids else ()

@@ -13,6 +13,7 @@ from builders.portfolio.billing.ensuring import (
 from builders.portfolio.billing.errors import (
     ChargeNotFound as ChargeNotFound,
 )
+from builders.portfolio.billing.facts import list_booked_entries as list_booked_entries
 from builders.portfolio.billing.importing import (
     import_charges as import_charges,
     read_charges as read_charges,

@@ -132,23 +132,6 @@ async def update_domain(
     return replies.written_reply(changed, await domains.find_totals(conn, access=access, domain_id=found.id))
 
 
-@router.delete(
-    "/domains/{domain_id}",
-    status_code=204,
-    responses=problems(*team.ACCESS_REFUSALS, DomainNotFound),
-    openapi_extra=BEYOND_SPEC,
-)
-async def remove_domain(
-    domain_id: DomainKey, caller: Writer, conn: Tx, portfolio: team.PortfolioAccount = None
-) -> None:
-    """Remove a domain that was added by mistake. For a sold or dropped domain, set its status instead."""
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
-    found = await domains.get_domain(conn, account_id=access.portfolio_id, key=domain_id)
-    await domains.remove_domain(
-        conn, account_id=access.portfolio_id, domain_id=found.id, member_id=access.member_id
-    )
-
-
 @router.get(
     "/tags",
     response_model=Listing[replies.PortfolioTagReply],

@@ -56,6 +56,12 @@ async def lock_domains(conn: Conn, *, account_id: UUID, ids: Collection[UUID]) -
     return {each.id: each for each in await store.lock(conn, account_id=account_id, ids=list(ids))}
 
 
+async def lock_for_removal(conn: Conn, *, account_id: UUID, ids: Collection[UUID]) -> Mapping[UUID, Domain]:
+    """Lock domains as `lock_domains` does, and against rows that refer to them, until the transaction ends."""
+    found = await store.lock_for_removal(conn, account_id=account_id, ids=list(ids))
+    return {each.id: each for each in found}
+
+
 async def get_registry_check(conn: Conn, *, account_id: UUID, domain_id: UUID) -> RegistryCheck:
     """Return the last registry data of a domain."""
     checked_at, facts = await rdap.find_check(conn, account_id=account_id, domain_id=domain_id)

@@ -41,6 +41,7 @@ from builders.portfolio.domains.lookups import (
     list_tags as list_tags,
     lock_domain as lock_domain,
     lock_domains as lock_domains,
+    lock_for_removal as lock_for_removal,
     stream_domains as stream_domains,
 )
 from builders.portfolio.domains.names import (

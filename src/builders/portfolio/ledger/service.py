@@ -40,4 +40,5 @@ from builders.portfolio.ledger.references import (
 from builders.portfolio.ledger.sums import (
     add_up as add_up,
     get_period_totals as get_period_totals,
+    list_kind_sums as list_kind_sums,
 )

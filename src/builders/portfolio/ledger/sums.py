@@ -8,8 +8,9 @@ from typing import TypeVar
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
+from builders.kit.values.money import Money
 from builders.portfolio.ledger import currencies
-from builders.portfolio.ledger.records import EntryGroup, EntrySum, PeriodTotals, Totals, group_of
+from builders.portfolio.ledger.records import EntryGroup, EntryKind, EntrySum, PeriodTotals, Totals, group_of
 from builders.portfolio.ledger.store import sums as store
 
 Key = TypeVar("Key", bound=Hashable)
@@ -35,6 +36,14 @@ def _group(pairs: Iterable[tuple[Key, EntrySum]]) -> Mapping[Key, Sequence[Entry
     for key, each in pairs:
         groups[key].append(each)
     return groups
+
+
+async def list_kind_sums(
+    conn: Conn, *, account_id: UUID, domain_id: UUID, limit: int
+) -> Sequence[tuple[EntryKind, Money]]:
+    """Return the sums of the entries of a domain by kind and currency, the first ones; void ones excluded."""
+    found = await store.sum_by_kind(conn, account_id=account_id, domain_id=domain_id, limit=limit)
+    return [(EntryKind(kind), Money(amount, currency)) for kind, currency, amount in found]
 
 
 def add_up(sums: Iterable[EntrySum], currency: str, *, paid: bool = False) -> Totals:

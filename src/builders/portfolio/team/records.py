@@ -38,6 +38,7 @@ class Permission(StrEnum):
     VIEW_FINANCE = "finance.view"
     EDIT = "portfolio.edit"
     EDIT_FINANCE = "finance.edit"
+    DELETE_HISTORY = "history.delete"
     MANAGE_REGISTRARS = "registrars.manage"
     REQUEST_AUTH_CODES = "auth_codes.request"
     MANAGE_TEAM = "team.manage"

@@ -11,6 +11,7 @@ DESCRIPTIONS: Mapping[Permission, str] = MappingProxyType(
         Permission.VIEW_FINANCE: "See prices, costs, income, parking revenue and charges.",
         Permission.EDIT: "Add, change, import and delete domains, decide on renewals, run a sync.",
         Permission.EDIT_FINANCE: "Record ledger entries, renewals and revenue; import and apply charges.",
+        Permission.DELETE_HISTORY: "Delete a domain with its ledger entries and its sale.",
         Permission.MANAGE_REGISTRARS: "Connect and disconnect registrars.",
         Permission.REQUEST_AUTH_CODES: "Request the auth code of a domain.",
         Permission.MANAGE_TEAM: "Invite and remove members and change their roles.",

@@ -36,6 +36,10 @@ LOCK = f"""
     SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])
     ORDER BY id FOR NO KEY UPDATE
 """
+LOCK_FOR_REMOVAL = f"""
+    SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])
+    ORDER BY id FOR UPDATE
+"""
 # The names in one order for all, as above. An existing name is omitted from the result.
 INSERT = f"""
     WITH new AS (
@@ -123,6 +127,12 @@ async def list_by_label(conn: Conn, *, account_id: UUID, labels: Sequence[str]) 
 async def lock(conn: Conn, *, account_id: UUID, ids: Sequence[UUID]) -> Sequence[Domain]:
     """Return those of the domains that exist, locked until the transaction ends."""
     return await (await _cursor(conn).execute(LOCK, {"account_id": account_id, "ids": list(ids)})).fetchall()
+
+
+async def lock_for_removal(conn: Conn, *, account_id: UUID, ids: Sequence[UUID]) -> Sequence[Domain]:
+    """Return those of the domains that exist, locked until the transaction ends; no new row can refer to them."""
+    row = {"account_id": account_id, "ids": list(ids)}
+    return await (await _cursor(conn).execute(LOCK_FOR_REMOVAL, row)).fetchall()
 
 
 async def insert(

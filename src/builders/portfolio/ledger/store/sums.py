@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import date
+from decimal import Decimal
 from uuid import UUID
 
 from psycopg.rows import class_row
@@ -20,6 +21,11 @@ SUM_BY_MONTH = """
     WHERE account_id = %(account_id)s AND occurred_on BETWEEN %(since)s AND %(until)s AND voided_at IS NULL
     GROUP BY 1, currency, kind, source
 """
+SUM_BY_KIND = """
+    SELECT kind, currency, sum(amount) FROM portfolio_ledger_entries
+    WHERE account_id = %(account_id)s AND domain_id = %(domain_id)s AND voided_at IS NULL
+    GROUP BY kind, currency ORDER BY kind, currency LIMIT %(limit)s
+"""
 
 
 async def sum_by_month(
@@ -30,3 +36,11 @@ async def sum_by_month(
     async with conn.cursor(row_factory=class_row(EntrySum)) as cursor:
         await cursor.execute(SUM_BY_MONTH, row)
         return await cursor.fetchall()
+
+
+async def sum_by_kind(
+    conn: Conn, *, account_id: UUID, domain_id: UUID, limit: int
+) -> Sequence[tuple[str, str, Decimal]]:
+    """Return kind, currency and sum of the entries of a domain that are not void."""
+    row = {"account_id": account_id, "domain_id": domain_id, "limit": limit}
+    return await (await conn.execute(SUM_BY_KIND, row)).fetchall()

@@ -1,0 +1,1 @@
+"""What is recorded on a domain in all packages of the portfolio, and the removal of a domain."""

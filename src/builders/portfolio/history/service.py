@@ -1,0 +1,86 @@
+"""The public interface of the history of domains."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from builders.identity import service as identity
+from builders.identity.records import AuditAction
+from builders.kit.db.connections import Conn
+from builders.kit.http.callers import Actor
+from builders.kit.values import clock
+from builders.portfolio.domains import service as domains
+from builders.portfolio.domains.records import Domain, PortfolioDomainStatus
+from builders.portfolio.history import store
+from builders.portfolio.history.errors import DomainHasHistory
+from builders.portfolio.history.records import DomainHistory
+from builders.portfolio.ledger import service as ledger
+from builders.portfolio.team.records import Access
+
+MAX_TOTALS = 50  # sums of an audit entry
+_NAMES = {"entries": "ledger entries", "sales": "sales", "charges": "charges", "parking_days": "days of parking"}
+
+
+async def list_history(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    domain_ids: Sequence[UUID],
+    since: datetime,
+    except_entry_ids: Sequence[UUID] = (),
+) -> Mapping[UUID, DomainHistory]:
+    """Return what is recorded on each of the domains, without some entries; in one statement.
+
+    Registrars count that have listed the domain after `since`.
+    """
+    if not domain_ids:
+        return {}
+    found = await store.list_history(
+        conn, account_id=account_id, domain_ids=domain_ids, except_entry_ids=except_entry_ids, since=since
+    )
+    return {each.domain_id: each for each in found}
+
+
+async def remove_domain(conn: Conn, *, access: Access, actor: Actor, key: str, with_history: bool) -> None:
+    """Remove a domain; publish portfolio.domain.removed. With its history, leave an audit entry with its totals.
+
+    Raise DomainNotFound, and DomainHasHistory unless `with_history`.
+    """
+    account_id = access.portfolio_id
+    found = await domains.get_domain(conn, account_id=account_id, key=key)
+    await domains.lock_for_removal(conn, account_id=account_id, ids=[found.id])
+    known = await list_history(conn, account_id=account_id, domain_ids=[found.id], since=clock.now())
+    recorded = known[found.id].recorded if found.id in known else {}
+    if recorded and not with_history:
+        raise _refusal(found, recorded)
+    if recorded:
+        totals = await _totals(conn, account_id=account_id, domain_id=found.id)
+        await identity.record_audit(
+            conn,
+            account_id=access.owner_id,
+            actor=actor,
+            action=AuditAction.DOMAIN_HISTORY_DELETED,
+            about={"portfolio_id": str(account_id), "domain": found.domain, **recorded, **totals},
+        )
+    await domains.remove_domain(conn, account_id=account_id, domain_id=found.id, member_id=access.member_id)
+
+
+def _refusal(domain: Domain, recorded: Mapping[str, int]) -> DomainHasHistory:
+    listed = ", ".join(f"{count:,} {_NAMES[name]}" for name, count in recorded.items())
+    status = PortfolioDomainStatus.SOLD if recorded.get("sales") else PortfolioDomainStatus.DROPPED
+    keep = f'keep it with PATCH /v1/portfolio/domains/{domain.id} {{"status": "{status}"}}'
+    if not domain.status.is_held:
+        keep = f"keep it with its status `{domain.status}`"
+    return DomainHasHistory(
+        f"The removal of {domain.domain} would delete what is recorded on it: {listed}.",
+        domain=domain.domain,
+        domain_id=str(domain.id),
+        history=dict(recorded),
+        next_action=f"To preserve the history, {keep}. To delete it for good, add ?history=delete.",
+    )
+
+
+async def _totals(conn: Conn, *, account_id: UUID, domain_id: UUID) -> Mapping[str, str]:
+    """Return the sums of the entries for an audit entry: `total.renewal.USD`."""
+    found = await ledger.list_kind_sums(conn, account_id=account_id, domain_id=domain_id, limit=MAX_TOTALS)
+    return {f"total.{kind}.{money.currency}": str(money) for kind, money in found}

@@ -1,0 +1,43 @@
+"""SQL of the history of domains: counts in the tables of the portfolio."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from builders.kit.db.connections import Conn
+from builders.portfolio.history.records import DomainHistory
+
+LIST_HISTORY = """
+    SELECT domain.id AS domain_id, coalesce(domain.rdap_facts, '{}') AS registry,
+        (SELECT count(*) FROM portfolio_ledger_entries AS entry
+         WHERE entry.account_id = %(account_id)s AND entry.domain_id = domain.id AND voided_at IS NULL
+           AND entry.id <> ALL(%(except_entry_ids)s::uuid[])) AS entries,
+        (SELECT count(*) FROM portfolio_finance_sales AS sale
+         WHERE sale.account_id = %(account_id)s AND sale.domain_id = domain.id AND voided_at IS NULL) AS sales,
+        (SELECT count(*) FROM portfolio_billing_charges AS charge
+         WHERE charge.account_id = %(account_id)s AND charge.domain_id = domain.id) AS charges,
+        (SELECT count(*) FROM portfolio_parking_revenue AS revenue
+         WHERE revenue.account_id = %(account_id)s AND revenue.domain_id = domain.id) AS parking_days,
+        (SELECT count(*) FROM portfolio_renewals_decisions AS decided
+         WHERE decided.account_id = %(account_id)s AND decided.domain_id = domain.id) AS decisions,
+        (SELECT count(*) FROM portfolio_transfers AS transfer
+         WHERE transfer.account_id = %(account_id)s AND transfer.domain_id = domain.id
+           AND (direction IS NOT NULL OR code_requests <> '{}')) AS transfers,
+        (SELECT count(*) FROM portfolio_registrars_holdings AS holding
+         WHERE holding.account_id = %(account_id)s AND holding.domain = domain.domain
+           AND last_seen_at > %(since)s) AS holdings
+    FROM portfolio_domains AS domain
+    WHERE domain.account_id = %(account_id)s AND domain.id = ANY(%(domain_ids)s::uuid[])
+"""
+
+
+async def list_history(
+    conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID], except_entry_ids: Sequence[UUID], since: datetime
+) -> Sequence[DomainHistory]:
+    """Return the history of those of the domains that exist."""
+    row = {"account_id": account_id, "domain_ids": list(domain_ids), "since": since}
+    async with conn.cursor(row_factory=class_row(DomainHistory)) as cursor:
+        await cursor.execute(LIST_HISTORY, {**row, "except_entry_ids": list(except_entry_ids)})
+        return await cursor.fetchall()
