@@ -7,7 +7,7 @@ import pytest
 
 from builders.kit.values import ids
 from tests.cast import Person
-from tests.contract.document import Json, body_schemas, operations, resolve
+from tests.contract.document import Json, body_schemas, branches, operations, resolve
 from tests.published import published
 
 DOCUMENT: Json = published().document
@@ -64,3 +64,20 @@ async def test_a_patch_of_unknown_members_alone_is_refused_and_says_what_was_mea
             ("unknown_field", ["body", wrong], right),
             ("unknown_field", ["body", "zzzz"], None),
         ]
+
+
+def _nulls(schema: Json, depth: int = 3) -> Iterator[Json]:
+    """Yield patches with null as each member, and as each member of the objects in it."""
+    for name, each in resolve(DOCUMENT, schema).get("properties", {}).items():
+        yield {name: None}
+        if depth:
+            yield from ({name: inner} for choice in branches(each) for inner in _nulls(choice, depth - 1))
+
+
+@pytest.mark.parametrize("path", PATCHES)
+async def test_null_of_any_member_clears_it_or_is_refused(alice: Person, dana: Person, path: str) -> None:
+    (schema,) = body_schemas(operations(DOCUMENT)[f"PATCH {path}"])
+    for body in _nulls(schema):
+        answer = await asker(path, alice, dana).patch(address(path), json=body)
+
+        assert answer.status_code in {200, 404, 422}, body

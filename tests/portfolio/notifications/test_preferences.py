@@ -157,3 +157,12 @@ async def test_the_sandbox_sends_no_email_by_default_and_the_profile_gives_the_t
 
     assert (await read(alice.test))["channels"]["email"]["enabled"] is False
     assert (await read(alice))["timezone"] == "America/New_York"
+
+
+async def test_null_resets_the_thresholds(alice: Person) -> None:
+    await patch(alice, expiry={"thresholds": [7], "repeat_until_ack": True})
+
+    found = await patch(alice, expiry={"thresholds": None})
+
+    assert [each["days"] for each in found["expiry"]["thresholds"]] == DEFAULT_DAYS
+    assert found["expiry"]["repeat_until_ack"] is True

@@ -111,9 +111,7 @@ class ThresholdUpdate(Body):
     severity: Annotated[Severity | None, Field(description="Null: by the days.")] = None
 
 
-def _as_objects(thresholds: list[ThresholdUpdate | int] | None) -> list[ThresholdUpdate] | None:
-    if thresholds is None:
-        return None
+def _as_objects(thresholds: list[ThresholdUpdate | int]) -> list[ThresholdUpdate]:
     return [ThresholdUpdate(days=each) if isinstance(each, int) else each for each in thresholds]
 
 
@@ -121,11 +119,9 @@ class ExpiryUpdate(Body):
     """When notices about expiring domains are due."""
 
     thresholds: Annotated[
-        list[ThresholdUpdate | Days] | None,
-        AfterValidator(_as_objects),
-        Field(
-            max_length=MAX_THRESHOLDS, description="Objects, or only their numbers of days. Duplicates are merged."
-        ),
+        Annotated[list[ThresholdUpdate | Days], Field(max_length=MAX_THRESHOLDS), AfterValidator(_as_objects)]
+        | None,
+        Field(description="Objects, or only their numbers of days. Duplicates are merged."),
     ] = None
     include_auto_renew_on: Annotated[StrictBool | None, Field(description=INCLUDE_ON)] = None
     repeat_until_ack: Annotated[StrictBool | None, Field(description=REPEAT)] = None
