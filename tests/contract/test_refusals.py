@@ -16,6 +16,7 @@ from tests.published import published
 IMPORTED = {app, worker}  # for the errors that they declare
 DOCUMENT: Json = published().document
 OPERATIONS = operations(DOCUMENT)
+CODE = re.compile(r"`(\w+)`:")
 GONE = sorted(
     {
         each
@@ -24,6 +25,8 @@ GONE = sorted(
     },
     key=lambda each: each.code,
 )
+PROMOTE = OPERATIONS["POST /v1/sandbox/promote"]["responses"]
+OF_PROMOTE = sorted({code for status in ("403", "409", "410") for code in CODE.findall(str(PROMOTE[status]))})
 # An id in the path; the others need a body or are no ids.
 SOUGHT = sorted(
     name
@@ -68,6 +71,17 @@ def check_named(next_action: str) -> None:
 def test_a_refusal_for_what_is_not_there_says_what_to_do(refusal: type[Problem]) -> None:
     assert refusal.remedy
     check_named(refusal.remedy)
+
+
+@pytest.mark.parametrize("code", OF_PROMOTE)
+def test_a_refused_promotion_says_what_to_do(code: str) -> None:
+    for refusal in (each for each in errors.list_problem_types() if each.code == code):
+        assert refusal.remedy, refusal
+        check_named(refusal.remedy)
+
+
+def test_the_refusals_of_a_promotion_are_found() -> None:
+    assert {"live_key_required", "plan_stale", "total_exceeded", "idempotency_in_flight"} <= {*OF_PROMOTE}
 
 
 @pytest.mark.parametrize("name", SOUGHT)

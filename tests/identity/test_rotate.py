@@ -1,3 +1,4 @@
+import asyncio
 from datetime import timedelta
 from typing import Any
 
@@ -67,13 +68,32 @@ async def test_a_key_may_rotate_itself(alice: Person, anyone: Client) -> None:
     assert await status(anyone, answer.json()["secret"]) == 200
 
 
-async def test_rotating_twice_never_lengthens_an_overlap(alice: Person) -> None:
-    old = await mint(alice)
-    await rotate(alice, old, overlap_hours=1)
-    first = (await alice.get(f"{PATH}/{old['id']}")).json()["expires_at"]
-    await rotate(alice, old, overlap_hours=100)
+@pytest.mark.parametrize("overlap_hours", [0, 1, 100])
+async def test_a_key_is_rotated_once(alice: Person, anyone: Client, overlap_hours: int) -> None:
+    old = await mint(alice, expires_at=(clock.now() + timedelta(hours=1)).isoformat())
+    await rotate(alice, old, overlap_hours=24)
+    before = (await alice.get(PATH)).json()["items"]
 
-    assert (await alice.get(f"{PATH}/{old['id']}")).json()["expires_at"] == first
+    refused = await alice.post(f"{PATH}/{old['id']}/rotate", json={"overlap_hours": overlap_hours})
+
+    assert (refused.status_code, refused.json()["code"]) == (409, "rotation_under_way")
+    assert "rotate that key" in refused.json()["next_action"]
+    assert [each["id"] for each in (await alice.get(PATH)).json()["items"]] == [each["id"] for each in before]
+    assert await status(anyone, old["secret"]) == 200
+
+
+async def test_the_new_key_can_be_rotated_during_the_overlap(alice: Person, anyone: Client) -> None:
+    new = await rotate(alice, await mint(alice))
+
+    assert await status(anyone, (await rotate(alice, new))["secret"]) == 200
+
+
+async def test_of_two_concurrent_rotations_one_is_refused(alice: Person) -> None:
+    old = await mint(alice)
+
+    answers = await asyncio.gather(*(alice.post(f"{PATH}/{old['id']}/rotate") for _ in range(2)))
+
+    assert sorted(each.status_code for each in answers) == [200, 409]
 
 
 async def test_an_ended_key_cannot_be_rotated(alice: Person) -> None:

@@ -90,10 +90,19 @@ async def test_a_plan_that_costs_more_than_allowed_is_refused(alice: Person, dom
         most = {"amount": amount, "currency": "USD"}
         said = await refused(alice, promotion_request(planned, max_total=most), 409, "total_exceeded")
         assert said["due"] == {"amount": "24.00", "currency": "USD"}
-    other = {"amount": "9999", "currency": "JPY"}
-    await refused(alice, promotion_request(planned, max_total=other), 409, "total_exceeded")
+        assert "max_total" in said["next_action"]
     exact = {"amount": "24.00", "currency": "USD"}
     assert (await promote(alice, planned, max_total=exact))["status"] == "succeeded"
+
+
+async def test_a_maximum_in_another_currency_is_refused_with_both(alice: Person, domain: str) -> None:
+    planned = await plan(alice, alias(f"ada@{domain}"))
+    for amount in ("0", "9999"):
+        other = {"amount": amount, "currency": "JPY"}
+        said = await refused(alice, promotion_request(planned, max_total=other), 422, "currency_mismatch")
+        [error] = said["detail"]
+        assert error["loc"] == ["body", "max_total", "currency"]
+        assert error["msg"] == "The plan costs 12.00 USD now, and max_total is in JPY. Send it in USD."
 
 
 async def test_the_total_is_the_amount_due_now_in_all_intervals(alice: Person, domains: Domains) -> None:

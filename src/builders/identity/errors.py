@@ -47,6 +47,7 @@ class EmailUnverified(Problem):
     """The account's email address is not verified."""
 
     status, code = 403, "email_unverified"
+    remedy = "Follow the link in the mail; POST /v1/account/email-verification/resend sends another."
 
 
 class SessionNotFound(Problem):

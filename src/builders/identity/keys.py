@@ -22,6 +22,7 @@ from builders.identity.key_limits import KeyLimits
 from builders.identity.records import MAX_ACTIVE_KEYS, ApiKey, AuditAction, KeyKind, KeySecret, NewApiKey, Preset
 from builders.identity.store import accounts as account_store, keys as store
 from builders.kit.db.connections import Conn
+from builders.kit.errors import RotationUnderWay
 from builders.kit.events import outbox
 from builders.kit.http.callers import Actor, LiveKeyRequired
 from builders.kit.http.pagination import JsonPage, PageRequest
@@ -110,8 +111,8 @@ async def rotate_key(
 ) -> NewApiKey:
     """Create a key like an old one, with its limits; the old one works until the end of the overlap.
 
-    Raise KeyNotFound, KeyRevoked for a key that is revoked or expired, LiveKeyRequired, KeyLimit, and KeyLimited
-    when the requesting key has stricter limits.
+    Raise KeyNotFound, KeyRevoked for a key that is revoked or expired, RotationUnderWay for one that was rotated,
+    LiveKeyRequired, KeyLimit, and KeyLimited when the requesting key has stricter limits.
     """
     now = clock.now()
     before = await get_key(conn, account_id=account_id, key_id=key_id)
@@ -121,6 +122,12 @@ async def rotate_key(
     # The old key first: without an overlap it no longer counts towards the maximum.
     old = await store.expire_key(conn, account_id=account_id, key_id=before.id, expires_at=now + overlap, now=now)
     if old is None:
+        latest = await get_key(conn, account_id=account_id, key_id=before.id)
+        if latest.is_active(now):
+            raise RotationUnderWay(
+                f"The key was rotated before, and works until {latest.expires_at:%Y-%m-%dT%H:%M:%SZ}.",
+                next_action="Use the new key: GET /v1/api-keys. If its secret is lost, rotate that key.",
+            )
         raise KeyRevoked("The key is revoked or expired and cannot be rotated.", next_action="Mint a new key.")
     spec = KeySpec(label=before.label, kind=before.key_kind, preset=before.preset, limits=limits)
     new = await _insert(conn, spec, account_id=account_id, minted_by=rotated_by, actor=actor, replaces=before)

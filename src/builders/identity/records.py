@@ -58,6 +58,10 @@ class ApiKey:
     allowed_ips: Sequence[str] | None = None  # networks in CIDR notation; None: any
     scopes: Sequence[str] = ()
 
+    def is_active(self, now: datetime) -> bool:
+        """Return whether the key is neither revoked nor expired."""
+        return self.revoked_at is None and (self.expires_at is None or self.expires_at > now)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeySecret:

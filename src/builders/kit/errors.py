@@ -128,6 +128,12 @@ class TokenInvalid(Problem):
     status, code = 400, "token_invalid"
 
 
+class RotationUnderWay(Problem):
+    """The previous rotation of the key or secret has not ended."""
+
+    status, code = 409, "rotation_under_way"
+
+
 class DatabaseUnavailable(Problem):
     """The database is unavailable."""
 

@@ -32,6 +32,7 @@ class ProjectArchived(Problem):
     """The project is archived."""
 
     status, code = 409, "project_archived"
+    remedy = "Restore the project: PATCH /v1/builders/projects/{project_id} with `archived` false."
 
 
 class ProjectLimit(Problem):

@@ -25,18 +25,21 @@ class PlanBlocked(Problem):
     """The plan has errors."""
 
     status, code = 409, "plan_blocked"
+    remedy = "Correct the manifest and plan again: POST /v1/sandbox/plan."
 
 
 class PlanStale(Problem):
     """The live state has changed since the plan was made."""
 
     status, code = 409, "plan_stale"
+    remedy = "Plan again with POST /v1/sandbox/plan, and review the changes."
 
 
 class PlanDigestMismatch(Problem):
     """The digest does not match the plan."""
 
     status, code = 409, "plan_digest_mismatch"
+    remedy = "Review the plan with GET /v1/sandbox/plans/{plan_id}, and send its digest."
 
 
 class PlanExpired(Problem):
@@ -50,18 +53,21 @@ class ConfirmDeletesMismatch(Problem):
     """The number of deletions was not confirmed."""
 
     status, code = 409, "confirm_deletes_mismatch"
+    remedy = "Send `confirm_deletes` with the number of resources that the plan removes."
 
 
 class TotalExceeded(Problem):
     """The plan costs more than allowed."""
 
     status, code = 409, "total_exceeded"
+    remedy = "Send a `max_total` of at least `due`, or remove resources from the manifest and plan again."
 
 
 class PromotionRunning(Problem):
     """Another promotion of the account is running."""
 
     status, code = 409, "promotion_running"
+    remedy = "Wait for its end, then repeat: GET /v1/sandbox/promotions/{promotion_id}."
 
 
 class ManifestTooLarge(Problem):

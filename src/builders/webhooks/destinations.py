@@ -8,7 +8,7 @@ from uuid import UUID
 
 from builders.identity import service as identity
 from builders.kit.db.connections import Conn, Database
-from builders.kit.errors import Invalid
+from builders.kit.errors import Invalid, RotationUnderWay
 from builders.kit.events import outbox
 from builders.kit.http.etags import WriteCondition
 from builders.kit.http.pagination import Page, PageRequest
@@ -17,7 +17,7 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 from builders.kit.values.patches import UNSET, patched
 from builders.webhooks import batches, catalog, signing
-from builders.webhooks.errors import RotationUnderWay, WebhookNotFound
+from builders.webhooks.errors import WebhookNotFound
 from builders.webhooks.events import WEBHOOK_UPDATED, webhook_data
 from builders.webhooks.records import (
     Destination,

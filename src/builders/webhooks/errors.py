@@ -61,12 +61,6 @@ class DeliveryTooOld(Problem):
     status, code = 409, "delivery_too_old"
 
 
-class RotationUnderWay(Problem):
-    """The previous rotation of the secret has not ended."""
-
-    status, code = 409, "rotation_under_way"
-
-
 class TooManyTests(Problem):
     """Too many test sends."""
 

@@ -65,9 +65,9 @@ REVOKE_KEY = f"""
     RETURNING {COLUMNS}
 """
 EXPIRE_KEY = f"""
-    UPDATE identity_keys SET expires_at = least(expires_at, %(expires_at)s)
+    UPDATE identity_keys SET expires_at = least(expires_at, %(expires_at)s), rotated_at = %(now)s
     WHERE account_id = %(account_id)s AND id = %(key_id)s
-      AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > %(now)s)
+      AND rotated_at IS NULL AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > %(now)s)
     RETURNING {COLUMNS}
 """
 FIND_HOLDER = """
@@ -199,7 +199,7 @@ async def revoke_key(
 async def expire_key(
     conn: Conn, *, account_id: UUID, key_id: UUID, expires_at: datetime, now: datetime
 ) -> ApiKey | None:
-    """Make the key expire by then and return it; None when it does not exist, or is revoked or expired."""
+    """Make the key expire by then and return it; None when it is unknown, rotated, revoked or expired."""
     row = {"account_id": account_id, "key_id": key_id, "expires_at": expires_at, "now": now}
     return await (await _cursor(conn).execute(EXPIRE_KEY, row)).fetchone()
 

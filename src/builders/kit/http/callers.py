@@ -85,18 +85,21 @@ class InsufficientScope(Problem):
     """The credentials lack a scope."""
 
     status, code = 403, "insufficient_scope"
+    remedy = "Use a key with a preset that has the scope; GET /v1/api-keys/scopes lists the presets."
 
 
 class ImpersonationForbidden(Problem):
     """A support session cannot do this."""
 
     status, code = 403, "impersonation_forbidden"
+    remedy = "The holder of the account can do this."
 
 
 class LiveKeyRequired(Problem):
     """A live key is required."""
 
     status, code = 403, "live_key_required"
+    remedy = "Repeat the request with a live key."
 
 
 class Authenticate(Protocol):
@@ -205,7 +208,6 @@ def _lacking(scope: str, caller: Caller) -> Problem:
         f"This operation needs the scope {scope}.",
         scope=scope,
         headers={"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{scope}"'},
-        next_action="Use a key with a preset that has the scope; GET /v1/api-keys/scopes lists the presets.",
     )
 
 

@@ -47,6 +47,7 @@ class AddressNotAllowed(Problem):
     """The API key does not work from this address."""
 
     status, code = 403, "address_not_allowed"
+    remedy = "Send the request from one of the networks in `allowed_ips` of the key, or use another key."
 
 
 class IssuerUnavailable(Problem):

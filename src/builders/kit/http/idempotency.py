@@ -121,6 +121,7 @@ class InFlight(Problem):
     """Another request with this Idempotency-Key is in progress."""
 
     status, code = 409, "idempotency_in_flight"
+    remedy = "Repeat the request with the same key after `retry_after` seconds."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

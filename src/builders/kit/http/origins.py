@@ -15,6 +15,7 @@ class OriginForbidden(Problem):
     """The request does not come from the service's own pages."""
 
     status, code = 403, "origin_forbidden"
+    remedy = "Open the address of the service directly."
 
 
 def origin_of(url: str) -> str:

@@ -225,9 +225,7 @@ async def promote(
 ) -> ReplyWithHeaders:
     """Execute a reviewed plan with a live key. The call has real effects and is idempotent."""
     if caller.mode != "live" or caller.method != "api_key":
-        raise LiveKeyRequired(
-            "The promotion of a plan requires a live API key.", next_action="Repeat with a live key."
-        )
+        raise LiveKeyRequired("The promotion of a plan requires a live API key.")
     promotion = await sandbox.promote(
         database,
         outbound=outbound,

@@ -9,6 +9,7 @@ from builders.aliases import service as aliases
 from builders.identity import service as identity
 from builders.identity.records import About, AuditAction
 from builders.kit.db.connections import Conn, Database
+from builders.kit.errors import Invalid
 from builders.kit.http.callers import Actor
 from builders.kit.jobs import queue
 from builders.kit.outbound.client import Outbound
@@ -124,9 +125,7 @@ async def _lock_plan(conn: Conn, account_id: UUID, request: PromotionRequest) ->
     if plan is None:
         raise PlanNotFound
     if plan.digest != request.digest:
-        raise PlanDigestMismatch(
-            "The digest does not match the plan.", next_action="Review the plan and send its digest."
-        )
+        raise PlanDigestMismatch
     return plan
 
 
@@ -142,9 +141,9 @@ async def _check_intact(conn: Conn, plan: Plan) -> None:
 def _check_request(plan: Plan, request: PromotionRequest) -> None:
     """Raise a refusal unless the plan can be promoted and the caller agreed to its removals and its price."""
     if plan.status is PlanStatus.BLOCKED:
-        raise PlanBlocked("The plan has errors.", next_action="Correct the manifest and plan again.")
+        raise PlanBlocked
     if plan.expires_at <= clock.now():
-        raise PlanExpired("The plan has expired.", next_action="Plan again.")
+        raise PlanExpired
     if (request.confirm_deletes or 0) != plan.removals:
         raise ConfirmDeletesMismatch(
             f"The plan removes {plan.removals} resource{'' if plan.removals == 1 else 's'}.",
@@ -155,11 +154,16 @@ def _check_request(plan: Plan, request: PromotionRequest) -> None:
 
 
 def _check_total(actions: Sequence[Action], request: PromotionRequest) -> None:
-    """Raise TotalExceeded if the actions cost more now than the caller allows."""
-    if request.max_total is not None:
-        for currency, due in sum_due(actions).items():
-            if currency != request.max_total.currency or due > request.max_total:
-                raise TotalExceeded(f"The plan costs {due} now, which exceeds max_total.", due=due.to_wire())
+    """Raise TotalExceeded if the actions cost more now than the caller allows, Invalid for another currency."""
+    most = request.max_total
+    if most is None:
+        return
+    for currency, due in sum_due(actions).items():
+        if currency != most.currency:
+            message = f"The plan costs {due} now, and max_total is in {most.currency}. Send it in {currency}."
+            raise Invalid(("body", "max_total", "currency"), message, "currency_mismatch")
+        if due > most:
+            raise TotalExceeded(f"The plan costs {due} now, which exceeds max_total.", due=due.to_wire())
 
 
 async def _insert(conn: Conn, plan: Plan, request: PromotionRequest, created_by: str, urls: ValidatedUrls) -> UUID:
@@ -214,7 +218,6 @@ async def _reserve_slot(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> 
     if await store.is_running(conn, account_id=account_id, promotion_id=holder):
         raise PromotionRunning(
             "Another promotion of the account is running.",
-            next_action="Wait for its end, then repeat: GET /v1/sandbox/promotions/{promotion_id}",
             retry_after=RETRY_S,
             promotion_id=str(holder),
         )
@@ -231,7 +234,6 @@ async def _check_email(conn: Conn, account_id: UUID) -> None:
     if account.email_verified_at is None:
         raise identity.EmailUnverified(
             "Verify the account's email address before promoting.",
-            next_action="Follow the link in the mail; POST /v1/account/email-verification/resend sends another.",
         )
 
 
@@ -241,7 +243,7 @@ async def _find_drift(conn: Conn, plan: Plan, actions: Sequence[Action], urls: V
     drifted = list(batches.find_drift(plan.manifest, actions, live))
     archived = {project.id for project in live.projects if project.is_archived}
     if archived & live_state.list_project_ids([each for each in actions if each.action is not ActionKind.NO_OP]):
-        raise projects.ProjectArchived("A project of the plan is archived.", next_action="Restore it.")
+        raise projects.ProjectArchived("A project of the plan is archived.")
     return drifted
 
 
@@ -273,6 +275,5 @@ async def _reserve_names(conn: Conn, plan: Plan, steps: Sequence[Step]) -> None:
 def _stale(changed: Sequence[tuple[str, str, str]]) -> PlanStale:
     return PlanStale(
         "The live state has changed since the plan was made.",
-        next_action="Plan again and review the changes.",
         changed=[{"address": address, "code": code, "message": message} for address, code, message in changed],
     )

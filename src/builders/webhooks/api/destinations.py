@@ -7,7 +7,7 @@ from uuid import UUID
 from fastapi import Path, Query
 
 from builders.kit.db.connections import Pool, Reads, Tx
-from builders.kit.errors import problems
+from builders.kit.errors import RotationUnderWay, problems
 from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.callers import Caller, needs
 from builders.kit.http.dependencies import KeyringDep, OutboundDep
@@ -21,7 +21,6 @@ from builders.kit.values import ids
 from builders.webhooks import service as webhooks
 from builders.webhooks.errors import (
     DeliveryInFlight,
-    RotationUnderWay,
     TooManyTests,
     WebhookDisabled,
     WebhookLimit,
