@@ -208,3 +208,11 @@ def test_only_the_first_of_many_errors_are_reported() -> None:
     many = [{"loc": ("body", n), "msg": "Wrong.", "type": "wrong", "input": "hidden"} for n in range(5000)]
     refused = Invalid.many(many)
     assert refused.errors == [{"loc": ["body", n], "msg": "Wrong.", "type": "wrong"} for n in range(MAX_ERRORS)]
+
+
+def test_an_object_of_a_strict_body_has_a_limited_number_of_suggestions() -> None:
+    with pytest.raises(ValidationError) as refusal:
+        StrictPart.model_validate({f"colour{at}": "red" for at in range(20)})
+    unknown = [each for each in refusal.value.errors() if each["type"] == "unknown_field"]
+    assert [("did_you_mean" in each.get("ctx", {})) for each in unknown].count(True) == 5
+    assert len(unknown) == 20

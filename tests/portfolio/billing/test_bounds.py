@@ -1,8 +1,21 @@
 """What an import of charges computes is bounded by its columns, and not by its rows times their members."""
 
+import sys
+from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
+from types import FrameType
+from typing import Any
+from uuid import UUID
+
 import pytest
 
 from builders.kit.sheets.csv_files import MAX_COLUMNS
+from builders.kit.values import clock
+from builders.portfolio.billing import names
+from builders.portfolio.billing.matching import Earlier, find_refunded
+from builders.portfolio.billing.records import Charge, ChargeSource, ChargeState
+from builders.portfolio.registrars.records import ChargeKind
 from tests.cast import Person
 from tests.portfolio.billing.make import IMPORT, add_domains
 from tests.portfolio.team.make import code
@@ -26,3 +39,75 @@ async def test_the_columns_of_a_file_are_limited(alice: Person) -> None:
     header = ",".join([*ROW, *(f"note{at}" for at in range(MAX_COLUMNS))])
     answer = await alice.post(IMPORT, json={"csv": f"{header}\n2026-03-01,harbour.com,10.98\n"})
     assert code(answer) == (422, "too_many_columns")
+
+
+async def test_the_charges_of_all_rows_are_limited(alice: Person) -> None:
+    listed = ", ".join(f"harbour-{at}.com" for at in range(99))
+    rows = [{"date": "2026-03-01", "description": listed, "amount": "10.98"}] * 102
+    answer = await alice.post(IMPORT, json={"rows": rows, "template": "generic", "dry_run": True})
+    assert code(answer) == (422, "too_many_charges")
+
+
+def test_a_text_with_more_names_than_a_line_has_lists_none() -> None:
+    listed = [f"h{at}.com" for at in range(names.MAX_NAMES + 1)]
+    assert names.list_names(" ".join(listed)) == ()
+    assert len(names.list_names(" ".join(listed[1:]))) == names.MAX_NAMES
+    assert names.split_field(" ".join([*listed, "quay.com"])) == [" ".join([*listed, "quay.com"])]
+
+
+def test_the_charges_that_refunds_reverse_are_found_in_linear_time() -> None:
+    one, two = (count_calls(find_all, count) for count in (100, 200))
+    assert two < 2.5 * one
+
+
+def find_all(count: int) -> None:
+    """Find the charges of as many refunds, all of one order and one domain."""
+    paid = [charge(at, "10.00") for at in range(count)]
+    earlier = Earlier(paid)
+    for at in range(count):
+        assert find_refunded(charge(at, "-10.00", kind=ChargeKind.REFUND), earlier) == paid[0]
+        other = charge(at, "-10.00", kind=ChargeKind.REFUND, order_id="2")
+        assert find_refunded(other, earlier) == paid[-1]
+
+
+def charge(at: int, total: str, **more: Any) -> Charge:
+    values: dict[str, Any] = {"order_id": "1", "kind": ChargeKind.RENEWAL, "domain": "pier.com"} | more
+    return Charge(
+        id=UUID(int=at + 1),
+        provider="namesilo",
+        connection_id=None,
+        line_id=str(at),
+        charged_on=date(2026, 3, 1),
+        description="",
+        total=Decimal(total),
+        currency="USD",
+        source=ChargeSource.IMPORT,
+        run_id=UUID(int=0),
+        imported_at=clock.now(),
+        refund_of=None,
+        domain_id=None,
+        confidence=None,
+        method=None,
+        candidates=(),
+        applied_at=None,
+        entry_id=None,
+        is_linked=False,
+        is_ignored=False,
+        state=ChargeState.UNMATCHED,
+        **values,
+    )
+
+
+def count_calls(work: Callable[[int], None], count: int) -> int:
+    calls = 0
+
+    def note(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event in {"call", "c_call"}
+
+    sys.setprofile(note)
+    try:
+        work(count)
+    finally:
+        sys.setprofile(None)
+    return calls

@@ -27,6 +27,7 @@ MAX_WARNINGS = 20
 UNKNOWN_FIELD = "unknown_field"
 _JSON = (b"content-type", b"application/json")
 _LONGEST_NAME = 80  # characters of a member's name in a suggestion
+_MAX_SUGGESTIONS = 5  # for the members of one object
 
 T = TypeVar("T")
 
@@ -70,9 +71,9 @@ class StrictBody(BaseModel):
         try:
             return handler(value)
         except ValidationError as error:
-            # A suggestion costs more than all other work on a hostile body, so their number is limited.
+            # A suggestion costs more than all other work on a hostile body, which can have thousands of objects.
             found = error.errors(include_url=False, include_input=False)[:MAX_ERRORS]
-            lines = [_meant(cls, line) for line in found]
+            lines = [_meant(cls, line, suggests=at < _MAX_SUGGESTIONS) for at, line in enumerate(found)]
             raise ValidationError.from_exception_data(cls.__name__, lines) from None
 
 
@@ -186,19 +187,19 @@ class RawJsonResponse(RawResponse):
         self.raw_headers += (b"content-length", b"%d" % len(body)), _JSON
 
 
-def _meant(model: type[BaseModel], line: Any) -> InitErrorDetails:
-    """Return the error for pydantic; for an unknown member with the closest known name."""
+def _meant(model: type[BaseModel], line: Any, *, suggests: bool) -> InitErrorDetails:
+    """Return the error for pydantic; for an unknown member with the closest known name if it `suggests` one."""
     kind, message, context = line["type"], line["msg"], line.get("ctx", {})
     if kind == "extra_forbidden" and len(line["loc"]) == 1:
-        return unknown_field_error(model, str(line["loc"][0]))
+        return unknown_field_error(model, str(line["loc"][0]), suggests=suggests)
     kept = {"did_you_mean": context["did_you_mean"]} if "did_you_mean" in context else None
     said = PydanticCustomError(kind, message, kept)
     return InitErrorDetails(type=said, loc=line["loc"], input=None)
 
 
-def unknown_field_error(model: type[BaseModel], name: str) -> InitErrorDetails:
+def unknown_field_error(model: type[BaseModel], name: str, *, suggests: bool = True) -> InitErrorDetails:
     """Return the error of a member that the model does not have, with the closest known name."""
-    meant = _closest(name, model)
+    meant = _closest(name, model) if suggests else None
     message = "Unknown field." + (f" Did you mean {meant!r}?" if meant else "")
     said = PydanticCustomError(UNKNOWN_FIELD, message, {"did_you_mean": meant} if meant else None)  # pyright: ignore[reportArgumentType] - the text is the name of a declared member
     return InitErrorDetails(type=said, loc=(name,), input=None)

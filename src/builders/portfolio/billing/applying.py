@@ -13,7 +13,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.portfolio.billing import facts, linking
-from builders.portfolio.billing.matching import Holdings, match_charge, match_refund
+from builders.portfolio.billing.matching import Earlier, Holdings, match_charge, match_refund
 from builders.portfolio.billing.records import (
     AppliedCharge,
     ApplyOutcome,
@@ -65,11 +65,13 @@ async def match_charges(
     )
     known = {each.id: each for each in earlier}
     decided: dict[UUID, _Decision] = {}
+    index: Earlier | None = None
     for charge in sorted(charges, key=lambda each: each.is_refund):  # refunds after other charges
         chosen = _own_match(charge, holdings)
         match = chosen or match_charge(charge, holdings)
         if charge.is_refund and chosen is None:
-            match = match_refund(charge, match, known.values(), holdings)
+            index = index or Earlier(known.values())  # complete: the other charges are decided
+            match = match_refund(charge, match, index, holdings)
         candidate = None if match.is_ignored else match.accepted(booking.min_confidence)
         decided[charge.id] = _Decision(charge=charge, match=match, candidate=candidate)
         if candidate is not None and not charge.is_refund:

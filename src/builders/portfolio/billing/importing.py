@@ -1,18 +1,19 @@
 """Import charges of a file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
+from builders.kit.errors import Invalid
 from builders.kit.http import slices
 from builders.kit.http.bulk import RowOutcome, RowResult
 from builders.kit.values import ids
 from builders.portfolio.billing import rows, sheets, summaries
 from builders.portfolio.billing.applying import Booking
 from builders.portfolio.billing.events import BILLING_IMPORTED
-from builders.portfolio.billing.lines import number_repeats
+from builders.portfolio.billing.lines import list_names_of, number_repeats
 from builders.portfolio.billing.recording import BATCH, Origin, RecordedLine, record_lines
 from builders.portfolio.billing.records import MIN_CONFIDENCE, AppliedCharge, ChargeSource
 from builders.portfolio.billing.rows import ReadLine
@@ -21,6 +22,7 @@ from builders.portfolio.ledger import service as ledger
 from builders.portfolio.registrars import service as registrars
 from builders.portfolio.registrars.records import MANUAL, BilledLine, Profile
 
+MAX_CHARGES = 10_000  # of an import: a row has one for each domain that it names
 DEFAULT_PROVIDER = f"{MANUAL}import"
 
 
@@ -62,7 +64,7 @@ async def read_charges(database: Database, *, account_id: UUID, new: NewImport) 
     async with database.connection() as conn:
         base_currency = await ledger.get_base_currency(conn, account_id=account_id)
     sheet = await slices.run(_open(new, base_currency))
-    found = await slices.collect(rows.read_lines(sheet))
+    found = await slices.run(_read(sheet))
     return ReadCharges(sheet=sheet, rows=found, provider=new.provider, applies=new.applies)
 
 
@@ -97,6 +99,18 @@ def _open(new: NewImport, base_currency: str) -> Opening:
     return sheets.open_rows(new.content, new.options, base_currency=base_currency)
 
 
+def _read(sheet: Sheet) -> Generator[None, None, Sequence[ReadLine | RowResult]]:
+    read, charges = list[ReadLine | RowResult](), 0
+    for each in rows.read_lines(sheet):
+        read.append(each)
+        charges += len(list_names_of(each.billed)[0]) if isinstance(each, ReadLine) else 0
+        if charges > MAX_CHARGES:
+            message = f"The rows name more than {MAX_CHARGES:,} domains. Import them in parts."
+            raise Invalid(("body", "csv" if sheet.is_file else "rows"), message, "too_many_charges")
+        yield
+    return read
+
+
 async def _find_connection(conn: Conn, *, account_id: UUID, provider: Profile) -> UUID | None:
     """Return the only connection to a registrar; one without an API is connected by its first file."""
     if provider.provider == DEFAULT_PROVIDER:
@@ -112,11 +126,22 @@ async def _record(
     conn: Conn, *, account_id: UUID, lines: Sequence[BilledLine], origin: Origin, booking: Booking
 ) -> Sequence[RecordedLine]:
     recorded: list[RecordedLine] = []
-    for at in range(0, len(lines), BATCH):
-        recorded += await record_lines(
-            conn, account_id=account_id, lines=lines[at : at + BATCH], origin=origin, booking=booking
-        )
+    for batch in _batches(lines):
+        recorded += await record_lines(conn, account_id=account_id, lines=batch, origin=origin, booking=booking)
     return recorded
+
+
+def _batches(lines: Sequence[BilledLine]) -> Iterator[Sequence[BilledLine]]:
+    """Yield lines in batches of about BATCH charges: a large one would delay other requests of the loop."""
+    batch, charges = list[BilledLine](), 0
+    for line in lines:
+        batch.append(line)
+        charges += len(list_names_of(line)[0])
+        if charges >= BATCH:
+            yield batch
+            batch, charges = [], 0
+    if batch:
+        yield batch
 
 
 async def _publish(conn: Conn, *, account_id: UUID, origin: Origin, recorded: Sequence[RecordedLine]) -> None:

@@ -1,9 +1,12 @@
 """Which domain a charge is for, and how certain that is. Pure: the facts are loaded before."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
+from itertools import product
+from typing import TypeAlias
 from uuid import UUID
 
 from builders.portfolio.billing.names import Names, is_written_in_unicode, read_names
@@ -27,6 +30,8 @@ SEVERAL = Decimal("0.30")  # each of several domains
 OWNERSHIP_MARGIN = timedelta(days=7)  # a bill can be older than the day that a domain was recorded with
 REFUND_PERIOD = timedelta(days=60)  # in which a refund without an order is looked up
 MAX_CANDIDATES = 5
+_SEVERAL = 2  # charges of different domains: more make no difference
+_OrderKey: TypeAlias = tuple[str, str, str, str | None, Decimal | None]  # None: any domain or amount
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +112,51 @@ def _key(name: str) -> str:
     return "".join(each for each in name.lower() if each.isalnum()).removesuffix("inc").removesuffix("llc")
 
 
-def match_refund(refund: Charge, own: Match, earlier: Iterable[Charge], holdings: Holdings) -> Match:
+class Earlier:
+    """The charges that refunds can reverse, found without a search through all of them."""
+
+    def __init__(self, charges: Iterable[Charge]) -> None:
+        self._by_order: dict[_OrderKey, list[Charge]] = {}  # per key, the first charge of each domain
+        self._by_name: dict[tuple[object, ...], list[Charge]] = {}
+        for each in charges:
+            if not each.is_refund:
+                self._add(each)
+        for found in self._by_name.values():
+            found.sort(key=_time)
+
+    def _add(self, charge: Charge) -> None:
+        same = charge.provider, charge.currency
+        for domain, total in product((charge.domain, None), (charge.total, None)):
+            found = self._by_order.setdefault((*same, charge.order_id, domain, total), [])
+            if len(found) < _SEVERAL and charge.domain not in {each.domain for each in found}:
+                found.append(charge)
+        self._by_name.setdefault((*same, charge.domain, charge.total), []).append(charge)
+
+    def of_order(self, refund: Charge, order_id: str | None) -> Charge | None:
+        """Return the charge of an order: of the refund's domain, or of its amount, or the only one."""
+        if not order_id:
+            return None
+        for total in (-refund.total, None):
+            key = (refund.provider, refund.currency, order_id, refund.domain, total)
+            found = self._by_order.get(key, ())
+            if len(found) == 1:
+                return found[0]
+        return None
+
+    def of_name(self, refund: Charge) -> Charge | None:
+        """Return the last charge of the refund's domain and amount in the days before it."""
+        found = self._by_name.get((refund.provider, refund.currency, refund.domain, -refund.total), ())
+        at = bisect_right(found, refund.charged_on, key=lambda each: each.charged_on)
+        last = found[at - 1] if at else None
+        is_near = last is not None and last.charged_on >= refund.charged_on - REFUND_PERIOD
+        return last if is_near else None
+
+
+def _time(charge: Charge) -> tuple[date, UUID]:
+    return charge.charged_on, charge.id
+
+
+def match_refund(refund: Charge, own: Match, earlier: Earlier, holdings: Holdings) -> Match:
     """Return the match of a refund: that of the charge that it reverses, where its own words name no domain."""
     reversed_charge = find_refunded(refund, earlier)
     if reversed_charge is None:
@@ -126,42 +175,10 @@ def match_refund(refund: Charge, own: Match, earlier: Iterable[Charge], holdings
     )
 
 
-def find_refunded(refund: Charge, earlier: Iterable[Charge]) -> Charge | None:
+def find_refunded(refund: Charge, earlier: Earlier) -> Charge | None:
     """Return the charge that a refund reverses: by its parent order, its own order, or name and amount.
 
     A refund without a name that can reverse charges of several domains reverses none.
     """
-    paid = [
-        each for each in earlier if each.id != refund.id and not each.is_refund and _is_same_account(each, refund)
-    ]
-    for found in (_of_order(refund, paid, refund.parent_order_id), _of_order(refund, paid, refund.order_id)):
-        if found is not None:
-            return found
-    if refund.domain is None:
-        return None
-    period = refund.charged_on - REFUND_PERIOD, refund.charged_on
-    same = [
-        each
-        for each in paid
-        if (each.domain, each.total, each.currency) == (refund.domain, -refund.total, refund.currency)
-        and period[0] <= each.charged_on <= period[1]
-    ]
-    return max(same, key=lambda each: (each.charged_on, each.id), default=None)
-
-
-def _is_same_account(charge: Charge, refund: Charge) -> bool:
-    return (charge.provider, charge.currency) == (refund.provider, refund.currency)
-
-
-def _of_order(refund: Charge, paid: Sequence[Charge], order_id: str | None) -> Charge | None:
-    """Return the charge of an order: of the refund's domain, or of its amount, or the only one."""
-    if not order_id:
-        return None
-    found = [each for each in paid if each.order_id == order_id]
-    if refund.domain is not None:
-        found = [each for each in found if each.domain == refund.domain]
-    same_amount = [each for each in found if each.total == -refund.total]
-    for choice in (same_amount, found):
-        if choice and (refund.domain is not None or len({each.domain for each in choice}) == 1):
-            return choice[0]
-    return None
+    found = earlier.of_order(refund, refund.parent_order_id) or earlier.of_order(refund, refund.order_id)
+    return found or (None if refund.domain is None else earlier.of_name(refund))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from builders.kit.values import domain_names
 from builders.portfolio.domains import service as domains
@@ -105,22 +105,27 @@ def split_field(raw: str) -> Sequence[str]:
     if len(raw) > MAX_READ:
         return [raw.strip()]
     parts = [each for each in re.split(r"[\s,;|/&+]+", raw.strip()) if each]
+    if len(parts) > MAX_NAMES + 1:
+        return [raw.strip()]
     named = list(dict.fromkeys(each for each in parts if find_name(each)))
     return named if 1 < len(named) <= MAX_NAMES and len(named) >= len(parts) - 1 else [raw.strip()]
 
 
 def list_names(description: str) -> Sequence[str]:
     """Return the names of a description that lists several next to each other; none for any other description."""
-    found = [each for each in _HOST.finditer(description[:MAX_READ]) if find_name(each.group())]
-    names = list(dict.fromkeys(name for each in found if (name := find_name(each.group()))))
-    if len(names) < 2 or len(names) > MAX_NAMES:  # noqa: PLR2004 - several
+    hosts = list(islice(_HOST.finditer(description[:MAX_READ]), MAX_NAMES + 1))
+    if not 1 < len(hosts) <= MAX_NAMES:
+        return ()
+    named = [(each, name) for each in hosts if (name := find_name(each.group()))]
+    found, names = [each for each, _ in named], list(dict.fromkeys(name for _, name in named))
+    if len(names) < 2:  # noqa: PLR2004 - several
         return ()
     gaps = [description[before.end() : after.start()] for before, after in pairwise(found)]
     return names if all(_SEPARATORS.fullmatch(gap) for gap in gaps) else ()
 
 
 def _hosts(text: str) -> Sequence[str]:
-    return [each.group() for each in _HOST.finditer(text)][:MAX_NAMES]
+    return [each.group() for each in islice(_HOST.finditer(text), MAX_NAMES)]
 
 
 def _labels(text: str) -> Sequence[str]:

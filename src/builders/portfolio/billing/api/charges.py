@@ -156,7 +156,8 @@ async def import_billing_charges(
     """Import charges from a CSV file or from rows, match them with the portfolio, and book them.
 
     For registrars whose API has no billing: `GET /v1/portfolio/registrars/billing/templates` has a file for each.
-    Up to 10,000 rows and 500 columns, which are the different members of all rows.
+    Up to 10,000 rows and as many charges, one for each domain of a row; up to 500 columns, which are the different
+    members of all rows.
     A repeated import of the same file has no effect. An invalid row does not affect the others.
     """
     async with database.connection() as conn:
