@@ -1,11 +1,11 @@
 """The statements that may use tables of another package, or of all accounts."""
 
 from builders.portfolio.domains.records import DomainSort
-from builders.portfolio.registrars.findings import FindingCategory
+from builders.portfolio.registrars.findings import OF_CONNECTIONS, FindingCategory
 
 STORE, LIST = "builders/portfolio/registrars/store/", "builders/portfolio/domains/store/pages.py:"
 # One statement for each category of findings compares registrars with the portfolio.
-COMPARED = [each.name for each in FindingCategory if each is not FindingCategory.STALE_SNAPSHOT]
+COMPARED = [each.name for each in FindingCategory if each not in OF_CONNECTIONS]
 HISTORY = (
     *("portfolio_billing_charges", "portfolio_domains", "portfolio_finance_sales", "portfolio_ledger_entries"),
     *("portfolio_parking_revenue", "portfolio_registrars_holdings", "portfolio_renewals_decisions"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -11,10 +12,11 @@ from builders.kit.values.patches import set_members
 from builders.portfolio.domains import service as domains
 from builders.portfolio.domains.records import Domain, DomainChange, DomainPatch
 from builders.portfolio.registrars import matching
+from builders.portfolio.registrars.drops import Drop, judge_drop
 from builders.portfolio.registrars.inventory_records import Holding, InventorySource
 from builders.portfolio.registrars.providers import get_profile
 from builders.portfolio.registrars.records import Connection, HeldDomain
-from builders.portfolio.registrars.store import holdings as store
+from builders.portfolio.registrars.store import connections as connection_store, holdings as store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +41,15 @@ class ListedBatch:
     def list_changes(self) -> Sequence[Mapping[str, Any]]:
         """Return the changes of all domains."""
         return [change for each in self.changes.values() for change in each]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """The domains that a listing had."""
+
+    domains: int
+    known: int = 0  # that the connection held before
+    suspected: int = 0  # that were held back before
 
 
 async def take_batch(conn: Conn, *, listing: Listing, held: Mapping[str, HeldDomain]) -> ListedBatch:
@@ -113,25 +124,52 @@ async def _change_domains(
             await domains.change_domains(conn, account_id=account_id, changes=changes, is_quiet=is_quiet)
 
 
-async def close_listing(conn: Conn, *, listing: Listing, is_complete: bool, domains_seen: int, known: int) -> int:
-    """Record how far a listing came; return how many domains a complete one did not have any more.
-
-    `known` of the domains that it had were in the inventory before, which a dry run subtracts.
-    """
-    connection = listing.connection
+async def close_listing(
+    conn: Conn, *, listing: Listing, is_complete: bool, seen: Seen, accepts_drop: bool
+) -> Drop:
+    """Record how far a listing came; return how many domains a complete one did not have any more."""
+    connection, drop = listing.connection, Drop(missing=0, held_back=0)
     target = {"account_id": connection.account_id, "connection_id": connection.id}
-    if listing.dry_run:
-        return max(0, await store.count_present(conn, **target) - known) if is_complete else 0
-    now, missing = clock.now(), 0
     if is_complete:
-        missing = await store.mark_missing(conn, **target, listing_id=listing.id, now=now)
+        drop = await _judge(conn, listing=listing, seen=seen, accepts_drop=accepts_drop)
+    if listing.dry_run:
+        return drop
+    now = clock.now()
+    if is_complete:
+        await _mark(conn, listing=listing, drop=drop, now=now)
+        await connection_store.record_drop(conn, **target, domains=drop.held_back, now=now)
     await store.upsert_snapshot(
         conn,
         **target,
         provider=connection.provider,
         source=listing.source.value,
-        is_complete=is_complete,
-        domains=domains_seen,
+        is_complete=is_complete and not drop.held_back,
+        domains=seen.domains,
         now=now,
     )
-    return missing
+    return drop
+
+
+async def _judge(conn: Conn, *, listing: Listing, seen: Seen, accepts_drop: bool) -> Drop:
+    connection = listing.connection
+    unlisted, repeated = await store.count_unlisted(
+        conn, account_id=connection.account_id, connection_id=connection.id, listing_id=listing.id
+    )
+    if listing.dry_run:  # the rows of the listing are not written
+        unlisted, repeated = max(0, unlisted - seen.known), max(0, repeated - seen.suspected)
+    return judge_drop(
+        unlisted=unlisted,
+        repeated=repeated,
+        suspected=connection.suspected_drop,
+        had=seen.known + unlisted,
+        is_accepted=accepts_drop,
+    )
+
+
+async def _mark(conn: Conn, *, listing: Listing, drop: Drop, now: datetime) -> None:
+    connection = listing.connection
+    target = {"account_id": connection.account_id, "connection_id": connection.id, "listing_id": listing.id}
+    if drop.missing:
+        await store.mark_missing(conn, **target, now=now, only_suspected=drop.held_back > 0)
+    if drop.held_back:
+        await store.mark_suspected(conn, **target, now=now)

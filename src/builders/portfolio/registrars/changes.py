@@ -15,6 +15,7 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 from builders.portfolio.domains import service as domains
 from builders.portfolio.registrars import credentials as sealing, providers
+from builders.portfolio.registrars.change_records import ConnectionPatch, Disconnection, SavedConnection
 from builders.portfolio.registrars.connections import (
     PUBLISHED,
     describe,
@@ -29,15 +30,7 @@ from builders.portfolio.registrars.errors import ConnectionChanged, problem_of
 from builders.portfolio.registrars.events import REGISTRAR_CONNECTED, REGISTRAR_DISCONNECTED, registrar_data
 from builders.portfolio.registrars.failures import RegistrarFailed
 from builders.portfolio.registrars.listing import registrar_item
-from builders.portfolio.registrars.records import (
-    DEFAULT_CONNECTION,
-    Connection,
-    ConnectionPatch,
-    ConnectionStatus,
-    Disconnection,
-    Profile,
-    SavedConnection,
-)
+from builders.portfolio.registrars.records import DEFAULT_CONNECTION, Connection, ConnectionStatus, Profile
 from builders.portfolio.registrars.store import connections as store, credentials as credential_store
 from builders.portfolio.registrars.store.connections import WrittenConnection
 from builders.portfolio.registrars.verification import describe_check, verify

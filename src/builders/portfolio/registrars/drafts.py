@@ -8,14 +8,9 @@ from typing import Any
 from builders.kit.errors import Invalid
 from builders.kit.outbound.client import Outbound, UrlRefused
 from builders.kit.values.patches import UNSET, patched
+from builders.portfolio.registrars.change_records import ConnectionPatch
 from builders.portfolio.registrars.providers import is_live_host
-from builders.portfolio.registrars.records import (
-    DEFAULT_SYNC_HOURS,
-    Connection,
-    ConnectionPatch,
-    Environment,
-    Profile,
-)
+from builders.portfolio.registrars.records import DEFAULT_SYNC_HOURS, Connection, Environment, Profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

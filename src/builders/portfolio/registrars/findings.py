@@ -49,8 +49,11 @@ class FindingCategory(StrEnum):
     PRICE_CHANGED = "price_changed"
     LOCK_OFF = "lock_off"
     PRIVACY_OFF = "privacy_off"
+    SUSPICIOUS_DROP = "suspicious_drop"  # the last one, so that the places of the others stay
 
 
+# About a connection and not about a domain.
+OF_CONNECTIONS = frozenset({FindingCategory.STALE_SNAPSHOT, FindingCategory.SUSPICIOUS_DROP})
 # The severities that a category can have. The rule of each is at its statement in store/comparisons.py.
 SEVERITIES: Mapping[FindingCategory, Sequence[FindingSeverity]] = MappingProxyType(
     {
@@ -70,6 +73,7 @@ SEVERITIES: Mapping[FindingCategory, Sequence[FindingSeverity]] = MappingProxyTy
         FindingCategory.PRICE_CHANGED: (FindingSeverity.WARN, FindingSeverity.INFO),
         FindingCategory.LOCK_OFF: (FindingSeverity.INFO,),
         FindingCategory.PRIVACY_OFF: (FindingSeverity.INFO,),
+        FindingCategory.SUSPICIOUS_DROP: (FindingSeverity.HIGH,),
     }
 )
 EXPIRY_TOLERANCE = timedelta(days=1)  # registrars round the expiry to a day, each in its own time zone
@@ -101,6 +105,8 @@ class ListedConnection:
     sync_interval_hours: int
     taken_at: datetime | None  # the last listing, complete or not; None: never
     complete_at: datetime | None  # the last complete one; None: never
+    suspected_drop: int  # domains that are held back
+    suspected_drop_at: datetime | None
 
     def is_stale(self, now: datetime) -> bool:
         """Return whether the listing is too old to be compared."""

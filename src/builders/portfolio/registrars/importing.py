@@ -17,7 +17,7 @@ from builders.portfolio.domain_files.records import Detected, Draft
 from builders.portfolio.domains import service as domains
 from builders.portfolio.domains.records import DomainName, ExpirySource, NewDomain
 from builders.portfolio.registrars import matching
-from builders.portfolio.registrars.batches import ListedBatch, Listing, close_listing, take_batch
+from builders.portfolio.registrars.batches import ListedBatch, Listing, Seen, close_listing, take_batch
 from builders.portfolio.registrars.connections import ensure_manual_connection, find_named, record_outcome
 from builders.portfolio.registrars.errors import NotConnected
 from builders.portfolio.registrars.inventory_records import (
@@ -69,9 +69,12 @@ async def import_inventory(conn: Conn, *, account_id: UUID, read: ReadInventory)
         is_complete = new.mode is ImportMode.REPLACE_SNAPSHOT and is_whole
         missing = 0
         if is_complete or (connection.is_manual and rows):
-            missing = await close_listing(
-                conn, listing=listing, is_complete=is_complete, domains_seen=len(rows), known=0
+            # A person says that the list is whole: a large drop is not held back.
+            seen = Seen(domains=len(rows))
+            drop = await close_listing(
+                conn, listing=listing, is_complete=is_complete, seen=seen, accepts_drop=True
             )
+            missing = drop.missing
         if connection.is_manual and rows:
             await record_outcome(
                 conn, account_id=account_id, connection_id=connection.id, failure=None, synced_at=clock.now()

@@ -43,6 +43,7 @@ class Holding:
     first_seen_at: datetime
     last_seen_at: datetime
     missing_since: datetime | None  # the first complete listing without it
+    suspected_since: datetime | None  # the first one whose drop is held back
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "status", HeldStatus(self.status))

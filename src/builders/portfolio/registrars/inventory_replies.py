@@ -35,6 +35,7 @@ _HOLDING: JsonDict = {
     "first_seen_at": "2026-01-01T09:30:00Z",
     "last_seen_at": "2026-01-05T09:30:00Z",
     "missing_since": None,
+    "suspected_since": None,
     "source": "api",
 }
 _SNAPSHOT: JsonDict = {
@@ -76,6 +77,10 @@ class HeldDomainReply(Reply):
     missing_since: Annotated[
         datetime | None,
         Field(description="The first complete listing without the domain; null while the registrar holds it."),
+    ]
+    suspected_since: Annotated[
+        datetime | None,
+        Field(description="The listing without the domain, while it is held back as part of a suspicious drop."),
     ]
     source: Annotated[InventorySource, Field(description="Source: the registrar's `api`, or an `import`.")]
 

@@ -8,11 +8,12 @@ from builders.kit.db.connections import Conn
 from builders.kit.http.pagination import PageRequest
 from builders.kit.values import clock, domain_names
 from builders.portfolio.registrars.findings import (
+    OF_CONNECTIONS,
+    SEVERITIES,
     Count,
     Difference,
     Filters,
     FindingCategory,
-    FindingSeverity,
     ListedConnection,
     NotChecked,
     NotCheckedReason,
@@ -24,7 +25,7 @@ from builders.portfolio.registrars.store.reconcile import Context, Found, Positi
 from builders.portfolio.registrars.suggestions import make_finding
 
 _PLACES = {each: place for place, each in enumerate(FindingCategory)}
-_COMPARISONS = tuple(each for each in FindingCategory if each is not FindingCategory.STALE_SNAPSHOT)
+_COMPARISONS = tuple(each for each in FindingCategory if each not in OF_CONNECTIONS)
 # Characters that IDNA 2003 mapped and IDNA 2008 keeps (UTS 46, section 4): ß, ς and the joiners.
 _DEVIATIONS = str.maketrans({"ß": "ss", "ς": "\u03c3", "\u200c": None, "\u200d": None})
 
@@ -113,37 +114,49 @@ async def compare(
         for each in _COMPARISONS
         if filters.wants(each)
     ]
-    if filters.wants(FindingCategory.STALE_SNAPSHOT):
-        found.append(_find_stale(context, after=after))
+    shown = [each for each in context.snapshots if each.connection_id in set(context.shown)]
+    about = [*_find_stale(shown, context.now), *_find_drops(shown)]
+    found.append(_page_of([each for each in about if filters.wants(each.category)], after=after))
     return found
 
 
-def _find_stale(context: Context, *, after: Position) -> Found:
+def _find_stale(shown: Sequence[ListedConnection], now: datetime) -> Sequence[Difference]:
     """Return the connections whose last listing is too old; a disabled one cannot have a newer listing."""
-    shown = set(context.shown)
-    stale = [
-        _stale_difference(each)
-        for each in context.snapshots
-        if each.is_stale(context.now) and each.is_enabled and each.connection_id in shown
+    return [
+        _about(each, FindingCategory.STALE_SNAPSHOT, at=each.complete_at or each.taken_at)
+        for each in shown
+        if each.is_stale(now) and each.is_enabled
     ]
+
+
+def _find_drops(shown: Sequence[ListedConnection]) -> Sequence[Difference]:
+    """Return the connections whose last listing is held back."""
+    return [
+        _about(each, FindingCategory.SUSPICIOUS_DROP, at=each.suspected_drop_at)
+        for each in shown
+        if each.suspected_drop
+    ]
+
+
+def _page_of(differences: Sequence[Difference], *, after: Position) -> Found:
     counts = [
         Count(category=each.category, severity=each.severity, connection_id=each.connection_id, count=1)
-        for each in stale
+        for each in differences
     ]
     behind = (after.severity, after.category, after.domain, after.connection_id)
-    return Found(counts=counts, differences=[each for each in stale if sort_key(each) > behind])
+    return Found(counts=counts, differences=[each for each in differences if sort_key(each) > behind])
 
 
-def _stale_difference(snapshot: ListedConnection) -> Difference:
-    known_at = snapshot.complete_at or snapshot.taken_at
+def _about(snapshot: ListedConnection, category: FindingCategory, *, at: datetime | None) -> Difference:
+    [severity] = SEVERITIES[category]
     return Difference(
-        category=FindingCategory.STALE_SNAPSHOT,
-        severity=FindingSeverity.WARN,
+        category=category,
+        severity=severity,
         domain=None,
         domain_id=None,
         connection_id=snapshot.connection_id,
         portfolio_value=None,
-        registrar_value=_json_time(known_at),
+        registrar_value=_json_time(at),
         delta_days=None,
         facts={},
     )

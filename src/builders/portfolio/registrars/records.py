@@ -3,8 +3,8 @@
 None in a row means that the registrar does not report the value; it never overwrites a known value.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -12,7 +12,6 @@ from uuid import UUID
 
 from builders.kit.limits import maximums
 from builders.kit.values.money import Money
-from builders.kit.values.patches import Patch
 
 DEFAULT_CONNECTION = "default"  # the name of a connection that is given none
 DEFAULT_SYNC_HOURS, MAX_SYNC_HOURS = 24, 24 * 30
@@ -234,6 +233,8 @@ class Connection:
     last_sync_at: datetime | None
     last_billing_sync_at: datetime | None
     next_allowed_at: datetime | None  # the registrar accepts no request before
+    suspected_drop: int  # domains that the last listing did not have, and that are held back; see drops.py
+    suspected_drop_at: datetime | None
     disconnected_at: datetime | None  # None while connected
     version: int
     created_at: datetime
@@ -253,48 +254,3 @@ class RegistrarItem:
     connection: Connection | None
     hints: Sequence[CredentialHint]  # none for a role that does not manage registrars
     domains_count: int  # of the portfolio that the connection keeps up to date
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionPatch:
-    """Changes of a connection by a request; other values stay."""
-
-    credentials: Mapping[str, str | None] = field(repr=False)  # None: cleared
-    label: Patch[str | None]
-    environment: Patch[Environment]
-    base_url: Patch[str | None]
-    is_enabled: Patch[bool]
-    sync_interval_hours: Patch[int]
-    verify: bool  # send a request to the registrar first
-    require_valid: bool  # save nothing when that fails
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verification:
-    """The registrar's result for the credentials."""
-
-    ok: bool
-    code: str | None  # the kind of failure; None without one
-    message: str
-    hint: str | None  # the remedy
-    checked_at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavedConnection:
-    """A connection as saved."""
-
-    item: RegistrarItem
-    verification: Verification | None  # None: not requested
-    unknown: Mapping[str, str | None]  # credentials that the registrar does not have; for each a similar name
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Disconnection:
-    """Result of a disconnection."""
-
-    provider: str
-    connection: str | None
-    is_disconnected: bool  # False: there was no such connection
-    is_inventory_kept: bool
-    domains_affected: int

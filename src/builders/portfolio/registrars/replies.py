@@ -2,22 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from uuid import UUID
 
 from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
 from builders.kit.http.bodies import Reply, UnknownField, WriteReply, by_example
+from builders.portfolio.registrars.change_records import SavedConnection
+from builders.portfolio.registrars.drop_replies import SuspiciousDrop, drop_reply
 from builders.portfolio.registrars.failures import RegistrarFailure
 from builders.portfolio.registrars.records import (
     AuthCodeDelivery,
     Connection,
     ConnectionStatus,
-    Disconnection,
     Environment,
     RegistrarItem,
-    SavedConnection,
 )
 
 MAX_SHOWN = 80  # characters of an unknown name
@@ -60,6 +60,7 @@ _REGISTRAR: JsonDict = {
     "last_sync_at": "2026-01-05T09:31:12Z",
     "last_billing_sync_at": None,
     "next_allowed_at": None,
+    "suspicious_drop": None,
     "created_at": "2026-01-05T09:30:00Z",
     "updated_at": "2026-01-05T09:30:00Z",
 }
@@ -71,14 +72,6 @@ _VERIFICATION: JsonDict = {
     "message": "The registrar accepts the credentials.",
     "hint": None,
     "checked_at": "2026-01-05T09:30:00Z",
-}
-_DISCONNECTED: JsonDict = {
-    "provider": "porkbun",
-    "connection": "default",
-    "disconnected": True,
-    "credentials_erased": True,
-    "inventory_kept": True,
-    "domains_affected": 128,
 }
 
 
@@ -153,6 +146,9 @@ class RegistrarReply(Reply):
     next_allowed_at: Annotated[
         datetime | None, Field(description="Time of the next allowed request to the registrar; null: now.")
     ]
+    suspicious_drop: Annotated[
+        SuspiciousDrop | None, Field(description="Many domains that the last listing did not have; null without.")
+    ]
     created_at: Annotated[datetime | None, Field(description="When it was connected first; null without one.")]
     updated_at: Annotated[datetime | None, Field(description="When the connection was last changed.")]
 
@@ -183,25 +179,6 @@ class RegistrarWritten(RegistrarReply, WriteReply):
     ]
 
 
-class RegistrarDisconnected(Reply):
-    """Result of a disconnection."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_DISCONNECTED))
-
-    provider: Annotated[str, Field(description="The registrar.")]
-    connection: Annotated[
-        str | None, Field(description="Name of the connection; null when none was named or found.")
-    ]
-    disconnected: Annotated[
-        bool, Field(description="False when there was no such connection, as after a repeated request.")
-    ]
-    credentials_erased: Annotated[Literal[True], Field(description="Always true: all credentials are erased.")]
-    inventory_kept: Annotated[
-        bool, Field(description="Whether the listed domains of the registrar stay readable.")
-    ]
-    domains_affected: Annotated[int, Field(description="Domains that the connection no longer keeps up to date.")]
-
-
 class RegistrarList(Reply):
     """All registrars."""
 
@@ -227,6 +204,7 @@ _UNCONNECTED: Mapping[str, Any] = {
     "last_sync_at": None,
     "last_billing_sync_at": None,
     "next_allowed_at": None,
+    "suspicious_drop": None,
     "created_at": None,
     "updated_at": None,
 }
@@ -252,18 +230,6 @@ def written_reply(saved: SavedConnection) -> RegistrarWritten:
     computed = {**_computed(saved.item), "verification": saved.verification, "warnings": warnings}
     return RegistrarWritten.from_record(
         connection, **computed, **({} if connection is None else _named(connection))
-    )
-
-
-def disconnected_reply(ended: Disconnection) -> RegistrarDisconnected:
-    """Return the result of a disconnection."""
-    return RegistrarDisconnected(
-        provider=ended.provider,
-        connection=ended.connection,
-        disconnected=ended.is_disconnected,
-        credentials_erased=True,
-        inventory_kept=ended.is_inventory_kept,
-        domains_affected=ended.domains_affected,
     )
 
 
@@ -297,4 +263,7 @@ def _named(connection: Connection) -> dict[str, Any]:
         "connection": connection.name,
         "connection_id": connection.id,
         "enabled": connection.is_enabled,
+        "suspicious_drop": drop_reply(
+            connection.suspected_drop, provider=connection.provider, since=connection.suspected_drop_at
+        ),
     }

@@ -10,6 +10,7 @@ from pydantic.config import JsonDict
 
 from builders.kit.http.bodies import Reply, by_example
 from builders.kit.http.fields import CreatedAt
+from builders.portfolio.registrars.drop_replies import SuspiciousDrop, drop_reply
 from builders.portfolio.registrars.run_records import MAX_CHANGES, PartState, Run, RunKind, RunPart, RunState
 
 _MONEY_FIELDS = frozenset({"renewal_price"})
@@ -31,6 +32,7 @@ _RUN: JsonDict = {
             "missing": 0,
             "counts": {"seen": 128, "matched": 120, "updated": 1, "new": 3, "missing": 0},
             "error": None,
+            "suspicious_drop": None,
             "started_at": "2026-01-05T09:30:00Z",
             "finished_at": "2026-01-05T09:30:04Z",
         },
@@ -52,6 +54,7 @@ _RUN: JsonDict = {
                 "retry_at": "2026-01-05T10:30:00Z",
                 "run_id": None,
             },
+            "suspicious_drop": None,
             "started_at": "2026-01-05T09:30:00Z",
             "finished_at": "2026-01-05T09:30:01Z",
         },
@@ -124,6 +127,10 @@ class RunProvider(Reply):
     ]
     error: Annotated[
         PartErrorReply | None, Field(description="Why it failed or was skipped; null without an error.")
+    ]
+    suspicious_drop: Annotated[
+        SuspiciousDrop | None,
+        Field(description="Many domains that the listing did not have, which are held back; null without them."),
     ]
     started_at: Annotated[datetime | None, Field(description="When it started; null before.")]
     finished_at: Annotated[datetime | None, Field(description="When it ended; null before.")]
@@ -204,7 +211,7 @@ def run_reply(run: Run, *, shows_finance: bool) -> RegistrarRun:
     )
 
 
-_INTERNAL = frozenset({"known"})
+_INTERNAL = frozenset({"known", "suspected"})
 _COUNTS = ("seen", "matched", "updated", "unchanged", "new", "missing")
 
 
@@ -217,6 +224,9 @@ def _provider(part: RunPart) -> RunProvider:
         state=part.state,
         counts={name: count for name, count in part.counts.items() if name not in _INTERNAL},
         error=None if part.error is None else PartErrorReply.model_validate(part.error),
+        suspicious_drop=drop_reply(
+            part.counts.get("held_back", 0), provider=part.provider, since=part.finished_at
+        ),
         started_at=part.started_at,
         finished_at=part.finished_at,
         **counts,

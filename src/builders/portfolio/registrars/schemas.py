@@ -16,7 +16,8 @@ from pydantic_core import PydanticCustomError
 
 from builders.kit.http.bodies import PatchBody, by_example
 from builders.kit.values import texts
-from builders.portfolio.registrars.records import MAX_SYNC_HOURS, ConnectionPatch, Environment
+from builders.portfolio.registrars.change_records import ConnectionPatch
+from builders.portfolio.registrars.records import MAX_SYNC_HOURS, Environment
 
 MAX_CREDENTIAL = 1_000
 MAX_CREDENTIALS = 20

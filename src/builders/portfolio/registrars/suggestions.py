@@ -192,6 +192,15 @@ def _stale(found: Difference, snapshots: Snapshots) -> Suggestion:
     return message, _sync(held)
 
 
+def _suspicious_drop(found: Difference, snapshots: Snapshots) -> Suggestion:
+    held = snapshots[found.connection_id]
+    message = (
+        f"The last listing of {label_of(held.provider)} ({held.name}) did not have {held.suspected_drop} domains "
+        "that it held before. They count as held until the next complete listing does not have them either."
+    )
+    return message, _sync(held)
+
+
 def _price(found: Difference, snapshots: Snapshots) -> Suggestion:
     held = label_of(snapshots[found.connection_id].provider)
     message = f"{held} renews {found.domain} for another price than the portfolio has."
@@ -225,4 +234,5 @@ _SUGGESTIONS: Mapping[FindingCategory, Callable[[Difference, Snapshots], Suggest
     FindingCategory.PRICE_CHANGED: _price,
     FindingCategory.LOCK_OFF: _lock,
     FindingCategory.PRIVACY_OFF: _privacy,
+    FindingCategory.SUSPICIOUS_DROP: _suspicious_drop,
 }

@@ -11,6 +11,7 @@ from itertools import islice
 from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
+from builders.kit.errors import Invalid
 from builders.kit.events import outbox
 from builders.kit.outbound.client import Outbound
 from builders.kit.process import log
@@ -18,7 +19,7 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
 from builders.portfolio.registrars import matching, runs
 from builders.portfolio.registrars.adapter import bounded, incomplete
-from builders.portfolio.registrars.batches import Listing, close_listing, take_batch
+from builders.portfolio.registrars.batches import Listing, Seen, close_listing, take_batch
 from builders.portfolio.registrars.connections import (
     get_connection,
     list_connections,
@@ -29,7 +30,7 @@ from builders.portfolio.registrars.connections import (
 from builders.portfolio.registrars.errors import NotConnected
 from builders.portfolio.registrars.events import SYNC_COMPLETED, SYNC_FAILED, sync_completed_data, sync_failed_data
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
-from builders.portfolio.registrars.inventory_records import InventorySource
+from builders.portfolio.registrars.inventory_records import Holding, InventorySource
 from builders.portfolio.registrars.providers import get_profile
 from builders.portfolio.registrars.records import Connection, HeldDomain
 from builders.portfolio.registrars.run_records import PartError, PartState, Run, RunKind, RunPart, RunState
@@ -48,17 +49,23 @@ async def refresh_inventory(
     providers: Sequence[str] | None = None,
     dry_run: bool = False,
     is_scheduled: bool = False,
+    confirms_drop: bool = False,
 ) -> Run:
     """Start a sync of all connections of a portfolio, or of those to some registrars; return the running one.
 
-    Raise ProviderNotFound, and NotConnected for a registrar without a connection.
+    With `confirms_drop` a complete listing is not held back as a suspicious drop.
+    Raise ProviderNotFound, NotConnected for a registrar without a connection, and Invalid for a confirmation
+    that names no registrar.
     """
+    if confirms_drop and not providers:
+        message = "Name the registrar whose drop you confirm."
+        raise Invalid(("query", "provider"), message, "provider_required")
     named = None if providers is None else [get_profile(each).provider for each in providers]
     connections = await list_connections(conn, account_id=account_id, providers=named)
     missing = set(named or ()) - {each.provider for each in connections}
     if missing:
         raise NotConnected(f"The portfolio is not connected to {', '.join(sorted(missing))}.")
-    options = {"dry_run": dry_run, "is_scheduled": is_scheduled}
+    options = {"dry_run": dry_run, "is_scheduled": is_scheduled, "confirms_drop": confirms_drop}
     return await runs.start_run(
         conn, account_id=account_id, kind=RunKind.SYNC, connections=connections, options=options
     )
@@ -144,28 +151,42 @@ async def _take(conn: Conn, *, progress: _Progress, held: Mapping[str, HeldDomai
         raise RegistrarFailed(RegistrarFailure.AUTH_FAILED, hint="The registrar was disconnected during the sync.")
     taken = await take_batch(conn, listing=progress.listing, held=held)
     first = held.keys() - taken.repeated
+    earlier = [taken.before[name] for name in first & taken.before.keys()]
     counts = {
         "seen": len(first),
         "matched": len(first & taken.matched.keys()),
         "new": len(held.keys() - taken.before.keys()),
         "updated": len(taken.changes),
-        "known": sum(taken.before[name].missing_since is None for name in first & taken.before.keys()),
+        "known": sum(each.missing_since is None and _was_before(each, part) for each in earlier),
+        "suspected": sum(each.suspected_since is not None for each in earlier),
     }
     progress.part = await runs.advance_part(conn, part=progress.part, counts=counts, changes=taken.list_changes())
+
+
+def _was_before(holding: Holding, part: RunPart) -> bool:
+    """Return whether a domain was held before a part began, and not only before it was restarted."""
+    return part.started_at is None or holding.first_seen_at < part.started_at
 
 
 async def _finish(conn: Conn, *, progress: _Progress, failure: RegistrarFailed | None) -> None:
     """Close the listing, end the part, and publish its end."""
     part, connection = progress.part, progress.listing.connection
-    is_complete = failure is None
-    seen, known = part.counts.get("seen", 0), part.counts.get("known", 0)
+    is_complete, held_back = failure is None, 0
+    seen = Seen(
+        domains=part.counts.get("seen", 0),
+        known=part.counts.get("known", 0),
+        suspected=part.counts.get("suspected", 0),
+    )
     is_connected = await lock_connected(conn, account_id=part.account_id, connection_id=part.connection_id)
-    if is_connected and (is_complete or seen):
-        missing = await close_listing(
-            conn, listing=progress.listing, is_complete=is_complete, domains_seen=seen, known=known
+    if is_connected and (is_complete or seen.domains):
+        accepts_drop = bool(progress.run.options.get("confirms_drop"))
+        drop = await close_listing(
+            conn, listing=progress.listing, is_complete=is_complete, seen=seen, accepts_drop=accepts_drop
         )
-        part = await runs.advance_part(conn, part=part, counts={"missing": missing})
-    is_real = is_complete and not progress.listing.dry_run
+        held_back = drop.held_back
+        counts = {"missing": drop.missing, "held_back": held_back}
+        part = await runs.advance_part(conn, part=part, counts=counts)
+    is_real = is_complete and not held_back and not progress.listing.dry_run
     await record_outcome(
         conn,
         account_id=part.account_id,

@@ -6,10 +6,11 @@ from datetime import datetime
 from builders.kit.db.connections import Database
 from builders.kit.outbound.client import Outbound
 from builders.portfolio.registrars.api_client import Pace
+from builders.portfolio.registrars.change_records import Verification
 from builders.portfolio.registrars.connections import make_adapter, pace_of
 from builders.portfolio.registrars.drafts import Draft
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
-from builders.portfolio.registrars.records import Connection, Profile, Verification
+from builders.portfolio.registrars.records import Connection, Profile
 
 VERIFY_S = 20.0  # of the request that checks credentials, with its retries
 

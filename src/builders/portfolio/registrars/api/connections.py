@@ -11,7 +11,7 @@ from builders.kit.http.callers import Caller, needs
 from builders.kit.http.dependencies import KeyringDep, OutboundDep
 from builders.kit.http.routes import Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
-from builders.portfolio.registrars import replies, schemas, service as registrars
+from builders.portfolio.registrars import disconnect_replies, replies, schemas, service as registrars
 from builders.portfolio.registrars.errors import ConnectionAmbiguous, ConnectionChanged, ConnectionLimit
 from builders.portfolio.team import service as team
 from builders.portfolio.team.records import Permission
@@ -93,7 +93,7 @@ async def connect_registrar(
 
 @router.delete(
     "/{provider}",
-    response_model=replies.RegistrarDisconnected,
+    response_model=disconnect_replies.RegistrarDisconnected,
     responses=problems(*team.ACCESS_REFUSALS, registrars.ProviderNotFound, ConnectionAmbiguous),
 )
 async def disconnect_registrar(
@@ -105,7 +105,7 @@ async def disconnect_registrar(
         bool, Query(description="False: also delete the listed domains of the registrar.")
     ] = True,
     portfolio: team.PortfolioAccount = None,
-) -> replies.RegistrarDisconnected:
+) -> disconnect_replies.RegistrarDisconnected:
     """Disconnect a registrar and erase its credentials. A repeated request has no effect."""
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=MANAGE)
     ended = await registrars.disconnect(
@@ -116,4 +116,4 @@ async def disconnect_registrar(
         name=connection,
         keeps_inventory=keep_inventory,
     )
-    return replies.disconnected_reply(ended)
+    return disconnect_replies.disconnected_reply(ended)

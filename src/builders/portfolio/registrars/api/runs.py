@@ -42,6 +42,13 @@ async def sync_registrars(
     dry_run: Annotated[
         bool, Query(description="Whether to report the changes of the sync without writing them.")
     ] = False,
+    confirm_drop: Annotated[
+        bool,
+        Query(
+            description="Whether the domains that a complete listing does not have are missing, however many they "
+            "are. Requires `provider`."
+        ),
+    ] = False,
     wait: Annotated[float, Query(ge=0, le=30, description="Maximum seconds to wait for the end of the run.")] = 15,
     portfolio: team.PortfolioAccount = None,
 ) -> run_replies.RegistrarRun:
@@ -50,13 +57,19 @@ async def sync_registrars(
     A separate job lists each connection, so a failing, slow or rate-limited connection does not affect the others.
     The expiry and auto-renew of portfolio domains get the registrar's values; other fields are set where they are
     unknown. A value that the registrar does not report does not overwrite a known value. No domain is added or
-    removed. The reply is the state of the run after `wait` seconds; `GET /v1/portfolio/registrars/runs/{run_id}`
-    reads it later. A connection in another run is skipped; if all connections are, the reply is that run.
+    removed. If a complete listing lacks more than a tenth and at least ten of a connection's domains, they are
+    held back as `suspicious_drop` until the next complete listing lacks them too. The reply is the state of the
+    run after `wait` seconds; `GET /v1/portfolio/registrars/runs/{run_id}` reads it later. A connection in another
+    run is skipped; if all connections are, the reply is that run.
     """
     async with database.transaction() as conn:
         access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
         run = await registrars.refresh_inventory(
-            conn, account_id=access.portfolio_id, providers=provider, dry_run=dry_run
+            conn,
+            account_id=access.portfolio_id,
+            providers=provider,
+            dry_run=dry_run,
+            confirms_drop=confirm_drop,
         )
     run = await registrars.wait_for_run(database, account_id=run.account_id, run_id=run.id, timeout_s=wait)
     return run_replies.run_reply(run, shows_finance=team.shows_finance(access))

@@ -16,8 +16,8 @@ from builders.portfolio.registrars.records import Connection, ConnectionStatus, 
 STALE_INTERVALS = 2  # without a sync
 COLUMNS = """
     account_id, id, provider, name, label, environment, base_url, hints, is_enabled, sync_interval_hours, status,
-    status_detail, last_sync_at, last_billing_sync_at, next_allowed_at, disconnected_at, version, created_at,
-    updated_at
+    status_detail, last_sync_at, last_billing_sync_at, next_allowed_at, suspected_drop, suspected_drop_at,
+    disconnected_at, version, created_at, updated_at
 """
 WRITTEN = """
     label = %(label)s, environment = %(environment)s, base_url = %(base_url)s, credentials = %(credentials)s,
@@ -67,7 +67,8 @@ UPDATE = f"""
 DISCONNECT = f"""
     UPDATE portfolio_registrars_connections
     SET credentials = NULL, hints = '[]', status = 'ok', status_detail = NULL, next_allowed_at = NULL,
-        disconnected_at = %(now)s, version = version + 1, updated_at = %(now)s
+        suspected_drop = 0, suspected_drop_at = NULL, disconnected_at = %(now)s, version = version + 1,
+        updated_at = %(now)s
     WHERE account_id = %(account_id)s AND id = %(id)s AND disconnected_at IS NULL
     RETURNING {COLUMNS}
 """
@@ -90,6 +91,11 @@ KEEP = """
 # A disconnection waits for the batches that keep the connection.
 LOCK_TO_DISCONNECT = """
     SELECT FROM portfolio_registrars_connections WHERE account_id = %(account_id)s AND id = %(id)s FOR UPDATE
+"""
+RECORD_DROP = """
+    UPDATE portfolio_registrars_connections
+    SET suspected_drop = %(domains)s, suspected_drop_at = CASE WHEN %(domains)s > 0 THEN %(now)s::timestamptz END
+    WHERE account_id = %(account_id)s AND id = %(id)s
 """
 RECORD = f"""
     UPDATE portfolio_registrars_connections
@@ -188,6 +194,13 @@ async def lock_status(conn: Conn, *, account_id: UUID, connection_id: UUID) -> C
     row = {"account_id": account_id, "id": connection_id}
     found = await (await conn.execute(LOCK_STATUS, row)).fetchone()
     return None if found is None else ConnectionStatus(found[0])
+
+
+async def record_drop(conn: Conn, *, account_id: UUID, connection_id: UUID, domains: int, now: datetime) -> None:
+    """Write how many domains are held back after a complete listing; 0 for none."""
+    await conn.execute(
+        RECORD_DROP, {"account_id": account_id, "id": connection_id, "domains": domains, "now": now}
+    )
 
 
 async def record(

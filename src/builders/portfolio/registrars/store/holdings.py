@@ -15,7 +15,8 @@ from builders.portfolio.registrars.inventory_records import Holding, InventoryFi
 
 COLUMNS = """
     connection_id, provider, domain, expires_at, registered_at, auto_renew, locked, privacy, status, status_raw,
-    nameservers, renewal_price, renewal_currency, source, listing_id, first_seen_at, last_seen_at, missing_since
+    nameservers, renewal_price, renewal_currency, source, listing_id, first_seen_at, last_seen_at, missing_since,
+    suspected_since
 """
 _WRITTEN = """
     domain text, expires_at timestamptz, registered_at timestamptz, auto_renew boolean, locked boolean,
@@ -49,16 +50,22 @@ UPSERT = f"""
         renewal_price = coalesce(excluded.renewal_price, held.renewal_price),
         renewal_currency = coalesce(excluded.renewal_currency, held.renewal_currency),
         source = excluded.source, listing_id = excluded.listing_id, last_seen_at = excluded.last_seen_at,
-        missing_since = NULL
+        missing_since = NULL, suspected_since = NULL
 """
 MARK_MISSING = """
-    UPDATE portfolio_registrars_holdings SET missing_since = %(now)s
+    UPDATE portfolio_registrars_holdings SET missing_since = %(now)s, suspected_since = NULL
+    WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s AND listing_id <> %(listing_id)s
+      AND missing_since IS NULL AND (suspected_since IS NOT NULL OR NOT %(only_suspected)s)
+"""
+MARK_SUSPECTED = """
+    UPDATE portfolio_registrars_holdings SET suspected_since = coalesce(suspected_since, %(now)s)
     WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s AND listing_id <> %(listing_id)s
       AND missing_since IS NULL
 """
-COUNT_PRESENT = """
-    SELECT count(*) FROM portfolio_registrars_holdings
-    WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s AND missing_since IS NULL
+COUNT_UNLISTED = """
+    SELECT count(*), count(suspected_since) FROM portfolio_registrars_holdings
+    WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s AND listing_id <> %(listing_id)s
+      AND missing_since IS NULL
 """
 UPSERT_SNAPSHOT = """
     INSERT INTO portfolio_registrars_snapshots AS snapshot (
@@ -91,7 +98,7 @@ _LISTED = """
     held.connection_id, held.provider, held.domain, held.expires_at, held.registered_at, held.auto_renew,
     held.locked, held.privacy, held.status, held.status_raw, held.nameservers, held.renewal_price,
     held.renewal_currency, held.source, held.listing_id, held.first_seen_at, held.last_seen_at, held.missing_since,
-    owned.id AS domain_id
+    held.suspected_since, owned.id AS domain_id
 """
 _FILTERED = """
     held.account_id = %(account_id)s
@@ -161,18 +168,34 @@ async def upsert(
 
 
 async def mark_missing(
-    conn: Conn, *, account_id: UUID, connection_id: UUID, listing_id: UUID, now: datetime
-) -> int:
-    """Mark the domains that are missing from a complete listing; return the number of previously present ones."""
+    conn: Conn,
+    *,
+    account_id: UUID,
+    connection_id: UUID,
+    listing_id: UUID,
+    now: datetime,
+    only_suspected: bool = False,
+) -> None:
+    """Mark the present domains that a complete listing does not have; or only those that were held back before."""
     row = {"account_id": account_id, "connection_id": connection_id, "listing_id": listing_id, "now": now}
-    return (await conn.execute(MARK_MISSING, row)).rowcount
+    await conn.execute(MARK_MISSING, {**row, "only_suspected": only_suspected})
 
 
-async def count_present(conn: Conn, *, account_id: UUID, connection_id: UUID) -> int:
-    """Return how many domains a connection holds."""
-    found = await conn.execute(COUNT_PRESENT, {"account_id": account_id, "connection_id": connection_id})
-    [(count,)] = await found.fetchall()
-    return int(count)
+async def mark_suspected(
+    conn: Conn, *, account_id: UUID, connection_id: UUID, listing_id: UUID, now: datetime
+) -> None:
+    """Hold back the present domains that a complete listing does not have."""
+    row = {"account_id": account_id, "connection_id": connection_id, "listing_id": listing_id, "now": now}
+    await conn.execute(MARK_SUSPECTED, row)
+
+
+async def count_unlisted(
+    conn: Conn, *, account_id: UUID, connection_id: UUID, listing_id: UUID
+) -> tuple[int, int]:
+    """Return how many present domains a listing does not have, and how many of them were held back before."""
+    row = {"account_id": account_id, "connection_id": connection_id, "listing_id": listing_id}
+    [(unlisted, suspected)] = await (await conn.execute(COUNT_UNLISTED, row)).fetchall()
+    return unlisted, suspected
 
 
 async def upsert_snapshot(

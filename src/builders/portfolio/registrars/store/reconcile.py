@@ -32,7 +32,8 @@ LIST_SNAPSHOTS = """
            connection.is_enabled,
            connection.status IN ('auth_failed', 'restricted') OR coalesce(last.state = 'failed', false)
                AS has_failed,
-           connection.sync_interval_hours, listing.taken_at, listing.last_complete_at AS complete_at
+           connection.sync_interval_hours, listing.taken_at, listing.last_complete_at AS complete_at,
+           connection.suspected_drop, connection.suspected_drop_at
     FROM portfolio_registrars_connections AS connection
     LEFT JOIN portfolio_registrars_snapshots AS listing
       ON listing.account_id = connection.account_id AND listing.connection_id = connection.id
@@ -206,7 +207,7 @@ async def compare(
 ) -> Found:
     """Return the findings of a category: their counts, and up to `limit` behind a position.
 
-    Stale listings are not a statement's: see `FindingCategory.STALE_SNAPSHOT` in reconcile.py.
+    Findings about connections (`OF_CONNECTIONS`) are not a statement's: see reconcile.py.
     """
     parameters = context.parameters() | {
         "place": list(FindingCategory).index(category),
