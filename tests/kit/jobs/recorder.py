@@ -17,11 +17,14 @@ class Recorder:
     def __init__(self) -> None:
         self.numbers: list[int] = []
         self.fails = False
+        self.enqueues_again: int | None = None  # number of the call that enqueues the job again
         self.task: AnyTask = queue.app.task(name="test.note", retry=queue.RETRY, pass_context=True)(self.note)
 
     async def note(self, context: JobContext, number: int) -> None:
         async with queue.database(context).connection() as conn:
             await conn.execute("SELECT 1")
+            if number == self.enqueues_again:
+                await queue.defer(conn, self.task, once="one", number=number + 1)
         assert queue.settings(context).worker_concurrency >= 1
         if self.fails:
             raise ZeroDivisionError

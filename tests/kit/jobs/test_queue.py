@@ -97,6 +97,19 @@ async def test_a_failed_job_is_retried_later(
     assert recorder.numbers == [1]
 
 
+async def test_a_failed_job_is_left_to_the_same_job_that_waits(
+    own_database: Database, jobs_conn: Conn, recorder: Recorder, own: Settings
+) -> None:
+    """A retry would conflict with it, and the failed job would count as running for ever."""
+    await queue.defer(jobs_conn, recorder.task, once="one", number=1)
+    recorder.fails = True
+    recorder.enqueues_again = 1
+    await queue.run_pending(own_database, own)
+    assert await waiting(jobs_conn) == [("test.note", "todo", 1)]
+    [(number,)] = await (await jobs_conn.execute("SELECT args ->> 'number' FROM procrastinate_jobs")).fetchall()
+    assert number == "2"
+
+
 def test_periodic_jobs_of_the_kit_are_registered() -> None:
     periodic = {task.task.name: task.cron for task in queue.app.periodic_registry.periodic_tasks.values()}
     assert periodic["kit.revive"] == "* * * * *"

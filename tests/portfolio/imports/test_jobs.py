@@ -1,6 +1,7 @@
 """Large imports, which a job runs."""
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -8,9 +9,10 @@ import pytest
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue
+from builders.kit.jobs.turns import Turn
 from builders.kit.process.settings import Settings
 from builders.portfolio.domain_files.records import Options, Source
-from builders.portfolio.imports import applying, running
+from builders.portfolio.imports import applying, running, stepping
 from builders.portfolio.imports.errors import TooManyImports
 from builders.portfolio.imports.records import NewImport
 from builders.portfolio.team.records import Access, TeamRole
@@ -20,6 +22,7 @@ from tests.portfolio.imports.make import EXPORT, IMPORT, IMPORTS, Json, counts, 
 from tests.portfolio.team.make import code
 
 ROWS = 2_300
+HOUR = timedelta(hours=1)
 HEADER = "domain,folder,cost,bought,password"
 
 
@@ -93,6 +96,43 @@ async def test_a_job_imports_a_large_file_and_another_undoes_it(
     assert (await alice.get(EXPORT)).text == before
 
 
+async def test_an_import_that_an_earlier_release_began_continues(
+    alice: Person, conn: Conn, database: Database, settings: Settings
+) -> None:
+    """Its source is still stored as bytes when some rows are done."""
+    imported = await queued(alice)
+    where = (UUID(imported["import_id"]),)
+    await conn.execute(
+        "UPDATE portfolio_imports SET state = 'running', rows_done = 1000, rows_total = 2300 WHERE id = %s", where
+    )
+    await queue.run_pending(database, settings)
+    done = await state(alice, imported)
+    assert (done["state"], done["rows_done"], counts(done)) == (
+        *("completed", ROWS),
+        {"created": 1_297, "errors": 3},  # the last row repeats the first one, which it adds
+    )
+
+
+async def test_imports_of_one_account_take_turns_with_those_of_another(
+    alice: Person, bob: Person, database: Database, settings: Settings
+) -> None:
+    mine = [await queued(alice) for _ in range(3)]
+    theirs = await queued(bob)
+    ended = list[str]()
+
+    async def watch() -> None:
+        while len(ended) < 4:
+            for owner, imported in [*((alice, each) for each in mine), (bob, theirs)]:
+                found = await state(owner, imported)
+                if found["state"] == "completed" and imported["import_id"] not in ended:
+                    ended.append(imported["import_id"])
+
+    watching = asyncio.create_task(watch())
+    await queue.run_pending(database, settings.model_copy(update={"worker_turn_s": 0.0}))
+    await asyncio.wait_for(watching, 20)
+    assert ended.index(theirs["import_id"]) < 2  # the second import of the account waits for its first one
+
+
 class Killed(BaseException):
     """A worker was killed."""
 
@@ -115,11 +155,13 @@ async def test_a_killed_worker_is_continued_without_doubles(
 
     monkeypatch.setattr(running, "apply_batch", kill)
     with pytest.raises(Killed):
-        await running.run_import(database, **target, keyring=keyring)
+        await stepping.run_import(database, **target, keyring=keyring, turn=Turn(HOUR))
     halfway = await state(alice, imported)
     assert (halfway["state"], halfway["rows_done"]) == ("running", 1_000)
     # Two workers continue it at once.
-    await asyncio.gather(*(running.run_import(database, **target, keyring=keyring) for _ in range(2)))
+    await asyncio.gather(
+        *(stepping.run_import(database, **target, keyring=keyring, turn=Turn(HOUR)) for _ in range(2))
+    )
     done = await state(alice, imported)
     assert (done["state"], counts(done)) == ("completed", {"created": ROWS - 4, "unchanged": 1, "errors": 3})
     rows = await conn.execute(
@@ -129,7 +171,7 @@ async def test_a_killed_worker_is_continued_without_doubles(
     )
     assert await rows.fetchone() == (ROWS - 4, ROWS - 4, sum(range(1, ROWS - 3)))
     # A repeated job does nothing; an undo that is killed is continued too.
-    await running.run_import(database, **target, keyring=keyring)
+    await stepping.run_import(database, **target, keyring=keyring, turn=Turn(HOUR))
     assert (await state(alice, imported))["rows_done"] == ROWS
 
 
@@ -164,7 +206,7 @@ async def test_an_import_that_keeps_failing_is_abandoned_and_can_be_undone(
 
     monkeypatch.setattr(running, "apply_batch", fail)
     with pytest.raises(RuntimeError):
-        await running.run_import(database, **target, keyring=keyring)
+        await stepping.run_import(database, **target, keyring=keyring, turn=Turn(HOUR))
     async with database.transaction() as conn:
         await running.abandon_import(conn, **target)
     failed = await state(alice, imported)

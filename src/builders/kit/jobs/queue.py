@@ -6,7 +6,7 @@ arguments are ids only. A job runs at least once: `retry_stalled` retries the jo
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from datetime import timedelta
 from functools import partial
@@ -30,6 +30,7 @@ from builders.kit.values import clock
 
 EXTERNAL = "external"  # lane of jobs that wait for other services, so that they do not delay the other jobs
 EXTERNAL_CONCURRENCY = 32  # of them that one worker runs at once
+LONG = "long"  # lane of jobs that work in turns (kit/jobs/turns.py), so that short jobs always find a place
 MAIN = "default"  # lane of all other jobs; procrastinate's default
 SHUTDOWN_GRACE_S = 20  # for running jobs when the worker stops
 RECONNECT_INTERVAL_S = 1.0  # before reconnecting to an unavailable database
@@ -40,6 +41,7 @@ STALLED_JOBS_LOCK = 4_711_020_27  # arbitrary, the same in every release
 FAILED_RETENTION = timedelta(days=30)  # for inspection
 PRUNE_BATCH_SIZE = 1000
 
+FIND_TWIN = "SELECT FROM procrastinate_jobs WHERE queueing_lock = %(once)s AND status = 'todo'"
 TRY_LOCK = "SELECT pg_try_advisory_lock(%(lock)s)"
 # Succeeded jobs are deleted when they end. The queue's own prune statement reads all events.
 PRUNE_FAILED = """
@@ -68,14 +70,16 @@ async def defer(
     *,
     once: str | None = None,
     lane: str | None = None,
+    lock: str | None = None,
     **ids: str | int,
 ) -> None:
     """Enqueue a job that exists if and only if the transaction of `conn` commits.
 
     `task` is the task, or its name in a module that `jobs.py` imports. `once` is a queueing lock: while a job with
-    this lock is waiting, no second one is enqueued. `lane` is MAIN or EXTERNAL, by default that of the task.
+    this lock is waiting, no second one is enqueued. Jobs with the same `lock` run one after the other. `lane` is
+    MAIN, LONG or EXTERNAL, by default that of the task.
     """
-    await _enqueue(conn, task, once=once, lane=lane, delay=timedelta(), ids=ids)
+    await _enqueue(conn, task, once=once, lane=lane, delay=timedelta(), ids=ids, lock=lock)
 
 
 async def defer_after(
@@ -93,13 +97,14 @@ async def _enqueue(
     lane: str | None,
     delay: timedelta,
     ids: Mapping[str, str | int],
+    lock: str | None = None,
 ) -> None:
     configure = partial(app.configure_task, task) if isinstance(task, str) else task.configure
     if delay:
         configure = partial(configure, schedule_in={"seconds": int(delay.total_seconds())})
     try:
         async with conn.transaction():  # a savepoint: a conflict would abort the caller's transaction
-            await configure(connection=conn, queueing_lock=once, queue=lane).defer_async(**ids)
+            await configure(connection=conn, queueing_lock=once, queue=lane, lock=lock).defer_async(**ids)
     except AlreadyEnqueued:
         _log.debug("job_already_waiting", task=task if isinstance(task, str) else task.name, once=once)
 
@@ -153,7 +158,8 @@ async def run(
     After the cancellation, running jobs have SHUTDOWN_GRACE_S seconds to finish.
     """
     async with _open_queue(database):
-        lanes = {MAIN: settings.worker_concurrency, EXTERNAL: EXTERNAL_CONCURRENCY}
+        long_concurrency = (settings.worker_concurrency + 1) // 2
+        lanes = {MAIN: settings.worker_concurrency, LONG: long_concurrency, EXTERNAL: EXTERNAL_CONCURRENCY}
         running = [
             asyncio.create_task(
                 _run_lane(database, settings, lane, concurrency=count, reconnect_interval_s=reconnect_interval_s)
@@ -211,6 +217,7 @@ async def _run_worker(database: Database, settings: Settings, **options: Any) ->
             install_signal_handlers=False,
             shutdown_graceful_timeout=SHUTDOWN_GRACE_S,
             delete_jobs="successful",
+            task_middleware=[_leave_to_twin],
             additional_context={
                 "database": database,
                 "settings": settings,
@@ -219,6 +226,19 @@ async def _run_worker(database: Database, settings: Settings, **options: Any) ->
             },
             **options,
         )
+
+
+async def _leave_to_twin(run_task: Callable[[], Awaitable[Any]], context: JobContext, worker: Any) -> Any:
+    """Leave a failed job to the one that waits with the same queueing lock: its retry would conflict with it."""
+    del worker
+    try:
+        return await run_task()
+    except Exception:
+        async with database(context).connection() as conn:
+            found = await conn.execute(FIND_TWIN, {"once": context.job.queueing_lock})
+            if await found.fetchone() is None:
+                raise
+        _log.exception("job_left_to_twin", job=context.job.id, task=context.job.task_name)
 
 
 async def _enqueue_at_start(database: Database) -> None:

@@ -92,7 +92,10 @@ class Settings(BaseSettings):
         10.0, gt=0, le=900, description="Maximum seconds until the database responds."
     )
     lock_timeout_s: float = Field(3.0, gt=0, le=600, description="Maximum seconds of a wait for a lock.")
-    worker_concurrency: int = Field(4, ge=1, le=100, description="Concurrent jobs of one worker.")
+    worker_concurrency: int = Field(
+        4, ge=1, le=100, description="Concurrent short jobs of one worker. Half as many long ones run beside them."
+    )
+    worker_turn_s: float = Field(1.0, ge=0, le=60, description="Seconds of a long job until the next one's turn.")
     quarantine_days: int = Field(90, ge=0, le=3650, description="Days of quarantine after a name is released.")
     cooling_off_hours: int = Field(
         24,

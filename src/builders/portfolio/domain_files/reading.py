@@ -42,11 +42,9 @@ class Reading:
     total: int  # rows
     reader: RowReader
 
-    def drafts(self, *, start: int = 0) -> Iterator[Draft]:
-        """Yield the drafts of the rows from a number on."""
-        for number, (position, cells) in enumerate(self.table.read()):
-            if number >= start:
-                yield self.reader.read(position, cells)
+    def drafts(self) -> Iterator[Draft]:
+        """Yield the drafts of the rows."""
+        return (self.reader.read(position, cells) for position, cells in self.table.read())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,6 +52,7 @@ class RowReader:
         date_format: DateFormat,
         is_escaped: bool,  # an apostrophe before a formula belongs to the file and not to the text
     ) -> None:
+        self.date_format = date_format
         self.is_escaped = is_escaped
         self.columns = columns
         self.options = options

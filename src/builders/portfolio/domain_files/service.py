@@ -7,6 +7,10 @@ from builders.portfolio.domain_files.formats import (
     FORMATS as FORMATS,
     list_ids as list_ids,
 )
+from builders.portfolio.domain_files.parts import (
+    cut as cut,
+    read_part as read_part,
+)
 from builders.portfolio.domain_files.reading import (
     Reading as Reading,
     open_source as open_source,

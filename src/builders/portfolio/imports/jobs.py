@@ -4,9 +4,12 @@ from uuid import UUID
 
 from procrastinate import JobContext
 
+from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
-from builders.kit.jobs import queue
+from builders.kit.jobs import queue, turns
+from builders.kit.jobs.turns import Turn
 from builders.kit.process import log
+from builders.kit.values import ids
 from builders.portfolio.imports import service as imports
 
 TRIES = 6  # of a job that fails otherwise than by the database
@@ -14,13 +17,19 @@ TRIES = 6  # of a job that fails otherwise than by the database
 _log = log.get_logger()
 
 
-@queue.app.task(name=imports.RUN_IMPORT, retry=queue.RETRY, pass_context=True)
+@queue.app.task(name=imports.RUN_IMPORT, queue=queue.LONG, retry=queue.RETRY, pass_context=True)
 async def run_import(context: JobContext, account_id: str, import_id: str) -> None:
-    """Continue an import or its undo; abandon it when that keeps failing."""
+    """Continue an import or its undo for a turn; abandon it when that keeps failing."""
+    turn = Turn.of(queue.settings(context))
     database, target = queue.database(context), {"account_id": UUID(account_id), "import_id": UUID(import_id)}
+    async with database.connection() as conn:
+        following = await imports.find_next(conn, account_id=target["account_id"])
+    if following not in {None, target["import_id"]}:  # this one is enqueued again when those before it have ended
+        await _enqueue_next(database, target["account_id"])
+        return
     try:
-        await imports.run_import(database, **target, keyring=queue.keyring(context))
-        await imports.run_undo(database, **target)
+        is_open = await imports.run_import(database, **target, keyring=queue.keyring(context), turn=turn)
+        is_open = is_open or await imports.run_undo(database, **target, turn=turn)
     except (DatabaseUnavailable, DatabaseBusy):
         raise
     except Exception:
@@ -29,6 +38,29 @@ async def run_import(context: JobContext, account_id: str, import_id: str) -> No
         _log.exception("import_abandoned", account_id=account_id, import_id=import_id)
         async with database.transaction() as conn:
             await imports.abandon_import(conn, **target)
+        is_open = False
+    if is_open:
+        await turns.go_on(context)
+    else:
+        await _enqueue_next(database, target["account_id"])
+
+
+async def _enqueue_next(database: Database, account_id: UUID) -> None:
+    async with database.transaction() as conn:
+        import_id = await imports.find_next(conn, account_id=account_id)
+        if import_id is not None:
+            await imports.defer(conn, account_id=account_id, import_id=import_id)
+
+
+@queue.app.periodic(cron="*/10 * * * *")
+@queue.app.task(name="portfolio.resume_imports", queueing_lock="portfolio.resume_imports", pass_context=True)
+async def resume_imports(context: JobContext, timestamp: int) -> None:
+    """Enqueue the imports whose job is lost."""
+    del timestamp
+    after: UUID | None = ids.NIL
+    while after is not None:
+        async with queue.database(context).transaction() as conn:
+            after = await imports.resume_imports(conn, after=after)
 
 
 @queue.app.periodic(cron="23 4 * * *")

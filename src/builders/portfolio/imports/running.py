@@ -1,20 +1,17 @@
 """Imports: started in a request, which finishes a small one, and continued by a job."""
 
-import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
-from itertools import islice
 from uuid import UUID
 
-from builders.kit.db.connections import Conn, Database
+from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
 from builders.kit.events import outbox
 from builders.kit.http import slices
 from builders.kit.http.bulk import RowProblem
-from builders.kit.jobs import queue
+from builders.kit.jobs import turns
 from builders.kit.limits import maximums
-from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 from builders.portfolio.domain_files import service as domain_files
@@ -39,8 +36,6 @@ UNDO_PERIOD = timedelta(hours=24)
 RUN_IMPORT = "portfolio.import"  # name of the job
 RETENTION = timedelta(days=30)
 _PRUNE_BATCH = 20  # imports of one statement, each with up to 100,000 rows
-
-_log = log.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,9 +85,9 @@ async def import_source(
         await sources.keep(conn, keyring=keyring, account_id=account_id, import_id=made.id, content=new.content)
         await defer(conn, account_id=account_id, import_id=made.id)
         return made
-    await _start(conn, account_id=account_id, import_id=made.id, reading=small.reading)
+    await start(conn, account_id=account_id, import_id=made.id, reading=small.reading)
     if small.batch:  # as one batch: its domains are locked in one order
-        await _apply(conn, account_id=account_id, made=made, batch=small.batch)
+        await apply(conn, account_id=account_id, made=made, batch=small.batch)
     return await finish(conn, account_id=account_id, import_id=made.id, state=ImportState.COMPLETED)
 
 
@@ -103,62 +98,8 @@ async def _check_open(conn: Conn, account_id: UUID, most: int) -> None:
         raise TooManyImports(f"{MAX_OPEN} imports of the portfolio have not ended.", retry_after=5)
 
 
-async def run_import(database: Database, *, account_id: UUID, import_id: UUID, keyring: Keyring) -> None:
-    """Import a queued source from the first row that is not done.
-
-    Each batch is one transaction with its results, so that a killed worker leaves nothing half done, and a second
-    worker does nothing twice.
-    """
-    async with database.connection() as conn:
-        made = await get_import(conn, account_id=account_id, import_id=import_id)
-        if made.state not in {ImportState.QUEUED, ImportState.RUNNING}:
-            return
-        content = await sources.load(conn, keyring=keyring, account_id=account_id, import_id=import_id)
-    try:
-        reading = await asyncio.to_thread(domain_files.open_source, made.source, content, made.options)
-    except FileRefused as refusal:
-        problem = RowProblem(code=refusal.code, message=str(refusal), field=".".join(refusal.member))
-        async with database.transaction() as conn:
-            await finish(
-                conn, account_id=account_id, import_id=import_id, state=ImportState.FAILED, failure=problem
-            )
-        return
-    del content
-    await _run_batches(database, account_id=account_id, made=made, reading=reading)
-
-
-async def _run_batches(database: Database, *, account_id: UUID, made: Import, reading: Reading) -> None:
-    done = made.rows_done
-    if made.state is ImportState.QUEUED:
-        async with database.transaction() as conn:
-            await _start(conn, account_id=account_id, import_id=made.id, reading=reading)
-    numbered = enumerate(reading.drafts(start=done), start=done)
-    while batch := await asyncio.to_thread(_take, numbered, BATCH_ROWS):
-        async with database.transaction() as conn:
-            if not await _is_next(conn, account_id=account_id, import_id=made.id, done=done):
-                return
-            await _apply(conn, account_id=account_id, made=made, batch=batch)
-        done += len(batch)
-    async with database.transaction() as conn:
-        if await _is_next(conn, account_id=account_id, import_id=made.id, done=done):
-            await finish(conn, account_id=account_id, import_id=made.id, state=ImportState.COMPLETED)
-
-
-async def _is_next(conn: Conn, *, account_id: UUID, import_id: UUID, done: int) -> bool:
-    """Lock the import; return whether no other worker has continued it."""
-    row = await store.lock(conn, account_id=account_id, import_id=import_id)
-    if row is None or row["state"] != ImportState.RUNNING or row["rows_done"] != done:
-        _log.warning("import_run_elsewhere", import_id=str(import_id))
-        return False
-    return True
-
-
-def _take(numbered: Iterator[tuple[int, Draft]], rows: int) -> Sequence[tuple[int, Draft]]:
-    """Read the rows of a batch; for a thread."""
-    return list(islice(numbered, rows))
-
-
-async def _start(conn: Conn, *, account_id: UUID, import_id: UUID, reading: Reading) -> None:
+async def start(conn: Conn, *, account_id: UUID, import_id: UUID, reading: Reading) -> None:
+    """Record what was detected in the source, and that the import runs."""
     await store.start(
         conn,
         account_id=account_id,
@@ -168,7 +109,8 @@ async def _start(conn: Conn, *, account_id: UUID, import_id: UUID, reading: Read
     )
 
 
-async def _apply(conn: Conn, *, account_id: UUID, made: Import, batch: Sequence[tuple[int, Draft]]) -> None:
+async def apply(conn: Conn, *, account_id: UUID, made: Import, batch: Sequence[tuple[int, Draft]]) -> None:
+    """Import rows, and count them as done."""
     counts = await apply_batch(
         conn,
         account_id=account_id,
@@ -243,4 +185,4 @@ async def prune_imports(conn: Conn) -> bool:
 async def defer(conn: Conn, *, account_id: UUID, import_id: UUID) -> None:
     """Enqueue the job that continues an import or its undo."""
     once = f"{RUN_IMPORT} {import_id}"
-    await queue.defer(conn, RUN_IMPORT, once=once, account_id=str(account_id), import_id=str(import_id))
+    await turns.defer(conn, RUN_IMPORT, once=once, account_id=str(account_id), import_id=str(import_id))

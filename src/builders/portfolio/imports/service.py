@@ -12,10 +12,15 @@ from builders.portfolio.imports.listing import (
 from builders.portfolio.imports.running import (
     RUN_IMPORT as RUN_IMPORT,
     abandon_import as abandon_import,
+    defer as defer,
     get_import as get_import,
     import_source as import_source,
     prune_imports as prune_imports,
     read_small as read_small,
+)
+from builders.portfolio.imports.stepping import (
+    find_next as find_next,
+    resume_imports as resume_imports,
     run_import as run_import,
 )
 from builders.portfolio.imports.undoing import (

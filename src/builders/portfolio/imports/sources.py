@@ -1,6 +1,6 @@
 """Sources of imports, kept sealed while a job imports them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
@@ -15,7 +15,30 @@ async def keep(conn: Conn, *, keyring: Keyring, account_id: UUID, import_id: UUI
     """Store a source, sealed: it may contain passwords and authorization codes."""
     for number, part in enumerate(_parts(content)):
         sealed = keyring.seal(_PURPOSE, part, context=_context(import_id, number))
-        await store.insert_parts(conn, account_id=account_id, import_id=import_id, parts={number: sealed})
+        await store.insert_part(conn, account_id=account_id, import_id=import_id, number=number, content=sealed)
+
+
+async def keep_rows(
+    conn: Conn, *, keyring: Keyring, account_id: UUID, import_id: UUID, parts: Iterable[tuple[int, bytes]]
+) -> None:
+    """Store a source by rows instead of its bytes: parts with the number of their first row."""
+    await store.delete_parts(conn, account_id=account_id, import_id=import_id)
+    for number, (first_row, part) in enumerate(parts):
+        sealed = keyring.seal(_PURPOSE, part, context=_context(import_id, number))
+        await store.insert_part(
+            conn, account_id=account_id, import_id=import_id, number=number, content=sealed, first_row=first_row
+        )
+
+
+async def load_rows(
+    conn: Conn, *, keyring: Keyring, account_id: UUID, import_id: UUID, first_row: int
+) -> bytes | None:
+    """Return the part that begins with a row; None if the source is not stored by rows, or ends before it."""
+    found = await store.find_rows(conn, account_id=account_id, import_id=import_id, first_row=first_row)
+    if found is None:
+        return None
+    number, sealed = found
+    return keyring.unseal(_PURPOSE, sealed, context=_context(import_id, number))
 
 
 async def load(conn: Conn, *, keyring: Keyring, account_id: UUID, import_id: UUID) -> bytes:

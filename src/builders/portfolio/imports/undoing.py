@@ -8,6 +8,7 @@ from uuid import UUID
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
 from builders.kit.http.bulk import RowOutcome
+from builders.kit.jobs.turns import Turn
 from builders.kit.values import clock
 from builders.kit.values.patches import set_members
 from builders.portfolio.domains import service as domains
@@ -50,12 +51,18 @@ async def undo_import(conn: Conn, *, account_id: UUID, import_id: UUID) -> Impor
     return await get_import(conn, account_id=account_id, import_id=import_id)
 
 
-async def run_undo(database: Database, *, account_id: UUID, import_id: UUID) -> None:
-    """Undo the rows of an import that are not undone yet, each batch in a transaction."""
+async def run_undo(database: Database, *, account_id: UUID, import_id: UUID, turn: Turn) -> bool:
+    """Undo the rows of an import that are not undone yet, for a turn, each batch in a transaction.
+
+    Return whether rows remain.
+    """
     is_open = True
     while is_open:
         async with database.transaction() as conn:
             is_open = await _undo_batch(conn, account_id=account_id, import_id=import_id, limit=BATCH_ROWS)
+        if turn.is_over:
+            return is_open
+    return False
 
 
 async def _undo_batch(conn: Conn, *, account_id: UUID, import_id: UUID, limit: int) -> bool:

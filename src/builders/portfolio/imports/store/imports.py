@@ -9,6 +9,7 @@ from psycopg.rows import DictRow, dict_row
 from psycopg.types.json import Jsonb
 
 from builders.kit.db.connections import Conn
+from builders.kit.values import ids
 from builders.portfolio.imports.records import Counts
 
 COLUMNS = """
@@ -20,14 +21,17 @@ INSERT = f"""
     VALUES (%(account_id)s, %(id)s, %(state)s, %(source)s, %(options)s, %(created_by)s, %(now)s)
     RETURNING {COLUMNS}
 """
-INSERT_PARTS = """
-    INSERT INTO portfolio_imports_parts (account_id, import_id, number, content)
-    SELECT %(account_id)s, %(import_id)s, number, content
-    FROM unnest(%(numbers)s::int[], %(contents)s::bytea[]) AS part (number, content)
+INSERT_PART = """
+    INSERT INTO portfolio_imports_parts (account_id, import_id, number, content, first_row)
+    VALUES (%(account_id)s, %(import_id)s, %(number)s, %(content)s, %(first_row)s)
+"""
+FIND_ROWS = """
+    SELECT number, content FROM portfolio_imports_parts
+    WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND first_row = %(first_row)s
 """
 FIND_PART = """
     SELECT content FROM portfolio_imports_parts
-    WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND number = %(number)s
+    WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND number = %(number)s AND first_row IS NULL
 """
 DELETE_PARTS = (
     "DELETE FROM portfolio_imports_parts WHERE account_id = %(account_id)s AND import_id = %(import_id)s"
@@ -49,6 +53,12 @@ COUNT_OPEN = """
         WHERE account_id = %(account_id)s AND created_at > %(since)s AND state IN ('queued', 'running', 'undoing')
         LIMIT %(limit)s
     ) AS open
+"""
+LIST_FIRST_OPEN = """
+    SELECT DISTINCT ON (account_id) account_id, id FROM portfolio_imports
+    WHERE (%(account_id)s::uuid IS NULL OR account_id = %(account_id)s) AND account_id > %(after)s
+        AND created_at > %(since)s AND state IN ('queued', 'running', 'undoing')
+    ORDER BY account_id, id LIMIT %(limit)s
 """
 START = """
     UPDATE portfolio_imports SET state = 'running', detected = %(detected)s, rows_total = %(rows_total)s
@@ -106,17 +116,26 @@ async def insert(
         return inserted
 
 
-async def insert_parts(conn: Conn, *, account_id: UUID, import_id: UUID, parts: Mapping[int, bytes]) -> None:
-    """Add parts of a sealed source, by number."""
-    row = {"account_id": account_id, "import_id": import_id}
-    await conn.execute(INSERT_PARTS, {**row, "numbers": list(parts), "contents": list(parts.values())})
+async def insert_part(
+    conn: Conn, *, account_id: UUID, import_id: UUID, number: int, content: bytes, first_row: int | None = None
+) -> None:
+    """Add a part of a sealed source: some of its bytes, or its rows from a number on."""
+    row = {"account_id": account_id, "import_id": import_id, "number": number}
+    await conn.execute(INSERT_PART, {**row, "content": content, "first_row": first_row})
 
 
 async def find_part(conn: Conn, *, account_id: UUID, import_id: UUID, number: int) -> bytes | None:
-    """Return a part of a sealed source."""
+    """Return a part of the bytes of a sealed source."""
     row = {"account_id": account_id, "import_id": import_id, "number": number}
     found = await (await conn.execute(FIND_PART, row)).fetchone()
     return None if found is None else bytes(found[0])
+
+
+async def find_rows(conn: Conn, *, account_id: UUID, import_id: UUID, first_row: int) -> tuple[int, bytes] | None:
+    """Return the part of a sealed source that begins with a row, and its number."""
+    row = {"account_id": account_id, "import_id": import_id, "first_row": first_row}
+    found = await (await conn.execute(FIND_ROWS, row)).fetchone()
+    return None if found is None else (int(found[0]), bytes(found[1]))
 
 
 async def delete_parts(conn: Conn, *, account_id: UUID, import_id: UUID) -> None:
@@ -148,6 +167,14 @@ async def list_page(conn: Conn, *, account_id: UUID, before: UUID, limit: int) -
 async def lock_portfolio(conn: Conn, *, account_id: UUID) -> None:
     """Lock the number of open imports until the transaction ends."""
     await conn.execute(LOCK_PORTFOLIO, {"account_id": account_id})
+
+
+async def list_first_open(
+    conn: Conn, *, account_id: UUID | None = None, after: UUID = ids.NIL, since: datetime, limit: int
+) -> Mapping[UUID, UUID]:
+    """Return the first import since a time that has not ended, by portfolio: of one, or of those after an id."""
+    row = {"account_id": account_id, "after": after, "since": since, "limit": limit}
+    return {owner: first async for owner, first in await conn.execute(LIST_FIRST_OPEN, row)}
 
 
 async def count_open(conn: Conn, *, account_id: UUID, since: datetime, limit: int) -> int:

@@ -1,0 +1,71 @@
+"""Turns: a long job works for about a second, and continues behind the jobs that wait.
+
+Jobs whose work grows with the data of an account run in the lane LONG, so that the places of the other lanes stay
+free for short jobs. Of one kind, an account has one running at a time. A job commits its work in batches, each of
+which takes less than a turn, and continues from what is committed.
+"""
+
+import time
+from datetime import timedelta
+from typing import Any
+
+from procrastinate import JobContext
+from procrastinate.tasks import Task
+
+from builders.kit.db.connections import Conn
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
+
+
+class Turn:
+    """The time that a long job works until the next one is due."""
+
+    def __init__(self, duration: timedelta) -> None:
+        self._ends = time.monotonic() + duration.total_seconds()
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Turn":
+        """Return a turn that begins now."""
+        return cls(timedelta(seconds=settings.worker_turn_s))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the job has to make room after the batch that it works on."""
+        return time.monotonic() >= self._ends
+
+
+async def defer(
+    conn: Conn, task: Task[Any, Any, Any] | str, *, account_id: str, once: str | None = None, **ids: str | int
+) -> None:
+    """Enqueue a job like `queue.defer` that runs in turns, after the others of its account and kind."""
+    await queue.defer(
+        conn,
+        task,
+        once=once,
+        lane=queue.LONG,
+        lock=_lock(task if isinstance(task, str) else task.name, account_id),
+        account_id=account_id,
+        **ids,
+    )
+
+
+async def go_on(context: JobContext, **progress: str | int) -> None:
+    """Enqueue the rest of a job behind the jobs that wait; `progress` replaces arguments of the job.
+
+    A job that is killed between its last batch and this runs again from what is committed.
+    """
+    job = context.job
+    arguments: dict[str, Any] = {**job.task_kwargs, **progress}
+    async with queue.database(context).transaction() as conn:
+        await queue.defer(
+            conn,
+            job.task_name,
+            once=job.queueing_lock,
+            lane=queue.LONG,
+            lock=job.lock or _lock(job.task_name, str(arguments.get("account_id", ""))),
+            **arguments,
+        )
+
+
+def _lock(task: str, account_id: str) -> str:
+    return f"{task} {account_id}".rstrip()

@@ -1,0 +1,150 @@
+"""Long jobs work in turns: no account delays the jobs of another one, and short jobs always find a place."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+from procrastinate import JobContext
+
+from builders.kit.db.connections import Conn, Database
+from builders.kit.jobs import queue, turns
+from builders.kit.jobs.turns import Turn
+from builders.kit.process.settings import Settings
+from tests.kit.jobs.recorder import AnyTask, Recorder, waiting
+from tests.kit.scratch import until
+
+pytestmark = pytest.mark.usefixtures("registers")
+
+
+class LongJobs:
+    """A task that works in batches: its steps in their order, and the most that ran at once for one account."""
+
+    def __init__(self) -> None:
+        self.steps: list[str] = []
+        self.working: dict[str, int] = {}
+        self.most = 0
+        self.held: asyncio.Event | None = None  # jobs wait for it
+        self.task: AnyTask = queue.app.task(name="test.long", queue=queue.LONG, pass_context=True)(self.work)
+
+    async def work(self, context: JobContext, account_id: str, number: int, left: int) -> None:
+        turn = Turn.of(queue.settings(context))
+        self.working[account_id] = self.working.get(account_id, 0) + 1
+        self.most = max(self.most, self.working[account_id])
+        while left:
+            await (asyncio.sleep(0) if self.held is None else self.held.wait())
+            self.steps.append(f"{account_id}{number}")
+            left -= 1
+            if turn.is_over:
+                break
+        self.working[account_id] -= 1
+        if left:
+            await turns.go_on(context, left=left)
+
+    async def enqueue(self, conn: Conn, account_id: str, *, number: int = 0, batches: int = 3) -> None:
+        await turns.defer(conn, self.task, account_id=account_id, number=number, left=batches)
+
+
+@pytest.fixture
+def long_jobs(registers: None) -> LongJobs:
+    """Return a task that works in turns."""
+    assert registers is None
+    return LongJobs()
+
+
+@pytest.fixture
+def short_turns(own: Settings) -> Settings:
+    """Return settings in which a turn is one batch, and of which each lane has few places."""
+    return own.model_copy(update={"worker_turn_s": 0.0, "worker_concurrency": 1})
+
+
+@pytest.fixture
+async def worker(own_database: Database, short_turns: Settings, jobs_conn: Conn) -> AsyncIterator[None]:
+    """Run a worker during the test."""
+    assert jobs_conn is not None  # the queue is empty
+    running = asyncio.create_task(queue.run(own_database, short_turns))
+    yield
+    running.cancel()
+    await asyncio.wait([running])
+
+
+async def test_a_job_goes_on_behind_the_jobs_that_wait(
+    own_database: Database, jobs_conn: Conn, long_jobs: LongJobs, short_turns: Settings
+) -> None:
+    for account_id in ("a", "b", "c"):
+        await long_jobs.enqueue(jobs_conn, account_id, batches=2)
+    await queue.run_pending(own_database, short_turns)
+    assert long_jobs.steps == ["a0", "b0", "c0", "a0", "b0", "c0"]
+
+
+async def test_a_turn_has_as_many_batches_as_its_time_allows(
+    own_database: Database, jobs_conn: Conn, long_jobs: LongJobs, own: Settings
+) -> None:
+    await long_jobs.enqueue(jobs_conn, "a", batches=5)
+    await long_jobs.enqueue(jobs_conn, "b", batches=1)
+    await queue.run_pending(own_database, own.model_copy(update={"worker_turn_s": 60.0}))
+    assert long_jobs.steps == ["a0"] * 5 + ["b0"]
+    assert not Turn(timedelta(hours=1)).is_over
+
+
+async def test_an_account_with_many_jobs_does_not_delay_another_one(
+    own_database: Database, jobs_conn: Conn, long_jobs: LongJobs, short_turns: Settings
+) -> None:
+    for number in range(5):
+        await long_jobs.enqueue(jobs_conn, "a", number=number, batches=10)
+    await long_jobs.enqueue(jobs_conn, "b", batches=2)
+    await queue.run_pending(own_database, short_turns)
+    last = max(at for at, step in enumerate(long_jobs.steps) if step == "b0")
+    assert last < 15  # of 52
+    assert len(long_jobs.steps) == 52
+
+
+async def test_two_jobs_of_an_account_and_kind_never_run_at_the_same_time(
+    own_database: Database, jobs_conn: Conn, long_jobs: LongJobs, short_turns: Settings
+) -> None:
+    for number in range(4):
+        await long_jobs.enqueue(jobs_conn, "a", number=number)
+    many = short_turns.model_copy(update={"worker_concurrency": 8})
+    running = asyncio.create_task(queue.run(own_database, many))
+    await until(lambda: _is_done(long_jobs, 12))
+    running.cancel()
+    await asyncio.wait([running])
+    assert long_jobs.most == 1
+
+
+async def _is_done(long_jobs: LongJobs, steps: int) -> bool:
+    return len(long_jobs.steps) == steps
+
+
+@pytest.mark.usefixtures("worker")
+async def test_short_jobs_run_while_long_ones_take_all_their_places(
+    jobs_conn: Conn, long_jobs: LongJobs, recorder: Recorder
+) -> None:
+    long_jobs.held = asyncio.Event()
+    for account_id in "abcdef":
+        await long_jobs.enqueue(jobs_conn, account_id)
+    await until(lambda: _is_working(long_jobs))
+    await queue.defer(jobs_conn, recorder.task, number=1)
+    await until(lambda: _has_run(recorder))
+    assert long_jobs.steps == []
+    long_jobs.held.set()
+    await until(lambda: _is_done(long_jobs, 18))
+
+
+async def _is_working(long_jobs: LongJobs) -> bool:
+    return bool(long_jobs.working)
+
+
+async def _has_run(recorder: Recorder) -> bool:
+    return recorder.numbers == [1]
+
+
+async def test_the_rest_of_a_job_that_is_enqueued_twice_runs_once(
+    own_database: Database, jobs_conn: Conn, long_jobs: LongJobs, short_turns: Settings
+) -> None:
+    async with own_database.transaction() as conn:
+        for _ in range(2):
+            await turns.defer(conn, long_jobs.task, once="one", account_id="a", number=0, left=2)
+    assert len(await waiting(jobs_conn)) == 1
+    await queue.run_pending(own_database, short_turns)
+    assert (long_jobs.steps, await waiting(jobs_conn)) == (["a0", "a0"], [])
