@@ -6,7 +6,7 @@ arguments are ids only. A job runs at least once: `retry_stalled` retries the jo
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from datetime import timedelta
 from functools import partial
@@ -23,6 +23,7 @@ from builders.kit.db import partitions
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.http import idempotency
+from builders.kit.jobs import twins
 from builders.kit.process import log, secret_keys
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
@@ -41,7 +42,6 @@ STALLED_JOBS_LOCK = 4_711_020_27  # arbitrary, the same in every release
 FAILED_RETENTION = timedelta(days=30)  # for inspection
 PRUNE_BATCH_SIZE = 1000
 
-FIND_TWIN = "SELECT FROM procrastinate_jobs WHERE queueing_lock = %(once)s AND status = 'todo'"
 TRY_LOCK = "SELECT pg_try_advisory_lock(%(lock)s)"
 # Succeeded jobs are deleted when they end. The queue's own prune statement reads all events.
 PRUNE_FAILED = """
@@ -217,7 +217,7 @@ async def _run_worker(database: Database, settings: Settings, **options: Any) ->
             install_signal_handlers=False,
             shutdown_graceful_timeout=SHUTDOWN_GRACE_S,
             delete_jobs="successful",
-            task_middleware=[_leave_to_twin],
+            task_middleware=[twins.leave_to_twin],
             additional_context={
                 "database": database,
                 "settings": settings,
@@ -226,19 +226,6 @@ async def _run_worker(database: Database, settings: Settings, **options: Any) ->
             },
             **options,
         )
-
-
-async def _leave_to_twin(run_task: Callable[[], Awaitable[Any]], context: JobContext, worker: Any) -> Any:
-    """Leave a failed job to the one that waits with the same queueing lock: its retry would conflict with it."""
-    del worker
-    try:
-        return await run_task()
-    except Exception:
-        async with database(context).connection() as conn:
-            found = await conn.execute(FIND_TWIN, {"once": context.job.queueing_lock})
-            if await found.fetchone() is None:
-                raise
-        _log.exception("job_left_to_twin", job=context.job.id, task=context.job.task_name)
 
 
 async def _enqueue_at_start(database: Database) -> None:

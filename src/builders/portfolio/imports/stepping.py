@@ -56,14 +56,13 @@ async def run_import(
 async def find_next(conn: Conn, *, account_id: UUID) -> UUID | None:
     """Return the import of a portfolio that runs next: the first one that has not ended."""
     since = clock.now() - timedelta(days=OPEN_DAYS)
-    found = await store.list_first_open(conn, account_id=account_id, since=since, limit=1)
-    return found.get(account_id)
+    return await store.find_next(conn, account_id=account_id, since=since)
 
 
 async def resume_imports(conn: Conn, *, after: UUID) -> UUID | None:
     """Enqueue the next import of some portfolios after an id, whose job may be lost; return the last id."""
     since = clock.now() - timedelta(days=OPEN_DAYS)
-    found = await store.list_first_open(conn, after=after, since=since, limit=RESUMED)
+    found = await store.list_next(conn, after=after, since=since, limit=RESUMED)
     for account_id, import_id in found.items():
         await defer(conn, account_id=account_id, import_id=import_id)
     return max(found, default=None)

@@ -9,7 +9,6 @@ from psycopg.rows import DictRow, dict_row
 from psycopg.types.json import Jsonb
 
 from builders.kit.db.connections import Conn
-from builders.kit.values import ids
 from builders.portfolio.imports.records import Counts
 
 COLUMNS = """
@@ -54,10 +53,14 @@ COUNT_OPEN = """
         LIMIT %(limit)s
     ) AS open
 """
-LIST_FIRST_OPEN = """
+FIND_NEXT = """
+    SELECT id FROM portfolio_imports
+    WHERE account_id = %(account_id)s AND created_at > %(since)s AND state IN ('queued', 'running', 'undoing')
+    ORDER BY id LIMIT 1
+"""
+LIST_NEXT = """
     SELECT DISTINCT ON (account_id) account_id, id FROM portfolio_imports
-    WHERE (%(account_id)s::uuid IS NULL OR account_id = %(account_id)s) AND account_id > %(after)s
-        AND created_at > %(since)s AND state IN ('queued', 'running', 'undoing')
+    WHERE account_id > %(after)s AND created_at > %(since)s AND state IN ('queued', 'running', 'undoing')
     ORDER BY account_id, id LIMIT %(limit)s
 """
 START = """
@@ -169,12 +172,16 @@ async def lock_portfolio(conn: Conn, *, account_id: UUID) -> None:
     await conn.execute(LOCK_PORTFOLIO, {"account_id": account_id})
 
 
-async def list_first_open(
-    conn: Conn, *, account_id: UUID | None = None, after: UUID = ids.NIL, since: datetime, limit: int
-) -> Mapping[UUID, UUID]:
-    """Return the first import since a time that has not ended, by portfolio: of one, or of those after an id."""
-    row = {"account_id": account_id, "after": after, "since": since, "limit": limit}
-    return {owner: first async for owner, first in await conn.execute(LIST_FIRST_OPEN, row)}
+async def find_next(conn: Conn, *, account_id: UUID, since: datetime) -> UUID | None:
+    """Return the first import since a time that has not ended."""
+    found = await (await conn.execute(FIND_NEXT, {"account_id": account_id, "since": since})).fetchone()
+    return None if found is None else found[0]
+
+
+async def list_next(conn: Conn, *, after: UUID, since: datetime, limit: int) -> Mapping[UUID, UUID]:
+    """Return the first import since a time that has not ended, for each of some portfolios after an id."""
+    found = await conn.execute(LIST_NEXT, {"after": after, "since": since, "limit": limit})
+    return {account_id: import_id async for account_id, import_id in found}
 
 
 async def count_open(conn: Conn, *, account_id: UUID, since: datetime, limit: int) -> int:
