@@ -54,7 +54,9 @@ async def written(*found: Lead) -> list[dict[str, str]]:
     return list(csv.DictReader(file))
 
 
-@pytest.mark.parametrize("risky", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "=cmd|' /C calc'!A0"])
+@pytest.mark.parametrize(
+    "risky", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "=cmd|' /C calc'!A0", "\u200b\u00a0=1"]
+)
 async def test_a_formula_is_escaped(risky: str) -> None:
     assert csv_cell(risky) == f"'{risky}"
     [row] = await written(make_lead(details={"name": risky, "utm": {"term": risky}, "metadata": {risky: "x"}}))

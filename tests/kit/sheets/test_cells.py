@@ -156,10 +156,26 @@ def test_flags_and_numbers() -> None:
         cells.read_percent("120")
 
 
-@given(st.text(max_size=20) | st.from_regex(r"'*[=+@-].{0,5}"))
+# A space, NBSP, controls, BOM, zero-width and bidirectional characters, fillers, joiner, selectors.
+INVISIBLE = " \u00a0\t\x00\x7f\x85\ufeff\u200b\u200d\u2060\u202e\u2066\u2028\u3164\u2800\u034f\ufe0f\U000e0020"
+
+
+@pytest.mark.parametrize("invisible", INVISIBLE, ids=ascii)
+def test_a_formula_behind_invisible_characters_is_neutralized(invisible: str) -> None:
+    for text in (f"{invisible}=1+1", f"{invisible * 9}@x", f"\u200b{invisible}-1"):
+        assert cells.safe_cell(text) == f"'{text}"
+        assert cells.original_text(cells.reversible_cell(text)) == text
+
+
+@pytest.mark.parametrize("text", [" a=1", "\u200bharbour.com", "a-b", "1", "", " ", "\u200b'=1"], ids=ascii)
+def test_a_text_that_is_no_formula_is_unchanged(text: str) -> None:
+    assert cells.safe_cell(text) == cells.reversible_cell(text) == text
+
+
+@given(st.text(max_size=20) | st.from_regex(r"'*[=+@-].{0,5}") | st.text(f"'=-{INVISIBLE}", max_size=9))
 def test_escaped_cells_are_read_unchanged(text: str) -> None:
     written = cells.reversible_cell(text)
-    assert not written.startswith(cells.RISKY)
+    assert not cells.is_formula(written)
     assert cells.original_text(written) == text
 
 

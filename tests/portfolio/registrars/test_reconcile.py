@@ -236,11 +236,19 @@ async def test_a_viewer_sees_findings_without_money_and_a_stranger_nothing(
     await fill(alice)
     await join(alice, bob, "viewer")
     seen = await report(bob, headers=of(alice))
-    assert named(seen) == ALL
+    prices = [(None, "price_changed", "cheaper.com"), (None, "price_changed", "dearer.com")]
+    others = [each for each in ALL if each[1] != "price_changed"]
+    assert named(seen) == [*others[:-2], *prices, *others[-2:]]
     assert seen["redacted"] == ["finance"]
     assert "9.99" not in str(seen)
     price = next(each for each in seen["findings"] if each["category"] == "price_changed")
     assert (price["portfolio_value"], price["registrar_value"], price["suggested_action"]) == (None, None, None)
+    warned = await report(bob, min_severity="warn", headers=of(alice))
+    assert {each["category"] for each in warned["findings"]} == {
+        each for level, each, _ in ALL if level != "info"
+    } - {"price_changed"}
+    owned = (await report(alice))["summary"]["by_severity"]
+    assert seen["summary"]["by_severity"] == owned | {"warn": owned["warn"] - 1, "info": owned["info"] - 1}
     assert (await report(bob))["findings"] == []
     stranger = await people("carol", Preset.DOMAINER_FULL)
     assert (await stranger.get(REPORT, headers=of(alice))).status_code == 404

@@ -1,6 +1,7 @@
 """Values of cells: flags and numbers as people and vendors write them; safe cells for writing."""
 
 import re
+import unicodedata
 from decimal import Decimal
 
 from builders.kit.values import texts
@@ -15,6 +16,12 @@ BLANK = frozenset(
     )
 )
 _APOSTROPHE = "'"
+# Characters without a visible form, which a spreadsheet skips or a person does not see: of these categories, and
+# fillers, the grapheme joiner and variation selectors.
+_INVISIBLE_KINDS = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
 _MAX_READ = 1_000  # characters of a text that a message shows the beginning of
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _TRUE = frozenset(
@@ -72,19 +79,29 @@ class CellRefused(ValueError):
         self.code = code
 
 
+def is_formula(text: str) -> bool:
+    """Return whether a spreadsheet could read the text as a formula, also behind invisible characters."""
+    for character in text:
+        if character in RISKY:
+            return True
+        if unicodedata.category(character) not in _INVISIBLE_KINDS and not _INVISIBLE.match(character):
+            return False
+    return False
+
+
 def safe_cell(text: str) -> str:
     """Return the text with an apostrophe before it if a spreadsheet could read it as a formula."""
-    return f"{_APOSTROPHE}{text}" if text.startswith(RISKY) else text
+    return f"{_APOSTROPHE}{text}" if is_formula(text) else text
 
 
 def reversible_cell(text: str) -> str:
     """Return a safe cell from which `original_text` restores any text."""
-    return f"{_APOSTROPHE}{text}" if text.lstrip(_APOSTROPHE).startswith(RISKY) else text
+    return f"{_APOSTROPHE}{text}" if is_formula(text.lstrip(_APOSTROPHE)) else text
 
 
 def original_text(cell: str) -> str:
     """Return the original text of a cell of `reversible_cell`."""
-    is_escaped = cell.startswith(_APOSTROPHE) and cell.lstrip(_APOSTROPHE).startswith(RISKY)
+    is_escaped = cell.startswith(_APOSTROPHE) and is_formula(cell.lstrip(_APOSTROPHE))
     return cell[1:] if is_escaped else cell
 
 

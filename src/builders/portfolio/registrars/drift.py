@@ -26,7 +26,7 @@ async def detect_drift(conn: Conn, *, account_id: UUID) -> None:
     Findings of a connection that could not be compared this time stay known. Needs a transaction.
     """
     known = await store.lock_drift(conn, account_id=account_id)
-    context = await read_context(conn, account_id=account_id, filters=URGENT)
+    context = await read_context(conn, account_id=account_id, filters=URGENT, shows_finance=True)
     found = await compare(conn, context=context, filters=URGENT, after=Position(), limit=MAX_KNOWN)
     urgent = sorted((each for part in found for each in part.differences), key=sort_key)[:MAX_KNOWN]
     present = [each.id for each in urgent]

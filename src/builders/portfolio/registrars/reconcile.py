@@ -39,7 +39,7 @@ async def get_reconcile_report(
     """
     async with conn.transaction():
         await store.begin(conn)
-        context = await read_context(conn, account_id=account_id, filters=filters)
+        context = await read_context(conn, account_id=account_id, filters=filters, shows_finance=shows_finance)
         found = await compare(conn, context=context, filters=filters, after=_position(page), limit=page.limit + 1)
         compared = await store.count_compared(conn, account_id=account_id, connections=context.compared)
     differences = sorted((each for part in found for each in part.differences), key=sort_key)
@@ -58,7 +58,7 @@ async def get_reconcile_report(
     )
 
 
-async def read_context(conn: Conn, *, account_id: UUID, filters: Filters) -> Context:
+async def read_context(conn: Conn, *, account_id: UUID, filters: Filters, shows_finance: bool) -> Context:
     """Read the parameters of the comparisons of all categories."""
     now = clock.now()
     snapshots = await store.list_snapshots(conn, account_id=account_id)
@@ -82,6 +82,7 @@ async def read_context(conn: Conn, *, account_id: UUID, filters: Filters) -> Con
         ],
         forms=await _find_forms(conn, account_id=account_id, connections=connections),
         least=filters.min_severity,
+        shows_finance=shows_finance,
     )
 
 

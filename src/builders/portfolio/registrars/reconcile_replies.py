@@ -80,7 +80,10 @@ class ReconcileFinding(Reply):
 
     id: Annotated[UUID, Field(description="Identifier, stable while the difference exists.")]
     category: Annotated[FindingCategory, Field(description="What differs.")]
-    severity: Annotated[FindingSeverity, Field(description="Severity of the notice.")]
+    severity: Annotated[
+        FindingSeverity | None,
+        Field(description="Severity of the finding; null for a changed price when your role does not see money."),
+    ]
     domain: Annotated[str | None, Field(description="Lower-case A-label; null: it is about the connection.")]
     domain_id: Annotated[UUID | None, Field(description="The portfolio domain; null when there is none.")]
     provider: Annotated[str, Field(description="The registrar.")]
@@ -129,7 +132,9 @@ class ReconcileSummary(Reply):
     """Counts of all pages."""
 
     by_category: Annotated[dict[FindingCategory, int], Field(description="Findings by category, without zeros.")]
-    by_severity: Annotated[dict[FindingSeverity, int], Field(description="Findings by severity, without zeros.")]
+    by_severity: Annotated[
+        dict[FindingSeverity, int], Field(description="Findings by severity, without zeros and those without one.")
+    ]
     by_provider: Annotated[dict[str, int], Field(description="Findings by registrar, without zeros.")]
     compared: Annotated[int, Field(description="Domains that the portfolio and a registrar both have.")]
     ok: Annotated[
@@ -162,7 +167,7 @@ def report_reply(report: Report) -> ReconcileReport:
     return ReconcileReport(
         generated_at=report.generated_at,
         summary=_summary(report),
-        findings=[_finding(each) for each in report.findings],
+        findings=[_finding(each, shows_finance=report.shows_finance) for each in report.findings],
         not_checked=[_not_checked(each) for each in report.not_checked],
         redacted=[] if report.shows_finance else ["finance"],
         count=len(report.findings),
@@ -177,7 +182,8 @@ def _summary(report: Report) -> ReconcileSummary:
     by_provider: Counter[str] = Counter()
     for each in report.counts:
         by_category[each.category] += each.count
-        by_severity[each.severity] += each.count
+        if not _hides_severity(each.category, shows_finance=report.shows_finance):
+            by_severity[each.severity] += each.count
         by_provider[providers[each.connection_id]] += each.count
     return ReconcileSummary(
         by_category=dict(by_category),
@@ -188,12 +194,17 @@ def _summary(report: Report) -> ReconcileSummary:
     )
 
 
-def _finding(finding: Finding) -> ReconcileFinding:
+def _hides_severity(category: FindingCategory, *, shows_finance: bool) -> bool:
+    """Return whether the severity would tell which price is higher."""
+    return category is FindingCategory.PRICE_CHANGED and not shows_finance
+
+
+def _finding(finding: Finding, *, shows_finance: bool) -> ReconcileFinding:
     found = finding.difference
     return ReconcileFinding(
         id=found.id,
         category=found.category,
-        severity=found.severity,
+        severity=None if _hides_severity(found.category, shows_finance=shows_finance) else found.severity,
         domain=found.domain or None,
         domain_id=found.domain_id,
         provider=finding.snapshot.provider,

@@ -248,10 +248,12 @@ MISSING_IN_PORTFOLIO = f"""
     )
     {PAGE}
 """
-# The registrar renews a held domain for another price, in the same currency; a higher one is the worse.
+# The registrar renews a held domain for another price, in the same currency. A higher one is the worse, and only a
+# role with finance sees which it is.
 PRICE_CHANGED = f"""
     WITH {COMPARED}, found AS (
-        SELECT CASE WHEN renewal_price > own_price THEN 2 ELSE 3 END AS severity, domain, domain_id, connection_id,
+        SELECT CASE WHEN %(shows_finance)s AND renewal_price > own_price THEN 2 ELSE 3 END AS severity,
+               domain, domain_id, connection_id,
                jsonb_build_object('amount', own_price::text, 'currency', own_currency) AS portfolio_value,
                jsonb_build_object('amount', renewal_price::text, 'currency', renewal_currency) AS registrar_value,
                NULL::int AS delta_days, {FACTS}

@@ -109,6 +109,7 @@ class Context:
     accepted: Sequence[tuple[str, UUID]]  # which of these names can be shown for a domain of a connection
     forms: Sequence[tuple[str, str]]  # of one internationalized name: as held, and as in the portfolio
     least: FindingSeverity = FindingSeverity.INFO
+    shows_finance: bool = False
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of the statements."""
@@ -127,6 +128,7 @@ class Context:
             "held_forms": [held for held, _ in self.forms],
             "own_forms": [own for _, own in self.forms],
             "least": self.least.rank,
+            "shows_finance": self.shows_finance,
             "tolerance": EXPIRY_TOLERANCE,
             "near": NEAR_EXPIRY,
         }
