@@ -135,9 +135,7 @@ def enum_literal(file: Source) -> Iterator[str]:
 
 def merge_patch(file: Source) -> Iterator[str]:
     """Yield a second mechanism for merge patches: only `PatchBody` distinguishes an absent member from null."""
-    if (
-        file.path.parts[:2] == ("builders", "kit") or file.path.name == "session.py"
-    ):  # settings of the command line
+    if file.path.parts[:2] in {("builders", "kit"), ("builders", "cli")}:  # settings of the command line
         return
     for node in file.nodes:
         match node:

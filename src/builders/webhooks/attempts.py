@@ -88,9 +88,23 @@ async def send_claim(outbound: Outbound, keyring: Keyring, claim: Claim, *, tota
         error=error,
         excerpt=None if response is None else excerpt_of(response.body),
     )
+    if error is not None:
+        _log_failure(claim, attempt)
     now = clock.now()
     asked = None if response is None or error is None else response.headers.get("retry-after")
     return result_of(claim, attempt, retry_after=parse_retry_after(asked, now=now), now=now)
+
+
+def _log_failure(claim: Claim, attempt: Attempt) -> None:
+    """Log a failed attempt: without the URL, which may contain credentials."""
+    _log.info(
+        "delivery_attempt_failed",
+        delivery=str(claim.delivery_id),
+        destination=str(claim.destination_id),
+        attempt=attempt.n,
+        cause=attempt.error,
+        status=attempt.status,
+    )
 
 
 def internal_failure(claim: Claim) -> Result:

@@ -79,6 +79,7 @@ def _outgoing_event(
         wanted=catalog.patterns_of(event.name),
         selected=selected,
         body=catalog.payload_of(event, real_account_id),
+        request_id=event.request_id,
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import psycopg
+from structlog.contextvars import bind_contextvars
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
@@ -162,6 +163,8 @@ class Sender:
         metrics.IN_FLIGHT.set(len(self._sending))
 
     async def _send(self, claim: Claim) -> None:
+        if claim.request_id is not None:
+            bind_contextvars(request_id=claim.request_id)  # of this task alone
         try:
             result = await attempts.send_claim(
                 self._outbound, self._keyring, claim, total_s=self._limits.request_s

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 from pydantic import BaseModel
+from structlog.contextvars import bound_contextvars, get_contextvars
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import dispatcher, outbox
@@ -70,6 +71,25 @@ async def dispatch(database: Database) -> int:
 
 async def heard(conn: Conn) -> Counter[tuple[str, int]]:
     return Counter(await (await conn.execute("SELECT subscriber, number FROM heard")).fetchall())
+
+
+async def test_a_subscriber_logs_the_id_of_the_request_that_published_the_event(
+    own: Settings, own_database: Database, conn: Conn
+) -> None:
+    assert conn.autocommit
+    bound: list[str | None] = []
+
+    async def hear(_conn: Conn, _published: PublishedEvent) -> None:
+        bound.append(get_contextvars().get("request_id"))
+
+    dispatcher.subscribe(CHANGED.name, name="first")(hear)
+    with bound_contextvars(request_id="request-1"):
+        await publish(own_database, CHANGED)
+    await publish(own_database, CHANGED)
+    await dispatch(own_database)
+    await queue.run_pending(own_database, own)
+
+    assert sorted(bound, key=str) == [None, "request-1"]
 
 
 async def test_each_subscriber_receives_each_event(own: Settings, own_database: Database, conn: Conn) -> None:

@@ -13,7 +13,8 @@ from hypothesis import given, strategies as st
 from builders.kit.http import access_log
 from builders.kit.process import log
 from builders.kit.process.redaction import MASK
-from builders.kit.values import clock
+from builders.kit.values import clock, ids
+from tests.cast import Client, Person
 
 REQUEST: dict[str, Any] = {
     "request_id": "request-1",
@@ -52,6 +53,30 @@ async def test_lines_are_written_together_within_the_time(logged: StringIO) -> N
     await note(status=500)  # the timer is set anew
     await asyncio.sleep(2 * access_log.FLUSH_INTERVAL.total_seconds())
     assert [each["status"] for each in events(logged)] == [200, 404, 500]
+
+
+@pytest.mark.parametrize("path", ["/v1/me", "/v1/svc_live_hidden"])  # written by the fast path, and by the logger
+async def test_a_line_has_the_account_and_the_error_code(logged: StringIO, path: str) -> None:
+    account_id = ids.new()
+    await note(path=path, status=403, account_id=account_id, code="insufficient_scope")
+    await note(path=path)
+    access_log.flush()
+
+    refused, answered = events(logged)
+    assert (refused["account_id"], refused["code"]) == (str(account_id), "insufficient_scope")
+    assert not {"account_id", "code"} & answered.keys()
+
+
+async def test_a_refused_request_of_a_test_key_names_the_real_account_and_the_error(
+    alice: Person, anyone: Client, logged: StringIO
+) -> None:
+    found = await alice.test.get("/v1/invoices/unknown")
+    await anyone.get("/v1/me")
+    access_log.flush()
+
+    by_alice, by_nobody = [each for each in events(logged) if each["event"] == "request"]
+    assert (by_alice["account_id"], by_alice["code"]) == (str(alice.account.id), found.json()["code"])
+    assert (by_nobody.get("account_id"), by_nobody["code"]) == (None, "credentials_missing")
 
 
 async def test_a_line_has_the_time_of_its_request(logged: StringIO) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 from procrastinate import JobContext
 from procrastinate.tasks import Task
+from structlog.contextvars import get_contextvars
 
 from builders.kit.db.connections import Conn
 from builders.kit.jobs import queue
@@ -16,6 +17,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.numbers: list[int] = []
+        self.requests: list[str | None] = []  # the request ids in the log context
         self.fails = False
         self.enqueues_again: int | None = None  # number of the call that enqueues the job again
         self.task: AnyTask = queue.app.task(name="test.note", retry=queue.RETRY, pass_context=True)(self.note)
@@ -29,6 +31,7 @@ class Recorder:
         if self.fails:
             raise ZeroDivisionError
         self.numbers.append(number)
+        self.requests.append(get_contextvars().get("request_id"))
 
 
 async def waiting(conn: Conn) -> list[tuple[str, str, int]]:

@@ -6,6 +6,7 @@ from io import StringIO
 
 import pytest
 from procrastinate.exceptions import ConnectorException
+from structlog.contextvars import bound_contextvars
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http import idempotency
@@ -29,6 +30,42 @@ async def test_a_job_exists_after_its_transaction_committed(
 
     await queue.run_pending(own_database, own)
     assert (recorder.numbers, await waiting(jobs_conn)) == ([1], [])
+
+
+async def test_a_job_logs_and_passes_on_the_id_of_the_request_that_enqueued_it(
+    own_database: Database, jobs_conn: Conn, recorder: Recorder, own: Settings
+) -> None:
+    with bound_contextvars(request_id="request-1"):
+        async with own_database.transaction() as writing:
+            await queue.defer(writing, recorder.task, number=1)
+            await queue.defer(writing, "test.note", number=2)
+    await queue.defer(jobs_conn, recorder.task, number=3)
+
+    await queue.run_pending(own_database, own)
+
+    assert sorted(zip(recorder.numbers, recorder.requests, strict=True)) == [
+        (1, "request-1"),
+        (2, "request-1"),
+        (3, None),
+    ]
+
+
+async def test_a_task_without_retries_gets_no_argument_that_an_older_worker_refuses(
+    own_database: Database, jobs_conn: Conn, recorder: Recorder
+) -> None:
+    del recorder
+    once = queue.app.task(name="test.once")(recorder_of_nothing)
+    with bound_contextvars(request_id="request-1"):
+        async with own_database.transaction() as writing:
+            await queue.defer(writing, once, number=1)
+
+    found = await jobs_conn.execute("SELECT args FROM procrastinate_jobs")
+    assert await found.fetchall() == [({"number": 1},)]
+
+
+async def recorder_of_nothing(number: int) -> None:
+    """Do nothing."""
+    del number
 
 
 async def test_a_rolled_back_job_is_not_queued(

@@ -1,5 +1,6 @@
 import uuid
 from collections.abc import AsyncIterator, Iterator
+from io import StringIO
 
 import psycopg
 import pytest
@@ -9,6 +10,7 @@ from pydantic import SecretStr
 
 from builders.kit.db import migrations
 from builders.kit.db.connections import Database
+from builders.kit.process import log
 from builders.kit.process.settings import Settings
 from tests.kit.outbound.receivers import forget_authorities
 from tests.webhooks.engine.harness import Harness
@@ -30,6 +32,15 @@ def own(server: str, settings: Settings) -> Iterator[Settings]:
 @pytest.fixture(autouse=True)
 def _authorities(monkeypatch: pytest.MonkeyPatch) -> None:
     forget_authorities(monkeypatch)
+
+
+@pytest.fixture
+def logged() -> Iterator[StringIO]:
+    """A stream with what is logged meanwhile."""
+    stream = StringIO()
+    log.configure(level="info", stream=stream)
+    yield stream
+    log.configure(level="error")
 
 
 @pytest.fixture

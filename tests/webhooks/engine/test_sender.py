@@ -1,10 +1,14 @@
 """The sender's loop: a failure of one step loses no delivery or result."""
 
 import asyncio
+import json
 from dataclasses import replace
 from datetime import timedelta
+from io import StringIO
+from typing import Any
 
 import pytest
+from structlog.contextvars import bound_contextvars
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseBusy
@@ -17,7 +21,7 @@ from builders.webhooks.store import claims
 from tests.kit.outbound.receivers import OK, calling, receiving, saying
 from tests.kit.scratch import until
 from tests.webhooks import endless_receivers
-from tests.webhooks.engine.harness import Harness, ids_in, later
+from tests.webhooks.engine.harness import Harness, ids_in, later, status
 
 TRIES = "CREATE SEQUENCE IF NOT EXISTS tries; ALTER SEQUENCE tries RESTART"
 TRY_AND_FAIL = "SELECT nextval('tries') / 0"
@@ -145,3 +149,38 @@ async def test_endless_responses_do_not_delay_other_deliveries(harness: Harness)
     errors = {each.last_error for each in await harness.rows() if each.last_error is not None}
     assert {"too_large", "protocol"} <= errors
     assert "timeout" not in errors
+
+
+async def test_a_failed_attempt_is_logged_with_its_cause_and_request_and_without_the_url(
+    harness: Harness, logged: StringIO
+) -> None:
+    account = await harness.account()
+    async with receiving(saying(status(503))) as receiver, calling(receiver) as harness.outbound:
+        await harness.destination(account.id, f"{receiver.url}?key=hidden-word")
+        with bound_contextvars(request_id="request-1"):
+            await harness.happen(account.id)
+        await harness.round()
+
+    row = await harness.one()
+    [line] = failures(logged)
+    assert line["delivery"] == str(row.id)
+    assert line["destination"] == str(row.destination_id)
+    assert (line["attempt"], line["cause"], line["status"]) == (1, "http_status", 503)
+    assert line["request_id"] == "request-1"
+    assert "hidden-word" not in logged.getvalue()
+
+
+async def test_a_successful_attempt_is_not_logged(harness: Harness, logged: StringIO) -> None:
+    account = await harness.account()
+    async with receiving(saying(OK)) as receiver, calling(receiver) as harness.outbound:
+        await harness.destination(account.id, receiver.url)
+        await harness.happen(account.id)
+        await harness.rounds()
+
+    assert failures(logged) == []
+
+
+def failures(logged: StringIO) -> list[dict[str, Any]]:
+    """Return the log lines of failed attempts."""
+    lines = [json.loads(line) for line in logged.getvalue().splitlines()]
+    return [line for line in lines if line["event"] == "delivery_attempt_failed"]

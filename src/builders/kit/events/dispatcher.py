@@ -21,6 +21,7 @@ from procrastinate import JobContext
 from procrastinate.exceptions import ConnectorException
 from procrastinate.types import JSONValue
 from psycopg.rows import class_row
+from structlog.contextvars import bind_contextvars
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
@@ -37,21 +38,21 @@ CLAIM = """
             SELECT id FROM kit_outbox_pending ORDER BY id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
         ) RETURNING id, created_at
     )
-    SELECT event.id, event.name, event.version, event.account_id, event.created_at, event.data
+    SELECT event.id, event.name, event.version, event.account_id, event.created_at, event.data, event.request_id
     FROM kit_outbox AS event JOIN claimed USING (id, created_at) ORDER BY event.id
 """
 GET_OLDEST_PENDING = "SELECT created_at FROM kit_outbox_pending ORDER BY id LIMIT 1"
 LIST_SINCE = """
-    SELECT id, name, version, account_id, created_at, data FROM kit_outbox
+    SELECT id, name, version, account_id, created_at, data, request_id FROM kit_outbox
     WHERE name = ANY(%(names)s) AND id > %(after)s AND created_at > %(since)s ORDER BY id LIMIT %(limit)s
 """
 GET = """
-    SELECT id, name, version, account_id, created_at, data FROM kit_outbox
+    SELECT id, name, version, account_id, created_at, data, request_id FROM kit_outbox
     WHERE account_id = %(account_id)s AND id = %(id)s AND created_at = %(created_at)s
 """
 
 LIST_BY_ID = """
-    SELECT event.id, event.name, event.version, event.account_id, event.created_at, event.data
+    SELECT event.id, event.name, event.version, event.account_id, event.created_at, event.data, event.request_id
     FROM unnest(%(ids)s::uuid[], %(created)s::timestamptz[]) AS wanted (id, created_at)
     JOIN kit_outbox AS event
       ON event.account_id = %(account_id)s AND event.id = wanted.id AND event.created_at = wanted.created_at
@@ -68,6 +69,7 @@ class PublishedEvent:
     account_id: UUID
     created_at: datetime
     data: str  # JSON text; the declared event describes its schema
+    request_id: str | None = None  # of the request that published it
 
     def read(self) -> Any:
         """Return the decoded JSON data."""
@@ -242,6 +244,8 @@ async def notify_subscriber(
         if published is None:
             _log.warning("event_not_found", subscriber=name, event_id=event_id)
             return
+        if published.request_id is not None:
+            bind_contextvars(request_id=published.request_id)  # a job has a context of its own
         if function is None:
             await _batch_subscribers[name](conn, [published])
         else:

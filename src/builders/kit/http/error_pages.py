@@ -35,10 +35,12 @@ _LATER = "Try again {when}."
 _MAX_SECONDS_SHOWN = 90  # a longer wait is shown in minutes
 SIGN_IN_TITLE = "Sign in to Builders"
 MAX_ERRORS_SHOWN = 10  # errors of one form
+ERROR_CODE = "builders.error_code"  # in the scope of a refused request
 
 
 def respond(scope: Scope, refusal: Problem | Invalid) -> Response:
-    """Return the error in the media type that the request prefers."""
+    """Return the error in the media type that the request prefers; its code goes into the access log."""
+    scope[ERROR_CODE] = refusal.code
     response = _page(scope, refusal) if html.is_browser_navigation(scope) else refusal.response()
     if scope["method"] in {"GET", "HEAD"}:
         response.headers["Vary"] = "Accept"

@@ -18,6 +18,7 @@ from structlog.contextvars import bind_contextvars, unbind_contextvars
 from builders.kit.errors import BadRequest, InternalError, Invalid, NotFound, Problem
 from builders.kit.http import access_log, error_pages
 from builders.kit.http.body_limits import BODY_BUDGET, BodyBudget, too_large
+from builders.kit.http.callers import CALLER, Caller
 from builders.kit.http.parameters import IGNORED_HEADERS
 from builders.kit.http.proxies import Proxies
 from builders.kit.limits.rate_limiter import RATE_LIMIT_HEADERS as LIMIT_HEADERS
@@ -179,8 +180,16 @@ class _Exchange:
         """Write the line of the access log."""
         client: Any = self.scope.get("client")  # a (host, port) pair or None, by ASGI
         ms = (time.perf_counter() - self.began) * 1000
+        caller: Caller | None = self.scope.get(CALLER)
         access_log.log_request(
-            self.id, self.scope["method"], self.path, self.status, ms, client[0] if client else None
+            self.id,
+            self.scope["method"],
+            self.path,
+            self.status,
+            ms,
+            client[0] if client else None,
+            None if caller is None else caller.live_account_id,
+            self.scope.get(error_pages.ERROR_CODE),
         )
 
 

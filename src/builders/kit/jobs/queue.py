@@ -23,7 +23,7 @@ from builders.kit.db import partitions
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.http import idempotency
-from builders.kit.jobs import twins
+from builders.kit.jobs import requests, twins
 from builders.kit.process import log, secret_keys
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
@@ -100,6 +100,7 @@ async def _enqueue(
     lock: str | None = None,
 ) -> None:
     configure = partial(app.configure_task, task) if isinstance(task, str) else task.configure
+    ids = {**ids, **requests.argument_for(app.tasks.get(task) if isinstance(task, str) else task)}
     if delay:
         configure = partial(configure, schedule_in={"seconds": int(delay.total_seconds())})
     try:
@@ -218,6 +219,7 @@ async def _run_worker(database: Database, settings: Settings, **options: Any) ->
             shutdown_graceful_timeout=SHUTDOWN_GRACE_S,
             delete_jobs="successful",
             task_middleware=[twins.leave_to_twin],
+            worker_middleware=[requests.bind],
             additional_context={
                 "database": database,
                 "settings": settings,

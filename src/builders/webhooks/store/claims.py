@@ -21,7 +21,7 @@ CLAIM_COLUMNS = """
     claimed.next_attempt_at AS lease_until, claimed.attempts, claimed.step, claimed.once, claimed.resume_at,
     claimed.test, claimed.replayed, destination.url, destination.secret,
     CASE WHEN destination.old_secret_until > %(now)s THEN destination.old_secret END AS old_secret,
-    coalesce(payload.body, '') AS body
+    coalesce(payload.body, '') AS body, payload.request_id
 """
 CLAIM_JOIN = """
     JOIN webhooks_destinations AS destination
@@ -223,6 +223,7 @@ class Claim:
     old_secret: bytes | None = field(repr=False)  # sealed; None: no longer used
     is_unhealthy: bool  # its receiver fails or is slow
     body: str = field(repr=False)
+    request_id: str | None  # of the request that published the event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

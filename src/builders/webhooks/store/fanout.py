@@ -21,8 +21,8 @@ INSERT_DELIVERIES = """
     WITH event AS (
         SELECT * FROM unnest(
             %(account_ids)s::uuid[], %(ids)s::uuid[], %(created)s::timestamptz[], %(names)s::text[],
-            %(wanted)s::text[], %(selected)s::text[], %(bodies)s::text[]
-        ) AS event (account_id, id, created_at, name, wanted, selected, body)
+            %(wanted)s::text[], %(selected)s::text[], %(bodies)s::text[], %(requests)s::text[]
+        ) AS event (account_id, id, created_at, name, wanted, selected, body, request_id)
     ),
     -- 2. The destinations of each event: enabled, or disabled by the service.
     matched AS (
@@ -36,8 +36,8 @@ INSERT_DELIVERIES = """
     -- 3. The payload, once for each event with a destination. This repeats the condition, since a join with
     --    `matched` would be quadratic.
     payload AS (
-        INSERT INTO webhooks_payloads (account_id, event_id, created_at, body)
-        SELECT account_id, id, created_at, body FROM event WHERE EXISTS (
+        INSERT INTO webhooks_payloads (account_id, event_id, created_at, body, request_id)
+        SELECT account_id, id, created_at, body, request_id FROM event WHERE EXISTS (
             SELECT FROM webhooks_destinations AS destination
             WHERE destination.account_id = event.account_id
               AND (enabled OR disabled_reason IN ('gone', 'failing')) AND events && event.wanted::text[]
@@ -75,6 +75,7 @@ class OutgoingEvent:
     wanted: Sequence[str]  # names and patterns that match it
     selected: Collection[UUID] | None  # the only destinations that get it; None: all that subscribe
     body: str
+    request_id: str | None  # of the request that published it
 
 
 async def list_subscribed_accounts(conn: Conn, *, account_ids: Collection[UUID]) -> set[UUID]:
@@ -93,6 +94,7 @@ async def insert_deliveries(conn: Conn, *, events: Sequence[OutgoingEvent], now:
         "wanted": ["{" + ",".join(each.wanted) + "}" for each in events],
         "selected": [_array(each.selected) for each in events],
         "bodies": [each.body for each in events],
+        "requests": [each.request_id for each in events],
     }
     return (await conn.execute(INSERT_DELIVERIES, {**row, "now": now})).rowcount
 
