@@ -10,7 +10,7 @@ from PIL import Image, ImageChops
 
 from builders.demo import images
 from builders.demo.motifs import MOTIFS, PALETTES
-from builders.demo.service import draw_images, list_titles
+from builders.demo.service import list_titles
 
 HARBOUR = ("harbour.example", "Harbour")
 MUNICH = ("xn--mnchen-3ya.example", "München")
@@ -41,7 +41,7 @@ def names(folder: Path) -> list[str]:
 
 
 async def test_connections_are_served_between_the_images_of_two_domains(tmp_path: Path) -> None:
-    drawing = asyncio.create_task(draw_images(folder=tmp_path, titles=[HARBOUR, MUNICH]))
+    drawing = asyncio.create_task(images.draw(tmp_path, [HARBOUR, MUNICH]))
     await asyncio.sleep(0)
 
     assert names(tmp_path) == [images.cover_name(HARBOUR[0]), images.logo_name(HARBOUR[0])]

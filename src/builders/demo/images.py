@@ -1,5 +1,6 @@
 """Logos and covers of the demo catalog: the bytes depend on the name and title alone."""
 
+import asyncio
 import hashlib
 import unicodedata
 from collections.abc import Iterable
@@ -45,6 +46,13 @@ def write_images(folder: Path, domains: Iterable[tuple[str, str]]) -> list[Path]
             path.write_bytes(png)
             written.append(path)
     return written
+
+
+async def draw(folder: Path, domains: Iterable[tuple[str, str]]) -> None:
+    """Do the same on the event loop. In between, the pool connects: its attempts would time out."""
+    for each in domains:
+        write_images(folder, [each])
+        await asyncio.sleep(0)
 
 
 def logo(domain: str, title: str) -> bytes:

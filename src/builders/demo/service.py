@@ -1,6 +1,5 @@
 """The public interface of the demo: a catalog, accounts with keys, and the portfolio of one of them."""
 
-import asyncio
 import csv
 import json
 import os
@@ -107,15 +106,8 @@ async def _load_catalog(database: Database, data_dir: Path) -> None:
     if len(present) == len(titles) and assets.exists():
         return
     with tempfile.TemporaryDirectory(dir=data_dir) as folder, as_file(demo_csv()) as path:
-        await draw_images(folder=Path(folder), titles=titles)
+        await images.draw(Path(folder), titles)
         await catalog.load(database, path=path, images=Path(folder), assets=assets)
-
-
-async def draw_images(*, folder: Path, titles: Sequence[tuple[str, str]]) -> None:
-    """Draw the images of demo domains. In between, the pool connects: its attempts would time out."""
-    for each in titles:
-        images.write_images(folder, [each])
-        await asyncio.sleep(0)
 
 
 async def _are_valid(database: Database, keys: Sequence[DemoKey]) -> bool:
