@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import httpx
 import pytest
@@ -175,3 +176,16 @@ async def test_a_list_of_one_page_says_so(anyone: Client) -> None:
     answer = await anyone.get("/v1/catalog/suggest?q=ada&page=2")
     assert answer.status_code == 422
     assert answer.json()["detail"][0]["msg"] == "The list is one page: `limit` is the number of its items."
+
+
+async def test_a_body_that_is_not_used_is_small(alice: Person) -> None:
+    body = {f"note{at}": 1 for at in range(5_000)}
+    answer = await alice.request("DELETE", f"/v1/builders/projects/{UUID(int=1)}", json=body)
+    assert (answer.status_code, answer.json()["code"]) == (422, "body_unexpected")
+
+
+async def test_unknown_query_parameters_are_compared_up_to_a_number(alice: Person) -> None:
+    few, many = ({f"note{at}": "1" for at in range(count)} for count in (200, 201))
+    assert (await alice.get("/v1/me", params=few)).status_code == 200
+    answer = await alice.get("/v1/me", params=many)
+    assert (answer.status_code, answer.json()["code"]) == (422, "too_many_parameters")

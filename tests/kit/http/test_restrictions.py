@@ -96,7 +96,7 @@ def test_only_the_first_of_many_restrictions_are_reported() -> None:
     many = {f"max_{number}": 1 for number in range(5000)}
 
     assert len(restrictions.body_errors([Lamp.model_validate(many)])) == MAX_ERRORS
-    assert len([*restrictions.query_errors(many, ())]) == MAX_ERRORS
+    assert len([*restrictions.query_errors([*many][: restrictions.MAX_UNKNOWN], ())]) == MAX_ERRORS
 
 
 def test_a_body_may_list_restrictions_of_its_own() -> None:

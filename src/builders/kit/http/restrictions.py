@@ -27,6 +27,8 @@ Loc = tuple[str | int, ...]
 ERROR_TYPE = "restriction_unsupported"
 UNKNOWN_PARAMETER, REPEATED_PARAMETER = "parameter_unknown", "parameter_repeated"
 _MOST_VALUES = 10_000  # JSON values of one unknown member that are searched
+MAX_UNKNOWN = 200  # query parameters
+MAX_UNREAD = 16 * 1024  # bytes of the body of an operation that has none
 _LONGEST = 80  # characters of a name that are compared
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _BETWEEN = re.compile(r"[^a-z0-9*?]+")
@@ -146,8 +148,11 @@ def paging_error(name: str, known: Collection[str]) -> Error | None:
     return {"loc": ("query", name), "msg": message, "type": ERROR_TYPE, "did_you_mean": meant}
 
 
-def query_errors(names: Iterable[str], known: Collection[str]) -> Iterator[Error]:
+def query_errors(names: Collection[str], known: Collection[str]) -> Iterator[Error]:
     """Yield the first errors of the unknown parameters of a query string; `known` are those of the operation."""
+    if len(names) > MAX_UNKNOWN:
+        message = f"More than {MAX_UNKNOWN} unknown query parameters."
+        return iter(({"loc": ("query",), "msg": message, "type": "too_many_parameters"},))
     return islice((error for name in names for error in _query_errors(name, known)), MAX_ERRORS)
 
 
@@ -231,8 +236,12 @@ async def unread_body_errors(request: Request) -> Iterable[Error]:
     length = request.headers.get("content-length", "")
     if length == "0" or not (length or "transfer-encoding" in request.headers):
         return ()
+    body = await request.body()
+    if len(body) > MAX_UNREAD:
+        message = f"The operation has no body, and ignores one of up to {MAX_UNREAD} bytes: omit it."
+        return ({"loc": ("body",), "msg": message, "type": "body_unexpected"},)
     try:
-        value = from_json(await request.body())
+        value = from_json(body)
     except ValueError:
         return ()
     return _in_value(value, ("body",))
