@@ -151,7 +151,7 @@ async def test_an_imported_sale_is_voided_or_replaced(alice: Person, book: Book,
         posted = await ledger.post_entries(conn, account_id=alice.account.id, entries=sold)
     found = await book.get()
     assert amounts(found["sale"], "gross", "costs", "net", "price") == ["900.00", "90.00", "810.00", None]
-    found = await book.change(entries_void=[str(posted[0].entry.id)])
+    found = await book.change(entries_void=[str(ledger.require_recorded(posted[0]).id)])
     assert (found["sale"], found["status"]) == (None, "owned")
     assert amounts(found, "net_position") == ["0.00"]
     async with database.transaction() as conn:

@@ -10,7 +10,7 @@ from uuid import UUID
 from builders.kit.db.connections import Database
 from builders.kit.values.money import Money
 from builders.portfolio.ledger import service as ledger
-from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource, NewEntry, PostedEntry, Rate, Totals
+from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource, NewEntry, Rate, Totals
 
 FRIDAY, MONDAY, NEWEST = date(2024, 3, 1), date(2024, 3, 4), date(2024, 3, 5)
 # Units per euro: of the bank, but of days far fewer.
@@ -48,6 +48,14 @@ def entry(domain_id: UUID, amount: str = "10.00", currency: str = "USD", **more:
 
 
 @dataclass(frozen=True)
+class Posted:
+    """A recorded entry, and whether it is new."""
+
+    entry: Entry
+    is_new: bool
+
+
+@dataclass(frozen=True)
 class Books:
     """A portfolio and one of its domains."""
 
@@ -58,11 +66,12 @@ class Books:
     def entry(self, amount: str = "10.00", currency: str = "USD", **more: Any) -> NewEntry:
         return entry(self.domain_id, amount, currency, **more)
 
-    async def post(self, *entries: NewEntry) -> Sequence[PostedEntry]:
+    async def post(self, *entries: NewEntry) -> Sequence[Posted]:
         async with self.database.transaction() as conn:
-            return await ledger.post_entries(conn, account_id=self.account_id, entries=entries)
+            posted = await ledger.post_entries(conn, account_id=self.account_id, entries=entries)
+        return [Posted(ledger.require_recorded(each), each.is_new) for each in posted]
 
-    async def void(self, *posted: PostedEntry) -> Sequence[UUID]:
+    async def void(self, *posted: Posted) -> Sequence[UUID]:
         async with self.database.transaction() as conn:
             entry_ids = [each.entry.id for each in posted]
             return await ledger.void_entries(conn, account_id=self.account_id, ids=entry_ids, reason="mistake")

@@ -19,6 +19,7 @@ from builders.portfolio.billing.records import (
     ApplyOutcome,
     Candidate,
     Charge,
+    ChargeReason,
     Match,
     MatchMethod,
 )
@@ -26,7 +27,7 @@ from builders.portfolio.billing.store import charges as store
 from builders.portfolio.billing.wording import entry_kind
 from builders.portfolio.domains import service as domains
 from builders.portfolio.ledger import service as ledger
-from builders.portfolio.ledger.records import MAX_MEMO, Entry, EntrySource, NewEntry
+from builders.portfolio.ledger.records import MAX_MEMO, Entry, EntrySource, NewEntry, PostedEntry
 
 _UNDONE = "The application of the charge was undone."
 
@@ -118,27 +119,40 @@ async def _with_links(conn: Conn, *, account_id: UUID, decisions: Sequence[_Deci
 async def _book(
     conn: Conn, *, account_id: UUID, decisions: Sequence[_Decision], booking: Booking
 ) -> Sequence[AppliedCharge]:
-    """Record the entries of the charges that have a domain, and no entry yet."""
+    """Record the entries of the charges that have a domain, and no entry yet.
+
+    A charge whose domain has no room for an entry remains as it is, with the reason.
+    """
     new = [
         (each, _new_entry(each.charge, each.candidate, each.match.years, booking.member_id))
         for each in decisions
         if booking.applies and each.candidate is not None and each.linked is None and each.charge.total
     ]
     entries = [entry for _, entry in new]
-    posted = await ledger.post_entries(conn, account_id=account_id, entries=entries) if entries else ()
-    entry_ids = {each.charge.id: found.entry.id for (each, _), found in zip(new, posted, strict=True)}
-    return [
-        AppliedCharge(
-            charge=each.charge,
-            outcome=_outcome(each, is_applied=booking.applies),
-            candidate=each.candidate or next(iter(each.match.candidates), None),
-            entry_id=each.linked.id if each.linked else entry_ids.get(each.charge.id),
-        )
-        for each in decisions
-    ]
+    posted: Sequence[PostedEntry] = ()
+    if entries:
+        # The domains are not locked: those of the next batch could be locked before them by another request.
+        await ledger.lock_base_currency(conn, account_id=account_id, exclusive=True)
+        posted = await ledger.post_entries(conn, account_id=account_id, entries=entries)
+    by_charge = {each.charge.id: found.entry for (each, _), found in zip(new, posted, strict=True)}
+    return [_applied(each, by_charge, is_applied=booking.applies) for each in decisions]
 
 
-def _outcome(decision: _Decision, *, is_applied: bool) -> ApplyOutcome:
+def _applied(decision: _Decision, entries: Mapping[UUID, Entry | None], *, is_applied: bool) -> AppliedCharge:
+    entry = decision.linked or entries.get(decision.charge.id)
+    is_refused = entry is None and decision.charge.id in entries
+    return AppliedCharge(
+        charge=decision.charge,
+        outcome=_outcome(decision, is_applied=is_applied, is_refused=is_refused),
+        candidate=decision.candidate or next(iter(decision.match.candidates), None),
+        entry_id=None if entry is None else entry.id,
+        reason=ChargeReason.ENTRY_LIMIT if is_refused else None,
+    )
+
+
+def _outcome(decision: _Decision, *, is_applied: bool, is_refused: bool) -> ApplyOutcome:
+    if is_refused:
+        return ApplyOutcome.UNMATCHED if decision.charge.domain_id is None else ApplyOutcome.MATCHED
     if decision.match.is_ignored:
         return ApplyOutcome.IGNORED
     if decision.candidate is None:
@@ -180,6 +194,8 @@ async def _write(
 
 
 def _row(decision: _Decision, done: AppliedCharge, *, applied_at: datetime | None) -> Mapping[str, Any]:
+    if done.reason is not None:
+        return taken_back(decision.charge, reason=done.reason)
     match, candidate = decision.match, decision.candidate
     best = candidate or next(iter(match.candidates), None)
     return {
@@ -203,8 +219,9 @@ async def undo_charges(
     """Void the entries of applied charges, which are matched again. An entry that was linked stays."""
     own = [each.entry_id for each in charges if each.entry_id is not None and not each.is_linked]
     if own:
-        # Before any entry is locked: a change of the base currency locks all entries of the portfolio.
-        await ledger.lock_base_currency(conn, account_id=account_id)
+        # Before any entry is locked: a change of the base currency locks all entries of the portfolio. Exclusively
+        # as in `_book`, which can follow in the same transaction.
+        await ledger.lock_base_currency(conn, account_id=account_id, exclusive=True)
         await ledger.void_entries(conn, account_id=account_id, ids=own, reason=_UNDONE, voided_by=member_id)
     await update_charges(conn, account_id=account_id, rows=[taken_back(each) for each in charges])
     return [AppliedCharge(charge=each, outcome=ApplyOutcome.UNDONE) for each in charges]
@@ -224,6 +241,7 @@ def taken_back(charge: Charge, **changed: Any) -> Mapping[str, Any]:
         "applied_at": None,
         "entry_id": None,
         "is_linked": False,
+        "reason": None,
         **changed,
     }
 

@@ -20,12 +20,14 @@ from builders.portfolio.billing.records import (
     ApplyOutcome,
     Charge,
     ChargeFilters,
+    ChargeReason,
     ChargeState,
     MatchMethod,
     StateSum,
 )
 from builders.portfolio.billing.store import charges as store, lists
 from builders.portfolio.domains import service as domains
+from builders.portfolio.ledger import service as ledger
 
 BATCH = 1_000  # charges of a statement
 MAX_EXAMINED = 10_000  # charges of a call
@@ -126,7 +128,8 @@ async def change_charge(
     """Set the domain of a charge and book it there, or ignore it; needs a transaction.
 
     An earlier booking is undone. A charge without a domain is matched with the next application. Publish
-    portfolio.billing.charge_matched for another domain. Raise ChargeNotFound and DomainNotFound.
+    portfolio.billing.charge_matched for another domain. Raise ChargeNotFound, DomainNotFound and
+    EntryLimitReached.
     """
     await store.lock_portfolio(conn, account_id=account_id)
     charge = await _get_charge(conn, account_id=account_id, charge_id=charge_id)
@@ -143,6 +146,8 @@ async def change_charge(
     if changed.state is ChargeState.MATCHED:
         booking = Booking(min_confidence=MIN_CONFIDENCE, member_id=member_id)
         done = await match_charges(conn, account_id=account_id, charges=[changed], booking=booking)
+        if any(each.reason is ChargeReason.ENTRY_LIMIT for each in done):
+            raise ledger.EntryLimitReached
         if changed.domain_id != charge.domain_id:
             await summaries.publish_matches(conn, account_id=account_id, found=done)
     return await _get_charge(conn, account_id=account_id, charge_id=charge_id)

@@ -27,6 +27,12 @@ class ChargeState(StrEnum):
     IGNORED = "ignored"  # by a member; never matched again
 
 
+class ChargeReason(StrEnum):
+    """Why a charge is not booked although its domain is known."""
+
+    ENTRY_LIMIT = "entry_limit"  # the domain has as many entries as it can have
+
+
 class ChargeSource(StrEnum):
     """Source of a charge."""
 
@@ -121,6 +127,7 @@ class Charge(ChargeFields):
     is_linked: bool
     is_ignored: bool
     state: ChargeState
+    reason: ChargeReason | None = None
 
     def __post_init__(self) -> None:
         for name, kind in _ENUMS.items():
@@ -134,6 +141,7 @@ _ENUMS: Mapping[str, type[StrEnum]] = {
     "source": ChargeSource,
     "method": MatchMethod,
     "state": ChargeState,
+    "reason": ChargeReason,
 }
 
 
@@ -202,6 +210,7 @@ class AppliedCharge:
     outcome: ApplyOutcome
     candidate: Candidate | None = None  # the likeliest domain
     entry_id: UUID | None = None
+    reason: ChargeReason | None = None
 
     @property
     def is_matched(self) -> bool:

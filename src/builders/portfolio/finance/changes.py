@@ -77,12 +77,12 @@ async def _write(
 
 
 def _require_own(new: Sequence[NewEntry], posted: Sequence[PostedEntry], *, added: int) -> None:
-    """Raise Invalid for a reference that another entry has. The same entry twice is recorded once.
+    """Raise Invalid for a reference that another entry has, and EntryLimitReached. The same entry twice is one.
 
     The first `added` entries are those of `entries_add`; of the others, that of the acquisition can be taken.
     """
     for at, (given, found) in enumerate(zip(new, posted, strict=True)):
-        entry = found.entry
+        entry = ledger.require_recorded(found)
         same = (entry.domain_id, entry.kind, entry.money) == (given.domain_id, given.kind, given.money)
         if not found.is_new and not same:
             message = f"Another entry has the reference {given.reference!r}."
@@ -158,9 +158,9 @@ def _list_changes(before: DomainFinance, after: DomainFinance) -> Iterator[Chang
     present = {each.id for each in before.entries if not each.is_void}
     kept = {each.id for each in after.entries if not each.is_void}
     for each in after.entries:
-        if each.id in kept - present:
+        if each.id in kept and each.id not in present:
             yield ChangedField(field="entries_add", before=None, after=str(each.id))
-        elif each.id in present - kept:
+        elif each.id in present and each.id not in kept:
             yield ChangedField(field="entries_void", before=str(each.id), after=None)
 
 

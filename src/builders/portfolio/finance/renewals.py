@@ -46,7 +46,7 @@ async def record_renewal(
         patch = DomainPatch(expires_at=expires_at)
         changed = await domains.change_domain(conn, account_id=account_id, domain_id=domain.id, patch=patch)
     recorded = RecordedRenewal(
-        entry=posted.entry,
+        entry=ledger.require_recorded(posted),
         domain=domain if expires_at == domain.expires_at else changed,
         previous_expires_at=domain.expires_at,
         duplicate_of=None if duplicate is None else duplicate.id,

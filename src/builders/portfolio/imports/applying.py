@@ -28,6 +28,11 @@ _KEPT = RowProblem(
     message="The ledger has an entry with the same reference and other values; it was not changed.",
     field=Field.ENTRIES.value,
 )
+_FULL = RowProblem(
+    code=ledger.EntryLimitReached.code,
+    message=f"{ledger.EntryLimitReached.default_detail} Those of the row that exceed it were not recorded.",
+    field=Field.ENTRIES.value,
+)
 # Of the database about a value; other errors are not those of a row.
 REFUSALS = (psycopg.DataError, psycopg.IntegrityError, psycopg.errors.ProgramLimitExceeded)
 
@@ -201,7 +206,9 @@ async def _post(
     taken = list[tuple[Group, NewEntry]]()
     for (group, new), found in zip(entries, posted, strict=True):
         present = found.entry
-        if found.is_new:
+        if present is None:
+            group.warnings += [] if _FULL in group.warnings else [_FULL]
+        elif found.is_new:
             group.entry_ids.append(present.id)
             if group.outcome is RowOutcome.UNCHANGED:
                 group.outcome = RowOutcome.UPDATED

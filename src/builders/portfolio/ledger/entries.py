@@ -1,6 +1,7 @@
 """Entries: amounts that were paid and received. They are recorded and voided, and never changed or deleted."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 from itertools import groupby
 from uuid import UUID
@@ -9,7 +10,16 @@ from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.portfolio.ledger import currencies
-from builders.portfolio.ledger.records import Entry, EntrySource, NewEntry, PostedEntry, Statement, Totals
+from builders.portfolio.ledger.errors import EntryLimitReached
+from builders.portfolio.ledger.records import (
+    MAX_ENTRIES,
+    Entry,
+    EntrySource,
+    NewEntry,
+    PostedEntry,
+    Statement,
+    Totals,
+)
 from builders.portfolio.ledger.store import entries as store, statements
 
 
@@ -17,10 +27,15 @@ async def post_entries(conn: Conn, *, account_id: UUID, entries: Sequence[NewEnt
     """Record entries, each converted to the base currency at the rate of its date; needs a transaction.
 
     An entry whose source has already recorded the reference is returned unchanged, also when the amount differs:
-    to change an entry, void it first. Return one for each given entry, in their order.
+    to change an entry, void it first. An entry above the maximum of its domain is refused. Return one for each
+    given entry, in their order.
+
+    The caller holds the locks of the domains or, exclusively, that of the base currency: then the number of the
+    entries of a domain does not change meanwhile.
     """
     base_currency = await currencies.lock_base_currency(conn, account_id=account_id)
-    posted: dict[int, PostedEntry] = {}
+    refused = await _find_refused(conn, account_id=account_id, entries=entries)
+    posted = {at: PostedEntry(entry=None, is_new=False) for at in refused}
     while missing := [at for at in range(len(entries)) if at not in posted]:
         given = [entries[at] for at in missing]
         inserted = await store.insert_entries(
@@ -40,6 +55,39 @@ async def post_entries(conn: Conn, *, account_id: UUID, entries: Sequence[NewEnt
                 if key in existing
             } | posted
     return [posted[at] for at in range(len(entries))]
+
+
+async def _find_refused(conn: Conn, *, account_id: UUID, entries: Sequence[NewEntry]) -> Collection[int]:
+    """Return the indexes of the entries that their domains have no room for."""
+    room = await list_room(conn, account_id=account_id, domain_ids={each.domain_id for each in entries})
+    if all(count <= room[domain_id] for domain_id, count in Counter(each.domain_id for each in entries).items()):
+        return ()
+    known: set[tuple[EntrySource, str | None]]
+    known = {*await _find_existing(conn, account_id=account_id, entries=entries)}
+    refused: set[int] = set()
+    for at, each in enumerate(entries):
+        key = (each.source, each.reference)
+        if each.reference is not None and key in known:
+            continue
+        if room[each.domain_id] == 0:
+            refused.add(at)
+        else:
+            room[each.domain_id] -= 1
+            known.add(key)
+    return refused
+
+
+async def list_room(conn: Conn, *, account_id: UUID, domain_ids: Collection[UUID]) -> dict[UUID, int]:
+    """Return how many entries can be added to each of the domains; in one statement."""
+    counts = await store.count_entries(conn, account_id=account_id, domain_ids=domain_ids, limit=MAX_ENTRIES)
+    return {domain_id: MAX_ENTRIES - count for domain_id, count in counts.items()}
+
+
+def require_recorded(posted: PostedEntry) -> Entry:
+    """Return the entry. Raise EntryLimitReached when it was refused."""
+    if posted.entry is None:
+        raise EntryLimitReached
+    return posted.entry
 
 
 async def _find_existing(

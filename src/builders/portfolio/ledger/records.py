@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Self
 from uuid import UUID
 
+from builders.kit.limits import maximums
 from builders.kit.values.money import Money
 
 DEFAULT_BASE_CURRENCY = "USD"
@@ -15,6 +16,13 @@ EURO = "EUR"  # the rates are quoted per euro
 MAX_YEARS = 100  # that an entry pays for
 MAX_REFERENCE = 200
 MAX_MEMO = 500
+MAX_ENTRIES = maximums.declare(
+    "domain_entries",
+    5_000,
+    of="domain",
+    counts="Entries of the ledger, void ones too.",
+    code="entry_limit",
+)
 
 
 class EntryKind(StrEnum):
@@ -189,7 +197,7 @@ class Entry:
 class PostedEntry:
     """An entry, and whether it was recorded by this call."""
 
-    entry: Entry
+    entry: Entry | None  # None: refused, because the domain has MAX_ENTRIES
     is_new: bool
 
 

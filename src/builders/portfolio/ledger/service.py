@@ -12,12 +12,15 @@ from builders.portfolio.ledger.entries import (
     get_statement as get_statement,
     list_entries as list_entries,
     list_entries_by_domain as list_entries_by_domain,
+    list_room as list_room,
     list_totals as list_totals,
     post_entries as post_entries,
+    require_recorded as require_recorded,
     void_domains as void_domains,
     void_entries as void_entries,
     void_references as void_references,
 )
+from builders.portfolio.ledger.errors import EntryLimitReached as EntryLimitReached
 from builders.portfolio.ledger.holdings import (
     list_entries_between as list_entries_between,
     list_kind_totals as list_kind_totals,

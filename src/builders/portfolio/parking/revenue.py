@@ -6,7 +6,7 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
-from builders.kit.http.bulk import RowOutcome, RowResult
+from builders.kit.http.bulk import RowOutcome, RowResult, refused_row
 from builders.kit.values import clock
 from builders.portfolio.domains import service as domains
 from builders.portfolio.finance import service as finance
@@ -44,17 +44,45 @@ async def record_revenue(
         for batch in _batches(list(wanted.values()), batch_size)
         for each in await store.list_stored(conn, account_id=account_id, days=batch)
     }
-    changed = [day for key, day in wanted.items() if key not in stored or stored[key].revenue != day]
+    changed = {key: day for key, day in wanted.items() if key not in stored or stored[key].revenue != day}
+    full = await _refuse_rows(conn, account_id, plan, changed)
     if changed:
         await ledger.lock_base_currency(conn, account_id=account_id)
-        for batch in _batches(changed, batch_size):
+        for batch in _batches(list(changed.values()), batch_size):
             await _write(conn, account_id, batch, stored, member_id)
-        await _record_traffic(conn, account_id, {each.domain_id for each in changed})
-        await _publish(conn, account_id, changed, stored, plan.names)
+        await _record_traffic(conn, account_id, {each.domain_id for each in changed.values()})
+        await _publish(conn, account_id, list(changed.values()), stored, plan.names)
     return [
-        result or _result(row, days, stored, plan.names)
-        for row, result, days in zip(plan.rows, plan.results, plan.days, strict=True)
+        result or full.get(at) or _result(row, days, stored, plan.names)
+        for at, (row, result, days) in enumerate(zip(plan.rows, plan.results, plan.days, strict=True))
     ]
+
+
+async def _refuse_rows(
+    conn: Conn,
+    account_id: UUID,
+    plan: RevenuePlan,
+    changed: dict[RevenueKey, DayRevenue],
+) -> Mapping[int, RowResult]:
+    """Remove the days of the rows that need more entries than their domains can have; return their results."""
+    room = await ledger.list_room(
+        conn, account_id=account_id, domain_ids={each.domain_id for each in changed.values()}
+    )
+    refused: dict[int, RowResult] = {}
+    for at, (row, days) in enumerate(zip(plan.rows, plan.days, strict=True)):
+        needed = sum(bool(each.money.amount) for each in days if each.key in changed)
+        if not needed:
+            continue
+        domain_id = days[0].domain_id
+        if needed <= room[domain_id]:
+            room[domain_id] -= needed
+            continue
+        for each in days:
+            changed.pop(each.key, None)
+        message = ledger.EntryLimitReached.default_detail
+        code = ledger.EntryLimitReached.code
+        refused[at] = refused_row(code, message, index=row.index, line=row.line, domain=plan.names[domain_id])
+    return refused
 
 
 async def _lock_domains(conn: Conn, account_id: UUID, domain_ids: Collection[UUID]) -> None:
@@ -83,7 +111,7 @@ async def _write(
     paid = [each for each in changed if each.money.amount]
     entries = [_entry(each, member_id) for each in paid]
     posted = await ledger.post_entries(conn, account_id=account_id, entries=entries) if entries else ()
-    entry_ids = {day.key: each.entry.id for day, each in zip(paid, posted, strict=True)}
+    entry_ids = {day.key: ledger.require_recorded(each).id for day, each in zip(paid, posted, strict=True)}
     if changed:
         rows = [StoredRevenue(revenue=each, entry_id=entry_ids.get(each.key)) for each in changed]
         await store.upsert(conn, account_id=account_id, stored=rows, now=clock.now())

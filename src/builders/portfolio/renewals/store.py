@@ -10,8 +10,8 @@ from psycopg.types.json import Jsonb
 
 from builders.kit.db.connections import Conn
 from builders.kit.values.money import DECIMALS
-from builders.portfolio.domains.records import PortfolioDomainStatus
-from builders.portfolio.renewals.records import RENEWED, Calendar, Decision, DueSum, Push
+from builders.portfolio.domains.records import RENEWED, PortfolioDomainStatus
+from builders.portfolio.renewals.records import Calendar, Decision, DueSum, Push
 
 HELD = sorted(each for each in PortfolioDomainStatus if each.is_held)
 # Due domains with the decision about their expiry (records.Decision.at_expiry).

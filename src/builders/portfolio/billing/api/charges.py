@@ -21,6 +21,7 @@ from builders.portfolio.billing import service as billing
 from builders.portfolio.billing.records import ChargeFilters, ChargeState
 from builders.portfolio.billing.schemas import charges, requests, results, templates
 from builders.portfolio.domains.service import DomainNotFound
+from builders.portfolio.ledger.service import EntryLimitReached
 from builders.portfolio.registrars import service as registrars
 from builders.portfolio.team import service as team
 from builders.portfolio.team.records import Permission
@@ -111,7 +112,7 @@ async def apply_billing_charges(
 @router.patch(
     "/charges/{charge_id}",
     response_model=charges.BillingCharge,
-    responses=problems(*team.ACCESS_REFUSALS, billing.ChargeNotFound, DomainNotFound),
+    responses=problems(*team.ACCESS_REFUSALS, billing.ChargeNotFound, DomainNotFound, EntryLimitReached),
     openapi_extra=BEYOND_SPEC,
 )
 async def update_billing_charge(

@@ -12,7 +12,14 @@ from pydantic.config import JsonDict
 from builders.kit.http.bodies import Reply, by_example
 from builders.kit.http.pagination import Page
 from builders.kit.values.money import Money
-from builders.portfolio.billing.records import Charge, ChargeSource, ChargeState, MatchMethod, StateSum
+from builders.portfolio.billing.records import (
+    Charge,
+    ChargeReason,
+    ChargeSource,
+    ChargeState,
+    MatchMethod,
+    StateSum,
+)
 from builders.portfolio.registrars.records import ChargeKind
 
 _ID = "0193a1b2-0000-7000-8000-000000000060"
@@ -38,6 +45,7 @@ _CHARGE: JsonDict = {
     "total": _MONEY,
     "annual_cost": _MONEY,
     "state": "applied",
+    "reason": None,
     "match": {"domain_id": _DOMAIN_ID, "confidence": "1.00", "method": "exact_name", "candidates": []},
     "refund_of": None,
     "entry_id": "0193a1b2-0000-7000-8000-000000000061",
@@ -116,6 +124,13 @@ class BillingCharge(Reply):
     total: Annotated[Money | None, Field(description="The charged amount; negative for a refund.")]
     annual_cost: Annotated[Money | None, Field(description="The total of one year; null when unknown.")]
     state: Annotated[ChargeState, Field(description="Whether its domain is known, and whether it is booked.")]
+    reason: Annotated[
+        ChargeReason | None,
+        Field(
+            description="Why it is not booked although its domain is known. `entry_limit`: the domain has as many "
+            "entries as it can have."
+        ),
+    ]
     match: Annotated[ChargeMatch, Field(description="The domain of the charge.")]
     refund_of: Annotated[UUID | None, Field(description="Of a refund: the charge that it reverses, if known.")]
     entry_id: Annotated[UUID | None, Field(description="The entry of the ledger; null while not applied.")]

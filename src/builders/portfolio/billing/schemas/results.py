@@ -11,9 +11,17 @@ from pydantic.config import JsonDict
 from builders.kit.http.bodies import Reply, WriteReply, by_example
 from builders.kit.http.bulk import BulkReply, RowResult, summarize
 from builders.portfolio.billing.importing import ImportedCharges
-from builders.portfolio.billing.records import Application, AppliedCharge, ApplyOutcome, Candidate, MatchMethod
+from builders.portfolio.billing.records import (
+    Application,
+    AppliedCharge,
+    ApplyOutcome,
+    Candidate,
+    ChargeReason,
+    MatchMethod,
+)
 from builders.portfolio.billing.schemas.charges import ChargeCandidate, Confidence, show_confidence
 from builders.portfolio.billing.templates import ChargeField
+from builders.portfolio.ledger.service import EntryLimitReached
 
 _ID = "0193a1b2-0000-7000-8000-000000000060"
 _DOMAIN_ID = "0193a1b2-0000-7000-8000-000000000030"
@@ -116,6 +124,11 @@ def applied_reply(done: Application, *, dry_run: bool) -> BillingApplied:
     )
 
 
+_REASON_OF: Mapping[ChargeReason, str] = {
+    ChargeReason.ENTRY_LIMIT: EntryLimitReached.default_detail or "",
+}
+
+
 def _applied(done: AppliedCharge, *, dry_run: bool) -> AppliedChargeReply:
     found = done.candidate
     is_rolled_back = dry_run and done.outcome is ApplyOutcome.APPLIED
@@ -125,7 +138,7 @@ def _applied(done: AppliedCharge, *, dry_run: bool) -> AppliedChargeReply:
         entry_id=None if is_rolled_back else done.entry_id,
         outcome=done.outcome,
         confidence=show_confidence(done.charge.confidence if found is None else found.confidence),
-        reason=_reason(done.outcome, found),
+        reason=_REASON_OF[done.reason] if done.reason else _reason(done.outcome, found),
     )
 
 
@@ -162,6 +175,10 @@ class UnmatchedCharge(Reply):
     domain: Annotated[str | None, Field(description="The domain that is named, if any.")]
     description: Annotated[str, Field(description="The row of the file.")]
     candidates: Annotated[list[ChargeCandidate], Field(description="The likeliest domain, if any.")]
+    reason: Annotated[
+        ChargeReason | None,
+        Field(description="`entry_limit`: its domain has as many entries as it can have."),
+    ]
 
 
 class BillingImported(BulkReply):
@@ -211,6 +228,7 @@ def _unmatched(place: RowResult, done: AppliedCharge, *, dry_run: bool) -> Unmat
         domain=done.charge.domain,
         description=done.charge.description,
         candidates=[] if found is None else [_shown_candidate(found)],
+        reason=done.reason,
     )
 
 

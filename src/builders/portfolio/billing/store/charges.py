@@ -15,7 +15,8 @@ from builders.portfolio.billing.records import Charge, ChargeSource, NewCharge
 COLUMNS = """
     id, provider, connection_id, order_id, line_id, parent_order_id, charged_on, description, domain_raw,
     name_origin, domain, kind, years, total, tax, fees, currency, source, run_id, imported_at, refund_of,
-    domain_id, confidence, method, candidates, applied_at, entry_id, is_linked, is_ignored, state
+    domain_id, confidence, method, candidates, applied_at, entry_id, is_linked, is_ignored, state,
+    reason
 """
 # Two calls about the charges of a portfolio write them one after the other.
 LOCK_PORTFOLIO = "SELECT pg_advisory_xact_lock(hashtextextended('portfolio_billing ' || %(account_id)s::uuid, 0))"
@@ -79,10 +80,11 @@ UPDATE = """
     SET domain_id = new.domain_id, confidence = new.confidence, method = new.method,
         candidates = coalesce(new.candidates, '[]'), refund_of = new.refund_of, years = new.years,
         is_ignored = new.is_ignored, applied_at = new.applied_at, entry_id = new.entry_id,
-        is_linked = new.is_linked
+        is_linked = new.is_linked, reason = new.reason
     FROM jsonb_to_recordset(%(rows)s::jsonb) AS new (
         id uuid, domain_id uuid, confidence numeric, method text, candidates jsonb, refund_of uuid, years smallint,
-        is_ignored boolean, applied_at timestamptz, entry_id uuid, is_linked boolean
+        is_ignored boolean, applied_at timestamptz, entry_id uuid, is_linked boolean,
+        reason text
     )
     WHERE charge.account_id = %(account_id)s AND charge.id = new.id
 """

@@ -1,6 +1,6 @@
 """Entries and their sums."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -52,6 +52,16 @@ INSERT_ENTRIES = f"""
     ORDER BY source, reference, id
     ON CONFLICT (account_id, source, reference) WHERE reference IS NOT NULL AND voided_at IS NULL DO NOTHING
     RETURNING {COLUMNS}
+"""
+# Up to the limit, so that a domain with more of them costs no more.
+COUNT_ENTRIES = """
+    SELECT wanted.domain_id, (
+        SELECT count(*) FROM (
+            SELECT FROM portfolio_ledger_entries
+            WHERE account_id = %(account_id)s AND domain_id = wanted.domain_id LIMIT %(limit)s
+        ) AS counted
+    )
+    FROM unnest(%(domain_ids)s::uuid[]) AS wanted (domain_id)
 """
 LIST_BY_REFERENCE = f"""
     SELECT {COLUMNS} FROM portfolio_ledger_entries
@@ -183,6 +193,14 @@ async def insert_entries(
         await cursor.execute(INSERT_ENTRIES, row)
         inserted = {each.id: each for each in await cursor.fetchall()}
     return [inserted.get(each) for each in new_ids]
+
+
+async def count_entries(
+    conn: Conn, *, account_id: UUID, domain_ids: Collection[UUID], limit: int
+) -> Mapping[UUID, int]:
+    """Return the number of entries of each of the domains, void ones too, up to a limit."""
+    row = {"account_id": account_id, "domain_ids": list(domain_ids), "limit": limit}
+    return dict(await (await conn.execute(COUNT_ENTRIES, row)).fetchall())
 
 
 async def list_by_reference(
