@@ -11,7 +11,7 @@ from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import JsonPage, Listing, PageQuery, PageReply
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.portfolio.domains import replies, schemas, service as domains
-from builders.portfolio.domains.errors import DomainNotFound, DuplicateDomain
+from builders.portfolio.domains.errors import DomainLimit, DomainNotFound, DuplicateDomain
 from builders.portfolio.domains.filters import Filters
 from builders.portfolio.domains.records import DomainSort
 from builders.portfolio.team import service as team
@@ -57,7 +57,7 @@ async def list_domains(
     "/domains",
     status_code=201,
     response_model=replies.PortfolioDomainWritten,
-    responses=problems(*team.ACCESS_REFUSALS, DuplicateDomain, InFlight),
+    responses=problems(*team.ACCESS_REFUSALS, DuplicateDomain, DomainLimit, InFlight),
 )
 async def add_domain(
     body: schemas.PortfolioDomainCreate, caller: Writer, conn: Tx, portfolio: team.PortfolioAccount = None

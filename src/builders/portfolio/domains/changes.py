@@ -10,7 +10,7 @@ from builders.kit.http.bulk import RowOutcome
 from builders.kit.values import clock, ids
 from builders.kit.values.patches import set_members
 from builders.portfolio.domains import announcements
-from builders.portfolio.domains.errors import DomainNotFound, DuplicateDomain
+from builders.portfolio.domains.errors import DomainLimit, DomainNotFound, DuplicateDomain
 from builders.portfolio.domains.events import DOMAIN_ADDED, DOMAIN_REMOVED, domain_data
 from builders.portfolio.domains.records import (
     SEQUENCES,
@@ -24,6 +24,7 @@ from builders.portfolio.domains.records import (
     Purchase,
     WrittenDomain,
 )
+from builders.portfolio.domains.room import MAX_DOMAINS, lock_room
 from builders.portfolio.domains.store import domains as store
 from builders.portfolio.domains.store.rows import written_columns
 from builders.portfolio.ledger import service as ledger
@@ -40,12 +41,17 @@ async def add_domain(
 ) -> Domain:
     """Add a domain, and record its purchase price; publish portfolio.domain.added.
 
-    Raise DuplicateDomain with the id of the existing one.
+    Raise DuplicateDomain with the id of the existing one, DomainLimit.
     """
     on = None if purchase is None else purchase.on or new.acquired_on or clock.now().date()
     [written] = await add_domains(
         conn, account_id=account_id, new=[replace(new, acquired_on=new.acquired_on or on)]
     )
+    if written.outcome is RowOutcome.ERROR:
+        raise DomainLimit(
+            "The portfolio has the maximum number of domains.",
+            next_action="Delete those that you do not need.",
+        )
     if written.outcome is not RowOutcome.CREATED or written.domain is None:
         raise DuplicateDomain(
             f"The portfolio has {new.name.domain} already.",
@@ -70,12 +76,36 @@ async def add_domain(
 
 
 async def add_domains(
-    conn: Conn, *, account_id: UUID, new: Sequence[NewDomain], uses_rdap: bool = True
+    conn: Conn,
+    *,
+    account_id: UUID,
+    new: Sequence[NewDomain],
+    uses_rdap: bool = True,
+    max_domains: int = MAX_DOMAINS,
 ) -> Sequence[WrittenDomain]:
     """Add domains with different names; return a result for each in order: created, or unchanged if present.
 
-    Publish no event: the caller reports them together. Without `uses_rdap`, registries are not queried about them.
+    The result of a domain above the maximum is an error. Publish no event: the caller reports them together.
+    Without `uses_rdap`, registries are not queried about them.
     """
+    room = await lock_room(conn, account_id=account_id, max_domains=max_domains)
+    names = [each.name.domain for each in new]
+    if len(new) > room:
+        known = {each.domain for each in await store.list_by_name(conn, account_id=account_id, names=names)}
+        added = [each for each in new if each.name.domain not in known][:room]
+    else:
+        added = list(new)
+    created = {each.domain: each for each in await _insert(conn, account_id, added, uses_rdap=uses_rdap)}
+    missing = [each for each in names if each not in created]
+    present = await store.list_by_name(conn, account_id=account_id, names=missing) if missing else ()
+    found = {each.domain: each for each in present}
+    refused = set(names).difference(each.name.domain for each in added)
+    return [_written(created.get(name), found.get(name), is_refused=name in refused) for name in names]
+
+
+async def _insert(conn: Conn, account_id: UUID, new: Sequence[NewDomain], *, uses_rdap: bool) -> Sequence[Domain]:
+    if not new:
+        return ()
     now = clock.now()
     rows = [
         {
@@ -88,21 +118,14 @@ async def add_domains(
         for each, domain_id in zip(new, ids.new_many(len(new)), strict=True)
     ]
     rdap_due_at = now if uses_rdap else None
-    inserted = (
-        await store.insert(conn, account_id=account_id, rows=rows, now=now, rdap_due_at=rdap_due_at)
-        if rows
-        else ()
-    )
-    created = {each.domain: each for each in inserted}
-    missing = [each.name.domain for each in new if each.name.domain not in created]
-    present = await store.list_by_name(conn, account_id=account_id, names=missing) if missing else ()
-    found = {each.domain: each for each in present}
-    return [_written(created.get(name), found.get(name)) for name in (each.name.domain for each in new)]
+    return await store.insert(conn, account_id=account_id, rows=rows, now=now, rdap_due_at=rdap_due_at)
 
 
-def _written(created: Domain | None, present: Domain | None) -> WrittenDomain:
+def _written(created: Domain | None, present: Domain | None, *, is_refused: bool) -> WrittenDomain:
     if created is not None:
         return WrittenDomain(id=created.id, outcome=RowOutcome.CREATED, domain=created)
+    if present is None and is_refused:
+        return WrittenDomain(id=ids.NIL, outcome=RowOutcome.ERROR)
     if present is None:  # removed concurrently
         return WrittenDomain(id=ids.NIL, outcome=RowOutcome.SKIPPED)
     return WrittenDomain(id=present.id, outcome=RowOutcome.UNCHANGED, domain=present)

@@ -17,6 +17,12 @@ class DuplicateDomain(Problem):
     status, code = 409, "duplicate_domain"
 
 
+class DomainLimit(Problem):
+    """The portfolio has the maximum number of domains."""
+
+    status, code = 409, "portfolio_domain_limit"
+
+
 class NameInvalid(ValueError):
     """The text is not a registrable domain name."""
 

@@ -212,11 +212,14 @@ class DomainChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenDomain:
-    """What a bulk call did with a domain: created, updated, unchanged; skipped when there is no such domain."""
+    """What a bulk call did with a domain: created, updated, unchanged; skipped when there is no such domain.
+
+    An error when the portfolio holds no more domains.
+    """
 
     id: UUID
     outcome: RowOutcome
-    domain: Domain | None = None  # after the call; None when skipped
+    domain: Domain | None = None  # after the call; None when skipped or refused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,6 +56,10 @@ from builders.portfolio.domains.renewal_facts import (
     list_portfolios as list_portfolios,
     list_renewal_prices as list_renewal_prices,
 )
+from builders.portfolio.domains.room import (
+    FULL_PROBLEM as FULL_PROBLEM,
+    lock_room as lock_room,
+)
 from builders.portfolio.domains.tagging import (
     change_tags as change_tags,
 )

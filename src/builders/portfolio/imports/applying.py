@@ -161,8 +161,8 @@ async def _change_domains(conn: Conn, *, account_id: UUID, groups: Sequence[Grou
 def _record(group: Group, written: WrittenDomain) -> None:
     """Store the result of the domain of a group."""
     if written.domain is None:
+        group.problems.append(domains.FULL_PROBLEM if written.outcome is RowOutcome.ERROR else _REMOVED)
         group.outcome, group.domain_id = RowOutcome.ERROR, None
-        group.problems.append(_REMOVED)
         return
     group.outcome, group.domain_id = written.outcome, written.id
     if written.outcome is RowOutcome.UPDATED and group.present is not None:

@@ -1,6 +1,6 @@
 """Imports of the inventory: the list of domains of a registrar, from a file, rows or names."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, date, datetime, time
 from itertools import islice
@@ -64,7 +64,7 @@ async def import_inventory(conn: Conn, *, account_id: UUID, read: ReadInventory)
         connection = await _connection(conn, account_id=account_id, new=new)
         listing = Listing(connection=connection, id=ids.new(), source=InventorySource.IMPORT, dry_run=False)
         rows = _combine(drafts)
-        taken, added = await _take(conn, listing=listing, rows=rows, adds=new.adds_to_portfolio)
+        taken, added, refused = await _take(conn, listing=listing, rows=rows, adds=new.adds_to_portfolio)
         is_whole = bool(rows) and not any(each.errors for each in drafts)
         is_complete = new.mode is ImportMode.REPLACE_SNAPSHOT and is_whole
         missing = 0
@@ -89,7 +89,10 @@ async def import_inventory(conn: Conn, *, account_id: UUID, read: ReadInventory)
         mode=new.mode,
         dry_run=new.options.dry_run,
         detected=read.detected,
-        results=_results(drafts, rows, taken, ids=known | shown, has_lines=new.source.has_lines),
+        results=[
+            replace(each, warnings=[*each.warnings, domains.FULL_PROBLEM]) if each.domain in refused else each
+            for each in _results(drafts, rows, taken, ids=known | shown, has_lines=new.source.has_lines)
+        ],
         updated_domains=sum(len(batch.changes) for batch in taken),
         added_domains=added,
         missing=missing,
@@ -159,9 +162,14 @@ def _time(value: date | datetime | None) -> datetime | None:
 
 async def _take(
     conn: Conn, *, listing: Listing, rows: Mapping[str, _Row], adds: bool
-) -> tuple[Sequence[ListedBatch], int]:
-    """Write the rows; return the result of each batch, and the number of domains added to the portfolio."""
-    taken, added, names = [], 0, iter(rows)
+) -> tuple[Sequence[ListedBatch], int, Collection[str]]:
+    """Write the rows; return the result of each batch, the number of added domains, and the refused names.
+
+    The portfolio has no room for the refused ones, which are in the inventory alone.
+    """
+    if adds:
+        await domains.lock_room(conn, account_id=listing.connection.account_id)
+    taken, added, refused, names = [], 0, set[str](), iter(rows)
     while batch := list(islice(names, BATCH)):
         held = matching.clean([rows[name].held for name in batch])
         found = await take_batch(conn, listing=listing, held=held)
@@ -170,7 +178,9 @@ async def _take(
             new = [_new_domain(rows[name], listing) for name in held if name not in found.matched]
             written = await domains.add_domains(conn, account_id=listing.connection.account_id, new=new)
             added += sum(each.outcome is RowOutcome.CREATED for each in written)
-    return taken, added
+            outcomes = zip(new, written, strict=True)
+            refused |= {one.name.domain for one, each in outcomes if each.outcome is RowOutcome.ERROR}
+    return taken, added, refused
 
 
 def _new_domain(row: _Row, listing: Listing) -> NewDomain:

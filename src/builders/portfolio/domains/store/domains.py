@@ -22,6 +22,8 @@ FIND_BY_NAME = f"""
 LIST_BY_ID = f"""
     SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])
 """
+LOCK_PORTFOLIO = "SELECT pg_advisory_xact_lock(hashtextextended('portfolio_domains ' || %(account_id)s::uuid, 0))"
+COUNT = "SELECT count(*) FROM portfolio_domains WHERE account_id = %(account_id)s"
 LIST_BY_NAME = f"""
     SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND domain = ANY(%(names)s::text[])
 """
@@ -133,6 +135,17 @@ async def lock_for_removal(conn: Conn, *, account_id: UUID, ids: Sequence[UUID])
     """Return those of the domains that exist, locked until the transaction ends; no new row can refer to them."""
     row = {"account_id": account_id, "ids": list(ids)}
     return await (await _cursor(conn).execute(LOCK_FOR_REMOVAL, row)).fetchall()
+
+
+async def lock_portfolio(conn: Conn, *, account_id: UUID) -> None:
+    """Lock the number of domains of a portfolio until the transaction ends."""
+    await conn.execute(LOCK_PORTFOLIO, {"account_id": account_id})
+
+
+async def count(conn: Conn, *, account_id: UUID) -> int:
+    """Return the number of domains of a portfolio."""
+    [(found,)] = await (await conn.execute(COUNT, {"account_id": account_id})).fetchall()
+    return int(found)
 
 
 async def insert(

@@ -14,6 +14,7 @@ from builders.kit.http.idempotency import InFlight
 from builders.kit.http.json_bodies import RAW_MEMBERS
 from builders.kit.http.pagination import PageQuery
 from builders.kit.http.routes import Router
+from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.portfolio.domain_files.records import DateNotation
 from builders.portfolio.registrars import (
     inventory_import_replies,
@@ -29,6 +30,15 @@ router = Router(prefix="/v1/portfolio/registrars", tags=["portfolio"], strict_qu
 Reader = Annotated[Caller, needs("registrars:read")]
 Writer = Annotated[Caller, needs("registrars:write")]
 MAX_BYTES = 10 * 1024 * 1024  # of a body
+INVENTORY_IMPORTS = declare(
+    Policy(
+        name="portfolio_inventory_imports",
+        quota=120,
+        window_s=3_600,
+        by="account",
+        counts="Imports of registrars' lists of domains.",
+    )
+)
 
 
 def inventory_filters(
@@ -109,7 +119,7 @@ async def list_registrar_inventory(
         HeavyRequestRunning,
         InFlight,
     ),
-    dependencies=[large_body_limit(MAX_BYTES), heavy()],
+    dependencies=[rate_limit(INVENTORY_IMPORTS), large_body_limit(MAX_BYTES), heavy()],
     openapi_extra={RAW_MEMBERS: {"text/csv": "csv"}},
 )
 async def import_registrar_inventory(
