@@ -141,6 +141,17 @@ async def test_a_missing_method_says_what_is_meant(anyone: Client, method: str, 
         ("/sandbox/plans/7", "/v1/sandbox/plans/7"),
         ("/v1/livez", "/livez"),
         ("/v1/builders/waitlist", "/public/v1/builders/waitlist"),
+        ("/v1/projects", "/v1/builders/projects"),
+        ("/v1/projects/7", "/v1/builders/projects/7"),
+        ("/projects", "/v1/builders/projects"),
+        ("/v1/webhooks", "/v1/notifications/webhooks"),
+        ("/v1/Webhook/Abc", "/v1/notifications/webhooks/Abc"),
+        ("/v1/alias", "/v1/aliases"),
+        ("/v1/keys", "/v1/api-keys"),
+        ("/v1/domain/7/verfy", "/v1/domains/7/verify"),
+        ("/v1/plans", "/v1/sandbox/plans"),
+        ("/v1/promote", "/v1/sandbox/promote"),
+        ("/v1/portfolio/domain", "/v1/portfolio/domains"),
     ],
 )
 async def test_a_path_that_is_nearly_one_names_it(anyone: Client, asked: str, meant: str) -> None:
@@ -148,7 +159,9 @@ async def test_a_path_that_is_nearly_one_names_it(anyone: Client, asked: str, me
     assert (answer.status_code, answer.json()["did_you_mean"]) == (404, meant)
 
 
-@pytest.mark.parametrize("asked", ["/nothing", "/v1", "/v1/nothing/", "/" * 5_000, "/v1" * 1_000])
+@pytest.mark.parametrize(
+    "asked", ["/nothing", "/v1", "/v1/nothing/", "/v1/x/y/z", "/wp-login.php", "/.env", "/" * 5_000, "/v1" * 1_000]
+)
 async def test_a_path_that_resembles_none_names_none(anyone: Client, asked: str) -> None:
     answer = await anyone.get(f"http://builders.test{asked}")
     assert answer.status_code == 404

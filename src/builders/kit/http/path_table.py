@@ -1,6 +1,7 @@
 """A path table: the endpoint of a method and a path, found by the path's segments; else the 404 or 405."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, Generic, TypeAlias, TypeVar
 from urllib.parse import quote
 
@@ -11,6 +12,10 @@ from builders.kit.errors import MethodNotAllowed, NotFound
 T = TypeVar("T")
 SUGGESTED_PATH = "did_you_mean"  # key of the ASGI scope: the similar path
 MAX_PATH_LENGTH = 512  # characters of a path for which a similar one is looked for
+MAX_SEGMENTS = 8  # of such a path
+_MAX_CORRECTIONS = 2
+_SIMILARITY = 0.65  # of a segment to the literal one (difflib): `alias` is `aliases`, and `keys` is `api-keys`
+_LONGEST_SIMILAR = 40  # characters of a segment
 _SAFE = "/:@!$&'()*+,;="  # characters that a path contains unescaped (RFC 3986, 3.3)
 
 
@@ -66,6 +71,13 @@ class PathTable(Generic[T]):
         fit = self._fit(path)
         return set() if fit is None else set(fit[0].endpoints)
 
+    def find_similar(self, segments: Sequence[str]) -> str | None:
+        """Return the path that fits after the fewest corrections: a similar segment, or one that is missing."""
+        for corrections in range(1, _MAX_CORRECTIONS + 1):
+            for found in _correct(self._root, segments, corrections):
+                return "/" + "/".join(found)
+        return None
+
     def _fit(self, path: str) -> _Fit[T] | None:
         """Return the most literal node with endpoints that the path ends at, and the values of its parameters."""
         before, *segments = path.split("/")
@@ -84,16 +96,53 @@ def _walk(node: _Node[T], segments: list[str], at: int, values: tuple[str, ...])
     return fit
 
 
+def _correct(node: _Node[T], segments: Sequence[str], corrections: int) -> Iterator[tuple[str, ...]]:
+    """Yield the paths below a node that the segments fit after at most so many corrections."""
+    if not segments:
+        if node.endpoints:
+            yield ()
+        return
+    first, rest = segments[0], segments[1:]
+    ways: list[tuple[tuple[str, ...], _Node[T], int]] = [
+        ((name,), node.literal[name], cost) for name, cost in _similar(node, first, corrections)
+    ]
+    if node.parameter is not None:
+        ways.append(((first,), node.parameter, 0))
+    if corrections:
+        ways += [
+            ((missing, name), child.literal[name], cost + 1)
+            for missing, child in node.literal.items()
+            for name, cost in _similar(child, first, corrections - 1)
+        ]
+    for names, child, cost in ways:
+        yield from ((*names, *after) for after in _correct(child, rest, corrections - cost))
+
+
+def _similar(node: _Node[T], segment: str, corrections: int) -> list[tuple[str, int]]:
+    """Return the literal segment of a node that equals this one or is similar, and the number of corrections."""
+    literal = segment.lower()
+    if literal in node.literal:
+        return [(literal, 0)]
+    is_short = len(literal) <= _LONGEST_SIMILAR
+    found = get_close_matches(literal, node.literal, n=1, cutoff=_SIMILARITY) if corrections and is_short else []
+    return [(name, 1) for name in found]
+
+
 def find_similar_path(table: PathTable[Any], path: str) -> str | None:
-    """Return the path of the table that differs only in slashes, in case, or in its version prefix."""
-    if len(path) > MAX_PATH_LENGTH:
+    """Return the path of the table that is meant.
+
+    It differs in slashes, in case or in its version prefix, else in a segment that is missing or misspelled.
+    """
+    segments = [*filter(None, path.split("/"))]
+    if len(path) > MAX_PATH_LENGTH or len(segments) > MAX_SEGMENTS:
         return None
-    plain = "/" + "/".join(filter(None, path.split("/")))
+    plain = "/" + "/".join(segments)
     for each in (plain, plain.lower()):
         for candidate in (each, f"/v1{each}", f"/public{each}", each.removeprefix("/v1")):
             if table.methods(candidate):
                 return quote(candidate, safe=_SAFE)
-    return None
+    similar = table.find_similar(segments) or table.find_similar(["v1", *segments])
+    return None if similar is None else quote(similar, safe=_SAFE)
 
 
 def not_found(scope: Scope, headers: Mapping[str, str]) -> NotFound:
