@@ -132,7 +132,7 @@ def _check_changeable(owned: OwnedAlias) -> None:
             next_action=ASK_OPERATOR if owned.alias.is_blocked else "Pay its invoice to restore it.",
         )
     if owned.alias.status is AliasStatus.DELETED:
-        raise AliasReleased("The alias was released.", next_action="Claim the name again with a manifest.")
+        raise AliasReleased("The alias was released.")
 
 
 def _current_fields(owned: OwnedAlias) -> AliasChange:

@@ -62,12 +62,14 @@ class AliasSuspended(Problem):
     """The alias is suspended."""
 
     status, code = 409, "alias_suspended"
+    remedy = "Pay its invoice to restore it, or ask the operator."
 
 
 class AliasReleased(Problem):
     """The alias was released."""
 
     status, code = 409, "alias_released"
+    remedy = "Claim the name again with a manifest."
 
 
 class DestinationNotFound(Problem):
@@ -81,6 +83,7 @@ class ConfirmationTooSoon(Problem):
     """It is too soon to send another confirmation to the destination."""
 
     status, code = 429, "destination_asked_too_soon"
+    remedy = "Ask the recipient to check the spam folder, or send it again later."
 
 
 class SerialAhead(Problem):

@@ -21,3 +21,4 @@ class RangeNotSatisfiable(Problem):
     """The requested range of bytes is outside the image."""
 
     status, code = 416, "range_not_satisfiable"
+    remedy = "Request a range within the size that Content-Range names, or omit Range."

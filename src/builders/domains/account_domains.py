@@ -72,7 +72,7 @@ async def add(
     await _refuse_catalog_domain(conn, label)
     if await store.lock_account(conn, account_id=account_id) >= max_domains:
         message = f"An account has up to {max_domains} domains."
-        raise DomainLimit(message, next_action="Release one that is not used.")
+        raise DomainLimit(message)
     if settings.default_destination is not None:
         _refuse_support(actor)
     is_live, now = realm == LIVE, clock.now()
@@ -91,16 +91,14 @@ async def add(
         now=now,
     )
     if added is None:
-        raise DomainExists(f"The account has {label} already.", next_action="Find it: GET /v1/domains")
+        raise DomainExists(f"The account has {label} already.")
     await outbox.publish(conn, DOMAIN_ADDED, account_id=account_id, data=event_data(added))
     return await with_details(conn, added)
 
 
 async def _refuse_catalog_domain(conn: Conn, domain: str) -> None:
     if await catalog.find_domains(conn, domains=[domain]):
-        raise DomainInCatalog(
-            f"{domain} is a domain of the catalog.", next_action="Claim names on it: GET /v1/domains/claimable"
-        )
+        raise DomainInCatalog(f"{domain} is a domain of the catalog.")
 
 
 def parse_domain(text: str) -> str:
@@ -135,10 +133,7 @@ def validate_settings(domain: str, settings: DomainSettings) -> None:
 
 def _refuse_support(actor: Actor) -> None:
     if actor.type == "support":  # the recipient of a domain's mail gets access to more than the domain
-        raise ImpersonationForbidden(
-            "A support session cannot change the settings of domains.",
-            next_action="Use a key or a session of the account's holder.",
-        )
+        raise ImpersonationForbidden("A support session cannot change the settings of domains.")
 
 
 async def get(conn: Conn, *, account_id: UUID, domain_id: UUID, lock: bool = False) -> AccountDomain:
@@ -190,7 +185,7 @@ async def change(
     """
     before = await get(conn, account_id=account_id, domain_id=domain_id, lock=True)
     if before.status is AccountDomainStatus.RELEASED:
-        raise DomainReleased(f"{before.domain} was released.", next_action="Add it again: POST /v1/domains")
+        raise DomainReleased(f"{before.domain} was released.")
     expected.check(of=before.id, version=before.version)
     settings = DomainSettings(**before.settings() | set_members(patch))
     if settings.settings() == before.settings():
@@ -217,10 +212,7 @@ async def release(
         return await with_details(conn, before)
     expected.check(of=before.id, version=before.version)
     if actor.type == "support":
-        raise ImpersonationForbidden(
-            "A support session cannot release domains.",
-            next_action="Use a key or a session of the account's holder.",
-        )
+        raise ImpersonationForbidden("A support session cannot release domains.")
     return await with_details(conn, await release_unused(conn, before, reason="released"))
 
 
@@ -231,7 +223,6 @@ async def release_unused(conn: Conn, domain: AccountDomain, *, reason: str) -> A
         raise DomainInUse(
             f"{count} names on {domain.domain} are still claimed.",
             alias_count=count,
-            next_action="Release the names first, with a manifest without them or individually.",
         )
     return await release_locked(conn, domain, reason=reason)
 

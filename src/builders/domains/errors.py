@@ -19,12 +19,14 @@ class DomainExists(Problem):
     """The account has the domain already."""
 
     status, code = 409, "domain_exists"
+    remedy = "Find it: GET /v1/domains"
 
 
 class DomainInCatalog(Problem):
     """The catalog has this domain."""
 
     status, code = 409, "domain_in_catalog"
+    remedy = "Claim names on it: GET /v1/domains/claimable"
 
 
 class DomainNotInCatalog(Problem):
@@ -37,24 +39,28 @@ class DomainTaken(Problem):
     """Another account has verified the domain."""
 
     status, code = 409, "domain_taken"
+    remedy = "If you own the domain now, ask its previous holder to release it, or contact support."
 
 
 class DomainInUse(Problem):
     """Names on the domain are still claimed."""
 
     status, code = 409, "domain_in_use"
+    remedy = "Release the names first, with a manifest without them or individually."
 
 
 class DomainLimit(Problem):
     """The account has the maximum number of domains."""
 
     status, code = 409, "domain_limit"
+    remedy = "Release one that is not used."
 
 
 class DomainReleased(Problem):
     """The domain was released."""
 
     status, code = 409, "domain_released"
+    remedy = "Add it again: POST /v1/domains"
 
 
 class DomainsChanged(Exception):

@@ -66,16 +66,13 @@ async def verify(
     async with database.connection() as conn:
         domain = await account_domains.get(conn, account_id=account_id, domain_id=domain_id)
     if domain.status is AccountDomainStatus.RELEASED:
-        raise DomainReleased(f"{domain.domain} was released.", next_action="Add it again: POST /v1/domains")
+        raise DomainReleased(f"{domain.domain} was released.")
     check = await _check_dns(Dns(settings), domain, settings=settings)
     async with database.transaction() as conn:
         outcome = await record_check(conn, account_id=account_id, domain_id=domain.id, check=check)
         details = await account_domains.with_details(conn, outcome.domain)
     if outcome.is_taken:
-        raise DomainTaken(
-            f"Another account has verified {domain.domain}.",
-            next_action="If you own the domain now, ask its previous holder to release it, or contact support.",
-        )
+        raise DomainTaken(f"Another account has verified {domain.domain}.")
     proof = check.proof or ProofFinding(seen=ProofSeen.FOUND)
     return VerificationResult(domain=details.domain, alias_count=details.alias_count, proof=proof)
 

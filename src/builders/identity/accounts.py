@@ -122,7 +122,7 @@ async def change_email(conn: Conn, *, account_id: UUID, email: str) -> None:
     if before is None:
         raise AccountNotFound
     if not await store.change_email(conn, account_id=account_id, email=address, now=now):
-        raise EmailTaken("An account has this address already.", next_action="Choose another address.")
+        raise EmailTaken("An account has this address already.")
     changed = EmailChanged(email=address, previous_email=before.email)
     await outbox.publish(conn, EMAIL_CHANGED, account_id=account_id, data=changed)
     verified = EmailVerified(email=address, verified_at=now)

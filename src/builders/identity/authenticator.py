@@ -147,10 +147,7 @@ class Authenticator:
         if entry.allowed_ips is not None and not key_limits.contains_address(entry.allowed_ips, address):
             if entry.caller.key_id is not None:
                 await self._audit_refusal(entry.caller.live_account_id, entry.caller.key_id, address=address)
-            raise AddressNotAllowed(
-                "The networks of this API key do not include the address of this request.",
-                next_action="Send the request from a network in allowed_ips of the key, or use another key.",
-            )
+            raise AddressNotAllowed("The networks of this API key do not include the address of this request.")
         self._used[digest] = entry.caller
         return entry.caller
 

@@ -16,18 +16,21 @@ class KeyRevoked(Problem):
     """The API key is revoked or expired."""
 
     status, code = 409, "api_key_revoked"
+    remedy = "Mint a new key."
 
 
 class KeyLimit(Problem):
     """The account has the maximum number of active API keys."""
 
     status, code = 409, "api_key_limit"
+    remedy = "Revoke a key that is not used (GET /v1/api-keys), or rotate one with overlap_hours 0."
 
 
 class KeyLimited(Problem):
     """An API key cannot create a key with weaker limits than its own."""
 
     status, code = 403, "api_key_limited"
+    remedy = "Use a key without these limits, or request limits within those of this key."
 
 
 class AccountNotFound(Problem):
@@ -41,6 +44,7 @@ class EmailTaken(Problem):
     """The email address belongs to an account."""
 
     status, code = 409, "email_taken"
+    remedy = "Choose another address."
 
 
 class EmailUnverified(Problem):
@@ -62,6 +66,7 @@ class NoSession(Problem):
     """These credentials do not belong to a session."""
 
     status, code = 409, "no_session"
+    remedy = "Revoke a key with DELETE /v1/api-keys/{key_id}; end a token of another issuer there."
 
 
 class IdentityTaken(Problem):
@@ -81,6 +86,7 @@ class GrantInvalid(Problem):
     """The grant is unknown, used, revoked or expired."""
 
     status, code = 400, "grant_invalid"
+    remedy = "Ask the operator for a new one: builders login-as grant."
 
 
 class GrantNotFound(Problem):

@@ -72,10 +72,7 @@ def require_within(limits: KeyLimits, *, minter: ApiKey) -> None:
     own = limits_of(minter)
     is_longer = own.expires_at is not None and (limits.expires_at is None or limits.expires_at > own.expires_at)
     if is_longer or not _is_covered(limits, own):
-        raise KeyLimited(
-            "A key with an expiry or allowed networks cannot create a key with weaker limits.",
-            next_action="Use a key without these limits, or request limits within those of this key.",
-        )
+        raise KeyLimited("A key with an expiry or allowed networks cannot create a key with weaker limits.")
 
 
 def _is_covered(limits: KeyLimits, own: KeyLimits) -> bool:

@@ -92,7 +92,7 @@ async def revoke_key(conn: Conn, *, account_id: UUID, key_id: UUID, revoked_by: 
     before = await get_key(conn, account_id=account_id, key_id=key_id)
     key = await store.revoke_key(conn, account_id=account_id, key_id=before.id, any_kind=any_kind, now=now)
     if key is None:
-        raise LiveKeyRequired("A test key can revoke only test keys.", next_action="Use a live key.")
+        raise LiveKeyRequired("A test key can revoke only test keys.")
     revoked = _require_found(key)
     if revoked.revoked_at == now:  # else an earlier or concurrent request revoked it, and published the event
         await outbox.publish(conn, KEY_REVOKED, account_id=account_id, data=_event_data(revoked))
@@ -196,7 +196,7 @@ async def _insert(
     conn: Conn, spec: KeySpec, *, account_id: UUID, minted_by: KeyKind, actor: Actor, replaces: ApiKey | None
 ) -> NewApiKey:
     if spec.kind is KeyKind.LIVE and minted_by is KeyKind.TEST:
-        raise LiveKeyRequired("A test key can mint only test keys.", next_action="Use a live key.")
+        raise LiveKeyRequired("A test key can mint only test keys.")
     secret = generate_secret(spec.kind)
     key = await store.insert_key(
         conn,
@@ -213,10 +213,7 @@ async def _insert(
         now=clock.now(),
     )
     if key is None:
-        raise KeyLimit(
-            f"The account has {MAX_ACTIVE_KEYS} active API keys.",
-            next_action="Revoke a key that is not used (GET /v1/api-keys), or rotate one with overlap_hours 0.",
-        )
+        raise KeyLimit(f"The account has {MAX_ACTIVE_KEYS} active API keys.")
     await outbox.publish(conn, KEY_CREATED, account_id=account_id, data=_event_data(key, replaces=replaces))
     replaced_id = "" if replaces is None else str(replaces.id)
     await queue.defer(conn, MAIL_NEW_KEY, account_id=str(account_id), key_id=str(key.id), replaced_id=replaced_id)

@@ -227,10 +227,7 @@ async def redeem_grant(
         digest = keys.digest(text)
         grant = await store.redeem_grant(conn, public_id=parts[2], digest=digest, now=clock.now())
     if grant is None:
-        raise GrantInvalid(
-            "The grant is unknown, was used or revoked, or has expired.",
-            next_action="Ask the operator for a new one: builders login-as grant.",
-        )
+        raise GrantInvalid("The grant is unknown, was used or revoked, or has expired.")
     new = await open_session(
         conn,
         keyring=keyring,

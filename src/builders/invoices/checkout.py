@@ -100,7 +100,7 @@ async def _lock_payable(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> In
     """Return the locked invoice. Raise as `create_checkout`."""
     found = await invoices.get_without_lines(conn, account_id=account_id, invoice_id=invoice_id)
     if found.is_test:
-        raise LiveKeyRequired("Invoices of a sandbox cannot be paid.", next_action="Use a live key.")
+        raise LiveKeyRequired("Invoices of a sandbox cannot be paid.")
     invoice = await invoices.lock_invoice(conn, account_id=account_id, invoice_id=found.id)
     if invoice.status is InvoiceStatus.PAID:
         raise NothingDue(f"The invoice {invoice.number} is paid.")

@@ -80,7 +80,7 @@ def _require_owner(actor: Actor, *, live: bool) -> None:
             "A support session cannot change the address.", next_action="Use a session of the account's owner."
         )
     if not live:
-        raise LiveKeyRequired("A test key cannot change the address.", next_action="Use a live key.")
+        raise LiveKeyRequired("A test key cannot change the address.")
 
 
 async def list_time_zones(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, str]:

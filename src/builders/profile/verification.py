@@ -63,6 +63,7 @@ class ResendTooSoon(Problem):
     """It is too soon for another verification message."""
 
     status, code = 429, "resend_too_soon"
+    remedy = "Check the mailbox and the spam folder, or try again later."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,12 +18,12 @@ class SlugsTaken(Problem):
     """An active project of the account has the slug."""
 
     status, code = 409, "slug_taken"
+    remedy = "Send another slug, or archive the project that has this one."
 
     def __init__(self, slugs: frozenset[str]) -> None:
         subject = "An active project has the slug" if len(slugs) == 1 else "Active projects have the slugs"
         super().__init__(
             f"{subject} {', '.join(sorted(slugs))}.",
-            next_action="Send another slug, or archive the project that has this one.",
         )
         self.slugs = slugs
 
@@ -39,6 +39,7 @@ class ProjectLimit(Problem):
     """The account has the maximum number of active projects."""
 
     status, code = 409, "project_limit"
+    remedy = "Archive one that is not used."
 
 
 class ProjectsChanged(Problem):

@@ -250,9 +250,7 @@ def _new_values(before: Project, patch: ProjectPatch) -> dict[str, Any]:
 
 def _check_number(active: int) -> None:
     if active > MAX_PROJECTS:
-        raise ProjectLimit(
-            f"An account has up to {MAX_PROJECTS} active projects.", next_action="Archive one that is not used."
-        )
+        raise ProjectLimit(f"An account has up to {MAX_PROJECTS} active projects.")
 
 
 def _check_slugs(taken: Iterable[str], wanted: Sequence[ProjectSpec | ProjectChange]) -> None:

@@ -74,3 +74,4 @@ class ManifestTooLarge(Problem):
     """The manifest is too large."""
 
     status, code = 413, "manifest_too_large"
+    remedy = "Split it into several manifests."

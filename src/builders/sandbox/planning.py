@@ -170,10 +170,7 @@ def _make_plan(target: TargetAccount, manifest: Manifest, draft: Draft, actor: A
 def _check_archived(manifest: Manifest, index: ProjectIndex) -> None:
     referred = {manifest.project, *(alias.project for alias in manifest.aliases)}
     if any(found.is_archived for each in referred if (found := index.find(each)) is not None):
-        raise ProjectArchived(
-            "A project of the manifest is archived.",
-            next_action="Restore it, or use another: PATCH /v1/builders/projects/{project_id} archived false",
-        )
+        raise ProjectArchived("A project of the manifest is archived.")
 
 
 def _check_project(manifest: Manifest, index: ProjectIndex) -> Iterable[Finding]:

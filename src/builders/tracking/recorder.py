@@ -41,6 +41,7 @@ class LinkAltered(Problem):
     """The link or its signature was altered."""
 
     status, code = 400, "link_altered"
+    remedy = "Follow the link from the original email."
 
 
 class Recorder:

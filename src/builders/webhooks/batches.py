@@ -44,10 +44,7 @@ async def check_limit(conn: Conn, *, account_id: UUID, new: int) -> None:
     """Raise WebhookLimit when the account cannot have `new` more destinations; lock their number."""
     await store.lock_account(conn, account_id=account_id)
     if await store.count(conn, account_id=account_id) + new > MAX_DESTINATIONS:
-        raise WebhookLimit(
-            f"An account has up to {MAX_DESTINATIONS} webhook destinations.",
-            next_action="Delete one that is not used.",
-        )
+        raise WebhookLimit(f"An account has up to {MAX_DESTINATIONS} webhook destinations.")
 
 
 async def insert(

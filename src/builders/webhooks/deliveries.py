@@ -87,7 +87,7 @@ async def requeue_delivery(conn: Conn, *, account_id: UUID, delivery_id: UUID, i
     if found is None:
         raise DeliveryNotFound
     if found.trigger == Trigger.TEST:
-        raise DeliveryIsTest("A test send is one attempt.", next_action="Send another sample.")
+        raise DeliveryIsTest("A test send is one attempt.")
     if found.created_at < now - attempts.MAX_RESEND_AGE:
         raise DeliveryTooOld(f"Its event is more than {attempts.MAX_RESEND_AGE.days} days old.")
     enabled = await destination_store.find_enabled(

@@ -247,7 +247,6 @@ class FeedWaiters:
         if len(self._waiting.get(account_id, ())) >= self.max_account_waiters:
             raise TooManyWaiters(
                 f"{self.max_account_waiters} requests of the account already wait for events in this process.",
-                next_action="Use one waiting request for all consumers, or omit `wait`.",
                 retry_after=1,
             )
         if self.count >= self.max_waiters:

@@ -127,8 +127,7 @@ async def log_out(request: Request, caller: SessionOwner, conn: Tx, secure: Secu
     """End the session of the request, and delete its cookie."""
     if caller.session_id is None:
         raise NoSession(
-            "The credentials are an API key or a token of another issuer, not a session of this service.",
-            next_action="Revoke a key with DELETE /v1/api-keys/{key_id}; end a token of another issuer there.",
+            "The credentials are an API key or a token of another issuer, not a session of this service."
         )
     await identity.log_out(conn, account_id=caller.account_id, session_id=caller.session_id, actor=caller.actor)
     return _logout_answer(request, without_cookie(schemas.LogoutReply(), secure=secure))

@@ -24,6 +24,7 @@ class Busy(Problem):
     """The service is too busy."""
 
     status, code = 503, "busy"
+    remedy = "Repeat the request after the seconds of Retry-After; a POST with the same Idempotency-Key."
 
 
 class BodyLimit:
@@ -169,4 +170,4 @@ def busy() -> Busy:
 
 def too_large(limit: int) -> BodyTooLarge:
     """Return the refusal of a body over the limit (bytes)."""
-    return BodyTooLarge(f"The request body is larger than {limit} bytes.", next_action="Send it in parts.")
+    return BodyTooLarge(f"The request body is larger than {limit} bytes.")

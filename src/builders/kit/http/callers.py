@@ -153,7 +153,6 @@ class ScopeRequirement:
             raise CredentialsMissing(
                 "This operation needs credentials.",
                 headers={"WWW-Authenticate": 'Bearer realm="builders"'},
-                next_action="Send an API key in the header X-API-Key.",
             )
         if credential.kind == "cookie" and request.method not in _SAFE:
             require_own_origin(request, allow_missing_origin=False)

@@ -24,16 +24,21 @@ class Credential(NamedTuple):
         return f"Credential({self.kind})"
 
 
+_MINT = "Send a valid key in X-API-Key, or mint one with POST /v1/api-keys."
+
+
 class CredentialsMissing(Problem):
     """Credentials are missing."""
 
     status, code = 401, "credentials_missing"
+    remedy = "Send an API key in the header X-API-Key."
 
 
 class CredentialsInvalid(Problem):
     """The credentials are not valid."""
 
     status, code = 401, "credentials_invalid"
+    remedy = _MINT
     is_guess = True  # False for a credential that was valid once: it cannot have been guessed
 
 
@@ -41,6 +46,7 @@ class KeyExpired(CredentialsInvalid):
     """The API key has expired."""
 
     status, code = 401, "api_key_expired"
+    remedy = _MINT
 
 
 class AddressNotAllowed(Problem):
@@ -54,6 +60,7 @@ class IssuerUnavailable(Problem):
     """The issuer of the token is not available."""
 
     status, code = 503, "issuer_away"
+    remedy = "Repeat the request after the seconds of Retry-After, or use an API key."
 
 
 def find_credential(scope: Scope) -> Credential | None:
@@ -87,9 +94,6 @@ def _find_cookie(cookies: str) -> Credential | None:
             f"The request has several cookies {COOKIE}.", next_action="Clear this site's cookies."
         )
     return Credential("cookie", found.pop()) if found else None
-
-
-_MINT = "Send a valid key in X-API-Key, or mint one with POST /v1/api-keys."
 
 
 def invalid_credentials(

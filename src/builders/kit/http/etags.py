@@ -35,6 +35,7 @@ class VersionMismatch(Problem):
     """The version of the record differs from the version in the request."""
 
     status, code = 412, "version_mismatch"
+    remedy = "Read the record again, and send If-Match with its ETag."
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,6 @@ class WriteCondition:
         if tags is not None and not tags.any and _tag(of, version) not in tags.strong:
             raise VersionMismatch(
                 f"The record has version {version}, which does not match If-Match.",
-                next_action="Read the record again, and send If-Match with its ETag.",
                 version=version,
             )
         if self.version not in {None, version}:

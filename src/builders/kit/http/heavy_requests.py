@@ -50,6 +50,7 @@ class HeavyRequestRunning(Problem):
     """Other large requests of the account are running."""
 
     status, code = 429, "heavy_request_running"
+    remedy = "Repeat the request when the other requests have ended."
 
 
 @dataclass(frozen=True, slots=True)

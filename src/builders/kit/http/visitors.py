@@ -135,6 +135,7 @@ class PrefetchRefused(Problem):
     """A prefetching browser may not follow this link."""
 
     status, code = 503, "prefetch_refused"
+    remedy = "Open the link yourself."
 
 
 def changes_state() -> None:

@@ -90,6 +90,7 @@ class RateLimited(Problem):
     """Too many requests."""
 
     status, code = 429, "rate_limited"
+    remedy = "Wait for the seconds of Retry-After, then repeat the request."
 
 
 class RateLimit:

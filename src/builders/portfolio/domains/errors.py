@@ -15,6 +15,7 @@ class DuplicateDomain(Problem):
     """The portfolio has this domain already."""
 
     status, code = 409, "duplicate_domain"
+    remedy = "Change it: PATCH /v1/portfolio/domains/{domain_id}."
 
 
 class DomainLimit(Problem):

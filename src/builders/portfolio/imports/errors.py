@@ -22,9 +22,11 @@ class ImportRunning(Problem):
     """The import has not ended."""
 
     status, code = 409, "import_running"
+    remedy = "Undo it after its end."
 
 
 class ImportFinal(Problem):
     """The import can no longer be undone."""
 
     status, code = 409, "import_final"
+    remedy = "Change the domains individually: PATCH /v1/portfolio/domains/{domain_id}."

@@ -38,7 +38,7 @@ async def undo_import(conn: Conn, *, account_id: UUID, import_id: UUID) -> Impor
     if made.state in {ImportState.UNDOING, ImportState.UNDONE}:
         return made
     if made.state in _OPEN:
-        raise ImportRunning("The import has not ended.", retry_after=5, next_action="Undo it after its end.")
+        raise ImportRunning("The import has not ended.", retry_after=5)
     if made.undo_until is None:
         raise ImportFinal("The import made no changes, so it cannot be undone.")
     if made.undo_until <= clock.now():

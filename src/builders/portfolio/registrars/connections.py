@@ -99,7 +99,6 @@ async def find_named(conn: Conn, *, account_id: UUID, provider: str, name: str |
             raise ConnectionAmbiguous(
                 f"There are several connections to {provider}: {', '.join(names)}.",
                 connections=names,
-                next_action="Specify one of them in the query: ?connection=NAME.",
             )
         if found:
             return found[0]

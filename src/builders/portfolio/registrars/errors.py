@@ -21,36 +21,42 @@ class NotConnected(Problem):
     """The registrar is not connected."""
 
     status, code = 409, "not_connected"
+    remedy = "Connect it: PUT /v1/portfolio/registrars/{provider}."
 
 
 class ConnectionAmbiguous(Problem):
     """The portfolio has several connections to the registrar."""
 
     status, code = 409, "connection_ambiguous"
+    remedy = "Specify one of them in the query: ?connection=NAME."
 
 
 class ConnectionChanged(Problem):
     """A concurrent request changed the connection."""
 
     status, code = 409, "connection_changed"
+    remedy = "Read the connections again, and repeat the request."
 
 
 class ConnectionLimit(Problem):
     """The portfolio has the maximum number of registrar connections."""
 
     status, code = 409, "connection_limit"
+    remedy = "Delete a connection that is not used: DELETE /v1/portfolio/registrars/{provider}."
 
 
 class ProviderUnsupported(Problem):
     """The registrar's API does not offer this."""
 
     status, code = 409, "provider_unsupported"
+    remedy = "Do it on the registrar's site."
 
 
 class NotAtProvider(Problem):
     """The registrar does not hold the domain for the account."""
 
     status, code = 409, "domain_not_at_provider"
+    remedy = "Check in which account of the registrar the domain is, and connect that account."
 
 
 class RunNotFound(Problem):
@@ -64,24 +70,28 @@ class ProviderAuthFailed(Problem):
     """The registrar does not accept the credentials."""
 
     status, code = 424, "provider_auth_failed"
+    remedy = "Create credentials at the registrar, and store them: PUT /v1/portfolio/registrars/{provider}."
 
 
 class ProviderAccessRestricted(Problem):
     """The registrar does not allow this account or address to use its API."""
 
     status, code = 424, "provider_access_restricted"
+    remedy = "Allow the API and the address of this service in the registrar's settings of the account."
 
 
 class ProviderRefused(Problem):
     """The registrar refused the request."""
 
     status, code = 424, "provider_refused"
+    remedy = "Read the registrar's own message in `detail`, and correct the cause at the registrar."
 
 
 class ProviderRateLimited(Problem):
     """The registrar's rate limit is reached."""
 
     status, code = 429, "provider_rate_limited"
+    remedy = "Wait for the seconds of Retry-After, then repeat the request."
 
 
 class ProviderListIncomplete(Problem):
@@ -94,6 +104,7 @@ class ProviderUnavailable(Problem):
     """The registrar does not respond correctly."""
 
     status, code = 502, "provider_unavailable"
+    remedy = "Try again later; the account at the registrar is unchanged."
 
 
 PROVIDER_PROBLEMS: Mapping[RegistrarFailure, type[Problem]] = {

@@ -55,7 +55,6 @@ def require(access: Access, permission: Permission) -> None:
             f"The role {access.role} does not have the permission {permission}.",
             role=access.role,
             permission=permission,
-            next_action="Ask an owner or an admin of the team for another role.",
         )
 
 

@@ -14,6 +14,7 @@ class RoleForbidden(Problem):
     """The role does not allow this."""
 
     status, code = 403, "forbidden_role"
+    remedy = "Ask an owner or an admin of the team for another role."
 
 
 class InviteNotFound(Problem):
@@ -34,18 +35,21 @@ class AlreadyMember(Problem):
     """The account is a member already."""
 
     status, code = 409, "already_member"
+    remedy = "Read the team: GET /v1/portfolio/team."
 
 
 class LastOwner(Problem):
     """The portfolio's own account must remain its owner."""
 
     status, code = 409, "last_owner"
+    remedy = "Choose another member."
 
 
 class InviteUsed(Problem):
     """The invitation was accepted before."""
 
     status, code = 409, "invite_used"
+    remedy = "Ask for a new invitation."
 
 
 class InviteEnded(Problem):
@@ -59,9 +63,11 @@ class InviteAddressMismatch(Problem):
     """The invitation is for another email address."""
 
     status, code = 403, "invite_other_address"
+    remedy = "Sign in with the invited address, or ask for an invitation to yours."
 
 
 class TeamFull(Problem):
     """The team has the maximum number of members."""
 
     status, code = 409, "team_limit"
+    remedy = "Revoke an invitation or remove a member."

@@ -104,10 +104,7 @@ async def _check_new(conn: Conn, access: Access, email: str) -> None:
         )
     places = await store.count_places(conn, account_id=access.portfolio_id, email=email, now=clock.now())
     if places >= MAX_MEMBERS:
-        raise TeamFull(
-            f"A team has up to {MAX_MEMBERS} members, pending invitations included.",
-            next_action="Revoke an invitation or remove a member.",
-        )
+        raise TeamFull(f"A team has up to {MAX_MEMBERS} members, pending invitations included.")
 
 
 async def _mail(
@@ -192,7 +189,6 @@ async def _check_address(conn: Conn, caller: Caller, found: Invite) -> None:
         raise InviteAddressMismatch(
             f"The invitation is for {mail.mask(found.email)}; your account has the address "
             f"{mail.mask(account.email)}.",
-            next_action="Sign in with the invited address, or ask for an invitation to yours.",
         )
     if account.email_verified_at is None:
         raise identity.EmailUnverified(
@@ -204,7 +200,7 @@ async def _check_address(conn: Conn, caller: Caller, found: Invite) -> None:
 def _check_state(found: Invite, access: Access) -> None:
     status = found.status_at(clock.now())
     if status is InviteStatus.ACCEPTED and found.accepted_by != access.member_id:
-        raise InviteUsed("The invitation was accepted before.", next_action="Ask for a new invitation.")
+        raise InviteUsed("The invitation was accepted before.")
     if status is InviteStatus.REVOKED:
         raise InviteEnded("The invitation was revoked.")
     if status is InviteStatus.EXPIRED:
@@ -237,7 +233,7 @@ async def _join(conn: Conn, access: Access, found: Invite) -> None:
 async def _get_member(conn: Conn, access: Access) -> ShownMember:
     found = await store.lock_members(conn, account_id=access.portfolio_id, member_ids=[access.member_id])
     if access.member_id not in found:
-        raise InviteUsed("You have left the team since.", next_action="Ask for a new invitation.")
+        raise InviteUsed("You have left the team since.")
     member, account = found[access.member_id], await identity.get_account(conn, account_id=access.member_id)
     return ShownMember(
         account_id=account.id,

@@ -200,7 +200,6 @@ def _not_connected(domain: Domain) -> registrars.NotConnected:
 def _limit(domain: Domain, wait_s: float) -> AuthCodeLimit:
     return AuthCodeLimit(
         f"The auth code of {domain.domain} can be requested {CODES_PER_HOUR} times in an hour.",
-        next_action="Use the last code, or wait.",
         retry_after=max(1, math.ceil(wait_s)),
     )
 

@@ -7,3 +7,4 @@ class AuthCodeLimit(Problem):
     """The auth code of this domain was requested too often."""
 
     status, code = 429, "auth_code_limit"
+    remedy = "Use the last code, or wait."

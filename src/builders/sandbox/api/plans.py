@@ -82,10 +82,7 @@ REFUSALS = problems(
 async def check_manifest_size(request: Request) -> None:
     """Raise ManifestTooLarge for a manifest above the limit; other bodies can be larger."""
     if len(await request.body()) > MAX_BYTES:
-        raise errors.ManifestTooLarge(
-            f"A manifest is larger than {MAX_BYTES} bytes.",
-            next_action="Split it into several manifests.",
-        )
+        raise errors.ManifestTooLarge(f"A manifest is larger than {MAX_BYTES} bytes.")
 
 
 VARY = {"Vary": "Accept"}  # of responses in JSON or text
