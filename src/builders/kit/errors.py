@@ -16,6 +16,17 @@ MAX_LOC_PARTS = 16  # parts of a `loc`; no valid body is nested as deeply
 CODES_KEY = "x-codes"  # key of a response in `responses`; kit/http/openapi.py writes an example for each code
 MAX_ERRORS = 100  # in one 422; a hostile body can cause a hundred thousand
 MIXED_CODE = "validation_failed"  # the code of a 422 whose errors are of several types
+_OBJECT, _DATE = "Input should be a JSON object.", "Input should be a date, such as 2027-12-31."
+_TIME = "Input should be a time with its zone, such as 2027-12-31T23:59:59Z."
+# The messages that name the expected form, instead of pydantic's own.
+EXPECTED: Mapping[str, str] = {
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), _OBJECT),
+    "list_type": "Input should be a JSON array.",
+    **dict.fromkeys(
+        ("date_type", "date_parsing", "date_from_datetime_parsing", "date_from_datetime_inexact"), _DATE
+    ),
+    **dict.fromkeys(("datetime_type", "datetime_parsing", "datetime_from_date_parsing", "timezone_aware"), _TIME),
+}
 _NAMED = 3  # errors that the `next_action` of a 422 names
 
 
@@ -28,7 +39,7 @@ class Problem(Exception):
 
     status: ClassVar[int] = 500
     code: ClassVar[str] = "internal_error"
-    # The default of `next_action`. Each 404, 405 and 410 has one.
+    # The default of `next_action`. Each documented problem has one.
     remedy: ClassVar[str | None] = None
     # The default of `detail`; None: the title.
     default_detail: ClassVar[str | None] = None
@@ -102,6 +113,7 @@ class BodyTooLarge(Problem):
     """The request body is too large."""
 
     status, code = 413, "body_too_large"
+    remedy = "Send it in parts."
 
 
 class HeadTooLarge(Problem):
@@ -120,12 +132,14 @@ class BadRequest(Problem):
     """The request could not be read."""
 
     status, code = 400, "bad_request"
+    remedy = "Correct the request as `detail` says. An HTTP library sends well-formed requests."
 
 
 class TokenInvalid(Problem):
     """The token is unknown, used or expired."""
 
     status, code = 400, "token_invalid"
+    remedy = "Copy the whole link from the message, or request a new one."
 
 
 class RotationUnderWay(Problem):
@@ -138,18 +152,21 @@ class DatabaseUnavailable(Problem):
     """The database is unavailable."""
 
     status, code = 503, "database_away"
+    remedy = "Repeat the request after the seconds of Retry-After; a POST with the same Idempotency-Key."
 
 
 class DatabaseBusy(Problem):
     """The database is too busy."""
 
     status, code = 503, "database_busy"
+    remedy = "Repeat the request after the seconds of Retry-After; a POST with the same Idempotency-Key."
 
 
 class RequestTimeout(Problem):
     """The request took too long."""
 
     status, code = 503, "request_timeout"
+    remedy = "Repeat the request after the seconds of Retry-After; a POST with the same Idempotency-Key."
 
 
 class Invalid(Exception):
@@ -167,7 +184,12 @@ class Invalid(Exception):
         """
         invalid = cls((), "The request is not valid.")
         invalid.errors = [
-            {"loc": _shown_loc(error["loc"]), "msg": error["msg"], "type": error["type"]} | _hint(error)
+            {
+                "loc": _shown_loc(error["loc"]),
+                "msg": EXPECTED.get(error["type"], error["msg"]),
+                "type": error["type"],
+            }
+            | _hint(error)
             for error in errors[:MAX_ERRORS]
         ]
         return invalid

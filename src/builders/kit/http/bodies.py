@@ -26,6 +26,10 @@ from builders.kit.values.patches import UNSET, Patch
 MAX_WARNINGS = 20
 UNKNOWN_FIELD = "unknown_field"
 _JSON = (b"content-type", b"application/json")
+_PATCH_EXPECTED = (
+    "A patch is a JSON object of the members to change (JSON Merge Patch, RFC 7396). "
+    "A list of operations (JSON Patch, RFC 6902) is not supported."
+)
 _LONGEST_NAME = 80  # characters of a member's name in a suggestion
 _MAX_SUGGESTIONS = 5  # for the members of one object
 
@@ -95,6 +99,13 @@ class PatchBody(Body):
         """Return the known members of the body, and of the bodies in it, as JSON values: for a deep merge."""
         found: dict[str, Any] = _sent(self)
         return found
+
+    @model_validator(mode="before")
+    @classmethod
+    def _require_object(cls, value: Any) -> Any:  # any JSON value
+        if isinstance(value, list):
+            raise PydanticCustomError("patch_form", _PATCH_EXPECTED)
+        return value
 
     @model_validator(mode="after")
     def _require_change(self) -> Self:

@@ -153,7 +153,7 @@ class CompiledRoute:
     async def run_handler(self, request: Request, caller: Caller | None) -> Response:
         """Read the request and run the handler for an authorized caller, on the current event loop."""
         values: Values = {} if caller is None else {self.caller_name: caller}
-        reading = partial(json_bodies.read_json, request, also=self.also)
+        reading = partial(json_bodies.read_json, request, also=self.also, raw=self.raw)
         body = await self._on_body(request, caller, reading) if self.has_body else None
         await self._read(request, as_member(request, body, self.raw) if self.raw else body, values)
         if self.needs is not None and caller is not None:
@@ -203,8 +203,6 @@ class CompiledRoute:
         if self.body_fields:
             reading = partial(self._read_body, body, values)
             errors += await self._on_body(request, values.get(self.caller_name), reading)
-        if errors and isinstance(body, bytes):
-            errors = [{**each, "msg": f"{each['msg']}{json_bodies.JSON_HINT}"} for each in errors]
         if errors:
             raise Invalid.many(errors)
 

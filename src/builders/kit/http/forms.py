@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlencode
 from fastapi import Depends, Request
 
 from builders.kit.errors import INVALID, BodyTooLarge, Invalid, problems
+from builders.kit.http.media_types import MediaTypeUnsupported, media_type_of, read_content_type, unsupported
 
 MEDIA_TYPE = "application/x-www-form-urlencoded"
 MAX_FIELDS = 10
@@ -20,7 +21,10 @@ MAX_PATH_LENGTH = 1000  # characters of a path to return to
 _OWN_PATH = re.compile(r"/(?!/)[!-\[\]-~]*")
 
 # The `responses` and the `openapi_extra` of a route that takes such a form.
-FORM_RESPONSES: Mapping[int | str, dict[str, Any]] = {**problems(BodyTooLarge), **INVALID}
+FORM_RESPONSES: Mapping[int | str, dict[str, Any]] = {
+    **problems(BodyTooLarge, MediaTypeUnsupported),
+    **INVALID,
+}
 
 
 def form_body(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -57,8 +61,11 @@ def read_fields(request: Request, raw: bytes) -> dict[str, str]:
 
 
 async def form_fields(request: Request) -> Mapping[str, str]:
-    """Return the fields of the form in the request. Raise Invalid."""
-    return read_fields(request, await request.body())
+    """Return the fields of the form in the request. Raise Invalid, MediaTypeUnsupported."""
+    raw, content_type = await request.body(), read_content_type(request)
+    if raw and media_type_of(content_type) != MEDIA_TYPE:
+        raise unsupported(content_type, [MEDIA_TYPE])
+    return read_fields(request, raw)
 
 
 async def form_token(request: Request) -> str:

@@ -173,11 +173,7 @@ class HeavyLoop:
 
 
 def _refusal() -> HeavyRequestRunning:
-    return HeavyRequestRunning(
-        "Other large requests of the account are running.",
-        retry_after=RETRY_S,
-        next_action="Repeat the request when the other requests have ended.",
-    )
+    return HeavyRequestRunning("Other large requests of the account are running.", retry_after=RETRY_S)
 
 
 async def _run_on(

@@ -1,6 +1,5 @@
 """Strict reading of JSON request bodies (RFC 8259): no NaN, no infinite number, no NUL."""
 
-import email.message
 import json
 import math
 import re
@@ -12,40 +11,48 @@ from pydantic_core import PydanticUndefined, from_json
 
 from builders.kit.errors import Invalid
 from builders.kit.http import forms
+from builders.kit.http.media_types import (
+    JSON,
+    is_json,
+    media_type_of,
+    read_content_type,
+    unsupported,
+)
 
 Json = Any  # a value of a JSON text
 
-JSON_HINT = "; send JSON, and with it Content-Type: application/json"  # curl -d sends a form
 # Numbers that can be larger than a float: only a body that has one is searched.
 _EXPONENT = re.compile(rb"[eE]\+?\d{3}")  # can be part of a text, such as a hexadecimal id
 _LARGE = re.compile(rb"(?:^|[\s:,\[])-?\d[\d.]*+[eE]\+?\d{3}")
 _LONG, _LONGEST_PLAIN = re.compile(rb"(?<!\d)\d{210}"), 209  # with two digits of an exponent it may be 1e309
 
 
-async def read_json(request: Request, *, also: Collection[str] = ()) -> Json:
-    """Return the JSON of the request; PydanticUndefined without a body, bytes for another media type.
+async def read_json(request: Request, *, also: Collection[str] = (), raw: Collection[str] = ()) -> Json:
+    """Return the JSON of the request; PydanticUndefined without a body.
 
-    `also` names further media types that are read as JSON, or as a form.
+    `also` names further media types that are read as JSON, or as a form; a body of a `raw` type is returned as
+    bytes.
 
-    Raise Invalid for a body that is not JSON (RFC 8259: no NaN), for a NUL, which no column can hold, and for a
-    number that would be read as infinite.
+    Raise MediaTypeUnsupported for another type. Raise Invalid for a body that is not JSON (RFC 8259: no NaN), for
+    a NUL, which no column can hold, and for a number that would be read as infinite.
     """
-    raw = await request.body()
-    if not raw:
+    body = await request.body()
+    if not body:
         return PydanticUndefined
-    sent = dict(reversed(request.scope["headers"]))  # of duplicates the first counts, as in Starlette
-    content_type = sent.get(b"content-type", b"").decode("latin-1")
-    if not _is_json(content_type):
+    content_type = read_content_type(request)
+    if not is_json(content_type):
         essence = media_type_of(content_type)
+        if essence in raw:
+            return body
         if essence not in also:
-            return raw
+            raise unsupported(content_type, [JSON, *raw, *also])
         if essence == forms.MEDIA_TYPE:
-            return forms.read_fields(request, raw)
+            return forms.read_fields(request, body)
     try:
-        value = from_json(raw, allow_inf_nan=False)
+        value = from_json(body, allow_inf_nan=False)
     except ValueError as error:
-        raise _not_json(raw, str(error)) from None
-    if b"\\u0000" in raw or _has_large_number(raw):
+        raise _not_json(body, str(error)) from None
+    if b"\\u0000" in body or _has_large_number(body):
         _refuse_unstorable(value)
     return value
 
@@ -55,15 +62,6 @@ def _has_large_number(raw: bytes) -> bool:
     if _EXPONENT.search(raw) and _LARGE.search(raw):
         return True
     return len(raw) > _LONGEST_PLAIN and _LONG.search(raw) is not None
-
-
-def _is_json(content_type: str) -> bool:
-    if content_type == "application/json":
-        return True
-    message = email.message.Message()
-    message["content-type"] = content_type
-    subtype = message.get_content_subtype()
-    return message.get_content_maintype() == "application" and (subtype == "json" or subtype.endswith("+json"))
 
 
 def _not_json(raw: bytes, why: str) -> Invalid:
@@ -93,11 +91,6 @@ def _refuse_unstorable(value: Json) -> None:
 
 ALSO_JSON = "x-also-reads"  # OpenAPI extension: media types that are read as JSON too, or as a form
 RAW_MEMBERS = "x-reads-raw"  # OpenAPI extension: by media type the member of the body whose value it is, as bytes
-
-
-def media_type_of(content_type: str) -> str:
-    """Return the media type without its parameters; `text/plain` without one (RFC 2045, 5.2)."""
-    return content_type.partition(";")[0].strip().lower() or "text/plain"
 
 
 def as_member(request: Request, body: Any, members: Mapping[str, str]) -> Any:  # a JSON value or bytes

@@ -71,6 +71,8 @@ _WIRE = core_schema.typed_dict_schema(
     cls_name="Money",
 )
 
+_MONEY_EXPECTED = 'Input should be an amount with its currency: {"amount": "12.34", "currency": "USD"}'
+
 
 @total_ordering
 @dataclass(frozen=True, slots=True)
@@ -166,6 +168,8 @@ class Money:
     def _validated(cls, value: Any, read: ValidatorFunctionWrapHandler) -> Self:  # any JSON value
         if isinstance(value, cls):
             return value
+        if not isinstance(value, Mapping):
+            raise PydanticCustomError("money_form", _MONEY_EXPECTED)
         wire = cast(MoneyWire, read(value))
         try:
             return cls.of(**wire)

@@ -1,0 +1,57 @@
+"""The media type of a request body, and the refusal of an unsupported one (RFC 9110, 15.5.16)."""
+
+import email.message
+from collections.abc import Iterable
+
+from starlette.requests import Request
+
+from builders.kit.errors import Problem
+
+JSON = "application/json"
+
+
+class MediaTypeUnsupported(Problem):
+    """The media type or coding of the body is not supported."""
+
+    status, code = 415, "media_type_unsupported"
+    remedy = "Send JSON with Content-Type: application/json, or a media type that the header Accept lists."
+
+
+def read_content_type(request: Request) -> str:
+    """Return the header Content-Type; empty without one. Raise MediaTypeUnsupported for a compressed body."""
+    # Of duplicates the first counts, as in Starlette.
+    sent: dict[bytes, bytes] = dict(reversed(request.scope["headers"]))
+    coding = sent.get(b"content-encoding", b"identity").strip().lower()
+    if coding not in {b"identity", b""}:
+        raise MediaTypeUnsupported(
+            f"The body has the Content-Encoding {coding[:40].decode('latin-1')!r}.",
+            headers={"Accept-Encoding": "identity"},
+            next_action="Send the body uncompressed, without Content-Encoding.",
+        )
+    return sent.get(b"content-type", b"").decode("latin-1")
+
+
+def media_type_of(content_type: str) -> str:
+    """Return the media type without its parameters; `text/plain` without one (RFC 2045, 5.2)."""
+    return content_type.partition(";")[0].strip().lower() or "text/plain"
+
+
+def is_json(content_type: str) -> bool:
+    """Return whether a body of this type is JSON: `application/json`, or `application/…+json`."""
+    if content_type == JSON:
+        return True
+    message = email.message.Message()
+    message["content-type"] = content_type
+    subtype = message.get_content_subtype()
+    return message.get_content_maintype() == "application" and (subtype == "json" or subtype.endswith("+json"))
+
+
+def unsupported(content_type: str, accepted: Iterable[str]) -> MediaTypeUnsupported:
+    """Return the refusal of a body of this type, which names the accepted types."""
+    listed = ", ".join(accepted)
+    sent = f"is {media_type_of(content_type)[:80]!r}" if content_type else "is missing"
+    return MediaTypeUnsupported(
+        f"The Content-Type of the body {sent}; this operation accepts {listed}.",
+        headers={"Accept": listed},
+        next_action=f"Send the body with its Content-Type: {listed.replace(', ', ' or ')}.",
+    )
