@@ -9,7 +9,7 @@ import httpx
 
 from builders.app import create_app
 from builders.kit.process.settings import Settings
-from tests.contract.document import validators
+from tests.contract.document import validators, whole
 
 # What every operation may answer, whatever its own list says.
 EVERYWHERE = {"500"}
@@ -37,7 +37,7 @@ class Published:
         found: dict[str, Any] | None = self.document["paths"][name].get(
             "get" if method == "HEAD" else method.lower()
         )
-        return found
+        return found and whole(self.document, found)
 
     def check(self, response: httpx.Response) -> None:
         """Raise AssertionError when the response does not fit the document."""

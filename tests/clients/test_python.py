@@ -13,6 +13,7 @@ import pytest
 from builders.kit.db.connections import Database
 from tests.architecture.source import ROOT
 from tests.cast import Client, Person
+from tests.published import published
 from tests.sandbox.make import Domains
 
 PACKAGE = "generated_builders_client"
@@ -89,3 +90,8 @@ async def test_the_client_reads_errors(generated: Callable[[str], Generated], al
     found = await generated("api.api_keys.api_keys_get").asyncio(client=live, key_id="nonsense")
     assert isinstance(found, models.Problem)
     assert (found.status, found.code) == (httpx.codes.NOT_FOUND, "api_key_not_found")
+
+
+async def test_the_client_accepts_values_of_a_later_revision(generated: Callable[[str], Generated]) -> None:
+    [shown, *_] = published().document["components"]["schemas"]["PlanReply"]["examples"]
+    assert generated("models").PlanReply.from_dict({**shown, "status": "archived"}).status == "archived"

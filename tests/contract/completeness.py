@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 
 from tests.contract.checks import CREDENTIALS, PROBLEM
-from tests.contract.document import Json, operations, parameters, successes
+from tests.contract.document import Json, operations, parameters, successes, whole
 
 UUID_NAME = re.compile(r"(?:.*_)?ids?")
 FORMS = {"ApiKey", "Bearer", "Cookie"}
@@ -107,6 +107,8 @@ def coded(document: Json) -> Iterator[str]:
                 value = examples[code]["value"]
                 if (value["code"], str(value["status"])) != (code, status):
                     yield f"{name}: the example of {code} is of another code or status"
+                if not _says(value.get("next_action"), code):
+                    yield f"{name}: the example of {code} does not say what to do"
             yield from (f"{name}: {code} has no example" for code in sorted(listed.keys() - examples.keys()))
     if "enum" in document["components"]["schemas"]["Problem"]["properties"]["code"]:
         yield "Problem.code: is a closed set"
@@ -114,7 +116,7 @@ def coded(document: Json) -> Iterator[str]:
 
 def webhooks(document: Json) -> dict[str, Json]:
     """The operations of the `webhooks` section by the event's name."""
-    return {name: item["post"] for name, item in document.get("webhooks", {}).items()}
+    return {name: whole(document, item["post"]) for name, item in document.get("webhooks", {}).items()}
 
 
 def announced(document: Json, events: Collection[str]) -> Iterator[str]:

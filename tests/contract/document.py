@@ -5,6 +5,8 @@ from typing import Any
 
 import jsonschema_rs
 
+from builders.kit.http.openapi_components import OPEN_ENUM
+
 # OpenAPI is JSON of any depth; naming its every part would be longer than the checks.
 Json = dict[str, Any]
 
@@ -14,26 +16,38 @@ BOUNDS = {"minimum": "minimum", "maximum": "maximum", "min_length": "minLength",
 
 
 def operations(document: Json) -> dict[str, Json]:
-    """The document's operations by name, such as `GET /livez`."""
+    """The document's operations by name, such as `GET /livez`, with their parameters and responses themselves."""
     return {
-        f"{method.upper()} {path}": item[method]
+        f"{method.upper()} {path}": whole(document, item[method])
         for path, item in document["paths"].items()
         for method in METHODS
         if method in item
     }
 
 
-def resolve(document: Json, schema: Json) -> Json:
-    """The schema itself where a reference stands for it."""
-    while "$ref" in schema:
-        *_, name = schema["$ref"].split("/")
-        schema = document["components"]["schemas"][name]
-    return schema
+def whole(document: Json, operation: Json) -> Json:
+    """The operation with its parameters and responses where references stand for them."""
+    responses = {status: resolve(document, each) for status, each in operation["responses"].items()}
+    shown = {**operation, "responses": responses}
+    if "parameters" in operation:
+        shown["parameters"] = [resolve(document, each) for each in operation["parameters"]]
+    return shown
+
+
+def resolve(document: Json, part: Json) -> Json:
+    """The part itself, such as a schema, where a reference stands for it."""
+    while "$ref" in part:
+        *_, kind, name = part["$ref"].split("/")
+        part = document["components"][kind][name]
+    return part
 
 
 def validators(document: Json) -> Callable[[Json], Any]:
-    """Return a function that makes the validator of a schema; they share the components of the document."""
-    components = {"components": document.get("components", {})}
+    """Return a function that makes the validator of a schema; they share the components of the document.
+
+    The service itself sends only the known values of an open enum.
+    """
+    components = {"components": _closed(document.get("components", {}))}
     registry = jsonschema_rs.Registry([(_BASE, components)], draft=jsonschema_rs.Draft202012)
     return lambda schema: jsonschema_rs.validator_for(_absolute(schema), registry=registry)
 
@@ -43,6 +57,13 @@ def _absolute(schema: Any) -> Any:
     if isinstance(schema, dict):
         return {name: f"{_BASE}{each}" if name == "$ref" else _absolute(each) for name, each in schema.items()}
     return [_absolute(each) for each in schema] if isinstance(schema, list) else schema
+
+
+def _closed(part: Any) -> Any:
+    """Return a part of the document with closed enums."""
+    if isinstance(part, dict):
+        return {"enum" if name == OPEN_ENUM else name: _closed(each) for name, each in part.items()}
+    return [_closed(each) for each in part] if isinstance(part, list) else part
 
 
 def branches(schema: Json) -> list[Json]:

@@ -8,6 +8,7 @@ import pytest
 
 from builders.webhooks import catalog
 from tests.contract import completeness
+from tests.contract.checks import PROBLEM
 from tests.contract.document import Json
 from tests.published import published
 
@@ -74,6 +75,7 @@ def test_every_exception_is_needed() -> None:
 
 KEYS = ("paths", "/v1/api-keys", "get")
 MINTED = ("components", "schemas", "ApiKeyCreate")
+REFUSED = ("components", "responses")
 GONE = object()
 # Where the document is changed, to what, and what is then said.
 BREACHES: list[tuple[tuple[str | int, ...], object, str]] = [
@@ -83,7 +85,7 @@ BREACHES: list[tuple[tuple[str | int, ...], object, str]] = [
     ((*KEYS, "responses", "200", "description"), GONE, "200 has no description"),
     ((*MINTED, "description"), "", "ApiKeyCreate: has no description"),
     ((*MINTED, "properties", "label", "description"), "Label.", "ApiKeyCreate.label: has no description"),
-    (("webhooks", "invoice.paid", "post", "parameters", 0, "description"), GONE, "webhook-id has no description"),
+    (("components", "parameters", "webhook-id", "description"), GONE, "webhook-id has no description"),
     ((*KEYS, "security"), GONE, "GET /v1/api-keys: has no security"),
     ((*KEYS, "security"), [], "security names []"),
     ((*KEYS, "security"), [{}, {"ApiKey": []}], "credentials are optional"),
@@ -97,9 +99,10 @@ BREACHES: list[tuple[tuple[str | int, ...], object, str]] = [
     (("tags", 0, "description"), GONE, "tag catalog: has no description"),
     ((*KEYS, "tags"), ["api-keys", "beyond"], "GET /v1/api-keys: has not one tag"),
     (("components", "schemas", "ApiKeyItem", "properties", "id", "format"), GONE, "ApiKeyItem.id: is not a uuid"),
-    ((*KEYS, "responses", "401", "content", "application/problem+json", "examples"), {}, "401 lists the codes []"),
+    ((*REFUSED, "401.api_key_expired", "content", PROBLEM, "examples"), {}, "401 lists the codes []"),
     (("components", "examples", "insufficient_scope"), GONE, "insufficient_scope has no example"),
     (("components", "examples", "insufficient_scope", "value", "status"), 401, "of another code or status"),
+    (("components", "examples", "insufficient_scope", "value", "next_action"), None, "does not say what to do"),
     (("components", "schemas", "Problem", "properties", "code", "enum"), ["x"], "Problem.code: is a closed set"),
     (("webhooks", "invoice.paid"), GONE, "invoice.paid: not in webhooks"),
     (("components", "schemas", "InvoicePaidEvent", "examples"), [], "invoice.paid: has no example"),

@@ -1,9 +1,15 @@
 """The OpenAPI document against the endpoint tables of the specification."""
 
+import gzip
+import json
+from collections import Counter
+
 import pytest
 
 from builders.app import create_app
+from builders.kit.http.openapi_components import OPEN_ENUM, reachable
 from builders.kit.process.settings import Settings
+from builders.kit.process.version import VERSION
 from tests.contract import checks
 from tests.contract.document import Json, operations
 from tests.contract.operations import CLOSED_SETS, MEMBERS, OPERATIONS, REPORTS
@@ -33,6 +39,42 @@ def test_the_document_is_not_empty() -> None:
 
 def test_the_revision_is_the_specifications() -> None:
     assert document()["info"]["version"] == "0.2.54"
+
+
+def test_the_release_is_an_extension() -> None:
+    assert document()["info"]["x-release"] == VERSION
+
+
+def test_the_document_is_small() -> None:
+    """An agent reads it whole, so each repeated part is there once."""
+    served = json.dumps(document(), ensure_ascii=False, separators=(",", ":")).encode()
+    assert len(served) <= 1_100_000
+    assert len(gzip.compress(served)) <= 140_000
+
+
+def test_repeated_refusals_and_headers_are_references() -> None:
+    whole = Counter[str]()
+    for item in document()["paths"].values():
+        for operation in item.values():
+            refused = [each for status, each in operation["responses"].items() if status >= "4"]
+            sent = [each for each in operation.get("parameters", ()) if each.get("in") in {"header", "cookie"}]
+            whole.update(json.dumps(each) for each in (*refused, *sent))
+    assert not [text for text, times in whole.items() if times > 1 and "$ref" not in json.loads(text)]
+
+
+def test_the_enums_of_responses_are_open_and_those_of_requests_are_closed() -> None:
+    schemas = document()["components"]["schemas"]
+    items = [each for item in document()["paths"].values() for each in item.values()]
+    shown = reachable(schemas, [[each["responses"] for each in items], document()["webhooks"]])
+    asked = reachable(schemas, [(each.get("requestBody"), each.get("parameters")) for each in items])
+    assert [name for name in shown if '"enum": [' in json.dumps(schemas[name])] == []
+    assert [name for name in asked if OPEN_ENUM in json.dumps(schemas[name])] == []
+    assert schemas["PlanStatusValue"][OPEN_ENUM] == schemas["PlanStatus"]["enum"]
+
+
+def test_no_description_speaks_of_an_extension_of_ours() -> None:
+    """`x-beyond` is for programs that compare the document with the base specification."""
+    assert "x-beyond" not in document()["info"]["description"]
 
 
 def test_every_operation_is_built_or_pending() -> None:

@@ -45,7 +45,7 @@ BODIES: dict[str, Any] = {
     "PATCH /v1/portfolio/team/members/{member_account_id}": {"role": "viewer"},
 }
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
-NAMED = re.compile(r"\b(GET|POST|PUT|PATCH|DELETE) (/\S+?)(?=[\s;,.:]|$)")
+NAMED = re.compile(r"\b(GET|POST|PUT|PATCH|DELETE) (/\S+?)(?=[\s;,.:)]|$)")
 
 
 def address(name: str) -> tuple[str, str]:
@@ -93,6 +93,11 @@ async def test_an_unknown_id_is_a_404_that_says_what_to_do(alice: Person, dana: 
     assert answer.status_code == 404, answer.text
     assert answer.json()["next_action"]
     check_named(answer.json()["next_action"])
+
+
+@pytest.mark.parametrize("code", sorted(DOCUMENT["components"]["examples"]))
+def test_an_example_of_a_refusal_names_operations_that_there_are(code: str) -> None:
+    check_named(DOCUMENT["components"]["examples"][code]["value"]["next_action"])
 
 
 def test_most_operations_with_an_id_are_asked() -> None:

@@ -68,14 +68,16 @@ def test_a_problem_is_written_as_problem_json() -> None:
 def test_a_problem_outside_a_request_has_no_request_id() -> None:
     _, _, body = read(BadRequest("No.").response())
     assert body["request_id"] is None
-    assert not {"next_action", "retry_after"} & body.keys()
+    assert "retry_after" not in body
+    assert body["next_action"] == BadRequest.remedy
 
 
 def test_members_of_one_problem_do_not_appear_in_the_next() -> None:
     headers = {"X-Pond": "near"}
     assert BadRequest("No.", headers=headers, retry_after=1).headers == {"X-Pond": "near", "Retry-After": "1"}
     assert headers == {"X-Pond": "near"}
-    assert BadRequest("No.").headers == BadRequest("No.").members == {}
+    assert BadRequest("No.").headers == {}
+    assert BadRequest("No.").members == {"next_action": BadRequest.remedy}
 
 
 @given(detail=st.text())

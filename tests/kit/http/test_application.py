@@ -8,6 +8,7 @@ from builders.app import Service
 from builders.kit.http.application import make_app
 from builders.kit.process.version import REVISION
 from tests.cast import Client
+from tests.contract.document import operations
 
 
 @pytest.mark.parametrize("page", ["/docs", "/redoc"])
@@ -75,14 +76,15 @@ def test_a_list_shows_the_example_of_its_item(service: Service) -> None:
         ("/v1/catalog/check", "get", {"503"}),
         ("/v1/catalog/assets/{filename}", "get", set()),
         ("/v1/api-keys", "get", {"503"}),
-        ("/v1/api-keys", "post", {"413", "503"}),
+        ("/v1/api-keys", "post", {"413", "415", "503"}),
     ],
 )
 def test_refusals_outside_of_handlers_are_documented(
     service: Service, path: str, method: str, statuses: set[str]
 ) -> None:
-    answers = service.openapi()["paths"][path][method]["responses"]
-    assert {"413", "503"} & answers.keys() == statuses
+    answers = operations(service.openapi())[f"{method.upper()} {path}"]["responses"]
+    assert {"413", "415", "503"} & answers.keys() == statuses
+    assert "400" in answers
     for status in statuses:
         assert "application/problem+json" in answers[status]["content"]
 

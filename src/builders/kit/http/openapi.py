@@ -5,7 +5,6 @@ setting changes the document: the server is relative, so one file describes ever
 """
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +15,8 @@ from fastapi.openapi.utils import get_openapi
 from builders.kit.error_schemas import PROBLEM_SCHEMA, VALIDATION_SCHEMAS
 from builders.kit.errors import CODES_KEY, PROBLEM_JSON, Problem, list_problem_types
 from builders.kit.http.credentials import COOKIE
-from builders.kit.process.version import REVISION
+from builders.kit.http.openapi_components import drop_titles, open_enums, reachable, references, share
+from builders.kit.process.version import REVISION, VERSION
 
 Json = dict[str, Any]  # a part of the document
 
@@ -44,8 +44,8 @@ to be done, such as a recipient's confirmation.
 - **Limits**: `x-rate-limit` names the rate limits of an operation; the header `RateLimit` says what is left.
 - **Lists**: send `next_cursor` of one page as `cursor` for the next; on the last page it is null.
 - **Values**: times are RFC 3339 in UTC, money is exact decimal digits in text, identifiers are UUIDs.
-- **Changes** within `v1` are additive: ignore members, events and enum values that you do not know. `x-beyond`
-  marks operations that are not part of the base specification.
+- **Changes** within `v1` are additive: ignore members, events and values that you do not know. The enums of
+  responses are open: `x-extensible-enum` lists the known values.
 """.strip()
 IGNORED_PARAMETERS = "Ignored-Parameters"
 _IGNORED: Json = {
@@ -55,7 +55,6 @@ _IGNORED: Json = {
     ),
     "schema": {"type": "string", "examples": ['"limt";did_you_mean="limit"']},
 }
-_REFERENCE = re.compile(r'"\$ref": "([^"]+)"')
 API_KEY = "ApiKey"
 SECURITY_SCHEMES: Mapping[str, Json] = {
     API_KEY: {
@@ -117,43 +116,32 @@ def _complete(document: Json, webhooks: Webhooks) -> Json:
     components = document.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
     _parse_examples(schemas)
-    _add_schemas(schemas, webhooks.schemas)
+    _add_schemas(schemas, json.loads(json.dumps(webhooks.schemas)))
+    drop_titles(document)
     schemas["Problem"] = PROBLEM_SCHEMA
     for name, schema in VALIDATION_SCHEMAS.items():
         if name in schemas:
             schemas[name] = schema
+    document["info"]["x-release"] = VERSION
     components["securitySchemes"] = dict(SECURITY_SCHEMES)
-    document["webhooks"] = dict(webhooks.paths)
+    document["webhooks"] = json.loads(json.dumps(webhooks.paths))  # a copy, which can be changed
     for operation in _operations(document):
         _secure(operation)
         _drop_null(operation)
         _list_codes(operation)
         _declare_headers(operation)
     components["headers"] = {IGNORED_PARAMETERS: _IGNORED}
-    used = _references(document["paths"]) | _references(document["webhooks"])
+    used = references([document["paths"], document["webhooks"]])
     components["examples"] = {
         each.code: _problem_example(each)
         for each in sorted(list_problem_types(), key=_code)
         if f"#/components/examples/{each.code}" in used
     }
-    components["schemas"] = _reachable(schemas, used)
+    open_enums(document)
+    in_use = reachable(schemas, [document["paths"], document["webhooks"]])
+    components["schemas"] = {name: schema for name, schema in schemas.items() if name in in_use}
+    share(document)
     return document
-
-
-def _reachable(schemas: Mapping[str, Json], used: set[str]) -> Json:
-    """Return the schemas that are referred to, directly or by another that is."""
-    found: Json = {}
-    more = {name for name in schemas if f"#/components/schemas/{name}" in used}
-    while more:
-        found |= {name: schemas[name] for name in more}
-        used = _references([schemas[name] for name in more])
-        more = {name for name in schemas if f"#/components/schemas/{name}" in used} - found.keys()
-    return {name: schema for name, schema in schemas.items() if name in found}
-
-
-def _references(part: object) -> set[str]:
-    """Return the targets of all references in a part of the document."""
-    return set(_REFERENCE.findall(json.dumps(part)))
 
 
 def _operations(document: Json) -> Iterator[Json]:
@@ -187,6 +175,7 @@ def _problem_example(problem: type[Problem]) -> Json:
         "detail": f"{problem.title()}.",
         "code": problem.code,
         "request_id": "9f8c1d2e3b4a59687786958473625140",
+        "next_action": problem.remedy,
     }
     return {"summary": problem.title(), "value": value}
 

@@ -14,10 +14,11 @@ from fastapi.dependencies.utils import get_flat_params
 from fastapi.routing import APIRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from builders.kit.errors import CODES_KEY, INVALID, UNAVAILABLE, BodyTooLarge, problems
+from builders.kit.errors import CODES_KEY, INVALID, UNAVAILABLE, BadRequest, BodyTooLarge, problems
 from builders.kit.http import callers, credentials, error_pages, idempotency, parameters
 from builders.kit.http.body_limits import Busy
 from builders.kit.http.compiled_routes import CompiledRoute
+from builders.kit.http.media_types import MediaTypeUnsupported
 from builders.kit.http.origins import OriginForbidden
 from builders.kit.http.path_table import SUGGESTED_PATH, PathTable, find_similar_path, not_allowed
 from builders.kit.limits import policies
@@ -34,8 +35,9 @@ class Route(APIRoute):
         super().__init__(path, endpoint, **options)
         self.summary = self.summary or _first_sentence(self.description)
         self.needs = self.compiled.needs
+        self.responses = _joined(problems(BadRequest), self.responses)
         if self.compiled.has_body:
-            self.responses = _joined(problems(BodyTooLarge, Busy), self.responses)
+            self.responses = _joined(problems(BodyTooLarge, MediaTypeUnsupported, Busy), self.responses)
         if self.needs is not None or self.compiled.asks_database:
             self.responses = _joined(UNAVAILABLE, self.responses)
         if self.compiled.limits is not None:
