@@ -27,8 +27,9 @@ def operations(document: Json) -> dict[str, Json]:
 
 def whole(document: Json, operation: Json) -> Json:
     """The operation with its parameters and responses where references stand for them."""
-    responses = {status: resolve(document, each) for status, each in operation["responses"].items()}
-    shown = {**operation, "responses": responses}
+    shown = dict(operation)
+    if "responses" in operation:
+        shown["responses"] = {status: resolve(document, each) for status, each in operation["responses"].items()}
     if "parameters" in operation:
         shown["parameters"] = [resolve(document, each) for each in operation["parameters"]]
     return shown

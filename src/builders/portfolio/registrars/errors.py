@@ -98,6 +98,7 @@ class ProviderListIncomplete(Problem):
     """The registrar did not confirm that its list of domains is complete."""
 
     status, code = 502, "provider_list_incomplete"
+    remedy = "Try again later; the account at the registrar is unchanged."
 
 
 class ProviderUnavailable(Problem):
