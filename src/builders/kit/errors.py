@@ -146,6 +146,7 @@ class RotationUnderWay(Problem):
     """The previous rotation of the key or secret has not ended."""
 
     status, code = 409, "rotation_under_way"
+    remedy = "Use the new key or secret of the previous rotation, or wait for its end."
 
 
 class DatabaseUnavailable(Problem):

@@ -142,7 +142,10 @@ async def rotate_secret(
     await _lock(conn, account_id=account_id, destination_id=destination_id)
     before = await get_destination(conn, account_id=account_id, destination_id=destination_id)
     if before.old_secret_until is not None and overlap:
-        raise RotationUnderWay(f"The previous secret signs until {before.old_secret_until.isoformat()}.")
+        raise RotationUnderWay(
+            f"The previous secret signs until {before.old_secret_until.isoformat()}.",
+            next_action="Wait until then, or send overlap_hours 0, which ends both secrets immediately.",
+        )
     await secret_store.rotate(
         conn,
         account_id=account_id,
