@@ -87,12 +87,12 @@ async def test_a_beacon_of_plain_text_is_json(anyone: Client, domain: str, rows:
 async def test_a_form_is_refused(anyone: Client, domain: str) -> None:
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     answer = await anyone.post(PATH, content=json.dumps({"kind": "view", "domain": domain}), headers=headers)
-    assert answer.status_code == 422
+    assert answer.status_code == 415
 
 
 async def test_other_paths_refuse_json_as_plain_text(alice: Client) -> None:
     headers = {"Content-Type": "text/plain"}
-    assert (await alice.post("/v1/sandbox/plan", content="{}", headers=headers)).status_code == 422
+    assert (await alice.post("/v1/sandbox/plan", content="{}", headers=headers)).status_code == 415
 
 
 async def test_a_beacon_repeated_five_times_counts_once(anyone: Client, domain: str, rows: Rows) -> None:

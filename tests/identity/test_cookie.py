@@ -12,6 +12,7 @@ from builders.kit.http.credentials import CredentialsInvalid, find_credential
 from builders.kit.http.origins import origin_of
 from builders.kit.values import clock
 from tests.cast import Client, Person
+from tests.contract.document import operations
 
 OWN = "http://builders.test"
 PATH = "/v1/auth/logout"
@@ -166,7 +167,7 @@ def test_the_cookie_is_for_us_alone_and_lasts_as_long_as_the_token() -> None:
 
 
 async def test_unsafe_operations_publish_the_refusal(alice: Person) -> None:
-    responses = alice.service.openapi()["paths"]["/v1/auth/logout"]["post"]["responses"]
+    responses = operations(alice.service.openapi())["POST /v1/auth/logout"]["responses"]
 
     assert "origin_forbidden" in responses["403"]["description"]
     assert "issuer_away" in responses["503"]["description"]

@@ -171,7 +171,7 @@ async def test_an_invalid_list_of_networks_is_refused(alice: Person, sent: Any) 
 async def test_a_rotated_key_keeps_its_limits(alice: Person, service: Service) -> None:
     key = await mint(alice, allowed_ips=ALLOWED, expires_at=soon(days=30))
     first = (await alice.post(f"{PATH}/{key['id']}/rotate", json={"overlap_hours": 1})).json()
-    again = (await alice.post(f"{PATH}/{key['id']}/rotate", json={"overlap_hours": 1})).json()
+    again = (await alice.post(f"{PATH}/{first['id']}/rotate", json={"overlap_hours": 1})).json()
 
     for new in (first, again):  # the end of the overlap is none that was asked for
         assert (new["allowed_ips"], new["expires_at"]) == (ALLOWED, key["expires_at"])
