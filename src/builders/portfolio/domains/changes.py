@@ -48,10 +48,7 @@ async def add_domain(
         conn, account_id=account_id, new=[replace(new, acquired_on=new.acquired_on or on)]
     )
     if written.outcome is RowOutcome.ERROR:
-        raise DomainLimit(
-            "The portfolio has the maximum number of domains.",
-            next_action="Delete those that you do not need.",
-        )
+        raise DomainLimit
     if written.outcome is not RowOutcome.CREATED or written.domain is None:
         raise DuplicateDomain(
             f"The portfolio has {new.name.domain} already.",

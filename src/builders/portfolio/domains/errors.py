@@ -22,6 +22,7 @@ class DomainLimit(Problem):
     """The portfolio has the maximum number of domains."""
 
     status, code = 409, "portfolio_domain_limit"
+    remedy = "Delete those that you do not need: DELETE /v1/portfolio/domains/{domain_id}."
 
 
 class NameInvalid(ValueError):
