@@ -15,6 +15,7 @@ import pytest
 from builders.identity.records import Preset
 from builders.kit.db.connections import Conn, Database
 from builders.portfolio.domains import service as domains
+from builders.portfolio.domains.records import DomainPatch
 from builders.portfolio.ledger import service as ledger
 from tests.cast import Person
 from tests.conftest import MakePerson
@@ -73,6 +74,17 @@ async def test_the_undo_of_an_import_and_a_change_of_finance(
     assert (await undone)["state"] == "undone"
 
 
+async def test_work_that_begins_before_an_undo_is_kept(alice: Person, database: Database, conn: Conn) -> None:
+    """The undo decides under the locks of the domains."""
+    imported = await load(alice, "\n".join(("domain", *NAMES)))
+    async with database.transaction() as working:
+        domain = await domains.lock_domain(working, account_id=alice.account.id, key=NAMES[0])
+        undone = await start(conn, undo(alice, imported))
+        patch = DomainPatch(notes="Call Ada")
+        await domains.change_domain(working, account_id=alice.account.id, domain_id=domain.id, patch=patch)
+    assert (await undone)["undo"] == {"rows": 2, "removed": 1, "restored": 0, "kept": 1}
+
+
 async def test_an_import_and_another_change_of_its_domains(alice: Person, database: Database, conn: Conn) -> None:
     first, last = (await add_domains(alice, *NAMES)).values()
     async with database.transaction() as changing:
@@ -118,7 +130,7 @@ async def test_decisions_and_the_undo_of_the_import_of_their_domains(
         decided = await start(conn, decide(*NAMES, decision="renew"))
         undone = await start(conn, undo(alice, imported), waiters=2)
     assert await decided == 200
-    assert (await undone)["undo"]["removed"] == 2
+    assert (await undone)["undo"]["kept"] == 2
 
 
 async def test_a_new_base_currency_and_a_change_of_finance(alice: Person, database: Database, conn: Conn) -> None:

@@ -26,8 +26,8 @@ async def load(owner: Client, source: str | bytes | Sequence[Mapping[str, Any]],
     return ok(answer)
 
 
-async def undo(owner: Client, imported: Json) -> Json:
-    return ok(await owner.post(f"{IMPORTS}/{imported['import_id']}/undo"))
+async def undo(owner: Client, imported: Json, **query: Any) -> Json:
+    return ok(await owner.post(f"{IMPORTS}/{imported['import_id']}/undo", params=query))
 
 
 def ok(answer: httpx.Response) -> Json:

@@ -86,6 +86,13 @@ async def test_a_job_imports_a_large_file_and_another_undoes_it(
     assert [each["line"] for each in bad["results"]] == [1502, 1503, ROWS]
     assert await list_parts(conn, imported) == []
 
+    tried = await undo(alice, imported, dry_run=True)
+    assert (tried["undo"]["rows"], tried["before_row"]) == (2_000, 300)
+    rest = await undo(alice, imported, dry_run=True, before_row=300)
+    assert (rest["undo"]["rows"], rest["before_row"]) == (300, None)
+    assert tried["undo"]["removed"] + rest["undo"]["removed"] == ROWS - 5
+    assert tried["undo"]["restored"] + rest["undo"]["restored"] == 1
+
     undone = await undo(alice, imported)
     assert undone["state"] == "undoing"
     await queue.run_pending(database, settings)

@@ -1,13 +1,18 @@
 """The undo of an import."""
 
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
+from functools import partial
+from typing import Any
 
+import httpx
 import pytest
 
+from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from tests.cast import Person
 from tests.portfolio.domains.make import DOMAINS, add
-from tests.portfolio.imports.make import EXPORT, IMPORTS, load, ok, undo
+from tests.portfolio.imports.make import EXPORT, IMPORTS, Json, load, ok, undo
 from tests.portfolio.team.make import code
 
 TEXT = (
@@ -25,6 +30,7 @@ async def test_an_undo_restores_what_was_there(alice: Person) -> None:
     undone = await undo(alice, imported)
     assert (undone["state"], undone["undo"]) == ("undone", {"rows": 2, "removed": 1, "restored": 1, "kept": 0})
     assert (await alice.get(EXPORT)).text == before
+    assert (undone["kept_rows"], undone["before_row"]) == ([], None)
     again = await undo(alice, imported)
     assert again == undone
 
@@ -52,3 +58,141 @@ async def test_an_import_can_be_undone_for_a_day(alice: Person, monkeypatch: pyt
     monkeypatch.setattr(clock, "now", lambda: late)
     refused = await alice.post(f"{IMPORTS}/{imported['import_id']}/undo")
     assert code(refused) == (409, "import_final")
+
+
+PATH = f"{DOMAINS}/lantern.com"  # which the import adds
+BULK = "/v1/portfolio/renewals/bulk"
+CHARGES = "/v1/portfolio/registrars/billing/import"
+USD = {"currency": "USD"}
+
+
+async def send(answer: Awaitable[httpx.Response]) -> None:
+    found = await answer
+    assert found.status_code in {200, 201, 202}, found.text
+
+
+async def note(alice: Person, **body: Any) -> None:
+    await send(alice.patch(PATH, json=body or {"notes": "Call Ada"}))
+
+
+async def book(alice: Person, **body: Any) -> None:
+    await send(alice.patch(f"{PATH}/finance", json=body))
+
+
+async def decide(alice: Person) -> None:
+    await send(alice.patch(BULK, json={"items": [{"domain_id": "lantern.com", "decision": "drop"}]}))
+
+
+async def park(alice: Person, amount: str) -> None:
+    body = {"domain": "lantern.com", "date": "2025-01-01", "amount": amount, **USD, "visits": 3}
+    await send(alice.post("/v1/portfolio/parking/revenue", json=body))
+
+
+async def bill(alice: Person, amount: str, *, apply: bool) -> None:
+    row = {"date": "2024-01-02", "domain": "lantern.com", "amount": amount, **USD, "description": "Registration"}
+    await send(alice.post(CHARGES, json={"rows": [row], "apply": apply}))
+
+
+async def list_at_registrar(alice: Person) -> None:
+    body = {"provider": "manual:corner", "domains": ["lantern.com"]}
+    await send(alice.post("/v1/portfolio/registrars/inventory/import", json=body))
+
+
+RENEWED: Json = {"entries_add": [{"kind": "renewal", "amount": "9", **USD}]}
+SOLD: Json = {"sale": {"gross": {"amount": "300", **USD}}}
+LATER: Mapping[str, tuple[Callable[[Person], Awaitable[None]], Json]] = {
+    "a note": (note, {"kept_changed": "notes"}),
+    "a tag": (partial(note, tags=["b", "c"]), {"kept_changed": "tags"}),
+    "an entry": (partial(book, **RENEWED), {"kept_entries": None}),
+    "a corrected purchase": (partial(book, acquisition={"amount": "8"}), {"kept_entries": None}),
+    "a sale": (partial(book, **SOLD), {"kept_changed": "status", "kept_sale": None, "kept_entries": None}),
+    "parking revenue": (partial(park, amount="1.00"), {"kept_entries": None, "kept_parking": None}),
+    "visits without revenue": (partial(park, amount="0.00"), {"kept_parking": None}),
+    "a decision": (decide, {"kept_decision": None}),
+    "a charge that is not applied": (partial(bill, amount="50", apply=False), {"kept_charges": None}),
+    "an applied charge": (partial(bill, amount="50", apply=True), {"kept_charges": None, "kept_entries": None}),
+    "a charge of the imported entry": (partial(bill, amount="7", apply=True), {"kept_charges": None}),
+    "an inventory": (list_at_registrar, {"kept_changed": "registrar", "kept_inventory": None}),
+}
+
+
+@pytest.mark.parametrize("later", LATER)
+async def test_an_added_domain_with_later_work_is_kept_whole(alice: Person, later: str) -> None:
+    work, reasons = LATER[later]
+    imported = await load(alice, TEXT)
+    await work(alice)
+    before = (await alice.get(f"{PATH}/finance")).json()
+    tried = await undo(alice, imported, dry_run=True)
+    undone = await undo(alice, imported)
+    assert (tried["state"], undone["state"]) == ("completed", "undone")
+    assert tried["undo"] == undone["undo"] == {"rows": 2, "removed": 1, "restored": 0, "kept": 1}
+    [row] = undone["kept_rows"]
+    assert tried["kept_rows"] == [row]
+    assert (row["domain"], row["line"]) == ("lantern.com", 3)
+    assert {each["code"]: each["field"] for each in row["warnings"]} == reasons
+    assert (await alice.get(f"{PATH}/finance")).json() == before
+    assert (await alice.get(f"{DOMAINS}/harbour.com")).status_code == 404
+    listed = ok(await alice.get(f"{IMPORTS}/{imported['import_id']}", params={"kept": True}))
+    assert listed["results"] == [row]
+
+
+async def test_a_dry_run_changes_nothing(alice: Person) -> None:
+    await add(alice, "harbour.com", folder="Old", tags=["a"])
+    imported = await load(alice, TEXT)
+    before = (await alice.get(EXPORT)).text
+    tried = await undo(alice, imported, dry_run=True)
+    assert (tried["state"], tried["undo"]) == (
+        *("completed", {"rows": 2, "removed": 1, "restored": 1, "kept": 0}),
+    )
+    assert (await alice.get(EXPORT)).text == before
+    assert ok(await alice.get(f"{IMPORTS}/{imported['import_id']}"))["undo"] is None
+
+
+async def test_a_domain_that_a_later_import_has_is_kept_until_that_is_undone(alice: Person) -> None:
+    first = await load(alice, TEXT)
+    await load(alice, "domain\nlantern.com\n", dry_run=True)
+    second = await load(alice, "domain\nlantern.com\n")
+    tried = await undo(alice, first, dry_run=True)
+    assert [each["code"] for each in tried["kept_rows"][0]["warnings"]] == ["kept_imported"]
+    await undo(alice, second)
+    assert (await undo(alice, first))["undo"] == {"rows": 2, "removed": 2, "restored": 0, "kept": 0}
+
+
+async def test_data_of_the_registry_are_no_later_work(alice: Person, conn: Conn) -> None:
+    """A query of the registry follows each import."""
+    imported = await load(alice, "domain\nlantern.com\n")
+    found = """
+        UPDATE portfolio_domains SET registrar = 'Gandi', expires_at = '2027-01-01Z', expiry_source = 'rdap',
+            epp_statuses = '{ok}', rdap_facts = '{"registrar": "Gandi"}', updated_at = updated_at + interval '1 s'
+        WHERE id = %s
+    """
+    await conn.execute(found, (imported["results"][0]["id"],))
+    assert (await undo(alice, imported))["undo"]["removed"] == 1
+
+
+async def test_of_an_import_of_an_earlier_release_what_is_untouched_is_removed(alice: Person, conn: Conn) -> None:
+    """It stored no fields of the domains that it added."""
+    imported = await load(alice, "domain\nharbour.com\nlantern.com\n")
+    await conn.execute(
+        "UPDATE portfolio_imports_rows SET after = NULL WHERE import_id = %s", (imported["import_id"],)
+    )
+    await note(alice)
+    undone = await undo(alice, imported)
+    assert undone["undo"] == {"rows": 2, "removed": 1, "restored": 0, "kept": 1}
+    assert undone["kept_rows"][0]["domain"] == "lantern.com"
+
+
+async def test_an_entry_that_a_charge_was_booked_with_is_kept(alice: Person) -> None:
+    await add(alice, "lantern.com")
+    imported = await load(alice, "domain,cost,bought\nlantern.com,7,2024-01-02\n")
+    await bill(alice, "7", apply=True)
+    undone = await undo(alice, imported)
+    assert [each["code"] for each in undone["kept_rows"][0]["warnings"]] == ["kept_charges"]
+    [entry] = ok(await alice.get(f"{PATH}/finance"))["entries"]
+    assert entry["voided_at"] is None
+
+
+async def test_others_undo_nothing(alice: Person, bob: Person) -> None:
+    imported = await load(alice, TEXT)
+    path = f"{IMPORTS}/{imported['import_id']}/undo"
+    assert code(await bob.post(path, params={"dry_run": True})) == (404, "import_not_found")

@@ -126,20 +126,24 @@ async def get_portfolio_import(
     conn: Reads,
     page: PageQuery,
     outcome: Annotated[RowOutcome | None, Query(description="Only rows with this outcome.")] = None,
+    kept: Annotated[bool, Query(description="Whether to list only rows of which an undo kept something.")] = False,
     portfolio: team.PortfolioAccount = None,
 ) -> replies.PortfolioImportReply:
-    """Read the progress of an import, and a page of the results of its rows."""
+    """Read the progress of an import, and a page of the results of its rows.
+
+    After an undo, the warnings of a row say what the undo kept: their codes begin with `kept_`.
+    """
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
     made = await imports.get_import(conn, account_id=access.portfolio_id, import_id=import_id)
     results = await imports.list_results(
-        conn, account_id=access.portfolio_id, made=made, outcome=outcome, page=page
+        conn, account_id=access.portfolio_id, made=made, outcome=outcome, page=page, only_kept=kept
     )
     return replies.import_reply(made, results)
 
 
 @router.post(
     "/imports/{import_id}/undo",
-    response_model=replies.PortfolioImportItem,
+    response_model=replies.PortfolioImportUndone,
     responses=problems(
         *SELECTED, errors.ImportNotFound, errors.ImportRunning, errors.ImportFinal, InFlight, HeavyRequestRunning
     ),
@@ -147,16 +151,27 @@ async def get_portfolio_import(
     openapi_extra=BEYOND_SPEC,
 )
 async def undo_portfolio_import(
-    import_id: ImportId, caller: Writer, conn: Tx, portfolio: team.PortfolioAccount = None
-) -> replies.PortfolioImportItem:
+    import_id: ImportId,
+    caller: Writer,
+    conn: Tx,
+    dry_run: Annotated[bool, Query(description="Whether to report the effect without any change.")] = False,
+    before_row: Annotated[
+        int | None, Query(ge=1, le=2**31 - 1, description="`before_row` of the last dry run, to continue it.")
+    ] = None,
+    portfolio: team.PortfolioAccount = None,
+) -> replies.PortfolioImportUndone:
     """Undo an import: remove the domains that it added, restore changed fields, void its entries.
 
-    A field that was changed since the import keeps its value. A job undoes more than 2,000 rows: `state` is
-    `undoing` until it ends. A repeated request has no effect.
+    What was changed or recorded since is kept: a field with its new value, an added domain with all its data.
+    `kept_rows` has the reasons. A job undoes more than 2,000 rows: `state` is `undoing` until it ends. A dry run
+    examines 2,000 rows at a time, the last rows first. A repeated request has no effect.
     """
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
-    made = await imports.undo_import(conn, account_id=access.portfolio_id, import_id=import_id)
-    return replies.import_item(made)
+    undone = await imports.undo_import(
+        conn, account_id=access.portfolio_id, import_id=import_id, dry_run=dry_run, before_row=before_row
+    )
+    kept = [imports.result_of(each, undone.made.source) for each in undone.kept]
+    return replies.undone_reply(undone, kept)
 
 
 @router.get(

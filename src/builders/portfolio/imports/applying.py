@@ -165,6 +165,8 @@ def _record(group: Group, written: WrittenDomain) -> None:
         group.outcome, group.domain_id = RowOutcome.ERROR, None
         return
     group.outcome, group.domain_id = written.outcome, written.id
+    if written.outcome is RowOutcome.CREATED:
+        group.after = images.image_of_added(written.domain)
     if written.outcome is RowOutcome.UPDATED and group.present is not None:
         group.before, group.after = images.list_changes(group.present, written.domain)
 

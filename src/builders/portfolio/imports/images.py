@@ -1,16 +1,20 @@
 """Values of a domain's fields as JSON: before and after an import, so that an undo restores them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter
 
-from builders.portfolio.domains.records import FIELDS, Domain, DomainFields, DomainPatch
+from builders.portfolio.domains.records import FIELDS, SEQUENCES, Domain, DomainFields, DomainPatch, ExpirySource
 
 _ADAPTERS: Mapping[str, TypeAdapter[Any]] = {
     name: TypeAdapter(hint) for name, hint in get_type_hints(DomainFields).items() if name in FIELDS
 }
 Image = Mapping[str, Any]  # JSON by field
+_DEFAULTS: Mapping[str, Any] = {each.name: each.default for each in fields(DomainFields)}
+_OF_REGISTRIES = frozenset({"connection_id", "epp_statuses"})  # which no request sets
+_EXPIRY = frozenset({"expires_at", "expiry_source"})
 
 
 def list_changes(before: Domain, after: Domain) -> tuple[Image, Image]:
@@ -19,16 +23,39 @@ def list_changes(before: Domain, after: Domain) -> tuple[Image, Image]:
     return _image(before, changed), _image(after, changed)
 
 
-def restoring_patch(domain: Domain, before: Image, after: Image) -> tuple[DomainPatch, bool]:
-    """Return the patch that restores the fields, and whether all are restored.
+def image_of_added(domain: Domain) -> Image:
+    """Return the values of the fields that an added domain has."""
+    return _image(domain, [name for name in FIELDS if not _is_same(name, getattr(domain, name), _DEFAULTS[name])])
 
-    A field that was changed again since keeps its value.
+
+def list_changed_since(domain: Domain, added: Image, registry: Mapping[str, Any]) -> Sequence[str]:
+    """Return the fields of a domain that differ from those that it was added with.
+
+    Values of the registry are not changes: `registry` is what it said last. A registrar connection is none either.
     """
-    same = [
-        name for name, value in after.items() if _ADAPTERS[name].validate_python(value) == getattr(domain, name)
-    ]
-    values = {name: _ADAPTERS[name].validate_python(before[name]) for name in same}
-    return DomainPatch(**values), len(same) == len(after)
+    expected = {name: _read(name, added[name]) if name in added else _DEFAULTS[name] for name in FIELDS}
+    differing = [name for name in FIELDS if not _is_same(name, getattr(domain, name), expected[name])]
+    ignored = _OF_REGISTRIES | (_EXPIRY if domain.expiry_source is ExpirySource.RDAP else frozenset())
+    shown = _image(domain, [name for name in differing if name not in ignored])
+    return [name for name, value in shown.items() if name not in registry or registry[name] != value]
+
+
+def restoring_patch(domain: Domain, before: Image, after: Image) -> tuple[DomainPatch, Sequence[str]]:
+    """Return the patch that restores the fields, and the fields that keep their values.
+
+    Those were changed again since.
+    """
+    same = [name for name, value in after.items() if _is_same(name, _read(name, value), getattr(domain, name))]
+    values = {name: _read(name, before[name]) for name in same}
+    return DomainPatch(**values), [name for name in after if name not in values]
+
+
+def _is_same(name: str, one: Any, other: Any) -> bool:  # of any field
+    return list(one) == list(other) if name in SEQUENCES else bool(one == other)
+
+
+def _read(name: str, value: Any) -> Any:  # JSON; of any field
+    return _ADAPTERS[name].validate_python(value)
 
 
 def _image(domain: Domain, names: list[str]) -> Image:

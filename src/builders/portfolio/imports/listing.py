@@ -19,15 +19,22 @@ async def list_imports(conn: Conn, *, account_id: UUID, page: PageRequest) -> Pa
 
 
 async def list_results(
-    conn: Conn, *, account_id: UUID, made: Import, outcome: RowOutcome | None, page: PageRequest
+    conn: Conn,
+    *,
+    account_id: UUID,
+    made: Import,
+    outcome: RowOutcome | None,
+    page: PageRequest,
+    only_kept: bool = False,
 ) -> Page[RowResult]:
-    """Return the results of the rows of an import, in the order of the source."""
+    """Return the results of rows of an import, in the order of the source; with `only_kept` those of an undo."""
     after = int(page.after[0] or 0) if page.after else -1
-    rows = await rows_store.list_page(
+    list_rows = rows_store.list_kept if only_kept else rows_store.list_page
+    rows = await list_rows(
         conn, account_id=account_id, import_id=made.id, outcome=outcome, after=after, limit=page.limit + 1
     )
     found = page.cut(rows, key=lambda each: (each.number,))
-    return Page(items=[_result(row, made.source) for row in found.items], next_cursor=found.next_cursor)
+    return Page(items=[result_of(row, made.source) for row in found.items], next_cursor=found.next_cursor)
 
 
 async def list_first_results(conn: Conn, *, account_id: UUID, made: Import) -> Page[RowResult]:
@@ -38,7 +45,8 @@ async def list_first_results(conn: Conn, *, account_id: UUID, made: Import) -> P
     return await list_results(conn, account_id=account_id, made=made, outcome=None, page=page)
 
 
-def _result(row: ImportRow, source: Source) -> RowResult:
+def result_of(row: ImportRow, source: Source) -> RowResult:
+    """Return the result of a row; its warnings include what an undo kept."""
     return RowResult(
         outcome=row.outcome,
         line=row.position if source.has_lines else None,
@@ -46,5 +54,5 @@ def _result(row: ImportRow, source: Source) -> RowResult:
         domain=row.domain,
         id=row.domain_id,
         errors=[RowProblem(**each) for each in row.errors],
-        warnings=[RowProblem(**each) for each in row.warnings],
+        warnings=[RowProblem(**each) for each in (*row.warnings, *(row.kept or ()))],
     )

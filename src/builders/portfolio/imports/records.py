@@ -11,6 +11,7 @@ from builders.kit.http.bulk import BulkSummary, RowOutcome, RowProblem
 from builders.portfolio.domain_files.records import Detected, Options, Source
 
 MAX_BYTES = 50 * 1024 * 1024  # of a body
+MAX_KEPT = 100  # rows of which the reply of an undo says why they are kept
 
 
 class ImportState(StrEnum):
@@ -64,6 +65,7 @@ class ImportRow:
     warnings: Sequence[Mapping[str, Any]] = ()
     before: Mapping[str, Any] | None = None  # the previous values of the changed fields, in JSON
     after: Mapping[str, Any] | None = None  # the changed fields as the import set them, in JSON
+    kept: Sequence[Mapping[str, Any]] | None = None  # of RowProblem: why the undo kept something
     entry_ids: Sequence[UUID] = ()  # that were posted
 
     def __post_init__(self) -> None:
@@ -77,7 +79,7 @@ class UndoCounts:
     rows: int = 0  # that are undone
     removed: int = 0  # domains that the import had added
     restored: int = 0  # restored domains
-    kept: int = 0  # domains that were changed again since, so that not all was restored
+    kept: int = 0  # domains that were changed or used since, so that not all was undone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,3 +109,12 @@ class Import:
     created_at: datetime
     finished_at: datetime | None
     undo_until: datetime | None  # None when there is nothing to undo
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undone:
+    """The undo of an import, or a dry run of it."""
+
+    made: Import  # with the counts of the undo
+    kept: Sequence[ImportRow]  # the first rows of which something is kept
+    before_row: int | None = None  # where a dry run continues; None at the end

@@ -14,7 +14,7 @@ from builders.kit.http.pagination import Page, PageReply
 from builders.kit.sheets.dates import DateFormat
 from builders.portfolio.domain_files import records
 from builders.portfolio.domain_files.records import Detected
-from builders.portfolio.imports.records import Import, ImportState
+from builders.portfolio.imports.records import MAX_KEPT, Import, ImportState, Undone
 
 _DETECTED: JsonDict = {
     "format": "godaddy",
@@ -74,6 +74,29 @@ _RESULTS: JsonDict = {
     "next_cursor": None,
     "warnings": [],
 }
+_UNDONE: JsonDict = {
+    "state": "undone",
+    "undo": {"rows": 2, "removed": 0, "restored": 0, "kept": 1},
+    "kept_rows": [
+        {
+            "outcome": "created",
+            "index": None,
+            "line": 2,
+            "domain": "harbour.com",
+            "id": "0193a1b2-0000-7000-8000-000000000030",
+            "errors": [],
+            "warnings": [
+                {
+                    "code": "kept_changed",
+                    "message": "The value was changed since.",
+                    "field": "notes",
+                    "did_you_mean": None,
+                }
+            ],
+        }
+    ],
+    "before_row": None,
+}
 ImportId = Annotated[UUID, Field(description="Identifier of the import.")]
 
 
@@ -117,7 +140,7 @@ class PortfolioImportUndo(Reply):
     rows: Annotated[int, Field(description="Rows that are undone.")]
     removed: Annotated[int, Field(description="Domains that the import had added.")]
     restored: Annotated[int, Field(description="Domains whose fields were restored.")]
-    kept: Annotated[int, Field(description="Domains with later changes, which are kept.")]
+    kept: Annotated[int, Field(description="Domains of which something is kept: it was changed or used since.")]
 
 
 class PortfolioImportItem(Reply):
@@ -164,9 +187,33 @@ class PortfolioImportReply(PortfolioImportItem, BulkReply):
     ]
 
 
+class PortfolioImportUndone(PortfolioImportItem):
+    """An import after its undo, or what an undo would do."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({**_IMPORT, **_UNDONE}))
+
+    kept_rows: Annotated[
+        list[RowResult],
+        Field(
+            description=f"The first {MAX_KEPT} rows of which something is kept; their warnings have the reasons. "
+            "After the undo, `GET /v1/portfolio/imports/{import_id}?kept=true` lists all."
+        ),
+    ]
+    before_row: Annotated[
+        int | None, Field(description="Send it as `before_row` to continue a dry run; null at its end.")
+    ]
+
+
 def import_item(made: Import) -> PortfolioImportItem:
     """Return an import as an item of the list."""
     return PortfolioImportItem(**_members(made))
+
+
+def undone_reply(undone: Undone, kept: list[RowResult]) -> PortfolioImportUndone:
+    """Return the undo of an import, or its dry run."""
+    counts = PortfolioImportUndo.from_record(undone.made.undo)
+    members = {**_members(undone.made), "undo": counts}
+    return PortfolioImportUndone(**members, kept_rows=kept, before_row=undone.before_row)
 
 
 def import_page(page: Page[Import]) -> PageReply[PortfolioImportItem]:

@@ -8,6 +8,7 @@ from builders.portfolio.imports.listing import (
     list_first_results as list_first_results,
     list_imports as list_imports,
     list_results as list_results,
+    result_of as result_of,
 )
 from builders.portfolio.imports.running import (
     RUN_IMPORT as RUN_IMPORT,

@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from psycopg.rows import class_row
+from psycopg.rows import class_row, scalar_row
 from psycopg.types.json import Jsonb
 
 from builders.kit.db.connections import Conn
 from builders.kit.http.bulk import RowOutcome
 from builders.portfolio.imports.records import ImportRow
 
-COLUMNS = "number, position, domain, outcome, domain_id, errors, warnings, before, after, entry_ids"
+COLUMNS = "number, position, domain, outcome, domain_id, errors, warnings, before, after, entry_ids, kept"
 INSERT = """
     INSERT INTO portfolio_imports_rows (
         account_id, import_id, number, position, domain, outcome, domain_id, errors, warnings, before, after,
@@ -35,6 +35,32 @@ LIST_OF_OUTCOME = f"""
     WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND outcome = %(outcome)s
       AND number > %(after)s
     ORDER BY number LIMIT %(limit)s
+"""
+LIST_KEPT = f"""
+    SELECT {COLUMNS} FROM portfolio_imports_rows
+    WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND kept IS NOT NULL AND number > %(after)s
+      AND (%(outcome)s::text IS NULL OR outcome = %(outcome)s)
+    ORDER BY number LIMIT %(limit)s
+"""
+# The rows from a number on that have one of the domains.
+LIST_OF_DOMAINS = f"""
+    SELECT {COLUMNS} FROM portfolio_imports_rows
+    WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND domain = ANY(%(domains)s::text[])
+      AND number >= %(since)s
+    ORDER BY number DESC
+"""
+# Imports are numbered by time.
+LIST_IMPORTED_LATER = """
+    SELECT DISTINCT domain FROM portfolio_imports_rows AS row
+    JOIN portfolio_imports AS later ON later.account_id = %(account_id)s AND later.id = row.import_id
+    WHERE row.account_id = %(account_id)s AND domain = ANY(%(domains)s::text[]) AND import_id > %(import_id)s
+      AND outcome IN ('updated', 'unchanged') AND later.state <> 'undone'
+      AND NOT (later.options ->> 'dry_run')::boolean
+"""
+KEEP = """
+    UPDATE portfolio_imports_rows AS row SET kept = given.kept
+    FROM unnest(%(numbers)s::int[], %(kept)s::jsonb[]) AS given (number, kept)
+    WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND row.number = given.number
 """
 LIST_BACKWARDS = f"""
     SELECT {COLUMNS} FROM portfolio_imports_rows
@@ -75,7 +101,13 @@ async def insert(conn: Conn, *, account_id: UUID, import_id: UUID, rows: Sequenc
 
 
 async def list_page(
-    conn: Conn, *, account_id: UUID, import_id: UUID, outcome: RowOutcome | None, after: int, limit: int
+    conn: Conn,
+    *,
+    account_id: UUID,
+    import_id: UUID,
+    outcome: RowOutcome | None,
+    after: int,
+    limit: int,
 ) -> Sequence[ImportRow]:
     """Return rows after a number, all of them or those of one outcome."""
     row = {"account_id": account_id, "import_id": import_id, "after": after, "limit": limit}
@@ -95,6 +127,44 @@ async def list_backwards(
     async with conn.cursor(row_factory=class_row(ImportRow)) as cursor:
         await cursor.execute(LIST_BACKWARDS, row)
         return await cursor.fetchall()
+
+
+async def list_kept(
+    conn: Conn, *, account_id: UUID, import_id: UUID, outcome: RowOutcome | None, after: int, limit: int
+) -> Sequence[ImportRow]:
+    """Return rows after a number of which the undo kept something, all of them or those of one outcome."""
+    row = {"account_id": account_id, "import_id": import_id, "after": after, "limit": limit, "outcome": outcome}
+    async with conn.cursor(row_factory=class_row(ImportRow)) as cursor:
+        await cursor.execute(LIST_KEPT, row, prepare=False)
+        return await cursor.fetchall()
+
+
+async def list_of_domains(
+    conn: Conn, *, account_id: UUID, import_id: UUID, domains: Sequence[str], since: int
+) -> Sequence[ImportRow]:
+    """Return rows from a number on that have one of the domains, the last one first."""
+    row = {"account_id": account_id, "import_id": import_id, "domains": list(domains), "since": since}
+    async with conn.cursor(row_factory=class_row(ImportRow)) as cursor:
+        await cursor.execute(LIST_OF_DOMAINS, row)
+        return await cursor.fetchall()
+
+
+async def list_imported_later(
+    conn: Conn, *, account_id: UUID, import_id: UUID, domains: Sequence[str]
+) -> Sequence[str]:
+    """Return those of the domains that a later import has, too, which is not undone."""
+    row = {"account_id": account_id, "import_id": import_id, "domains": list(domains)}
+    async with conn.cursor(row_factory=scalar_row) as cursor:
+        await cursor.execute(LIST_IMPORTED_LATER, row)
+        return await cursor.fetchall()
+
+
+async def keep(
+    conn: Conn, *, account_id: UUID, import_id: UUID, kept: Mapping[int, Sequence[Mapping[str, Any]]]
+) -> None:
+    """Record why the undo kept something of rows, by their numbers."""
+    columns = {"numbers": list(kept), "kept": [Jsonb(each) for each in kept.values()]}
+    await conn.execute(KEEP, {"account_id": account_id, "import_id": import_id, **columns})
 
 
 async def find_earlier(
