@@ -193,8 +193,16 @@ class RawResponse(Response):
 class RawJsonResponse(RawResponse):
     """A response whose body is JSON text, with content-type and content-length."""
 
-    def __init__(self, body: bytes, status: int, headers: Mapping[str, str] = MappingProxyType({})) -> None:
+    def __init__(
+        self,
+        body: bytes,
+        status: int,
+        headers: Mapping[str, str] = MappingProxyType({}),
+        *,
+        has_secret: bool = False,
+    ) -> None:
         super().__init__(body, status, headers)
+        self.has_secret = has_secret
         self.raw_headers += (b"content-length", b"%d" % len(body)), _JSON
 
 

@@ -21,6 +21,7 @@ from builders.kit.errors import Invalid, Problem, RequestTimeout
 from builders.kit.http import error_pages, idempotency, json_bodies, parameters, restrictions, visitors
 from builders.kit.http.body_limits import BodyLimit, LimitedRequest, find_body_limit
 from builders.kit.http.callers import Caller, ScopeRequirement
+from builders.kit.http.compression import compressed
 from builders.kit.http.deadline import Deadlines
 from builders.kit.http.heavy_requests import HeavyOperation, run_on_second_loop
 from builders.kit.http.json_bodies import ALSO_JSON, RAW_MEMBERS, as_member
@@ -125,6 +126,7 @@ class CompiledRoute:
         finally:
             request.release()
         del request  # frees its body while a slow client reads the response
+        response = await compressed(scope, response)
         await response(scope, receive, send)
 
     async def respond_or_refuse(self, request: Request) -> Response:

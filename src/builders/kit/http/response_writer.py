@@ -50,4 +50,4 @@ class ResponseWriter:
         once = value.shown_once if isinstance(value, bodies.Reply) else ()
         left_out = dict(once) if isinstance(once, Mapping) else set(once)
         stored = self._adapter.serializer.to_json(value, by_alias=True, exclude=left_out) if once else text
-        return bodies.RawJsonResponse(text, self._status, headers), stored
+        return bodies.RawJsonResponse(text, self._status, headers, has_secret=bool(once)), stored

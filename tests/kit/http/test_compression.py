@@ -1,0 +1,83 @@
+"""Large JSON and the OpenAPI document are compressed for clients that accept it; a secret never is."""
+
+import gzip
+from typing import Any
+
+import pytest
+
+from builders.kit.http import compression
+from builders.kit.http.bodies import RawJsonResponse
+from tests.cast import Client
+
+LARGE = b'{"items":["' + b"x" * compression.MIN_BYTES + b'"]}'
+
+
+def scope(accepted: str) -> dict[str, Any]:
+    return {"headers": [(b"accept-encoding", accepted.encode())]}
+
+
+@pytest.mark.parametrize(
+    ("sent", "is_accepted"),
+    [
+        ("gzip", True),
+        ("br, GZIP;q=0.5", True),
+        ("*", True),
+        ("x-gzip", True),
+        ("gzip;q=0", False),
+        ("gzip; q=0.000, *", False),
+        ("*;q=0", False),
+        ("br", False),
+        ("", False),
+        ("gzip;q=x", False),
+    ],
+)
+def test_the_weights_of_accept_encoding_count(sent: str, is_accepted: bool) -> None:
+    assert compression.accepts_gzip([(b"accept-encoding", sent.encode())]) is is_accepted
+
+
+def test_a_client_that_names_no_coding_gets_none() -> None:
+    assert not compression.accepts_gzip([])
+
+
+async def test_a_large_response_is_compressed() -> None:
+    sent = await compression.compressed(scope("gzip"), RawJsonResponse(LARGE, 200, {"ETag": '"1"'}))
+    headers = dict(sent.raw_headers)
+    assert gzip.decompress(bytes(sent.body)) == LARGE
+    assert (headers[b"content-encoding"], headers[b"vary"]) == (b"gzip", b"Accept-Encoding")
+    assert (headers[b"etag"], headers[b"content-length"]) == (b'W/"1"', b"%d" % len(sent.body))
+
+
+@pytest.mark.parametrize(
+    ("response", "accepted"),
+    [
+        (RawJsonResponse(LARGE, 201, has_secret=True), "gzip"),
+        (RawJsonResponse(LARGE[-100:], 200), "gzip"),
+        (RawJsonResponse(LARGE, 200), "identity"),
+    ],
+    ids=["it shows a secret", "it is small", "the client does not accept it"],
+)
+async def test_a_response_is_sent_as_it_is(response: RawJsonResponse, accepted: str) -> None:
+    sent = await compression.compressed(scope(accepted), response)
+    assert sent is response
+    assert b"content-encoding" not in dict(sent.raw_headers)
+
+
+async def test_the_document_is_compressed_and_revalidated(anyone: Client) -> None:
+    plain = await anyone.get("/openapi.json", headers={"Accept-Encoding": "identity"})
+    smaller = await anyone.get("/openapi.json", headers={"Accept-Encoding": "gzip"})
+    again = await anyone.get("/openapi.json", headers={"If-None-Match": smaller.headers["ETag"]})
+
+    assert (smaller.headers["Content-Encoding"], smaller.headers["Vary"]) == ("gzip", "Accept-Encoding")
+    assert "Content-Encoding" not in plain.headers
+    assert smaller.content == plain.content
+    assert int(smaller.headers["Content-Length"]) <= 140_000
+    assert (again.status_code, again.content, again.headers["ETag"]) == (304, b"", plain.headers["ETag"])
+
+
+async def test_a_large_list_is_compressed_over_http(dana: Client) -> None:
+    rows = [{"domain": f"lamp{number}.com"} for number in range(120)]
+    assert (await dana.post("/v1/portfolio/import", json={"rows": rows})).status_code == 200
+    answer = await dana.get("/v1/portfolio/domains?limit=500", headers={"Accept-Encoding": "gzip"})
+    assert len(answer.json()["items"]) == len(rows)
+    assert answer.headers["Content-Encoding"] == "gzip"
+    assert int(answer.headers["Content-Length"]) < len(answer.content) / 5
