@@ -30,6 +30,7 @@ ALLOWED = {
         (f"builders/portfolio/history/store.py:LIST_HISTORY {each}" for each in HISTORY),
         "counts what each package records on domains",
     ),
+    "builders/portfolio/domains/store/renewal_facts.py:LIST_EXPIRING portfolio_renewals_decisions": "a filter",
     "builders/kit/db/migrations.py:HAS_QUEUE_TABLE procrastinate_jobs": "decides whether to create the queue",
     "builders/kit/http/idempotency.py:PRUNE": "deletes old keys of all accounts",
     "builders/kit/events/dispatcher.py:CLAIM": "events of all accounts are dispatched in one batch",

@@ -49,6 +49,7 @@ class Traced:
 def traced(conn: Conn, folder: Path) -> Iterator[Traced]:
     """Count what the block sends and receives; the numbers are known at its end."""
     path, found = folder / "trace", Traced()
+    conn.prepare_threshold = None  # the name of a prepared statement would be counted
     with path.open("wb") as file:
         conn.pgconn.trace(file.fileno())
         conn.pgconn.set_trace_flags(Trace.SUPPRESS_TIMESTAMPS)

@@ -1,4 +1,4 @@
-"""The filters of domains: the same ones for the list and for the exports."""
+"""The filters of domains: the same ones for the list, the exports, the renewals and the summary."""
 
 import csv
 import io
@@ -14,7 +14,7 @@ from builders.portfolio.domains import service as domains
 from builders.portfolio.domains.records import Lifecycle, NewDomain, Ownership, PortfolioDomainStatus
 from tests.cast import Client, Person
 from tests.portfolio.domains.make import DOMAINS, names
-from tests.portfolio.renewals.make import decide
+from tests.portfolio.renewals.make import RENEWALS, decide
 from tests.portfolio.team.make import join, of
 
 EXPORT = "/v1/portfolio/export"
@@ -83,7 +83,14 @@ async def _exported_as_csv(owner: Client, query: dict[str, Any]) -> set[str]:
     return {each["domain"] for each in csv.DictReader(io.StringIO(answer.text))}
 
 
-@pytest.mark.parametrize("read", [_listed, _exported, _exported_as_csv])
+async def _renewed(owner: Client, query: dict[str, Any]) -> set[str]:
+    """Return the domains of the report, whose totals are those of the same domains."""
+    found = (await owner.get(RENEWALS, params={**query, "within_days": 365})).json()
+    assert found["totals"]["count"] == len(found["items"])
+    return {each["domain"] for each in found["items"]}
+
+
+@pytest.mark.parametrize("read", [_listed, _exported, _exported_as_csv, _renewed])
 async def test_each_filter_selects_the_same_domains(
     filled: Person, read: Callable[[Client, dict[str, Any]], Awaitable[set[str]]]
 ) -> None:
@@ -92,7 +99,7 @@ async def test_each_filter_selects_the_same_domains(
     assert found == {str(query): expected for query, expected in CASES}
 
 
-@pytest.mark.parametrize("path", [DOMAINS, EXPORT, f"{EXPORT}.csv"])
+@pytest.mark.parametrize("path", [DOMAINS, EXPORT, f"{EXPORT}.csv", RENEWALS])
 @pytest.mark.parametrize(
     "query", [{"lifecycle": "gone"}, {"decision": "maybe"}, {"auto_renew": "perhaps"}, {"folder": ""}, {"tld": ""}]
 )

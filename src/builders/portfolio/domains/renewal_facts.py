@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
-from builders.kit.values import ids
+from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
+from builders.portfolio.domains.filters import ALL_DOMAINS, DomainFilters
 from builders.portfolio.domains.records import ExpiringDomain
 from builders.portfolio.domains.store import renewal_facts as store
 
@@ -21,10 +22,18 @@ async def list_expiring(
     limit: int,
     since: datetime = EVER,
     after: tuple[datetime, UUID] | None = None,
+    filters: DomainFilters = ALL_DOMAINS,
 ) -> Sequence[ExpiringDomain]:
     """Return up to `limit` held domains whose expiries lie between two times, by expiry and id, behind a pair."""
     return await store.list_expiring(
-        conn, account_id=account_id, since=since, until=until, after=after or (since, ids.NIL), limit=limit
+        conn,
+        account_id=account_id,
+        filters=filters,
+        since=since,
+        until=until,
+        after=after or (since, ids.NIL),
+        limit=limit,
+        now=clock.now(),
     )
 
 

@@ -18,6 +18,7 @@ from builders.portfolio.domains.errors import (
     NameInvalid as NameInvalid,
 )
 from builders.portfolio.domains.filters import (
+    ALL_DOMAINS as ALL_DOMAINS,
     DomainFilters as DomainFilters,
     Filters as Filters,
 )
@@ -59,6 +60,10 @@ from builders.portfolio.domains.renewal_facts import (
 from builders.portfolio.domains.room import (
     FULL_PROBLEM as FULL_PROBLEM,
     lock_room as lock_room,
+)
+from builders.portfolio.domains.store.filters import (
+    MATCHES as MATCHES,
+    filter_parameters as filter_parameters,
 )
 from builders.portfolio.domains.tagging import (
     change_tags as change_tags,

@@ -16,7 +16,7 @@ from builders.kit.http.pagination import LongPageQuery
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.values import clock
-from builders.portfolio.domains.service import DomainNotFound
+from builders.portfolio.domains import service as domains
 from builders.portfolio.renewals import service as renewals
 from builders.portfolio.renewals.records import MAX_DAYS
 from builders.portfolio.renewals.schemas import report as reports, requests, results
@@ -55,6 +55,7 @@ async def list_renewals(
     caller: Reader,
     conn: Reads,
     page: LongPageQuery,
+    filters: domains.Filters,
     within_days: Annotated[
         int, Query(ge=1, le=MAX_DAYS, description="Days ahead; expired domains are always included.")
     ] = 30,
@@ -65,6 +66,7 @@ async def list_renewals(
     report = await renewals.get_report(
         conn,
         account_id=access.portfolio_id,
+        filters=filters,
         within_days=within_days,
         page=page,
         shows_finance=team.shows_finance(access),
@@ -75,7 +77,7 @@ async def list_renewals(
 @router.patch(
     "/renewals/bulk",
     response_model=results.RenewalsUpdated,
-    responses=problems(*team.ACCESS_REFUSALS, DomainNotFound, HeavyRequestRunning),
+    responses=problems(*team.ACCESS_REFUSALS, domains.DomainNotFound, HeavyRequestRunning),
     dependencies=[heavy(above=LARGE_BODY)],
 )
 async def update_renewals(

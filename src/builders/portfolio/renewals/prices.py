@@ -71,17 +71,23 @@ def _median_price(domain: ExpiringDomain, medians: Mapping[tuple[str, str], Mone
 
 
 async def sum_up(
-    conn: Conn, *, account_id: UUID, until: datetime, base_currency: str, shows_finance: bool
+    conn: Conn,
+    *,
+    account_id: UUID,
+    filters: domains.DomainFilters,
+    until: datetime,
+    base_currency: str,
+    shows_finance: bool,
 ) -> RenewalTotals:
     """Return the sums of the domains that expire before a time, in two statements, at the rates of today.
 
     Without finance nothing has a price.
     """
-    sums = await store.sum_due(conn, account_id=account_id, until=until)
+    now = clock.now()
+    sums = await store.sum_due(conn, account_id=account_id, filters=filters, until=until, now=now)
     if not shows_finance:
         sums = [replace(each, currency=None, amount=None) for each in sums]
-    today = clock.now().date()
-    needed = {(each.currency, today) for each in sums if each.currency is not None}
+    needed = {(each.currency, now.date()) for each in sums if each.currency is not None}
     rates = await ledger.list_rates(conn, base_currency=base_currency, needed=needed)
     return add_up(sums, {currency: rate for (currency, _), rate in rates.items()})
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
@@ -18,7 +19,13 @@ from builders.portfolio.renewals.records import Decision, DueRenewal, RenewalRep
 
 
 async def get_report(
-    conn: Conn, *, account_id: UUID, within_days: int, page: PageRequest, shows_finance: bool
+    conn: Conn,
+    *,
+    account_id: UUID,
+    within_days: int,
+    page: PageRequest,
+    shows_finance: bool,
+    filters: domains.DomainFilters = domains.ALL_DOMAINS,
 ) -> RenewalReport:
     """Return a page of the held domains that expire within some days or have expired, the earliest expiry first.
 
@@ -28,14 +35,9 @@ async def get_report(
     now = clock.now()
     until = now + timedelta(days=within_days)
     base_currency = await ledger.get_base_currency(conn, account_id=account_id)
-    due = await list_due(
-        conn,
-        account_id=account_id,
-        until=until,
-        shows_finance=shows_finance,
-        after=_position(page),
-        limit=page.limit + 1,
-    )
+    chosen: dict[str, Any] = {"account_id": account_id, "filters": filters, "until": until}
+    chosen["shows_finance"] = shows_finance
+    due = await list_due(conn, **chosen, after=_position(page), limit=page.limit + 1)
     cut = page.cut(due, lambda each: _sort_key(each.domain))
     items = await _items(
         conn,
@@ -49,9 +51,7 @@ async def get_report(
         base_currency=base_currency,
         within_days=within_days,
         page=Page(items=items, next_cursor=cut.next_cursor),
-        totals=await prices.sum_up(
-            conn, account_id=account_id, until=until, base_currency=base_currency, shows_finance=shows_finance
-        ),
+        totals=await prices.sum_up(conn, **chosen, base_currency=base_currency),
         shows_finance=shows_finance,
     )
 
@@ -64,12 +64,15 @@ async def list_due(
     shows_finance: bool,
     limit: int,
     after: tuple[datetime, UUID] | None = None,
+    filters: domains.DomainFilters = domains.ALL_DOMAINS,
 ) -> Sequence[Due]:
     """Return up to `limit` domains that expire before a time or have expired, with price and decision.
 
     The earliest expiry is first; `after` is the expiry and the id behind which they begin.
     """
-    expiring = await domains.list_expiring(conn, account_id=account_id, until=until, after=after, limit=limit)
+    expiring = await domains.list_expiring(
+        conn, account_id=account_id, filters=filters, until=until, after=after, limit=limit
+    )
     found = await prices.list_prices(conn, account_id=account_id, due=expiring) if shows_finance else {}
     decisions = await find_decisions(
         conn, account_id=account_id, expiries={each.id: each.expires_at for each in expiring}

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from psycopg.rows import class_row
@@ -10,19 +9,20 @@ from psycopg.types.json import Jsonb
 
 from builders.kit.db.connections import Conn
 from builders.kit.values.money import DECIMALS
+from builders.portfolio.domains import service as domains
 from builders.portfolio.domains.records import RENEWED, PortfolioDomainStatus
 from builders.portfolio.renewals.records import Calendar, Decision, DueSum, Push
 
 HELD = sorted(each for each in PortfolioDomainStatus if each.is_held)
 # Due domains with the decision about their expiry (records.Decision.at_expiry).
-DUE = """
+DUE = f"""
     SELECT domain.id, domain.tld, lower(domain.registrar) AS registrar, domain.auto_renew, domain.renewal_price,
         domain.renewal_currency, date_trunc('month', domain.expires_at AT TIME ZONE 'UTC')::date AS month,
         coalesce(decided.decision, 'undecided') AS decision, coalesce(decided.years, 1) AS years
     FROM (
         SELECT * FROM portfolio_domains AS listed
         WHERE account_id = %(account_id)s AND coalesce(expires_at, 'infinity') < %(until)s
-          AND status = ANY(%(held)s::text[])
+          AND status = ANY(%(held)s::text[]) AND {domains.MATCHES}
     ) AS domain
     LEFT JOIN portfolio_renewals_decisions AS decided
       ON decided.account_id = %(account_id)s AND decided.domain_id = domain.id
@@ -151,12 +151,14 @@ async def lock_portfolio(conn: Conn, *, account_id: UUID) -> None:
     await conn.execute(LOCK_PORTFOLIO, {"account_id": account_id})
 
 
-async def sum_due(conn: Conn, *, account_id: UUID, until: datetime) -> Sequence[DueSum]:
+async def sum_due(
+    conn: Conn, *, account_id: UUID, filters: domains.DomainFilters, until: datetime, now: datetime
+) -> Sequence[DueSum]:
     """Return the sums of the domains that expire before a time, by month, decision, auto-renew and currency."""
-    row: dict[str, Any] = {"account_id": account_id, "until": until, "held": HELD, "renewed": RENEWED}
-    row |= {"decimals": Jsonb(DECIMALS)}
+    row = {**domains.filter_parameters(filters, now=now), "account_id": account_id, "until": until, "held": HELD}
+    row |= {"renewed": RENEWED, "decimals": Jsonb(DECIMALS)}
     async with conn.cursor(row_factory=class_row(DueSum)) as cursor:
-        await cursor.execute(SUM_DUE, row)
+        await cursor.execute(SUM_DUE, row, prepare=False)
         return await cursor.fetchall()
 
 

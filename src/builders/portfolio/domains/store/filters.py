@@ -43,7 +43,7 @@ MATCHES = f"""
 """
 
 
-def parameters(filters: DomainFilters, *, now: datetime) -> Mapping[str, Any]:
+def filter_parameters(filters: DomainFilters, *, now: datetime) -> Mapping[str, Any]:
     """Return the parameters of MATCHES, except the account."""
     days, decision = filters.expiring_within_days, filters.decision
     is_decided = None if decision is None else decision is not RenewalDecision.UNDECIDED

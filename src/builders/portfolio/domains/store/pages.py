@@ -16,7 +16,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.values import ids
 from builders.portfolio.domains.filters import DomainFilters
 from builders.portfolio.domains.records import Domain, DomainSort
-from builders.portfolio.domains.store.filters import MATCHES, parameters
+from builders.portfolio.domains.store.filters import MATCHES, filter_parameters
 from builders.portfolio.domains.store.rows import COLUMNS, domain_of
 
 # The planner removes absent filters, so the statement is never prepared.
@@ -129,7 +129,7 @@ async def list_page(
 ) -> Sequence[ListedRow]:
     """Return up to `limit` domains behind a position."""
     row = {
-        **parameters(filters, now=now),
+        **filter_parameters(filters, now=now),
         "account_id": account_id,
         "tagged": await _find_tagged(conn, account_id=account_id, tag=filters.tag),
         "value": position.value,
@@ -175,7 +175,7 @@ async def list_batch(
     conn: Conn, *, account_id: UUID, filters: DomainFilters, after: str, limit: int, now: datetime
 ) -> Sequence[Domain]:
     """Return up to `limit` domains with names behind `after`, in the order of names."""
-    row = {**parameters(filters, now=now), "account_id": account_id, "after": after, "limit": limit}
+    row = {**filter_parameters(filters, now=now), "account_id": account_id, "after": after, "limit": limit}
     async with conn.cursor(row_factory=kwargs_row(domain_of)) as cursor:
         await cursor.execute(BATCH, row, prepare=False)
         return await cursor.fetchall()

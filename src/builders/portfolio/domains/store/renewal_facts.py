@@ -8,17 +8,19 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from builders.kit.db.connections import Conn
+from builders.portfolio.domains.filters import DomainFilters
 from builders.portfolio.domains.records import ExpiringDomain, PortfolioDomainStatus
+from builders.portfolio.domains.store.filters import MATCHES, filter_parameters
 
 HELD = sorted(each for each in PortfolioDomainStatus if each.is_held)
-LIST_EXPIRING = """
+LIST_EXPIRING = f"""
     SELECT id, domain, unicode, tld, status, registrar, expires_at, auto_renew, epp_statuses, renewal_price,
         renewal_currency, tags
-    FROM portfolio_domains
+    FROM portfolio_domains AS listed
     WHERE account_id = %(account_id)s AND coalesce(expires_at, 'infinity') >= %(since)s
       AND coalesce(expires_at, 'infinity') < %(until)s
       AND (coalesce(expires_at, 'infinity'), id) > (%(after_at)s::timestamptz, %(after_id)s)
-      AND status = ANY(%(held)s::text[])
+      AND status = ANY(%(held)s::text[]) AND {MATCHES}
     ORDER BY coalesce(expires_at, 'infinity'), id LIMIT %(limit)s
 """
 # One look-up for each portfolio, for any number of domains.
@@ -56,17 +58,25 @@ async def list_expiring(
     conn: Conn,
     *,
     account_id: UUID,
+    filters: DomainFilters,
     since: datetime,
     until: datetime,
     after: tuple[datetime, UUID],
     limit: int,
+    now: datetime,
 ) -> Sequence[ExpiringDomain]:
     """Return up to `limit` held domains that expire between two times, by expiry and id, behind a position."""
     after_at, after_id = after
-    row = {"account_id": account_id, "since": since, "until": until, "held": HELD}
+    row = {
+        **filter_parameters(filters, now=now),
+        "account_id": account_id,
+        "since": since,
+        "until": until,
+        "held": HELD,
+    }
     row |= {"after_at": after_at, "after_id": after_id, "limit": limit}
     async with conn.cursor(row_factory=class_row(ExpiringDomain)) as cursor:
-        await cursor.execute(LIST_EXPIRING, row)
+        await cursor.execute(LIST_EXPIRING, row, prepare=False)
         return await cursor.fetchall()
 
 
