@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from builders.cli.main import main
 from builders.demo.service import ACCOUNTS
 from builders.kit.process import log
+from tests.docs import walks
 from tests.docs.walks import Step, walk
 
 ROOT = Path(__file__).parents[2]
@@ -82,3 +83,11 @@ def test_the_back_up_page_saves_and_restores(demo: Mapping[str, str]) -> None:
         Path(folder).chmod(0o711)  # as root, PostgreSQL's own user must be able to reach its folder in it
         *_, listed = walk(steps, places=places, folder=Path(folder))
     assert {account["email"] for account in json.loads(listed)} >= {*ACCOUNTS}
+
+
+@pytest.mark.parametrize("page", sorted((*HOW_TO, *(DOCS / "tutorial").glob("*.md"))), ids=lambda page: page.stem)
+def test_no_example_sets_an_expiry_that_passes(page: Path) -> None:
+    """A page computes such dates: an example with an expired domain has other answers."""
+    typed = "".join(step.lines for step in walks.read(page.read_text(encoding="utf-8")))
+    typed += "".join(_BLOCK.findall(page.read_text(encoding="utf-8")))
+    assert re.findall(r'"expires_at": ?"20[2-8]\d-[^…]*$|^[a-z.-]+\.[a-z]+,20\d\d-.*', typed, re.MULTILINE) == []

@@ -18,6 +18,13 @@ def run(*command: str | Path) -> str:
     return done.stdout
 
 
+def test_the_site_needs_no_generated_folder() -> None:
+    files = {each.name for each in ROOT.glob("*.md")} | {"docs", "examples"}
+    linked = {each.name: each.resolve() for each in (ROOT / "pages").iterdir()}
+    assert linked == {name: ROOT / name for name in files}
+    assert "docs_dir: pages\n" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+
+
 def test_the_pages_are_a_site_without_a_broken_link(tmp_path: Path) -> None:
     run("script/docs", "--site", tmp_path)
     index = (tmp_path / "search" / "search_index.json").read_text(encoding="utf-8")

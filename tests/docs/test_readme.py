@@ -30,6 +30,10 @@ REGISTRAR_PAGES = ("tutorial/registrars", "how-to/connect-a-registrar")
 REGISTRAR_START = "export API=http://127.0.0.1:8000/v1 TEST=DOMAINER_TEST\n"
 PORTFOLIO_START = "export API=http://127.0.0.1:8000/v1 LIVE=DOMAINER_LIVE TEST=DOMAINER_TEST\n"
 
+LEFT_SET = Step(
+    lines='printf "%s" "${API-}${LIVE-}${TEST-}"\n', answer=None
+)  # with a secret, in the reader's shell
+
 tools = pytest.mark.skipif(
     not (shutil.which("curl") and shutil.which("bash")), reason="the pages are typed with bash and curl"
 )
@@ -39,7 +43,9 @@ def typed(page: Path, places: Mapping[str, str], folder: Path, *, start: str | N
     """Return what each step of the page printed, after a comparison with the page; `start` is typed first."""
     steps = walks.read(page.read_text(encoding="utf-8"))
     steps = steps if start is None else [Step(lines=start, answer=None), *steps]
-    printed = walks.walk(steps, places=places, folder=folder)
+    ends = [LEFT_SET] if page.parent.name == "tutorial" else []
+    *printed, left = walks.walk([*steps, *ends], places=places, folder=folder) + ([] if ends else [""])
+    assert left == "", f"variables are left set: {left}"
     for step, text in zip(steps, printed, strict=True):
         if step.answer is None:
             assert text.strip() == "", f"{step.lines}says, and the page does not show it:\n{text}"
@@ -61,6 +67,7 @@ def test_the_readme_ends_with_a_promoted_alias_and_a_taken_name(demo: Mapping[st
 @pytest.mark.parametrize("name", TUTORIALS)
 def test_a_tutorial_answers_as_it_says(demo: Mapping[str, str], tmp_path: Path, name: str) -> None:
     assert len(typed(ROOT / "docs" / "tutorial" / f"{name}.md", demo, tmp_path)) > 10
+    assert list(tmp_path.iterdir()) == []
 
 
 @tools
@@ -73,6 +80,8 @@ def test_a_page_about_the_portfolio_answers_as_it_says(demo: Mapping[str, str], 
 @pytest.mark.parametrize("name", REGISTRAR_PAGES)
 def test_a_page_about_registrars_answers_as_it_says(demo: Mapping[str, str], tmp_path: Path, name: str) -> None:
     assert len(typed(ROOT / "docs" / f"{name}.md", demo, tmp_path, start=REGISTRAR_START)) > 3
+    if name.startswith("tutorial/"):
+        assert list(tmp_path.iterdir()) == []
 
 
 def test_the_readme_is_six_lines_from_a_key_to_an_alias() -> None:
