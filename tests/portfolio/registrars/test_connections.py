@@ -187,5 +187,7 @@ def test_each_failure_has_a_response() -> None:
         "not_found": (409, "domain_not_at_provider"),
         "refused": (424, "provider_refused"),
         "unsupported": (409, "provider_unsupported"),
+        "inventory_limit": (409, "inventory_limit"),
+        "charge_limit": (409, "charge_limit"),
     }
     assert found[RegistrarFailure.RATE_LIMITED].members["retry_after"] == 8

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
+from builders.kit.limits import maximums
 from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.portfolio.billing import lines as billed
@@ -16,9 +17,20 @@ from builders.portfolio.billing.names import find_name
 from builders.portfolio.billing.records import AppliedCharge, ChargeSource, NewCharge
 from builders.portfolio.billing.store import charges as store
 from builders.portfolio.domains import service as domains
+from builders.portfolio.registrars import service as registrars
 from builders.portfolio.registrars.records import BilledLine, ChargeKind
 
 BATCH = 500  # lines of a transaction
+MAX_CHARGES = maximums.declare(
+    "charges", 500_000, of="portfolio", counts="Charges of registrars.", code="charge_limit"
+)
+MAX_SANDBOX_CHARGES = maximums.declare(
+    "sandbox_charges",
+    20_000,
+    of="portfolio of a sandbox account",
+    counts="Charges of registrars.",
+    code="charge_limit",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +60,7 @@ async def record_lines(
     """Record lines, and return the result of each; needs a transaction.
 
     A line that was recorded before changes nothing, and neither does one that the other source (API or file) has.
+    Raise ChargeLimit, after which nothing of the transaction may stay.
     """
     await store.lock_portfolio(conn, account_id=account_id)
     charges = await _charges(conn, account_id=account_id, lines=lines, origin=origin)
@@ -61,6 +74,8 @@ async def record_lines(
         run_id=origin.run_id,
         now=clock.now(),
     )
+    if inserted:
+        await _require_room(conn, account_id=account_id)
     done = await match_charges(
         conn, account_id=account_id, charges=[charge for _, charge in inserted], booking=booking
     )
@@ -70,6 +85,18 @@ async def record_lines(
         new = [by_key.pop(each.key) for each in found if each.key in by_key]
         results.append(RecordedLine(new=new, duplicates=len(found) - len(new)))
     return results
+
+
+def find_most(*, is_sandbox: bool) -> int:
+    """Return how many charges a portfolio may have."""
+    return MAX_SANDBOX_CHARGES if is_sandbox else MAX_CHARGES
+
+
+async def _require_room(conn: Conn, *, account_id: UUID) -> None:
+    is_sandbox = await registrars.is_sandbox(conn, account_id=account_id)
+    most = find_most(is_sandbox=is_sandbox)
+    if await store.count_up_to(conn, account_id=account_id, most=most + 1) > most:
+        raise registrars.ChargeLimit(f"A portfolio has at most {most:,} charges.")
 
 
 async def _charges(

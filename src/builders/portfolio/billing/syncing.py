@@ -132,6 +132,8 @@ async def sync_charges(
             await _record(database, work=work, outbound=outbound, keyring=keyring, batch_size=batch_size)
         except RegistrarFailed as failed:
             failure = failed
+        except registrars.ChargeLimit as full:
+            failure = registrars.failure_of(full)
         async with database.transaction() as conn:
             await _finish(conn, work=work, failure=failure)
     except registrars.PartLost:
@@ -247,18 +249,11 @@ async def _finish(conn: Conn, *, work: _Progress, failure: RegistrarFailed | Non
     is_connected = await registrars.lock_connected(
         conn, account_id=part.account_id, connection_id=part.connection_id
     )
-    await registrars.finish_part(conn, part=part, state=_state_after(failure), error=error)
+    await registrars.finish_part(conn, part=part, state=registrars.state_after(failure), error=error)
     if error is not None and is_connected:
         await registrars.publish_failure(
             conn, connection=work.connection, part=part, error=error, is_scheduled=work.options.member_id is None
         )
-
-
-def _state_after(failure: RegistrarFailed | None) -> PartState:
-    if failure is None:
-        return PartState.COMPLETED
-    is_unsupported = failure.kind is registrars.RegistrarFailure.UNSUPPORTED
-    return PartState.UNSUPPORTED if is_unsupported else PartState.FAILED
 
 
 async def abandon_sync(conn: Conn, *, account_id: UUID, run_id: UUID, connection_id: UUID) -> None:

@@ -13,10 +13,15 @@ from builders.portfolio.domains import service as domains
 from builders.portfolio.domains.records import Domain, DomainChange, DomainPatch
 from builders.portfolio.registrars import matching
 from builders.portfolio.registrars.drops import Drop, judge_drop
+from builders.portfolio.registrars.inventory_limits import require_room
 from builders.portfolio.registrars.inventory_records import Holding, InventorySource
 from builders.portfolio.registrars.providers import get_profile
 from builders.portfolio.registrars.records import Connection, HeldDomain
-from builders.portfolio.registrars.store import connections as connection_store, holdings as store
+from builders.portfolio.registrars.store import (
+    connections as connection_store,
+    holdings as store,
+    listings as listing_store,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +57,18 @@ class Seen:
     suspected: int = 0  # that were held back before
 
 
-async def take_batch(conn: Conn, *, listing: Listing, held: Mapping[str, HeldDomain]) -> ListedBatch:
-    """Write a batch of a listing to the inventory, and its changes to the portfolio."""
+async def take_batch(
+    conn: Conn, *, listing: Listing, held: Mapping[str, HeldDomain], listed: int = 0
+) -> ListedBatch:
+    """Write a batch of a listing, which had `listed` domains before, to the inventory and the portfolio.
+
+    Raise InventoryLimit.
+    """
     connection, account_id = listing.connection, listing.connection.account_id
     target = {"account_id": account_id, "connection_id": connection.id}
     before = await store.find(conn, **target, domains=list(held))
+    new = 0 if listing.dry_run else len(held) - len(before)
+    await require_room(conn, account_id=account_id, new=new, listed=listed + len(held))
     if not listing.dry_run:
         await store.upsert(
             conn,
@@ -152,7 +164,7 @@ async def close_listing(
 
 async def _judge(conn: Conn, *, listing: Listing, seen: Seen, accepts_drop: bool) -> Drop:
     connection = listing.connection
-    unlisted, repeated = await store.count_unlisted(
+    unlisted, repeated = await listing_store.count_unlisted(
         conn, account_id=connection.account_id, connection_id=connection.id, listing_id=listing.id
     )
     if listing.dry_run:  # the rows of the listing are not written
@@ -170,6 +182,6 @@ async def _mark(conn: Conn, *, listing: Listing, drop: Drop, now: datetime) -> N
     connection = listing.connection
     target = {"account_id": connection.account_id, "connection_id": connection.id, "listing_id": listing.id}
     if drop.missing:
-        await store.mark_missing(conn, **target, now=now, only_suspected=drop.held_back > 0)
+        await listing_store.mark_missing(conn, **target, now=now, only_suspected=drop.held_back > 0)
     if drop.held_back:
-        await store.mark_suspected(conn, **target, now=now)
+        await listing_store.mark_suspected(conn, **target, now=now)

@@ -10,7 +10,7 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 from builders.portfolio.registrars import credentials, providers
-from builders.portfolio.registrars.adapter import Adapter
+from builders.portfolio.registrars.adapter import MAX_PAGES, Adapter
 from builders.portfolio.registrars.api_client import MAX_BYTES, STAND_IN_BYTES, ApiClient, Pace
 from builders.portfolio.registrars.errors import (
     DEFAULT_WAIT_S,
@@ -39,7 +39,9 @@ from builders.portfolio.registrars.records import (
 from builders.portfolio.registrars.store import connections as store, credentials as credential_store
 from builders.portfolio.registrars.store.connections import WrittenConnection
 
-STAND_IN_QUOTA = Quota(requests=1_000, window_s=1)  # a base URL of the user's has no published rate limit
+# Of a base URL that a user set: it has no published rate limit, and anybody can serve any number of rows.
+STAND_IN_QUOTA = Quota(requests=600, window_s=60)
+STAND_IN_PAGES = 1_000  # of a list
 # The status after a failure; another kind of failure does not change it.
 _STATUSES: Mapping[RegistrarFailure, ConnectionStatus] = {
     RegistrarFailure.AUTH_FAILED: ConnectionStatus.AUTH_FAILED,
@@ -203,6 +205,11 @@ async def open_adapter(
         base_url=connection.base_url or profile.base_urls[connection.environment],
         credentials=opened,
     )
+
+
+def max_pages(connection: Connection) -> int:
+    """Return how many pages the list of domains of a connection may have."""
+    return MAX_PAGES if connection.base_url is None else STAND_IN_PAGES
 
 
 def pace_of(database: Database, connection: Connection, profile: Profile, *, max_wait_s: float) -> Pace:

@@ -45,6 +45,23 @@ class ConnectionLimit(Problem):
     remedy = "Delete a connection that is not used: DELETE /v1/portfolio/registrars/{provider}."
 
 
+class InventoryLimit(Problem):
+    """The inventory of the portfolio has the maximum number of domains."""
+
+    status, code = 409, "inventory_limit"
+    remedy = (
+        "Disconnect a registrar that you do not need, without its inventory: "
+        "DELETE /v1/portfolio/registrars/{provider} with the query keep_inventory=false."
+    )
+
+
+class ChargeLimit(Problem):
+    """The portfolio has the maximum number of charges."""
+
+    status, code = 409, "charge_limit"
+    remedy = "Ask the operator of the service for a higher maximum. What was recorded stays."
+
+
 class ProviderUnsupported(Problem):
     """The registrar's API does not offer this."""
 
@@ -119,9 +136,19 @@ PROVIDER_PROBLEMS: Mapping[RegistrarFailure, type[Problem]] = {
     RegistrarFailure.NOT_FOUND: NotAtProvider,
     RegistrarFailure.REFUSED: ProviderRefused,
     RegistrarFailure.UNSUPPORTED: ProviderUnsupported,
+    RegistrarFailure.INVENTORY_LIMIT: InventoryLimit,
+    RegistrarFailure.CHARGE_LIMIT: ChargeLimit,
 }
+_OF_RUNS = (InventoryLimit, ChargeLimit)  # which no request to a registrar returns
 # Of `problem_of`, for the responses of a route.
-PROVIDER_REFUSALS = tuple(dict.fromkeys(PROVIDER_PROBLEMS.values()))
+PROVIDER_REFUSALS = tuple(dict.fromkeys(each for each in PROVIDER_PROBLEMS.values() if each not in _OF_RUNS))
+
+
+def failure_of(full: InventoryLimit | ChargeLimit) -> RegistrarFailed:
+    """Return why a run stops at a maximum; it does not change the status of the connection."""
+    is_inventory = isinstance(full, InventoryLimit)
+    kind = RegistrarFailure.INVENTORY_LIMIT if is_inventory else RegistrarFailure.CHARGE_LIMIT
+    return RegistrarFailed(kind, hint=f"{full.detail} {full.members['next_action']}", is_own=True)
 
 
 def problem_of(failure: RegistrarFailed) -> Problem:

@@ -16,6 +16,8 @@ class RegistrarFailure(StrEnum):
     NOT_FOUND = "not_found"
     REFUSED = "refused"
     UNSUPPORTED = "unsupported"
+    INVENTORY_LIMIT = "inventory_limit"
+    CHARGE_LIMIT = "charge_limit"
 
 
 _MESSAGES = {
@@ -29,6 +31,8 @@ _MESSAGES = {
     RegistrarFailure.NOT_FOUND: "The registrar does not hold this domain for the account.",
     RegistrarFailure.REFUSED: "The registrar refused the request.",
     RegistrarFailure.UNSUPPORTED: "The registrar's API does not offer this.",
+    RegistrarFailure.INVENTORY_LIMIT: "The inventory of the portfolio has the maximum number of domains.",
+    RegistrarFailure.CHARGE_LIMIT: "The portfolio has the maximum number of charges.",
 }
 _LATER = {RegistrarFailure.RATE_LIMITED, RegistrarFailure.UNAVAILABLE, RegistrarFailure.MALFORMED}
 

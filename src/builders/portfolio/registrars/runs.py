@@ -148,6 +148,13 @@ def part_error(failure: RegistrarFailed) -> PartError:
     )
 
 
+def state_after(failure: RegistrarFailed | None) -> PartState:
+    """Return the state of a part that ended like this."""
+    if failure is None:
+        return PartState.COMPLETED
+    return PartState.UNSUPPORTED if failure.kind is RegistrarFailure.UNSUPPORTED else PartState.FAILED
+
+
 async def begin_part(
     conn: Conn, *, account_id: UUID, run_id: UUID, connection_id: UUID, kept: Sequence[str] = ()
 ) -> RunPart | None:

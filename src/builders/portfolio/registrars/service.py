@@ -30,11 +30,14 @@ from builders.portfolio.registrars.drift import (
 )
 from builders.portfolio.registrars.errors import (
     PROVIDER_REFUSALS as PROVIDER_REFUSALS,
+    ChargeLimit as ChargeLimit,
     ConnectionAmbiguous as ConnectionAmbiguous,
     ConnectionLimit as ConnectionLimit,
+    InventoryLimit as InventoryLimit,
     NotConnected as NotConnected,
     ProviderNotFound as ProviderNotFound,
     RunNotFound as RunNotFound,
+    failure_of as failure_of,
     problem_of as problem_of,
 )
 from builders.portfolio.registrars.failures import (
@@ -52,6 +55,7 @@ from builders.portfolio.registrars.inventory import (
     list_leaving as list_leaving,
     list_snapshots as list_snapshots,
 )
+from builders.portfolio.registrars.inventory_limits import is_sandbox as is_sandbox
 from builders.portfolio.registrars.inventory_records import (
     Holding as Holding,
     InventorySource as InventorySource,
@@ -81,6 +85,7 @@ from builders.portfolio.registrars.runs import (
     part_error as part_error,
     prune_runs as prune_runs,
     start_run as start_run,
+    state_after as state_after,
     wait_for_run as wait_for_run,
 )
 from builders.portfolio.registrars.syncing import (

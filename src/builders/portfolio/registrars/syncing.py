@@ -24,19 +24,21 @@ from builders.portfolio.registrars.connections import (
     get_connection,
     list_connections,
     lock_connected,
+    max_pages,
     open_adapter,
     record_outcome,
 )
-from builders.portfolio.registrars.errors import NotConnected
+from builders.portfolio.registrars.errors import InventoryLimit, NotConnected, failure_of
 from builders.portfolio.registrars.events import SYNC_COMPLETED, SYNC_FAILED, sync_completed_data, sync_failed_data
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.inventory_records import Holding, InventorySource
 from builders.portfolio.registrars.providers import get_profile
 from builders.portfolio.registrars.records import Connection, HeldDomain
 from builders.portfolio.registrars.run_records import PartError, PartState, Run, RunKind, RunPart, RunState
-from builders.portfolio.registrars.store import schedule as schedule_store
+from builders.portfolio.registrars.store import listings as listing_store, schedule as schedule_store
 
 BATCH = 500  # domains of one transaction
+_DISCARDED = 10  # times as many domains as a batch has are deleted at once
 _SCHEDULED = 500  # connections of one transaction
 _KEPT = ("new", "updated")  # counts that a restarted part keeps
 _log = log.get_logger()
@@ -102,6 +104,10 @@ async def sync_part(
             )
         except RegistrarFailed as failed:
             failure = failed
+        except InventoryLimit as full:
+            failure = failure_of(full)
+        if failure is not None:
+            await _discard_first(database, progress=progress, limit=_DISCARDED * batch_size)
         async with database.transaction() as conn:
             await _finish(conn, progress=progress, failure=failure)
     except runs.PartLost:
@@ -130,7 +136,7 @@ async def _list_domains(
         database, outbound=outbound, keyring=keyring, connection=progress.listing.connection
     )
     unreadable = 0
-    async for page in bounded(adapter.list_domains()):
+    async for page in bounded(adapter.list_domains(), max_pages=max_pages(progress.listing.connection)):
         unreadable += sum(not matching.is_storable(each.domain) for each in page)
         for batch in _batches(await asyncio.to_thread(matching.clean, page), batch_size):
             async with database.transaction() as conn:
@@ -149,7 +155,7 @@ async def _take(conn: Conn, *, progress: _Progress, held: Mapping[str, HeldDomai
     part = progress.part
     if not await lock_connected(conn, account_id=part.account_id, connection_id=part.connection_id):
         raise RegistrarFailed(RegistrarFailure.AUTH_FAILED, hint="The registrar was disconnected during the sync.")
-    taken = await take_batch(conn, listing=progress.listing, held=held)
+    taken = await take_batch(conn, listing=progress.listing, held=held, listed=part.counts.get("seen", 0))
     first = held.keys() - taken.repeated
     earlier = [taken.before[name] for name in first & taken.before.keys()]
     counts = {
@@ -161,6 +167,26 @@ async def _take(conn: Conn, *, progress: _Progress, held: Mapping[str, HeldDomai
         "suspected": sum(each.suspected_since is not None for each in earlier),
     }
     progress.part = await runs.advance_part(conn, part=progress.part, counts=counts, changes=taken.list_changes())
+
+
+async def _discard_first(database: Database, *, progress: _Progress, limit: int) -> None:
+    """Delete what the failed first listing of a connection has written, in batches."""
+    part, deleted = progress.part, limit
+    while deleted == limit:
+        async with database.transaction() as conn:
+            deleted = await _discard_batch(conn, part=part, limit=limit)
+            counts = {"new": -deleted, "discarded": deleted}
+            progress.part = part = await runs.advance_part(conn, part=part, counts=counts)
+
+
+async def _discard_batch(conn: Conn, *, part: RunPart, limit: int) -> int:
+    return await listing_store.delete_first(
+        conn,
+        account_id=part.account_id,
+        connection_id=part.connection_id,
+        since=part.started_at or part.created_at,
+        limit=limit,
+    )
 
 
 def _was_before(holding: Holding, part: RunPart) -> bool:
@@ -178,7 +204,8 @@ async def _finish(conn: Conn, *, progress: _Progress, failure: RegistrarFailed |
         suspected=part.counts.get("suspected", 0),
     )
     is_connected = await lock_connected(conn, account_id=part.account_id, connection_id=part.connection_id)
-    if is_connected and (is_complete or seen.domains):
+    is_discarded = part.counts.get("discarded", 0) > 0
+    if is_connected and (is_complete or (seen.domains and not is_discarded)):
         accepts_drop = bool(progress.run.options.get("confirms_drop"))
         drop = await close_listing(
             conn, listing=progress.listing, is_complete=is_complete, seen=seen, accepts_drop=accepts_drop
@@ -195,17 +222,11 @@ async def _finish(conn: Conn, *, progress: _Progress, failure: RegistrarFailed |
         synced_at=clock.now() if is_real else None,
     )
     error = None if failure is None else runs.part_error(failure)
-    ended = await runs.finish_part(conn, part=part, state=_state_after(failure), error=error)
+    ended = await runs.finish_part(conn, part=part, state=runs.state_after(failure), error=error)
     if error is not None and is_connected:
         is_scheduled = bool(progress.run.options.get("is_scheduled"))
         await publish_failure(conn, connection=connection, part=part, error=error, is_scheduled=is_scheduled)
     await _publish_end(conn, ended)
-
-
-def _state_after(failure: RegistrarFailed | None) -> PartState:
-    if failure is None:
-        return PartState.COMPLETED
-    return PartState.UNSUPPORTED if failure.kind is RegistrarFailure.UNSUPPORTED else PartState.FAILED
 
 
 async def publish_failure(
@@ -226,12 +247,17 @@ async def _publish_end(conn: Conn, run: Run | None) -> None:
 
 
 async def abandon_part(conn: Conn, *, account_id: UUID, run_id: UUID, connection_id: UUID) -> None:
-    """End a part that keeps failing on our side; its rows stay, and the next sync lists all again."""
+    """End a part that keeps failing on our side; the next sync lists all again.
+
+    Rows of a first listing are deleted, others stay.
+    """
     part = await runs.begin_part(
         conn, account_id=account_id, run_id=run_id, connection_id=connection_id, kept=_KEPT
     )
     if part is None:
         return
+    while await _discard_batch(conn, part=part, limit=_DISCARDED * BATCH) == _DISCARDED * BATCH:
+        pass
     message = "An internal error stopped the sync. The next scheduled sync tries again."
     error = PartError(code="sync_failed", message=message)
     connection = await get_connection(conn, account_id=account_id, connection_id=connection_id)

@@ -145,6 +145,7 @@ async def update_billing_charge(
         *team.ACCESS_REFUSALS,
         registrars.ProviderNotFound,
         registrars.ConnectionLimit,
+        registrars.ChargeLimit,
         DomainNotFound,
         InFlight,
         HeavyRequestRunning,

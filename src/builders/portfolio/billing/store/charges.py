@@ -35,6 +35,11 @@ INSERT = f"""
     RETURNING key, {COLUMNS}
 """
 # How many charges the other source has of the same order (or day, without one), domain and amount.
+COUNT_UP_TO = """
+    SELECT count(*) FROM (
+        SELECT FROM portfolio_billing_charges WHERE account_id = %(account_id)s LIMIT %(most)s
+    ) AS charge
+"""
 COUNT_DUPLICATES = """
     SELECT wanted.number, count(*) FROM unnest(
         %(numbers)s::int[], %(providers)s::text[], %(orders)s::text[], %(domains)s::text[], %(totals)s::numeric[],
@@ -142,6 +147,13 @@ def _identity(charges: Sequence[NewCharge]) -> dict[str, Any]:
         "currencies": [each.currency for each in charges],
         "dates": [each.charged_on for each in charges],
     }
+
+
+async def count_up_to(conn: Conn, *, account_id: UUID, most: int) -> int:
+    """Return how many charges a portfolio has; `most` for more."""
+    found = await conn.execute(COUNT_UP_TO, {"account_id": account_id, "most": most})
+    [(count,)] = await found.fetchall()
+    return int(count)
 
 
 async def count_duplicates(

@@ -116,6 +116,7 @@ async def list_registrar_inventory(
         registrars.NotConnected,
         registrars.ConnectionAmbiguous,
         registrars.ConnectionLimit,
+        registrars.InventoryLimit,
         HeavyRequestRunning,
         InFlight,
     ),

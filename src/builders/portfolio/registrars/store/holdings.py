@@ -52,21 +52,6 @@ UPSERT = f"""
         source = excluded.source, listing_id = excluded.listing_id, last_seen_at = excluded.last_seen_at,
         missing_since = NULL, suspected_since = NULL
 """
-MARK_MISSING = """
-    UPDATE portfolio_registrars_holdings SET missing_since = %(now)s, suspected_since = NULL
-    WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s AND listing_id <> %(listing_id)s
-      AND missing_since IS NULL AND (suspected_since IS NOT NULL OR NOT %(only_suspected)s)
-"""
-MARK_SUSPECTED = """
-    UPDATE portfolio_registrars_holdings SET suspected_since = coalesce(suspected_since, %(now)s)
-    WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s AND listing_id <> %(listing_id)s
-      AND missing_since IS NULL
-"""
-COUNT_UNLISTED = """
-    SELECT count(*), count(suspected_since) FROM portfolio_registrars_holdings
-    WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s AND listing_id <> %(listing_id)s
-      AND missing_since IS NULL
-"""
 UPSERT_SNAPSHOT = """
     INSERT INTO portfolio_registrars_snapshots AS snapshot (
         account_id, connection_id, provider, source, taken_at, is_complete, domains, last_complete_at
@@ -165,37 +150,6 @@ async def upsert(
     """Write rows of a listing, each of another domain."""
     row = {"account_id": account_id, "connection_id": connection_id, "provider": provider, "source": source}
     await conn.execute(UPSERT, {**row, "listing_id": listing_id, "rows": to_json(rows).decode(), "now": now})
-
-
-async def mark_missing(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    connection_id: UUID,
-    listing_id: UUID,
-    now: datetime,
-    only_suspected: bool = False,
-) -> None:
-    """Mark the present domains that a complete listing does not have; or only those that were held back before."""
-    row = {"account_id": account_id, "connection_id": connection_id, "listing_id": listing_id, "now": now}
-    await conn.execute(MARK_MISSING, {**row, "only_suspected": only_suspected})
-
-
-async def mark_suspected(
-    conn: Conn, *, account_id: UUID, connection_id: UUID, listing_id: UUID, now: datetime
-) -> None:
-    """Hold back the present domains that a complete listing does not have."""
-    row = {"account_id": account_id, "connection_id": connection_id, "listing_id": listing_id, "now": now}
-    await conn.execute(MARK_SUSPECTED, row)
-
-
-async def count_unlisted(
-    conn: Conn, *, account_id: UUID, connection_id: UUID, listing_id: UUID
-) -> tuple[int, int]:
-    """Return how many present domains a listing does not have, and how many of them were held back before."""
-    row = {"account_id": account_id, "connection_id": connection_id, "listing_id": listing_id}
-    [(unlisted, suspected)] = await (await conn.execute(COUNT_UNLISTED, row)).fetchall()
-    return unlisted, suspected
 
 
 async def upsert_snapshot(
