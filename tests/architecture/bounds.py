@@ -18,7 +18,6 @@ MAY_START_THREADS: Mapping[str, str] = {
     "builders/catalog/api.py": "reads an image of limited size from a file",
     "builders/catalog/catalog_file/loader.py": "a file of the operator",
     "builders/catalog/snapshot.py": "the catalog of the operator, by a background task",
-    "builders/invoices/documents/pdf.py": "one thread for all PDF files of limited size",
     "builders/mail/transport.py": "writes a message to a file, for development",
     "builders/portfolio/imports/stepping.py": "the job that imports a large source",
     "builders/portfolio/ledger/rates.py": "the job that loads exchange rates",

@@ -13,6 +13,7 @@ from pypdf import PdfReader
 
 from builders.invoices.documents import pdf
 from builders.invoices.documents.document import Document, Row
+from builders.kit.http import slices
 
 DOCUMENT = Document(
     number="INV-2026-000001",
@@ -32,9 +33,8 @@ ANY = st.text(st.characters(), max_size=200)
 
 def text_of(document: Document, *, font: Path | None = None) -> str:
     """Return the text of the PDF."""
-    return "\n".join(
-        page.extract_text() for page in PdfReader(io.BytesIO(pdf.write_pdf(document, font=font))).pages
-    )
+    content = slices.run_at_once(pdf.write_pdf(document, font=font))
+    return "\n".join(page.extract_text() for page in PdfReader(io.BytesIO(content)).pages)
 
 
 @limits(max_examples=60, deadline=None)

@@ -9,10 +9,12 @@ import pytest
 from fastapi import Request
 
 from builders.app import Service
+from builders.kit.db.connections import Database
 from builders.kit.http.compiled_routes import LARGE_BODY
 from builders.kit.http.heavy_requests import MAX_WAITING, HeavyLoop
 from builders.sandbox import planning
 from tests.cast import Person
+from tests.invoices.make import make_invoice
 from tests.portfolio.team.make import code
 from tests.sandbox.make import PLAN, PROMOTE, alias, make_addresses, manifest
 
@@ -109,6 +111,14 @@ async def test_any_large_body_is_read_in_the_turn_of_its_account(alice: Person, 
     assert code(await alice.post("/v1/builders/projects", json=body)) == (429, "heavy_request_running")
     assert (await bob.post("/v1/builders/projects", json=body)).status_code != 429
     assert (await alice.post("/v1/builders/projects", json={"name": "Lander"})).status_code == 201
+
+
+@pytest.mark.usefixtures("held")
+async def test_a_pdf_is_written_in_the_turn_of_its_account(alice: Person, bob: Person, database: Database) -> None:
+    own, other = [await make_invoice(database, account_id=each.account.id) for each in (alice, bob)]
+    assert code(await alice.get(f"/v1/invoices/{own.id}/pdf")) == (429, "heavy_request_running")
+    assert (await alice.get(f"/v1/invoices/{own.id}")).status_code == 200
+    assert (await bob.get(f"/v1/invoices/{other.id}/pdf")).status_code == 200
 
 
 async def test_a_large_plan_can_be_promoted_and_read(alice: Person, domain: str) -> None:

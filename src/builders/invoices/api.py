@@ -1,6 +1,6 @@
 """/v1/invoices: invoices as JSON, page and PDF, payment links, billing details, and the webhook of Stripe."""
 
-from pathlib import Path
+from functools import partial
 from typing import Annotated
 from urllib.parse import quote
 from uuid import UUID
@@ -29,6 +29,7 @@ from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.body_limits import body_limit
 from builders.kit.http.callers import Caller, LiveKeyRequired, needs
 from builders.kit.http.dependencies import OutboundDep, SettingsDep
+from builders.kit.http.heavy_requests import HeavyRequestRunning, run_on_second_loop
 from builders.kit.http.pagination import PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import Router
@@ -126,7 +127,7 @@ async def receive_stripe(
 @router.get(
     "/{invoice_id}",
     response_model=schemas.InvoiceDetail,
-    responses=problems(InvoiceNotFound),
+    responses=problems(InvoiceNotFound, HeavyRequestRunning),
     dependencies=[rate_limit(INVOICE)],
 )
 async def get_invoice(
@@ -139,21 +140,19 @@ async def get_invoice(
     invoice = await _read(database, caller, invoice_id)
     if form is None:
         return ReplyWithHeaders(schemas.detail(invoice), html.NEGOTIATED)
-    return await _pdf(invoice, font=settings.invoice_font) if form == PDF else _page(invoice, caller, settings)
+    return await _pdf(invoice, request, caller) if form == PDF else _page(invoice, caller, settings)
 
 
 @router.get(
     "/{invoice_id}/pdf",
     response_model=None,
     response_class=Response,
-    responses={200: {"content": {PDF: _BYTES}}, **problems(InvoiceNotFound)},
+    responses={200: {"content": {PDF: _BYTES}}, **problems(InvoiceNotFound, HeavyRequestRunning)},
     dependencies=[rate_limit(PDFS, INVOICE)],
 )
-async def get_invoice_pdf(
-    invoice_id: InvoiceId, caller: Reader, database: Pool, settings: SettingsDep
-) -> Response:
+async def get_invoice_pdf(invoice_id: InvoiceId, request: Request, caller: Reader, database: Pool) -> Response:
     """Read an invoice as a PDF."""
-    return await _pdf(await _read(database, caller, invoice_id), font=settings.invoice_font)
+    return await _pdf(await _read(database, caller, invoice_id), request, caller)
 
 
 @router.post(
@@ -221,7 +220,9 @@ def _checkout_page(found: Checkout) -> Response:
     return html.page("Pay by card", text, links=[link], headers=headers)
 
 
-async def _pdf(invoice: Invoice, *, font: Path | None) -> Response:
-    content = await invoices.render_pdf(invoice, font=font)
+async def _pdf(invoice: Invoice, request: Request, caller: Caller) -> Response:
+    settings: Settings = request.app.state.settings
+    writing = partial(invoices.render_pdf, invoice, font=settings.invoice_font)
+    content = await run_on_second_loop(request, writing, account=caller.live_account_id)
     disposition = {"Content-Disposition": f'inline; filename="{invoice.number}.pdf"'}
     return Response(content, 200, {**html.NEGOTIATED, **disposition}, PDF)

@@ -4,11 +4,9 @@ Without a font, the text is limited to Windows-1252, which every PDF reader has:
 Greek and Cyrillic are transliterated, and other characters become question marks. The HTML page shows all text.
 """
 
-import asyncio
 import logging
 import unicodedata
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 
 from fontTools.ttLib import TTLibError  # type: ignore[import-untyped] # it has no types
@@ -18,6 +16,7 @@ from fpdf.enums import MethodReturnValue, XPos, YPos
 from builders.invoices.documents import document
 from builders.invoices.documents.document import Document, Row
 from builders.invoices.records import Invoice
+from builders.kit.http import slices
 from builders.kit.process import log
 from builders.kit.values import clock
 
@@ -29,9 +28,6 @@ PAGES = "  {nb}"  # placeholder for the page count; other text never has two spa
 HEADS = ("Description", "Quantity", "Unit price", "Amount")
 TEXT_COLOR, MUTED_COLOR, RULE_COLOR = (17, 24, 39), (91, 100, 114), (209, 213, 219)
 _FONT_SIGNATURES = {b"\0\1\0\0", b"OTTO", b"true", b"ttcf"}
-# A separate executor with one thread: many PDFs at once would block the default executor, which resolves host
-# names.
-_executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="invoice-pdf")
 _log = log.get_logger()
 
 ENCODING = "cp1252"
@@ -106,17 +102,16 @@ class _Writer(FPDF):
 
 
 async def render_pdf(invoice: Invoice, *, font: Path | None) -> bytes:
-    """Return the invoice as a PDF. A thread writes it, because 2,000 lines take a second."""
-    source = document.describe(invoice)
-    return await asyncio.get_running_loop().run_in_executor(_executor, lambda: write_pdf(source, font=font))
+    """Return the invoice as a PDF, which is written in slices, because 2,000 lines take a second."""
+    return await slices.run(write_pdf(document.describe(invoice), font=font))
 
 
-def write_pdf(source: Document, *, font: Path | None = None) -> bytes:
-    """Return the PDF of an invoice with any text."""
+def write_pdf(source: Document, *, font: Path | None = None) -> Generator[None, None, bytes]:
+    """Return the PDF of an invoice with any text, in steps (kit/http/slices.py)."""
     pdf = _Writer(source, font)
     pdf.add_page()
     _head(pdf)
-    _table(pdf)
+    yield from _table(pdf)
     _totals(pdf)
     return bytes(pdf.output())
 
@@ -154,10 +149,11 @@ def _party(pdf: _Writer, name: str, lines: Sequence[str]) -> None:
         pdf.multi_cell(width, LINE, pdf.clean(text), align="L", new_x=XPos.LMARGIN, new_y=YPos.NEXT)
 
 
-def _table(pdf: _Writer) -> None:
+def _table(pdf: _Writer) -> Generator[None, None, None]:
     _table_head(pdf)
     for row in pdf.source.rows:
         _row(pdf, row)
+        yield
     pdf.ln(3)
 
 
