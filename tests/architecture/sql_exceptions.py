@@ -22,6 +22,7 @@ ALLOWED = {
     "builders/portfolio/renewals/store.py:DUE portfolio_domains": "joins domains with the decisions about them",
     "builders/portfolio/renewals/store.py:SUM_DUE portfolio_domains": "sums them: any number of ids would be sent",
     "builders/portfolio/renewals/store.py:SUM_DUE portfolio_ledger_entries": "as above, with their last renewals",
+    "builders/portfolio/parking/store.py:SUM_PRICES portfolio_domains": "sums prices of any number of domains",
     "builders/portfolio/finance/store.py:LIST_LABELS portfolio_domains": "groups the entries by those of domains",
     "builders/portfolio/finance/store.py:LIST_LABELS portfolio_domains_tags": "as above",
     "builders/portfolio/finance/store.py:SUM_BY_LABEL portfolio_domains": "as above",

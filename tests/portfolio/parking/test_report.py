@@ -1,13 +1,20 @@
 """The report by domain, day and provider, and its CSV export."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from builders.kit.db.connections import Conn
+from builders.kit.http.pagination import PageRequest
+from builders.kit.values import clock
 from builders.portfolio.ledger import service as ledger
+from builders.portfolio.parking import service as parking
+from builders.portfolio.parking.records import GroupBy, Period, ReportQuery
 from tests.cast import Client, Person
 from tests.portfolio.ledger.make import add_rates
 from tests.portfolio.parking.make import PARKING, add_domains, database_of, day, record, report
+from tests.portfolio.reads import Traced, traced
 from tests.portfolio.team.make import code, join, of
 
 CSV = "/v1/portfolio/parking.csv"
@@ -161,3 +168,28 @@ async def test_a_provider_that_would_be_a_formula_is_escaped(alice: Person) -> N
     await add_domains(alice, "harbour.com")
     await record(alice, {"domain": "harbour.com", "date": day(), "amount": "1", "provider": "=cmd|1"})
     assert "harbour.com,'=cmd|1," in (await alice.get(CSV)).text
+
+
+async def test_a_page_reads_its_own_rows_and_sums(alice: Person, conn: Conn, tmp_path: Path) -> None:
+    await fill(alice)
+    few = await read_page(alice, conn, tmp_path)
+    names = [f"more{number}.com" for number in range(50)]
+    await add_domains(alice, *names, price="365.00")
+    await record(
+        alice, {"rows": [{"domain": name, "date": day(1), "amount": "0.50"} for name in names], "provider": "sedo"}
+    )
+    many = await read_page(alice, conn, tmp_path)
+    assert (many.statements, many.rows) == (few.statements, few.rows)
+    totals = (await report(alice, days=10, limit=1))["totals"]
+    assert (totals["domains"], totals["renewal_cost_prorated"]) == (53, usd("520.00"))
+    assert totals["unknown_renewal_price"] == 1
+
+
+async def read_page(owner: Person, conn: Conn, folder: Path) -> Traced:
+    period = Period.ending(clock.now().date(), days=10)
+    query = ReportQuery(period=period, group_by=GroupBy.DOMAIN, domain=None, provider=None)
+    with traced(conn, folder) as found:
+        await parking.get_report(
+            conn, account_id=owner.account.id, query=query, page=PageRequest(limit=1, seal=str), shows_finance=True
+        )
+    return found

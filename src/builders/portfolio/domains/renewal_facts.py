@@ -42,14 +42,6 @@ async def list_portfolios(conn: Conn, *, after: UUID, limit: int) -> Sequence[UU
     return await store.list_portfolios(conn, after=after, limit=limit)
 
 
-async def list_renewal_prices(conn: Conn, *, account_id: UUID, ids: Sequence[UUID]) -> Mapping[UUID, Money]:
-    """Return the renewal prices of those of the domains that have one."""
-    if not ids:
-        return {}
-    found = await store.list_renewal_prices(conn, account_id=account_id, ids=ids)
-    return {domain_id: Money(price, currency) for domain_id, price, currency in found}
-
-
 async def list_median_prices(
     conn: Conn, *, account_id: UUID, of: Collection[tuple[str, str]]
 ) -> Mapping[tuple[str, str], Money]:

@@ -55,7 +55,6 @@ from builders.portfolio.domains.renewal_facts import (
     list_expiring as list_expiring,
     list_median_prices as list_median_prices,
     list_portfolios as list_portfolios,
-    list_renewal_prices as list_renewal_prices,
 )
 from builders.portfolio.domains.room import (
     FULL_PROBLEM as FULL_PROBLEM,

@@ -53,7 +53,8 @@ ReportParameters = Annotated[ReportQuery, Depends(report_query)]
 @router.get(
     "/parking",
     response_model=replies.ParkingReport,
-    responses=problems(*team.ACCESS_REFUSALS, DomainNotFound),
+    responses=problems(*team.ACCESS_REFUSALS, DomainNotFound, HeavyRequestRunning),
+    dependencies=[heavy()],  # its statements take seconds for a million days of domains
 )
 async def get_parking(
     caller: Reader,

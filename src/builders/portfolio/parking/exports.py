@@ -8,6 +8,7 @@ from uuid import UUID
 
 from builders.kit.db.connections import Database
 from builders.kit.sheets.cells import safe_cell
+from builders.kit.values import ids
 from builders.kit.values.money import Money
 from builders.portfolio.domains import service as domains
 from builders.portfolio.domains.records import Domain
@@ -33,14 +34,15 @@ async def stream_csv(
             lines = await store.export_groups(conn, selection=selection)
         yield _encode([_cells(each, {}, selection, shows_finance=shows_finance) for each in lines])
         return
-    async with database.connection() as conn:
-        domain_ids = sorted(await store.list_domains(conn, selection=selection))
-    for at in range(0, len(domain_ids), batch_size):
-        batch = domain_ids[at : at + batch_size]
+    after, has_more = ids.NIL, True
+    while has_more:
         async with database.connection() as conn:
+            batch = await store.list_domains(conn, selection=selection, after=after, limit=batch_size)
             lines = await store.export_domains(conn, selection=selection, domain_ids=batch)
             found = await domains.find_domains_by_id(conn, account_id=selection.account_id, ids=batch)
         yield _encode([_cells(each, found, selection, shows_finance=shows_finance) for each in lines])
+        has_more = len(batch) == batch_size
+        after = batch[-1] if batch else after
 
 
 def _encode(lines: Sequence[Sequence[str]]) -> bytes:

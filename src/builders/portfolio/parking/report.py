@@ -30,6 +30,22 @@ from builders.portfolio.parking.records import (
 Rates = Mapping[tuple[str, date], Decimal]  # by currency and day
 
 
+@dataclass(slots=True)
+class _Costs:
+    """The renewal cost of the domains of a report for its days, in the base currency."""
+
+    rates: Mapping[str, Decimal]  # of today, of the currencies of the prices
+    days: int  # of the report
+    domains: int = 0
+    unknown: int = 0  # of them, without a price or a rate
+    total: Decimal = Decimal(0)
+
+    def of(self, price: Money | None) -> Decimal | None:
+        """Return the cost of a domain by its price of a year; None without a price or a rate."""
+        rate = None if price is None else self.rates.get(price.currency)
+        return None if price is None or rate is None else price.amount * rate * self.days / YEAR
+
+
 @dataclass(frozen=True, slots=True)
 class _DaySums:
     """Sums of the rows of a day in one currency."""
@@ -56,7 +72,7 @@ async def get_report(
         conn, base_currency=base_currency, needed={(each.currency, each.day) for each in days}
     )
     daily = _daily(days, rates, shows_finance=shows_finance)
-    costs = await _list_costs(conn, selection, base_currency)
+    costs = await _sum_costs(conn, selection, base_currency)
     if query.group_by is GroupBy.DAY:
         found = _page_of_days(daily, page)
     else:
@@ -70,7 +86,7 @@ async def get_report(
         )
         cut = page.cut(groups, _sort_key)
         found = Page(
-            items=await _items(conn, account_id, cut.items, costs if shows_finance else {}, query.group_by),
+            items=await _items(conn, account_id, cut.items, costs if shows_finance else None, query.group_by),
             next_cursor=cut.next_cursor,
         )
     return Report(
@@ -97,17 +113,18 @@ async def select_revenue(conn: Conn, *, account_id: UUID, query: ReportQuery) ->
     )
 
 
-async def _list_costs(conn: Conn, selection: Selection, base_currency: str) -> Mapping[UUID, Decimal | None]:
-    """Return the renewal cost of each domain for the days of the report; None without a known price."""
-    domain_ids = await store.list_domains(conn, selection=selection)
-    prices = await domains.list_renewal_prices(conn, account_id=selection.account_id, ids=domain_ids)
+async def _sum_costs(conn: Conn, selection: Selection, base_currency: str) -> _Costs:
+    """Return the renewal cost of the domains for the days of the report, in two statements."""
+    found = await store.sum_prices(conn, selection=selection)
     today = clock.now().date()
-    needed = {(each.currency, today) for each in prices.values()}
+    needed = {(currency, today) for currency, _, _ in found if currency is not None}
     rates = await ledger.list_rates(conn, base_currency=base_currency, needed=needed)
-    costs: dict[UUID, Decimal | None] = dict.fromkeys(domain_ids)
-    for domain_id, price in prices.items():
-        rate = rates.get((price.currency, today))
-        costs[domain_id] = None if rate is None else price.amount * rate * selection.period.days / YEAR
+    costs = _Costs(rates={currency: rate for (currency, _), rate in rates.items()}, days=selection.period.days)
+    for currency, count, amount in found:
+        cost = None if currency is None or amount is None else costs.of(Money(amount, currency))
+        costs.domains += count
+        costs.unknown += count if cost is None else 0
+        costs.total += cost or 0
     return costs
 
 
@@ -157,7 +174,7 @@ async def _items(
     conn: Conn,
     account_id: UUID,
     groups: Sequence[GroupSums],
-    costs: Mapping[UUID, Decimal | None],
+    costs: _Costs | None,
     group_by: GroupBy,
 ) -> Sequence[ReportItem]:
     if group_by is GroupBy.PROVIDER:
@@ -170,7 +187,7 @@ async def _items(
             provider=each.provider,
             day=None,
             sums=each.sums,
-            renewal_cost=costs.get(domain_id),
+            renewal_cost=None if costs is None else costs.of(found[domain_id].renewal_price),
         )
         for domain_id, each in zip(ids, groups, strict=True)
         if domain_id in found  # or it was removed concurrently
@@ -180,14 +197,13 @@ async def _items(
 def _totals(
     days: Iterable[_DaySums],
     daily: Sequence[ReportItem],
-    costs: Mapping[UUID, Decimal | None],
+    costs: _Costs,
     *,
     shows_finance: bool,
 ) -> ReportTotals:
     amounts: dict[str, Decimal] = defaultdict(Decimal)
     for each in days:
         amounts[each.currency] += each.amount
-    known = [each for each in costs.values() if each is not None]
     sums = [each.sums for each in daily]
     return ReportTotals(
         sums=Sums(
@@ -197,7 +213,7 @@ def _totals(
             unconverted=sum(each.unconverted for each in sums),
         ),
         by_currency=[Money(amount, currency).quantized() for currency, amount in sorted(amounts.items())],
-        domains=len(costs),
-        renewal_cost=sum(known, Decimal(0)) if shows_finance else None,
-        unknown_renewal_price=len(costs) - len(known),
+        domains=costs.domains,
+        renewal_cost=costs.total if shows_finance else None,
+        unknown_renewal_price=costs.unknown,
     )

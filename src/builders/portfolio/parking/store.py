@@ -64,7 +64,15 @@ LIST_DAYS = f"""
     FROM portfolio_parking_revenue WHERE {REPORTED} GROUP BY day, currency ORDER BY day, currency
 """
 LIST_DOMAINS = f"""
-    SELECT DISTINCT domain_id FROM portfolio_parking_revenue WHERE {REPORTED}
+    SELECT DISTINCT domain_id FROM portfolio_parking_revenue WHERE {REPORTED} AND domain_id > %(after)s
+    ORDER BY domain_id LIMIT %(limit)s
+"""
+SUM_PRICES = f"""
+    SELECT renewal_currency AS currency, count(*) AS domains, sum(renewal_price) AS amount
+    FROM (SELECT DISTINCT domain_id FROM portfolio_parking_revenue WHERE {REPORTED}) AS reported
+    LEFT JOIN portfolio_domains AS domain
+      ON domain.account_id = %(account_id)s AND domain.id = reported.domain_id
+    GROUP BY renewal_currency
 """
 # The highest revenue first. A role that does not see money gets the groups by their key.
 LIST_GROUPS = f"""
@@ -160,10 +168,16 @@ async def list_days(
     return await (await conn.execute(LIST_DAYS, row, prepare=False)).fetchall()
 
 
-async def list_domains(conn: Conn, *, selection: Selection) -> Sequence[UUID]:
-    """Return the domains with revenue in a report."""
+async def sum_prices(conn: Conn, *, selection: Selection) -> Sequence[tuple[str | None, int, Decimal | None]]:
+    """Return the number of domains in a report and the sum of their renewal prices, by currency of the price."""
+    row = _reported(selection)
+    return await (await conn.execute(SUM_PRICES, row, prepare=False)).fetchall()
+
+
+async def list_domains(conn: Conn, *, selection: Selection, after: UUID, limit: int) -> Sequence[UUID]:
+    """Return up to `limit` domains with revenue in a report, in the order of their ids, behind one of them."""
     async with conn.cursor(row_factory=scalar_row) as cursor:
-        row = _reported(selection)
+        row = {**_reported(selection), "after": after, "limit": limit}
         await cursor.execute(LIST_DOMAINS, row, prepare=False)
         return await cursor.fetchall()
 

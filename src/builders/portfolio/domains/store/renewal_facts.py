@@ -35,10 +35,6 @@ LIST_PORTFOLIOS = """
     )
     SELECT account_id FROM portfolio WHERE account_id IS NOT NULL LIMIT %(limit)s
 """
-LIST_RENEWAL_PRICES = """
-    SELECT id, renewal_price, renewal_currency FROM portfolio_domains
-    WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[]) AND renewal_price IS NOT NULL
-"""
 # The lower one of two in the middle, so that it is the price of a domain.
 LIST_MEDIAN_PRICES = """
     SELECT DISTINCT ON (tld, registrar) tld, registrar, price, renewal_currency
@@ -84,14 +80,6 @@ async def list_portfolios(conn: Conn, *, after: UUID, limit: int) -> Sequence[UU
     """Return the accounts with ids after `after` that have domains, in their order."""
     found = await conn.execute(LIST_PORTFOLIOS, {"after": after, "limit": limit})
     return [account_id for (account_id,) in await found.fetchall()]
-
-
-async def list_renewal_prices(
-    conn: Conn, *, account_id: UUID, ids: Sequence[UUID]
-) -> Sequence[tuple[UUID, Decimal, str]]:
-    """Return id, price and currency of those of the domains that have a renewal price."""
-    row = {"account_id": account_id, "ids": list(ids)}
-    return await (await conn.execute(LIST_RENEWAL_PRICES, row)).fetchall()
 
 
 async def list_median_prices(
