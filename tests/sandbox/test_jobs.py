@@ -41,6 +41,17 @@ async def test_an_abandoned_promotion_is_finished(
     assert (await promote(alice, planned))["status"] == "succeeded"
 
 
+async def test_a_promotion_continues_in_later_turns(
+    alice: Person, database: Database, settings: Settings, conn: Conn, domain: str
+) -> None:
+    planned = await plan(alice, alias(f"ada@{domain}"))
+    await start_promotion(database, alice, planned)
+    clock.move(ABANDONED)
+    await work(database, settings.model_copy(update={"worker_turn_s": 0.0}), sandbox_jobs.resume)
+    assert await read(alice, planned) == "promoted"
+    assert [name for name, _ in await list_events(conn, alice)] == ["alias.created", "promotion.completed"]
+
+
 async def test_a_job_does_not_resume_a_recent_promotion(
     alice: Person, database: Database, settings: Settings, domain: str
 ) -> None:

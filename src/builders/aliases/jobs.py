@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from uuid import UUID
 
 from procrastinate import JobContext
-from procrastinate.types import JSONValue
 
 from builders.aliases import service as aliases
 from builders.aliases.confirmations import SEND_TASK
@@ -14,7 +14,7 @@ from builders.invoices.records import Seller
 from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
-from builders.kit.jobs import queue
+from builders.kit.jobs import queue, turns
 from builders.kit.values.ids import ALL_ACCOUNTS
 from builders.mail.service import VerifyDestination
 
@@ -108,18 +108,14 @@ async def renew(context: JobContext, timestamp: int) -> None:
     while accounts:
         async with queue.database(context).transaction() as conn:
             accounts = await aliases.list_due_accounts(conn, after=accounts[-1])
-            arguments: list[dict[str, JSONValue]] = [{"account_id": str(each)} for each in accounts]
-            if arguments:
-                await renew_account.configure(connection=conn).batch_defer_async(*arguments)
+            await turns.defer_all(conn, renew_account, accounts)
 
 
-@queue.app.task(name="aliases.renew_account", retry=queue.RETRY, pass_context=True)
+@queue.app.task(name="aliases.renew_account", queue=queue.LONG, retry=queue.RETRY, pass_context=True)
 async def renew_account(context: JobContext, account_id: str) -> None:
     """Renew the due names of an account, with one invoice per currency."""
-    seller, renewed = Seller.of(queue.settings(context)), 1
-    while renewed:
-        async with queue.database(context).transaction() as conn:
-            renewed = await aliases.renew_aliases(conn, account_id=UUID(account_id), seller=seller)
+    seller = Seller.of(queue.settings(context))
+    await turns.repeat(context, partial(aliases.renew_aliases, account_id=UUID(account_id), seller=seller))
 
 
 @queue.app.task(name="aliases.settle", retry=queue.RETRY, pass_context=True)

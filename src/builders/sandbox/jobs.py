@@ -5,9 +5,11 @@ from uuid import UUID
 from procrastinate import JobContext, RetryStrategy
 
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
-from builders.kit.jobs import queue
+from builders.kit.jobs import queue, turns
+from builders.kit.jobs.turns import Turn
 from builders.kit.process import log
 from builders.sandbox import service as sandbox
+from builders.sandbox.records import PromotionStatus
 from builders.sandbox.service import RunParameters
 
 TRIES = 7
@@ -16,14 +18,17 @@ RETRY = RetryStrategy(max_attempts=TRIES, exponential_wait=3)  # 55 minutes, wit
 _log = log.get_logger()
 
 
-@queue.app.task(name=sandbox.FINISH, retry=RETRY, pass_context=True)
+@queue.app.task(name=sandbox.FINISH, queue=queue.LONG, retry=RETRY, pass_context=True)
 async def finish(context: JobContext, account_id: str, promotion_id: str) -> None:
-    """Continue one promotion; abandon it when the last try fails."""
+    """Continue one promotion for a turn; abandon it when the last try fails."""
+    turn = Turn.of(queue.settings(context))
     database = queue.database(context)
     parameters = RunParameters.of(queue.settings(context), queue.keyring(context))
     owner = {"account_id": UUID(account_id), "promotion_id": UUID(promotion_id)}
     try:
-        await sandbox.run_promotion(database, **owner, parameters=parameters)
+        promotion = await sandbox.run_promotion(database, **owner, parameters=parameters, turn=turn)
+        if promotion.status is PromotionStatus.RUNNING:
+            await turns.go_on(context)
     except (DatabaseUnavailable, DatabaseBusy):
         raise  # `sandbox.resume` enqueues another job
     except Exception:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 from procrastinate import JobContext
@@ -137,6 +138,32 @@ async def _is_working(long_jobs: LongJobs) -> bool:
 
 async def _has_run(recorder: Recorder) -> bool:
     return recorder.numbers == [1]
+
+
+async def test_batches_are_repeated_until_nothing_is_left(
+    own_database: Database, jobs_conn: Conn, long_jobs: LongJobs, short_turns: Settings
+) -> None:
+    left = {"a": 3, "b": 2}
+
+    async def count_down(context: JobContext, account_id: str) -> None:
+        async def work(conn: Conn) -> int:
+            await conn.execute("SELECT 1")
+            long_jobs.steps.append(account_id)
+            left[account_id] -= 1
+            return left[account_id]
+
+        await turns.repeat(context, work)
+
+    task = queue.app.task(name="test.repeat", queue=queue.LONG, pass_context=True)(count_down)
+    accounts = {"a": UUID(int=1), "b": UUID(int=2)}
+    left = {str(accounts[name]): count for name, count in left.items()}
+    async with own_database.transaction() as conn:
+        await turns.defer_all(conn, task, accounts.values())
+    locks = await jobs_conn.execute("SELECT lock, queue_name FROM procrastinate_jobs ORDER BY id")
+    assert await locks.fetchall() == [(f"test.repeat {each}", "long") for each in accounts.values()]
+    await queue.run_pending(own_database, short_turns)
+    names = {str(each): name for name, each in accounts.items()}
+    assert [names[each] for each in long_jobs.steps] == ["a", "b", "a", "b", "a"]
 
 
 async def test_the_rest_of_a_job_that_is_enqueued_twice_runs_once(

@@ -13,8 +13,9 @@ import pytest
 from builders.kit.db.connections import Database
 from builders.kit.errors import Invalid
 from builders.kit.jobs import queue
+from builders.kit.jobs.turns import Turn
 from builders.kit.process.settings import Settings
-from builders.kit.values import clock
+from builders.kit.values import clock, ids
 from builders.portfolio.ledger import rates, service as ledger
 from builders.portfolio.ledger.records import Rate
 from tests.kit.outbound.receivers import Reader, Writer, calling, receiving
@@ -186,6 +187,20 @@ async def test_a_job_converts_the_entries_of_a_large_portfolio(books: Books, set
     assert str((await books.totals()).total_cost) == "2447 JPY"
 
 
+async def test_a_conversion_continues_after_the_last_entry_of_its_turn(books: Books) -> None:
+    await books.post(*(books.entry(f"{n}", "EUR") for n in range(1, 6)))
+    await books.set_base_currency("JPY", batch_size=1)
+    after, turns = ids.NIL, 0
+    while (
+        last := await ledger.convert_entries(
+            books.database, account_id=books.account_id, after=after, turn=Turn(timedelta()), batch_size=2
+        )
+    ) is not None:
+        after, turns = last, turns + 1
+    assert turns == 2
+    assert [each.base_amount for each in await books.entries()] == [163, 326, 489, 653, 816]
+
+
 async def test_entries_are_converted_when_the_rates_of_their_date_arrive(books: Books, unpublished: date) -> None:
     later = unpublished
     await books.post(
@@ -208,7 +223,9 @@ async def test_entries_are_converted_when_the_rates_of_their_date_arrive(books: 
     async with books.database.transaction() as conn:
         assert await ledger.load_rates(conn, rates=new) == 3
         assert await ledger.load_rates(conn, rates=new) == 0
-    await ledger.convert_awaiting(books.database)
+    async with books.database.connection() as conn:
+        assert books.account_id in await ledger.list_awaiting(conn)
+    await ledger.convert_entries(books.database, account_id=books.account_id)
     after = await books.entries()
     assert [(each.fx_date, each.base_amount) for each in after] == [
         (NEWEST, Decimal("10.85")),

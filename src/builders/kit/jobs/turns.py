@@ -6,8 +6,10 @@ which takes less than a turn, and continues from what is committed.
 """
 
 import time
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from procrastinate import JobContext
 from procrastinate.tasks import Task
@@ -47,6 +49,28 @@ async def defer(
         account_id=account_id,
         **ids,
     )
+
+
+async def defer_all(conn: Conn, task: Task[Any, Any, Any], account_ids: Iterable[UUID]) -> None:
+    """Enqueue a job for each account, as `defer` does."""
+    jobs = [
+        task.configure(lock=_lock(task.name, str(each)), queue=queue.LONG).make_new_job(account_id=str(each))
+        for each in account_ids
+    ]
+    if jobs:
+        await queue.app.job_manager.batch_defer_jobs_async(jobs=jobs, connection=conn)
+
+
+async def repeat(context: JobContext, work: Callable[[Conn], Awaitable[object]]) -> None:
+    """Run batches, each in a transaction, until one returns something false; go on in another turn."""
+    turn, has_more = Turn.of(queue.settings(context)), True
+    while has_more:
+        async with queue.database(context).transaction() as conn:
+            has_more = bool(await work(conn))
+        if turn.is_over:
+            break
+    if has_more:
+        await go_on(context)
 
 
 async def go_on(context: JobContext, **progress: str | int) -> None:

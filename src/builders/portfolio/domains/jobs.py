@@ -2,7 +2,8 @@
 
 from procrastinate import JobContext
 
-from builders.kit.jobs import queue
+from builders.kit.db.connections import Conn
+from builders.kit.jobs import queue, turns
 from builders.kit.outbound import client
 from builders.portfolio.domains import service as domains
 
@@ -11,15 +12,19 @@ BATCH = 500  # domains of one transaction
 
 @queue.app.periodic(cron="7 * * * *")
 @queue.app.task(
-    name="portfolio.advance_lifecycles", queueing_lock="portfolio.advance_lifecycles", pass_context=True
+    name="portfolio.advance_lifecycles",
+    queue=queue.LONG,
+    queueing_lock="portfolio.advance_lifecycles",
+    pass_context=True,
 )
 async def advance_lifecycles(context: JobContext, timestamp: int) -> None:
     """Publish the expiries of domains and the states that follow, each once."""
     del timestamp
-    count = BATCH
-    while count == BATCH:
-        async with queue.database(context).transaction() as conn:
-            count = await domains.advance_lifecycles(conn, limit=BATCH)
+    await turns.repeat(context, _advance)
+
+
+async def _advance(conn: Conn) -> bool:
+    return await domains.advance_lifecycles(conn, limit=BATCH) == BATCH
 
 
 @queue.app.periodic(cron="*/10 * * * *")

@@ -64,11 +64,10 @@ async def resume_imports(context: JobContext, timestamp: int) -> None:
 
 
 @queue.app.periodic(cron="23 4 * * *")
-@queue.app.task(name="portfolio.prune_imports", queueing_lock="portfolio.prune_imports", pass_context=True)
+@queue.app.task(
+    name="portfolio.prune_imports", queue=queue.LONG, queueing_lock="portfolio.prune_imports", pass_context=True
+)
 async def prune_imports(context: JobContext, timestamp: int) -> None:
     """Delete imports that are older than 30 days, with the results of their rows."""
     del timestamp
-    is_open = True
-    while is_open:
-        async with queue.database(context).transaction() as conn:
-            is_open = await imports.prune_imports(conn)
+    await turns.repeat(context, imports.prune_imports)

@@ -1,10 +1,12 @@
 """The base currency of a portfolio, in which its totals are."""
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
-from builders.kit.jobs import queue
+from builders.kit.jobs import turns
+from builders.kit.jobs.turns import Turn
 from builders.kit.values import ids
 from builders.portfolio.ledger.records import DEFAULT_BASE_CURRENCY
 from builders.portfolio.ledger.store import rates as store
@@ -26,26 +28,33 @@ async def set_base_currency(conn: Conn, *, account_id: UUID, base_currency: str,
     await require_quoted(conn, currency=base_currency)
     await store.set_base_currency(conn, account_id=account_id, base_currency=base_currency)
     if await _convert_batch(conn, account_id=account_id, after=ids.NIL, batch_size=batch_size) is not None:
-        await queue.defer(conn, "portfolio.convert_entries", account_id=str(account_id))
+        await turns.defer(conn, "portfolio.convert_entries", account_id=str(account_id))
 
 
-async def convert_entries(database: Database, *, account_id: UUID, batch_size: int = BATCH) -> None:
+async def convert_entries(
+    database: Database,
+    *,
+    account_id: UUID,
+    after: UUID = ids.NIL,
+    turn: Turn | None = None,
+    batch_size: int = BATCH,
+) -> UUID | None:
     """Convert the entries that are not in the base currency of the portfolio, or wait for rates.
 
-    A transaction converts `batch_size` of them.
+    A transaction converts `batch_size` of them, with ids after `after`. Return the last id if the turn is over
+    before the end, else None.
     """
-    after: UUID | None = ids.NIL
-    while after is not None:
+    while True:
         async with database.transaction() as conn:
-            after = await _convert_batch(conn, account_id=account_id, after=after, batch_size=batch_size)
+            last = await _convert_batch(conn, account_id=account_id, after=after, batch_size=batch_size)
+        if last is None or (turn is not None and turn.is_over):
+            return last
+        after = last
 
 
-async def convert_awaiting(database: Database) -> None:
-    """Convert the entries of all portfolios that wait for rates."""
-    async with database.connection() as conn:
-        waiting = await store.list_awaiting(conn)
-    for account_id in waiting:
-        await convert_entries(database, account_id=account_id)
+async def list_awaiting(conn: Conn) -> Sequence[UUID]:
+    """Return the portfolios with entries that wait for rates."""
+    return await store.list_awaiting(conn)
 
 
 async def _convert_batch(conn: Conn, *, account_id: UUID, after: UUID, batch_size: int) -> UUID | None:

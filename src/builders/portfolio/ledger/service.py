@@ -1,9 +1,9 @@
 """The public interface of the ledger."""
 
 from builders.portfolio.ledger.currencies import (
-    convert_awaiting as convert_awaiting,
     convert_entries as convert_entries,
     get_base_currency as get_base_currency,
+    list_awaiting as list_awaiting,
     lock_base_currency as lock_base_currency,
     require_quoted as require_quoted,
     set_base_currency as set_base_currency,

@@ -1,15 +1,15 @@
 """Jobs of a portfolio's notifications: notices about domains and events, and the emails that are due."""
 
 from collections.abc import Sequence
+from functools import partial
 from uuid import UUID
 
 from procrastinate import JobContext
-from procrastinate.types import JSONValue
 
 from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
-from builders.kit.jobs import queue
+from builders.kit.jobs import queue, turns
 from builders.kit.values import ids
 from builders.portfolio.notifications import service as notifications
 
@@ -40,16 +40,17 @@ async def send_renewal_notices(context: JobContext, timestamp: int) -> None:
     while after is not None:
         async with queue.database(context).transaction() as conn:
             accounts, after = await notifications.list_portfolios(conn, after=after)
-            jobs: list[dict[str, JSONValue]] = [{"account_id": str(each)} for each in accounts]
-            if jobs:
-                await send_account_renewal_notices.configure(connection=conn).batch_defer_async(*jobs)
+            await turns.defer_all(conn, send_account_renewal_notices, accounts)
 
 
-@queue.app.task(name="portfolio.send_account_renewal_notices", retry=queue.RETRY, pass_context=True)
+@queue.app.task(
+    name="portfolio.send_account_renewal_notices", queue=queue.LONG, retry=queue.RETRY, pass_context=True
+)
 async def send_account_renewal_notices(context: JobContext, account_id: str) -> None:
     """Make the notices about the domains of a portfolio that are due today, and send them."""
     await notifications.run(queue.database(context), account_id=UUID(account_id))
-    await _deliver(context, UUID(account_id))
+    async with queue.database(context).transaction() as conn:
+        await turns.defer(conn, deliver_account_notices, account_id=account_id)
 
 
 @queue.app.periodic(cron="*/5 * * * *")
@@ -61,22 +62,15 @@ async def deliver_notices(context: JobContext, timestamp: int) -> None:
     while accounts:
         async with queue.database(context).transaction() as conn:
             accounts = await notifications.list_due_accounts(conn, after=accounts[-1])
-            jobs: list[dict[str, JSONValue]] = [{"account_id": str(each)} for each in accounts]
-            if jobs:
-                await deliver_account_notices.configure(connection=conn).batch_defer_async(*jobs)
+            await turns.defer_all(conn, deliver_account_notices, accounts)
 
 
-@queue.app.task(name="portfolio.deliver_account_notices", retry=queue.RETRY, pass_context=True)
+@queue.app.task(name="portfolio.deliver_account_notices", queue=queue.LONG, retry=queue.RETRY, pass_context=True)
 async def deliver_account_notices(context: JobContext, account_id: str) -> None:
     """Send the emails of notices of a portfolio that are due."""
-    await _deliver(context, UUID(account_id))
-
-
-async def _deliver(context: JobContext, account_id: UUID) -> None:
-    sent = 1
-    while sent:
-        async with queue.database(context).transaction() as conn:
-            sent = await notifications.deliver(conn, keyring=queue.keyring(context), account_id=account_id)
+    await turns.repeat(
+        context, partial(notifications.deliver, keyring=queue.keyring(context), account_id=UUID(account_id))
+    )
 
 
 @queue.app.periodic(cron="53 4 * * *")

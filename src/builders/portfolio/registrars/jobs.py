@@ -8,7 +8,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
-from builders.kit.jobs import queue
+from builders.kit.jobs import queue, turns
 from builders.kit.outbound import client
 from builders.kit.process import log
 from builders.portfolio.registrars import service as registrars
@@ -60,15 +60,15 @@ async def schedule_syncs(context: JobContext, timestamp: int) -> None:
 
 @queue.app.periodic(cron="41 4 * * *")
 @queue.app.task(
-    name="portfolio.prune_registrar_runs", queueing_lock="portfolio.prune_registrar_runs", pass_context=True
+    name="portfolio.prune_registrar_runs",
+    queue=queue.LONG,
+    queueing_lock="portfolio.prune_registrar_runs",
+    pass_context=True,
 )
 async def prune_registrar_runs(context: JobContext, timestamp: int) -> None:
     """Delete runs that are older than 90 days."""
     del timestamp
-    is_open = True
-    while is_open:
-        async with queue.database(context).transaction() as conn:
-            is_open = await registrars.prune_runs(conn)
+    await turns.repeat(context, registrars.prune_runs)
 
 
 @dispatcher.subscribe("portfolio.sync.completed", name="portfolio.detect_drift")

@@ -14,6 +14,7 @@ from builders.invoices import service as invoices
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.http.callers import Actor
+from builders.kit.jobs.turns import Turn
 from builders.kit.outbound.client import Outbound
 from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring
@@ -68,7 +69,11 @@ async def promote(
         database, outbound=outbound, account_id=account_id, request=request, actor=actor
     )
     owner = {"account_id": account_id, "promotion_id": promotion_id}
-    promotion = None if is_large else await run_promotion(database, **owner, parameters=parameters)
+    promotion = None
+    if not is_large:
+        promotion = await run_promotion(
+            database, account_id=account_id, promotion_id=promotion_id, parameters=parameters
+        )
     async with database.connection() as conn:
         promotion = (
             await _add_outstanding(conn, account_id=account_id, promotion=promotion)
@@ -126,9 +131,17 @@ def _may_show(step: Step) -> bool:
 
 
 async def run_promotion(
-    database: Database, *, account_id: UUID, promotion_id: UUID, parameters: RunParameters
+    database: Database,
+    *,
+    account_id: UUID,
+    promotion_id: UUID,
+    parameters: RunParameters,
+    turn: Turn | None = None,
 ) -> Promotion:
-    """Execute the pending steps and return the promotion as it ended. Raise PlanNotFound, PromotionNotFound."""
+    """Execute the pending steps and return the promotion as it ended; it still runs when the turn is over before.
+
+    Raise PlanNotFound, PromotionNotFound.
+    """
     async with database.connection() as conn:
         promotion = await read_promotion(conn, account_id=account_id, promotion_id=promotion_id)
         plan = await plan_store.find_plan(conn, account_id=account_id, plan_id=promotion.plan_id)
@@ -138,6 +151,8 @@ async def run_promotion(
         if not await _advance(database, plan, promotion, parameters):
             async with database.connection() as conn:
                 return await read_promotion(conn, account_id=account_id, promotion_id=promotion_id)
+        if turn is not None and turn.is_over:
+            break
     return promotion
 
 
