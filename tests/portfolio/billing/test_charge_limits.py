@@ -60,7 +60,9 @@ async def test_a_sync_of_charges_stops_at_the_maximum_and_begins_there_again(
     assert (await charges(alice))["count"] == 4
 
 
-async def test_charges_that_are_known_need_no_room(alice: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_charges_that_are_known_are_within_the_maximum(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ok(await alice.post(IMPORT, json={"rows": ROWS}))
     have_at_most(monkeypatch, 3)
     ok(await alice.post(IMPORT, json={"rows": ROWS}))

@@ -6,7 +6,7 @@ from builders.demo.registrars.fake import FakeRegistrar, FakeServer, Fault
 from builders.kit.events import dispatcher
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
-from builders.portfolio.registrars.drops import Drop, judge_drop
+from builders.portfolio.registrars.drops import Drop, decide_drop
 from builders.portfolio.registrars.providers import ADAPTERS
 from tests.cast import Person
 from tests.portfolio.domains.make import add
@@ -115,8 +115,8 @@ async def test_a_drop_of_nine_domains_or_of_a_tenth_is_not_held_back(
     fake = await synced(alice, fakes, worker)
     drop(fake, 9)
     assert (await part_of(alice, worker))["missing"] == 9
-    assert judge_drop(unlisted=10, repeated=0, suspected=0, had=100, is_accepted=False).missing == 10
-    assert judge_drop(unlisted=10, repeated=0, suspected=0, had=99, is_accepted=False).held_back == 10
+    assert decide_drop(unlisted=10, repeated=0, suspected=0, had=100, is_accepted=False).missing == 10
+    assert decide_drop(unlisted=10, repeated=0, suspected=0, had=99, is_accepted=False).held_back == 10
 
 
 async def test_domains_that_are_listed_again_end_the_suspicion(
@@ -204,7 +204,7 @@ async def test_a_dry_run_reports_what_the_next_sync_confirms(
     assert await missing(alice) == []
 
 
-async def test_a_sync_that_is_continued_after_a_kill_judges_by_what_was_held_before(
+async def test_a_sync_that_is_continued_after_a_kill_counts_what_was_held_before(
     alice: Person, fakes: FakeServer, worker: Settings, outbound: Outbound, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake = await synced(alice, fakes, worker)
@@ -225,10 +225,10 @@ async def test_a_sync_that_is_continued_after_a_kill_judges_by_what_was_held_bef
     assert await suspected(alice) == NAMES
 
 
-def test_a_drop_is_judged_by_what_the_connection_had() -> None:
-    assert judge_drop(unlisted=30, repeated=30, suspected=30, had=100, is_accepted=False) == Drop(
+def test_a_drop_is_decided_by_what_the_connection_had() -> None:
+    assert decide_drop(unlisted=30, repeated=30, suspected=30, had=100, is_accepted=False) == Drop(
         missing=30, held_back=0
     )
-    assert judge_drop(unlisted=30, repeated=29, suspected=30, had=100, is_accepted=False) == Drop(
+    assert decide_drop(unlisted=30, repeated=29, suspected=30, had=100, is_accepted=False) == Drop(
         missing=0, held_back=30
     )

@@ -75,7 +75,7 @@ async def record_lines(
         now=clock.now(),
     )
     if inserted:
-        await _require_room(conn, account_id=account_id)
+        await _require_below_maximum(conn, account_id=account_id)
     done = await match_charges(
         conn, account_id=account_id, charges=[charge for _, charge in inserted], booking=booking
     )
@@ -92,7 +92,7 @@ def find_most(*, is_sandbox: bool) -> int:
     return MAX_SANDBOX_CHARGES if is_sandbox else MAX_CHARGES
 
 
-async def _require_room(conn: Conn, *, account_id: UUID) -> None:
+async def _require_below_maximum(conn: Conn, *, account_id: UUID) -> None:
     is_sandbox = await registrars.is_sandbox(conn, account_id=account_id)
     most = find_most(is_sandbox=is_sandbox)
     if await store.count_up_to(conn, account_id=account_id, most=most + 1) > most:

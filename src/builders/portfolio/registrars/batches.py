@@ -12,8 +12,8 @@ from builders.kit.values.patches import set_members
 from builders.portfolio.domains import service as domains
 from builders.portfolio.domains.records import Domain, DomainChange, DomainPatch
 from builders.portfolio.registrars import matching
-from builders.portfolio.registrars.drops import Drop, judge_drop
-from builders.portfolio.registrars.inventory_limits import require_room
+from builders.portfolio.registrars.drops import Drop, decide_drop
+from builders.portfolio.registrars.inventory_limits import require_below_maximum
 from builders.portfolio.registrars.inventory_records import Holding, InventorySource
 from builders.portfolio.registrars.providers import get_profile
 from builders.portfolio.registrars.records import Connection, HeldDomain
@@ -68,7 +68,7 @@ async def take_batch(
     target = {"account_id": account_id, "connection_id": connection.id}
     before = await store.find(conn, **target, domains=list(held))
     new = 0 if listing.dry_run else len(held) - len(before)
-    await require_room(conn, account_id=account_id, new=new, listed=listed + len(held))
+    await require_below_maximum(conn, account_id=account_id, new=new, listed=listed + len(held))
     if not listing.dry_run:
         await store.upsert(
             conn,
@@ -143,7 +143,7 @@ async def close_listing(
     connection, drop = listing.connection, Drop(missing=0, held_back=0)
     target = {"account_id": connection.account_id, "connection_id": connection.id}
     if is_complete:
-        drop = await _judge(conn, listing=listing, seen=seen, accepts_drop=accepts_drop)
+        drop = await _decide_drop(conn, listing=listing, seen=seen, accepts_drop=accepts_drop)
     if listing.dry_run:
         return drop
     now = clock.now()
@@ -162,14 +162,14 @@ async def close_listing(
     return drop
 
 
-async def _judge(conn: Conn, *, listing: Listing, seen: Seen, accepts_drop: bool) -> Drop:
+async def _decide_drop(conn: Conn, *, listing: Listing, seen: Seen, accepts_drop: bool) -> Drop:
     connection = listing.connection
     unlisted, repeated = await listing_store.count_unlisted(
         conn, account_id=connection.account_id, connection_id=connection.id, listing_id=listing.id
     )
     if listing.dry_run:  # the rows of the listing are not written
         unlisted, repeated = max(0, unlisted - seen.known), max(0, repeated - seen.suspected)
-    return judge_drop(
+    return decide_drop(
         unlisted=unlisted,
         repeated=repeated,
         suspected=connection.suspected_drop,

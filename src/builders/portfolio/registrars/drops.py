@@ -1,4 +1,4 @@
-"""Judge how many domains a complete listing may drop at once. Pure.
+"""Decide how many domains a complete listing may drop at once. Pure.
 
 A registrar can leave out domains and say that its list is complete. A drop of many domains is held back until the
 next complete listing does not have them either.
@@ -18,12 +18,12 @@ class Drop:
     held_back: int  # that are kept as held until the next complete listing
 
 
-def judge_drop(*, unlisted: int, repeated: int, suspected: int, had: int, is_accepted: bool) -> Drop:
+def decide_drop(*, unlisted: int, repeated: int, suspected: int, had: int, is_accepted: bool) -> Drop:
     """Return which of the domains that are not listed are missing.
 
     `suspected` domains were held back before, `repeated` of them are not listed again, and the connection `had` so
     many domains before the listing. If only some of them are listed again, the earlier listing was wrong, and all
-    are judged anew.
+    are decided anew.
     """
     confirmed = suspected if repeated == suspected else 0
     rest = unlisted - confirmed

@@ -35,8 +35,8 @@ async def is_sandbox(conn: Conn, *, account_id: UUID) -> bool:
     return owners.get(account_id, account_id) != account_id
 
 
-async def require_room(conn: Conn, *, account_id: UUID, new: int, listed: int = 0) -> None:
-    """Raise InventoryLimit when the inventory has no room for `new` domains, or one connection `listed` too many.
+async def require_below_maximum(conn: Conn, *, account_id: UUID, new: int, listed: int = 0) -> None:
+    """Raise InventoryLimit when `new` domains exceed the maximum, or one connection has `listed` more.
 
     Each batch asks, so that concurrent listings exceed the maximum by a batch each at most.
     """
