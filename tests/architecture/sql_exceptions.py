@@ -24,8 +24,13 @@ ALLOWED = {
     "builders/portfolio/renewals/store.py:SUM_DUE portfolio_ledger_entries": "as above, with their last renewals",
     "builders/portfolio/parking/store.py:SUM_PRICES portfolio_domains": "sums prices of any number of domains",
     "builders/portfolio/finance/store.py:LIST_LABELS portfolio_domains": "groups the entries by those of domains",
-    "builders/portfolio/finance/store.py:LIST_LABELS portfolio_domains_tags": "as above",
     "builders/portfolio/finance/store.py:SUM_BY_LABEL portfolio_domains": "as above",
+    "builders/portfolio/finance/store.py:SUM_BY_MONTH portfolio_domains": "as above",
+    "builders/portfolio/finance/store.py:SUM_BY_MONTH portfolio_ledger_entries": "as above",
+    **{
+        f"builders/portfolio/finance/store.py:{each} portfolio_renewals_decisions": "a filter"
+        for each in ("LIST_LABELS", "SUM_BY_LABEL", "SUM_BY_MONTH")
+    },
     "builders/portfolio/finance/store.py:SUM_BY_LABEL portfolio_ledger_entries": "as above",
     **dict.fromkeys(
         (f"builders/portfolio/history/store.py:LIST_HISTORY {each}" for each in HISTORY),

@@ -17,7 +17,7 @@ from tests.portfolio.domains.make import DOMAINS, names
 from tests.portfolio.renewals.make import RENEWALS, decide
 from tests.portfolio.team.make import join, of
 
-EXPORT = "/v1/portfolio/export"
+EXPORT, SUMMARY = "/v1/portfolio/export", "/v1/portfolio/summary"
 # Days until the expiry, and other members. All are in the report of renewals, and in the summary.
 KEPT: dict[str, tuple[int, dict[str, Any]]] = {
     "delta.com": (300, {"tags": ["sale"], "registrar": "Porkbun", "auto_renew": True, "folder": "Ports"}),
@@ -29,6 +29,7 @@ KEPT: dict[str, tuple[int, dict[str, Any]]] = {
 }
 DELTA, ALPHA, LATE = "delta.com", "alpha.com", "late.com"
 BOOKS, SHOP, SAMPLE = "xn--bcher-kva.de", "shop.co.uk", "xn--e1afmkfd.xn--p1ai"
+ORDERED = (DELTA, ALPHA, BOOKS, SHOP, SAMPLE, LATE)
 CASES: list[tuple[dict[str, Any], set[str]]] = [
     ({"folder": "Ports"}, {DELTA, LATE}),
     ({"folder": "none"}, set()),
@@ -66,6 +67,9 @@ async def filled(alice: Person, bob: Person, database: Database) -> Person:
         ]
         async with database.transaction() as conn:
             await domains.add_domains(conn, account_id=owner.account.id, new=new)
+    for at, name in enumerate(ORDERED):
+        body = {"acquisition": {"amount": {"amount": f"{1 << at}.00", "currency": "USD"}}}
+        assert (await alice.patch(f"{DOMAINS}/{name}/finance", json=body)).status_code == 200
     await decide(alice, {"items": [{"domain": DELTA, "decision": "renew"}, {"domain": ALPHA, "decision": "drop"}]})
     return alice
 
@@ -90,7 +94,16 @@ async def _renewed(owner: Client, query: dict[str, Any]) -> set[str]:
     return {each["domain"] for each in found["items"]}
 
 
-@pytest.mark.parametrize("read", [_listed, _exported, _exported_as_csv, _renewed])
+async def _summed(owner: Client, query: dict[str, Any]) -> set[str]:
+    """Return the domains whose entries, of 1, 2, 4, ... dollars each, are in the sum."""
+    found = (await owner.get(SUMMARY, params=query)).json()
+    chosen = {name for at, name in enumerate(ORDERED) if int(float(found["totals"]["cost"]["amount"])) & 1 << at}
+    assert found["domains"] == len(chosen) == sum(each["domains"] for each in found["by_tld"])
+    assert sum(each["entries"] for each in found["by_tld"]) == len(chosen)
+    return chosen
+
+
+@pytest.mark.parametrize("read", [_listed, _exported, _exported_as_csv, _renewed, _summed])
 async def test_each_filter_selects_the_same_domains(
     filled: Person, read: Callable[[Client, dict[str, Any]], Awaitable[set[str]]]
 ) -> None:
@@ -99,7 +112,7 @@ async def test_each_filter_selects_the_same_domains(
     assert found == {str(query): expected for query, expected in CASES}
 
 
-@pytest.mark.parametrize("path", [DOMAINS, EXPORT, f"{EXPORT}.csv", RENEWALS])
+@pytest.mark.parametrize("path", [DOMAINS, EXPORT, f"{EXPORT}.csv", RENEWALS, SUMMARY])
 @pytest.mark.parametrize(
     "query", [{"lifecycle": "gone"}, {"decision": "maybe"}, {"auto_renew": "perhaps"}, {"folder": ""}, {"tld": ""}]
 )
@@ -136,6 +149,17 @@ async def test_pages_of_a_filtered_list_have_each_domain_once(filled: Person) ->
         query["cursor"] = page["next_cursor"]
 
     assert found == [SHOP, SAMPLE]
+
+
+async def test_the_entries_of_finance_are_those_of_a_year(filled: Person) -> None:
+    this = clock.now().year
+    path = f"{DOMAINS}/{DELTA}/finance"
+
+    found = (await filled.get(path, params={"year": this})).json()
+    before = (await filled.get(path, params={"year": this - 1})).json()
+
+    assert [len(each["entries"]) for each in (found, before)] == [1, 0]
+    assert found["cost_basis"] == before["cost_basis"] == {"amount": "1.00", "currency": "USD"}
 
 
 async def test_a_member_without_finance_may_use_every_filter(filled: Person, charlie: Person) -> None:

@@ -1,6 +1,6 @@
 """GET /v1/portfolio/summary: what all domains cost and earned."""
 
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -10,10 +10,10 @@ import pytest
 from builders.identity.records import Preset
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
-from builders.portfolio.finance import service as finance
+from builders.portfolio.domains.filters import ALL_DOMAINS
+from builders.portfolio.finance import service as finance, store
 from builders.portfolio.ledger import service as ledger
 from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry
-from builders.portfolio.ledger.store import sums
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
 from tests.portfolio.finance.make import DOMAINS, usd
@@ -150,6 +150,22 @@ async def test_a_period_has_bounds(owner: Person, months: str) -> None:
     assert answer.json()["detail"][0]["loc"] == ["query", "months"]
 
 
+async def test_a_year_is_summed_up_to_today(owner: Person) -> None:
+    this = clock.now().year
+    found, before = await read(owner, year=this), await read(owner, year=this - 1)
+
+    assert (found["since"], found["until"]) == (f"{this}-01-01", f"{clock.now():%Y-%m-%d}")
+    assert (before["since"], before["until"]) == (f"{this - 1}-01-01", f"{this - 1}-12-31")
+    assert [each["month"] for each in before["months"]] == [f"{this - 1}-{month:02}" for month in range(1, 13)]
+
+
+@pytest.mark.parametrize("query", [{"year": 2020, "months": 3}, {"year": 2199}, {"year": 1979}])
+async def test_a_year_that_cannot_be_summed_is_refused(owner: Person, query: dict[str, int]) -> None:
+    answer = await owner.get(SUMMARY, params=query)
+
+    assert (answer.status_code, answer.json()["detail"][0]["loc"]) == (422, ["query", "year"])
+
+
 TEN_YEARS = """
     INSERT INTO portfolio_ledger_entries (
         account_id, id, domain_id, kind, amount, currency, occurred_on, source, created_at, base_currency,
@@ -161,11 +177,19 @@ TEN_YEARS = """
 
 
 async def test_a_period_is_read_from_an_index(conn: Conn) -> None:
-    row = {"account_id": ids.NIL, "base_currency": "USD", "since": "2024-01-01", "until": "2024-12-31"}
+    query = store.SummaryQuery(
+        account_id=ids.NIL,
+        filters=ALL_DOMAINS,
+        base_currency="USD",
+        since=date(2024, 1, 1),
+        until=date(2024, 12, 31),
+        now=clock.now(),
+    )
+    row = query.parameters()
     async with conn.transaction(force_rollback=True):
         await conn.execute("SET LOCAL enable_seqscan = off")  # of so small a table
         await conn.execute("SET LOCAL enable_bitmapscan = off")  # of rows that no vacuum has seen
         await conn.execute(TEN_YEARS, row)
         await conn.execute("ANALYZE portfolio_ledger_entries")
-        plan = await (await conn.execute(f"EXPLAIN {sums.SUM_BY_MONTH}", row)).fetchall()
+        plan = await (await conn.execute(f"EXPLAIN {store.SUM_BY_MONTH}", row)).fetchall()
     assert any("portfolio_ledger_entries_period" in line for (line,) in plan), plan

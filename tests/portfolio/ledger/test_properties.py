@@ -10,8 +10,10 @@ from random import Random
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from builders.kit.db.connections import Conn
-from builders.kit.values import ids
+from builders.kit.values import clock, ids
 from builders.kit.values.money import Money, decimals_of
+from builders.portfolio.domains.filters import ALL_DOMAINS
+from builders.portfolio.finance import store
 from builders.portfolio.ledger import service as ledger
 from builders.portfolio.ledger.records import Entry, EntryGroup, EntryKind, EntrySource, NewEntry, Totals, group_of
 from tests.portfolio.ledger.make import FRIDAY, NEWEST, RATES, Books, entry
@@ -89,9 +91,16 @@ def signed_sum(entries: Sequence[Entry]) -> Decimal:
 async def check_sums(one: Books, kept: Sequence[NewEntry], expected: Totals) -> None:
     """Check the totals of the portfolio by month and currency."""
     async with one.database.connection() as conn:
-        period = await ledger.get_period_totals(
-            conn, account_id=one.account_id, since=FIRST.replace(day=15), until=LAST
+        query = store.SummaryQuery(
+            account_id=one.account_id,
+            filters=ALL_DOMAINS,
+            base_currency=expected.base_currency,
+            since=FIRST.replace(day=15),
+            until=LAST,
+            now=clock.now(),
         )
+        found = await store.sum_by_month(conn, query=query)
+    period = ledger.group_by_period(found, base_currency=query.base_currency, since=query.since, until=query.until)
     nothing = Totals.zero(expected.base_currency)
     assert period.total == sum(period.by_month.values(), start=nothing) == expected
     assert list(period.by_month) == [date(2024, 2, 1), date(2024, 3, 1)]

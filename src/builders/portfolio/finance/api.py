@@ -45,12 +45,18 @@ Commission = Annotated[
     ),
 ]
 Months = Annotated[
-    int,
+    int | None,
     Query(
         ge=1,
         le=MAX_MONTHS,
-        description="Number of months: the current month, up to today, and the preceding months.",
+        description="Number of months: the current month, up to today, and the preceding months; 12 by default.",
     ),
+]
+Year = Annotated[
+    int | None, Query(ge=1980, le=2199, description="A calendar year, up to today, in place of `months`.")
+]
+EntriesOf = Annotated[
+    int | None, Query(ge=1980, le=2199, description="Only the entries of this year; the figures count all.")
 ]
 # A domain with as many entries as it can have takes a tenth of a second of processor time.
 LARGE_LEDGER = heavy()
@@ -70,6 +76,7 @@ async def get_domain_finance(
     base_currency: BaseCurrency = None,
     as_of: AsOf = None,
     commission_rate: Commission = Decimal(0),
+    year: EntriesOf = None,
     portfolio: team.PortfolioAccount = None,
 ) -> figures.FinanceReply:
     """Read the finance of a domain: totals, returns, entries, and advice on its next renewal."""
@@ -82,7 +89,7 @@ async def get_domain_finance(
         as_of=as_of,
         commission_rate=commission_rate,
     )
-    return mapping.finance_reply(found, shows_finance=team.shows_finance(access))
+    return mapping.finance_reply(found, shows_finance=team.shows_finance(access), year=year)
 
 
 @router.patch(
@@ -144,9 +151,16 @@ async def record_domain_renewal(
     dependencies=[heavy()],  # its statements take half a second for 100,000 domains
 )
 async def get_portfolio_summary(
-    caller: Reader, conn: Reads, months: Months = 12, portfolio: team.PortfolioAccount = None
+    caller: Reader,
+    conn: Reads,
+    filters: domains.Filters,
+    months: Months = None,
+    year: Year = None,
+    portfolio: team.PortfolioAccount = None,
 ) -> summary.PortfolioSummaryReply:
     """Read the costs and income of all domains: totals by month, currency, public suffix and tag."""
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
-    found = await finance.get_summary(conn, account_id=access.portfolio_id, months=months)
+    found = await finance.get_summary(
+        conn, account_id=access.portfolio_id, months=months, year=year, filters=filters
+    )
     return summary.summary_reply(found, shows_finance=team.shows_finance(access))

@@ -1,6 +1,7 @@
 """SQL of finance: the sales of domains, and sums by their labels. All other amounts are in the ledger."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 from uuid import UUID
@@ -8,6 +9,7 @@ from uuid import UUID
 from psycopg.rows import class_row, dict_row, kwargs_row
 
 from builders.kit.db.connections import Conn
+from builders.portfolio.domains import service as domains
 from builders.portfolio.finance.records import Label, LabelKind, Sale, Traffic
 from builders.portfolio.ledger.records import EntrySum
 
@@ -51,25 +53,43 @@ VOID_SALE = """
     UPDATE portfolio_finance_sales SET voided_at = %(now)s WHERE account_id = %(account_id)s AND id = %(id)s
 """
 # The labels with the most domains.
-LIST_LABELS = """
+LIST_LABELS = f"""
+    WITH listed AS MATERIALIZED (
+        SELECT tld, tags FROM portfolio_domains AS listed WHERE account_id = %(account_id)s AND {domains.MATCHES}
+    )
     (
         SELECT 'tld' AS kind, tld AS label, count(*) AS domains, sum(count(*)) OVER ()::bigint AS of
-        FROM portfolio_domains WHERE account_id = %(account_id)s
-        GROUP BY tld ORDER BY domains DESC, tld LIMIT %(limit)s
+        FROM listed GROUP BY tld ORDER BY domains DESC, tld LIMIT %(limit)s
     ) UNION ALL (
         SELECT 'tag', tag, count(*) AS domains, NULL
-        FROM portfolio_domains_tags WHERE account_id = %(account_id)s
-        GROUP BY tag ORDER BY domains DESC, tag LIMIT %(limit)s
+        FROM listed, unnest(tags) AS tag GROUP BY tag ORDER BY domains DESC, tag LIMIT %(limit)s
     )
 """
+# An entry in another base currency than the portfolio's is not converted yet. Grouped by kind and source, which
+# decide the sign and the total. Without filters no domain is read.
+SUM_BY_MONTH = f"""
+    SELECT occurred_on - (extract(day FROM occurred_on)::int - 1) AS month, currency, kind, source,
+        sum(amount) AS amount,
+        sum(base_amount) FILTER (WHERE base_currency = %(base_currency)s) AS base_amount, count(*) AS entries,
+        count(base_amount) FILTER (WHERE base_currency = %(base_currency)s) AS converted
+    FROM portfolio_ledger_entries
+    WHERE account_id = %(account_id)s AND occurred_on BETWEEN %(since)s AND %(until)s AND voided_at IS NULL
+      AND (%(all)s::boolean OR domain_id IN (
+          SELECT id FROM portfolio_domains AS listed WHERE account_id = %(account_id)s AND {domains.MATCHES}
+      ))
+    GROUP BY 1, currency, kind, source
+"""
 # Grouped by all labels of a domain first, so that the entries are read once.
-SUM_BY_LABEL = """
+SUM_BY_LABEL = f"""
     WITH labelled AS MATERIALIZED (
         SELECT tld, tags, kind, source, count(*) AS entries,
             sum(base_amount) FILTER (WHERE base_currency = %(base_currency)s) AS base_amount,
             count(base_amount) FILTER (WHERE base_currency = %(base_currency)s) AS converted
         FROM portfolio_ledger_entries AS entry
-        JOIN portfolio_domains AS domain ON domain.account_id = entry.account_id AND domain.id = entry.domain_id
+        JOIN (
+            SELECT id, tld, tags FROM portfolio_domains AS listed
+            WHERE account_id = %(account_id)s AND {domains.MATCHES}
+        ) AS domain ON domain.id = entry.domain_id
         WHERE entry.account_id = %(account_id)s AND occurred_on BETWEEN %(since)s AND %(until)s
           AND voided_at IS NULL
         GROUP BY tld, tags, kind, source
@@ -129,22 +149,51 @@ async def void_sale(conn: Conn, *, account_id: UUID, sale: Sale, now: datetime) 
     await conn.execute(VOID_SALE, {"account_id": account_id, "id": sale.id, "now": now})
 
 
-async def list_labels(conn: Conn, *, account_id: UUID, limit: int) -> Sequence[Label]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryQuery:
+    """The entries of a summary: of the domains that match, in a period with both days."""
+
+    account_id: UUID
+    filters: domains.DomainFilters
+    base_currency: str
+    since: date
+    until: date
+    now: datetime
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters of the statements."""
+        return {
+            **domains.filter_parameters(self.filters, now=self.now),
+            "all": self.filters == domains.ALL_DOMAINS,
+            "account_id": self.account_id,
+            "base_currency": self.base_currency,
+            "since": self.since,
+            "until": self.until,
+        }
+
+
+async def sum_by_month(conn: Conn, *, query: SummaryQuery) -> Sequence[EntrySum]:
+    """Return the sums of the entries by month and currency."""
+    async with conn.cursor(row_factory=class_row(EntrySum)) as cursor:
+        await cursor.execute(SUM_BY_MONTH, query.parameters(), prepare=False)
+        return await cursor.fetchall()
+
+
+async def list_labels(conn: Conn, *, query: SummaryQuery, limit: int) -> Sequence[Label]:
     """Return up to `limit` suffixes and as many tags, those with the most domains first."""
     async with conn.cursor(row_factory=class_row(Label)) as cursor:
-        await cursor.execute(LIST_LABELS, {"account_id": account_id, "limit": limit})
+        await cursor.execute(LIST_LABELS, query.parameters() | {"limit": limit}, prepare=False)
         return await cursor.fetchall()
 
 
 async def sum_by_label(
-    conn: Conn, *, account_id: UUID, base_currency: str, since: date, until: date, labels: Sequence[Label]
+    conn: Conn, *, query: SummaryQuery, labels: Sequence[Label]
 ) -> Sequence[tuple[tuple[LabelKind, str], EntrySum]]:
-    """Return the sums of the entries of a period for each of the labels."""
-    row: dict[str, Any] = {"account_id": account_id, "base_currency": base_currency}
-    row |= {"since": since, "until": until}
+    """Return the sums of the entries for each of the labels."""
+    row = query.parameters()
     row |= {f"{kind}s": [each.label for each in labels if each.kind is kind] for kind in LabelKind}
     async with conn.cursor(row_factory=kwargs_row(_labelled)) as cursor:
-        await cursor.execute(SUM_BY_LABEL, row)
+        await cursor.execute(SUM_BY_LABEL, row, prepare=False)
         return await cursor.fetchall()
 
 

@@ -2,52 +2,86 @@
 
 from collections import defaultdict
 from datetime import date
+from typing import Any
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
+from builders.kit.errors import Invalid
 from builders.kit.values import clock
+from builders.portfolio.domains import service as domains
 from builders.portfolio.finance import store
 from builders.portfolio.finance.records import LabelKind, LabelledTotals, PortfolioSummary
 from builders.portfolio.ledger import service as ledger
 from builders.portfolio.ledger.records import EntrySum
 
+DEFAULT_MONTHS = 12  # of a summary
 MAX_LABELS = 200  # suffixes and tags of a summary
 
 
-async def get_summary(conn: Conn, *, account_id: UUID, months: int) -> PortfolioSummary:
-    """Return the totals of the present month and those before it, up to today, in four statements."""
-    until = clock.now().date()
-    since = _months_before(until, months - 1)
-    period = await ledger.get_period_totals(conn, account_id=account_id, since=since, until=until)
-    base_currency = period.total.base_currency
-    labels = await store.list_labels(conn, account_id=account_id, limit=MAX_LABELS)
+async def get_summary(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    months: int | None = None,
+    year: int | None = None,
+    filters: domains.DomainFilters = domains.ALL_DOMAINS,
+) -> PortfolioSummary:
+    """Return the totals of the present month and those before it, or of a year, up to today, in four statements.
+
+    Raise Invalid for both, and for a year that has not begun.
+    """
+    now = clock.now()
+    since, until = _period(now.date(), months=months, year=year)
+    base_currency = await ledger.get_base_currency(conn, account_id=account_id)
+    query = store.SummaryQuery(
+        account_id=account_id, filters=filters, base_currency=base_currency, since=since, until=until, now=now
+    )
+    found = await store.sum_by_month(conn, query=query)
+    period = ledger.group_by_period(found, base_currency=base_currency, since=since, until=until)
+    return PortfolioSummary(
+        since=since,
+        until=until,
+        total=period.total,
+        by_month=period.by_month,
+        by_currency=dict(sorted(period.by_currency.items())),
+        **await _by_label(conn, query),
+    )
+
+
+async def _by_label(conn: Conn, query: store.SummaryQuery) -> dict[str, Any]:
+    """Return the members of a summary about the labels of the domains."""
+    labels = await store.list_labels(conn, query=query, limit=MAX_LABELS)
     sums: dict[tuple[LabelKind, str], list[EntrySum]] = defaultdict(list)
-    for key, each in await store.sum_by_label(
-        conn, account_id=account_id, base_currency=base_currency, since=since, until=until, labels=labels
-    ):
+    for key, each in await store.sum_by_label(conn, query=query, labels=labels):
         sums[key].append(each)
     totals = {
         kind: [
             LabelledTotals(
                 label=each.label,
                 domains=each.domains,
-                totals=ledger.add_up(sums[kind, each.label], base_currency),
+                totals=ledger.add_up(sums[kind, each.label], query.base_currency),
             )
             for each in labels
             if each.kind is kind
         ]
         for kind in LabelKind
     }
-    return PortfolioSummary(
-        since=since,
-        until=until,
-        domains=next((each.of for each in labels if each.of is not None), 0),
-        total=period.total,
-        by_month=period.by_month,
-        by_currency=dict(sorted(period.by_currency.items())),
-        by_tld=totals[LabelKind.TLD],
-        by_tag=totals[LabelKind.TAG],
-    )
+    return {
+        "domains": next((each.of for each in labels if each.of is not None), 0),
+        "by_tld": totals[LabelKind.TLD],
+        "by_tag": totals[LabelKind.TAG],
+    }
+
+
+def _period(today: date, *, months: int | None, year: int | None) -> tuple[date, date]:
+    """Return the first and the last day."""
+    if year is None:
+        return _months_before(today, (months or DEFAULT_MONTHS) - 1), today
+    if months is not None:
+        raise Invalid(("query", "year"), "Send `months` or `year`, not both.")
+    if year > today.year:
+        raise Invalid(("query", "year"), "The year has not begun.")
+    return date(year, 1, 1), min(today, date(year, 12, 31))
 
 
 def _months_before(day: date, months: int) -> date:

@@ -42,6 +42,6 @@ from builders.portfolio.ledger.references import (
 )
 from builders.portfolio.ledger.sums import (
     add_up as add_up,
-    get_period_totals as get_period_totals,
+    group_by_period as group_by_period,
     list_kind_sums as list_kind_sums,
 )

@@ -9,19 +9,14 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.values.money import Money
-from builders.portfolio.ledger import currencies
 from builders.portfolio.ledger.records import EntryGroup, EntryKind, EntrySum, PeriodTotals, Totals, group_of
 from builders.portfolio.ledger.store import sums as store
 
 Key = TypeVar("Key", bound=Hashable)
 
 
-async def get_period_totals(conn: Conn, *, account_id: UUID, since: date, until: date) -> PeriodTotals:
-    """Return the totals of the entries of a period, both days included, by month and by currency."""
-    base_currency = await currencies.get_base_currency(conn, account_id=account_id)
-    found = await store.sum_by_month(
-        conn, account_id=account_id, base_currency=base_currency, since=since, until=until
-    )
+def group_by_period(found: Sequence[EntrySum], *, base_currency: str, since: date, until: date) -> PeriodTotals:
+    """Return the totals of sums by month and currency: of a period, of its months, and by currency."""
     by_currency = _group((each.currency, each) for each in found if each.currency is not None)
     months = _group((each.month, each) for each in found if each.month is not None)
     return PeriodTotals(

@@ -68,9 +68,9 @@ _REDACTED: Mapping[str, Any] = MappingProxyType(
 )
 
 
-def finance_reply(finance: DomainFinance, *, shows_finance: bool) -> FinanceReply:
-    """Return the finance of a domain; without money for a role that does not see it."""
-    reply = FinanceReply(**_members(finance))
+def finance_reply(finance: DomainFinance, *, shows_finance: bool, year: int | None = None) -> FinanceReply:
+    """Return the finance of a domain with the entries of a year; without money for a role without finance."""
+    reply = FinanceReply(**_members(finance, year=year))
     if shows_finance:
         return reply
     renewal = reply.next_renewal
@@ -98,8 +98,9 @@ def recorded_reply(recorded: RecordedRenewal, finance: DomainFinance) -> Renewal
     )
 
 
-def _members(finance: DomainFinance) -> dict[str, Any]:
+def _members(finance: DomainFinance, *, year: int | None = None) -> dict[str, Any]:
     domain, figures = finance.domain, finance.figures
+    entries = [each for each in finance.entries if year in {None, each.occurred_on.year}]
     amounts = ("cost_basis", "carrying_cost", "refunds", "total_cost", "realized_profit", "net_position")
     return {
         "domain_id": domain.id,
@@ -121,7 +122,7 @@ def _members(finance: DomainFinance) -> dict[str, Any]:
         "next_renewal": None
         if finance.next_renewal is None
         else NextRenewalReply.from_record(finance.next_renewal),
-        "entries": [_entry(each) for each in finance.entries[-MAX_SHOWN:]],
+        "entries": [_entry(each) for each in entries[-MAX_SHOWN:]],
         "entries_count": len(finance.entries),
         "unconverted": [each.id for each in figures.unconverted],
         "recommendation": _recommendation(finance),
