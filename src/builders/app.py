@@ -143,11 +143,7 @@ class Service(RequestMiddleware):
         path_router = PathRouter(self.api, ROUTERS, limits=self.api.state.limits)
         openapi.install_document(self.api, webhooks=event_requests_api.describe_webhooks)
         self.openapi = self.api.openapi
-        cors = (
-            Cors(path_router, paths=OPEN_PATHS, origins=settings.lander_origins)
-            if settings.lander_origins
-            else path_router
-        )
+        cors = Cors(path_router, paths=OPEN_PATHS, origins=settings.lander_origins, public="/v1/catalog/")
         trusted = settings.trusted_proxies
         proxies = Proxies(trusted, kind=settings.proxy_headers) if trusted else None
         super().__init__(

@@ -56,9 +56,31 @@ async def test_a_configured_origin_can_read_suggestions_and_checks(configured: S
             assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, LANDER)
             assert "Origin" in answer.headers["vary"]
             stranger = await page.get(path, params=params, headers={"Origin": "https://evil.example"})
-            assert "access-control-allow-origin" not in stranger.headers
+            assert stranger.headers["access-control-allow-origin"] == "*"
+            assert "access-control-allow-credentials" not in stranger.headers
             asked = await page.request("OPTIONS", path, headers={"Origin": LANDER})
             assert asked.headers["access-control-allow-methods"] == "GET, HEAD"
+
+
+@pytest.mark.parametrize("path", ["domains", "domains/nothing.example", "categories", "suggest?q=ada", "assets/x"])
+async def test_any_page_can_read_the_public_catalog(configured: Service, anyone: Client, path: str) -> None:
+    origin = {"Origin": "https://shop.example"}
+    async with Client(configured) as page:
+        for client in (anyone, page):  # with and without configured origins
+            asked = await client.request(
+                "OPTIONS", f"/v1/catalog/{path}", headers={**origin, "Access-Control-Request-Method": "GET"}
+            )
+            answer = await client.get(f"/v1/catalog/{path}", headers=origin)
+            for each in (asked, answer):
+                assert each.headers["access-control-allow-origin"] == "*"
+                assert "access-control-allow-credentials" not in each.headers
+            assert (asked.status_code, asked.headers["access-control-allow-methods"]) == (204, "GET, HEAD")
+
+
+@pytest.mark.parametrize("path", ["/v1/me", "/v1/api-keys", "/openapi.json", "/v1/catalog"])
+async def test_other_paths_are_closed_to_other_sites(alice: Client, path: str) -> None:
+    answer = await alice.get(path, headers={"Origin": "https://shop.example"})
+    assert "access-control-allow-origin" not in answer.headers
 
 
 async def test_other_origins_cannot_read_the_response(configured: Service, anyone: Client) -> None:

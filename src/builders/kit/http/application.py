@@ -106,7 +106,8 @@ class _Document:
 
     async def respond(self, request: Request) -> Response:
         """Return the document in the form that the client accepts, or 304 when it has this one."""
-        plain, smaller, tag = self._forms or await asyncio.to_thread(self._write)
+        forms = await asyncio.to_thread(self._write) if self._forms is None else self._forms
+        plain, smaller, tag = forms
         headers = {"ETag": f'W/"{tag}"', "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
         listed = {each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")}
         if {"*", f'"{tag}"'} & listed:
@@ -120,7 +121,7 @@ class _Document:
             if self._forms is None:
                 text = json.dumps(self._app.openapi(), ensure_ascii=False, separators=(",", ":")).encode()
                 self._forms = text, gzip.compress(text, mtime=0), hashlib.sha256(text).hexdigest()[:32]
-        return self._forms
+            return self._forms
 
 
 async def _without_slash(request: Request) -> Response:

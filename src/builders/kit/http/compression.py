@@ -1,6 +1,6 @@
 """Compressed responses (gzip): large JSON, and the OpenAPI document.
 
-A response that shows a secret is never compressed: its length would tell how the secret resembles text that an
+A response that shows a secret is never compressed: its length would show how the secret resembles text that an
 attacker chose (BREACH). Compression runs in a thread; zlib releases the interpreter's lock.
 """
 

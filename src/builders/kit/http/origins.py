@@ -49,7 +49,9 @@ def require_own_origin(request: Request, *, allow_missing_origin: bool) -> None:
 
 _ALLOW = b"access-control-allow-origin"
 # Response headers that a page may read.
-_EXPOSED = "Ignored-Parameters, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id"
+_EXPOSED = "ETag, Ignored-Parameters, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id"
+_READ = "GET, HEAD"
+_PREFLIGHT = (b"access-control-request-method", b"GET")  # browsers ask for no HEAD
 _MAX_AGE_S = "86400"  # how long a browser may cache a preflight response
 
 
@@ -60,38 +62,50 @@ class Cors:
     the methods of the path, and omits `Vary: Origin` if a request has no origin (decision 0006).
     """
 
-    def __init__(self, app: ASGIApp, *, paths: Mapping[str, str], origins: Collection[str]) -> None:
+    def __init__(self, app: ASGIApp, *, paths: Mapping[str, str], origins: Collection[str], public: str) -> None:
         self.app = app
-        self.paths = paths  # each with its methods, as a header lists them
+        self.paths = paths if origins else {}  # each with its methods, as a header lists them
         self.origins = frozenset(origins)
+        self.public = public  # prefix of the paths that any page may read, without credentials
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond to a preflight request; pass others on, and add CORS headers to their responses."""
-        if scope["type"] != "http" or scope["path"] not in self.paths:
+        methods = self._methods(scope) if scope["type"] == "http" else None
+        if methods is None:
             await self.app(scope, receive, send)
         elif scope["method"] == "OPTIONS":
-            await self._preflight(scope["path"], _origin(scope))(scope, receive, send)
+            await self._preflight(scope, methods)(scope, receive, send)
         else:
-            await self.app(scope, receive, self._add_headers(_origin(scope), send))
+            await self.app(scope, receive, self._add_headers(scope, send))
 
-    def _allow_headers(self, origin: str | None) -> Mapping[str, str]:
+    def _methods(self, scope: Scope) -> str | None:
+        """Return the methods of a path that other sites may call; None for other requests."""
+        if scope["path"] in self.paths or not scope["path"].startswith(self.public):
+            return self.paths.get(scope["path"])
+        is_preflight = scope["method"] == "OPTIONS" and _PREFLIGHT in scope["headers"]
+        return _READ if is_preflight or scope["method"] in {"GET", "HEAD"} else None
+
+    def _allow_headers(self, scope: Scope) -> dict[str, str]:
         """Return the headers that allow the origin. A beacon sends credentials, which these paths ignore."""
-        vary = {"Vary": "Origin"}
-        if origin not in self.origins:
-            return vary
-        return {**vary, "Access-Control-Allow-Origin": str(origin), "Access-Control-Allow-Credentials": "true"}
+        path, origin = scope["path"], _origin(scope)
+        vary = {"Vary": "Origin"} if path in self.paths else {}
+        if path in self.paths and origin in self.origins:
+            return {**vary, "Access-Control-Allow-Origin": str(origin), "Access-Control-Allow-Credentials": "true"}
+        if path.startswith(self.public) and self.paths.get(path, _READ) == _READ:
+            return {**vary, "Access-Control-Allow-Origin": "*"}
+        return vary
 
-    def _preflight(self, path: str, origin: str | None) -> Response:
-        headers = dict(self._allow_headers(origin))
-        if origin in self.origins:
-            headers["Access-Control-Allow-Methods"] = self.paths[path]
+    def _preflight(self, scope: Scope, methods: str) -> Response:
+        headers = self._allow_headers(scope)
+        if "Access-Control-Allow-Origin" in headers:
+            headers["Access-Control-Allow-Methods"] = methods
             headers["Access-Control-Allow-Headers"] = "Content-Type"
             headers["Access-Control-Max-Age"] = _MAX_AGE_S
-        return Response(status_code=204, headers={**headers, "Allow": f"OPTIONS, {self.paths[path]}"})
+        return Response(status_code=204, headers={**headers, "Allow": f"OPTIONS, {methods}"})
 
-    def _add_headers(self, origin: str | None, send: Send) -> Send:
-        allowed = dict(self._allow_headers(origin))
-        if origin in self.origins:
+    def _add_headers(self, scope: Scope, send: Send) -> Send:
+        allowed = self._allow_headers(scope)
+        if "Access-Control-Allow-Origin" in allowed:
             allowed["Access-Control-Expose-Headers"] = _EXPOSED
         added = [(name.lower().encode(), value.encode("latin-1")) for name, value in allowed.items()]
 
