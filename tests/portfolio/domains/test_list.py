@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from builders.kit.db.connections import Database
+from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
 from builders.portfolio.domains import service as domains
 from builders.portfolio.domains.records import DomainSort, NewDomain, Ownership, PortfolioDomainStatus
@@ -106,3 +106,14 @@ async def test_a_cursor_is_of_its_order(alice: Person, database: Database) -> No
     refused = await alice.get(DOMAINS, params={"cursor": cursor, "sort": "expires_at"})
 
     assert (refused.status_code, refused.json()["code"]) == (422, "cursor_invalid")
+
+
+async def test_the_most_frequent_tags_are_listed(alice: Person, conn: Conn) -> None:
+    for name, tags in (
+        ("harbour.com", ["port", "sea"]),
+        ("pier.com", ["port", "wood"]),
+        ("quay.com", ["port", "sea"]),
+    ):
+        assert (await alice.post(DOMAINS, json={"domain": name, "tags": tags})).status_code == 201
+    listed = await domains.list_tags(conn, account_id=alice.account.id, limit=2)
+    assert [(each.tag, each.count) for each in listed] == [("port", 3), ("sea", 2)]

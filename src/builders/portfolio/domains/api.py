@@ -141,6 +141,6 @@ async def update_domain(
 async def list_tags(
     caller: Reader, conn: Reads, portfolio: team.PortfolioAccount = None
 ) -> Listing[replies.PortfolioTagReply]:
-    """List the tags of the portfolio with the number of their domains."""
+    """List the tags of the portfolio with the number of their domains: the 5,000 most frequent at most."""
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
     return replies.tags_reply(await domains.list_tags(conn, account_id=access.portfolio_id))

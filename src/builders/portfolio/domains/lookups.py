@@ -24,6 +24,7 @@ from builders.portfolio.team import service as team
 from builders.portfolio.team.records import Access
 
 BATCH = 1_000  # domains of `stream_domains` at a time
+MAX_TAGS_LISTED = 5_000  # the most frequent ones
 
 
 async def get_domain(conn: Conn, *, account_id: UUID, key: str) -> Domain:
@@ -151,9 +152,9 @@ async def stream_domains(conn: Conn, *, account_id: UUID) -> AsyncIterator[Seque
         after = batch[-1].domain
 
 
-async def list_tags(conn: Conn, *, account_id: UUID) -> Sequence[TagCount]:
-    """Return the tags of a portfolio, each with the number of its domains."""
-    found = await store.count_tags(conn, account_id=account_id)
+async def list_tags(conn: Conn, *, account_id: UUID, limit: int = MAX_TAGS_LISTED) -> Sequence[TagCount]:
+    """Return the tags of a portfolio with the most domains, each with their number."""
+    found = await store.count_tags(conn, account_id=account_id, limit=limit)
     return [TagCount(tag=tag, count=count) for tag, count in found]
 
 

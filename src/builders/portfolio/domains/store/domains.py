@@ -94,7 +94,11 @@ COUNT_CONNECTIONS = """
     WHERE account_id = %(account_id)s AND connection_id IS NOT NULL GROUP BY connection_id
 """
 COUNT_TAGS = """
-    SELECT tag, count(*) FROM portfolio_domains_tags WHERE account_id = %(account_id)s GROUP BY tag ORDER BY tag
+    SELECT tag, domains FROM (
+        SELECT tag, count(*) AS domains FROM portfolio_domains_tags WHERE account_id = %(account_id)s
+        GROUP BY tag ORDER BY domains DESC, tag LIMIT %(limit)s
+    ) AS frequent
+    ORDER BY tag
 """
 
 
@@ -182,9 +186,9 @@ async def count_connections(conn: Conn, *, account_id: UUID) -> Mapping[UUID, in
     return dict(await (await conn.execute(COUNT_CONNECTIONS, {"account_id": account_id})).fetchall())
 
 
-async def count_tags(conn: Conn, *, account_id: UUID) -> Sequence[tuple[str, int]]:
-    """Return each tag with the number of its domains, in the order of tags."""
-    return await (await conn.execute(COUNT_TAGS, {"account_id": account_id})).fetchall()
+async def count_tags(conn: Conn, *, account_id: UUID, limit: int) -> Sequence[tuple[str, int]]:
+    """Return the tags with the most domains, each with their number, in the order of tags."""
+    return await (await conn.execute(COUNT_TAGS, {"account_id": account_id, "limit": limit})).fetchall()
 
 
 def _cursor(conn: Conn) -> AsyncCursor[Domain]:
