@@ -5,6 +5,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from builders.cli import session
 from builders.identity import keys
 from builders.identity.records import KeyKind, Preset
 from tests.cli.conftest import Cli
@@ -151,7 +152,7 @@ def test_a_key_of_another_account_is_not_revoked(builders: Cli, account: str) ->
 
     answers = [builders("keys", "revoke", "--account", other, each) for each in (key["id"], "x")]
 
-    refusal = "Error: There is no such API key.\nList the keys: GET /v1/api-keys.\n"
+    refusal = f"Error: There is no such API key.\n{session.NEXT_COMMANDS['api_key_not_found']}\n"
     assert {(each.exit_code, each.stderr) for each in answers} == {(1, refusal)}
     assert json.loads(builders("keys", "list", "--account", account, "--json").stdout)[0]["revoked_at"] is None
 

@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,21 @@ def test_json_has_the_form_of_the_http_api(builders: Cli, email: str) -> None:
     assert text.isascii()
     assert json.loads(text)["name"] == "Ädä"
     assert json.loads(text)["created_at"].endswith("Z")
+
+
+def test_an_error_suggests_the_next_command(builders: Cli, email: str) -> None:
+    unknown = builders("keys", "list", "--account", email)
+    assert unknown.stderr.endswith(f"{session.NEXT_COMMANDS['account_not_found']}\n")
+
+    mistyped = builders("acounts")
+    assert "Did you mean 'accounts'?" in mistyped.stderr
+
+
+@pytest.mark.parametrize("text", session.NEXT_COMMANDS.values())
+def test_the_suggested_commands_exist(command: Cli, text: str) -> None:
+    suggested = re.findall("`builders ([a-z ]+)", text)
+    assert suggested
+    assert all(command(*words.split(), "--help").exit_code == 0 for words in suggested)
 
 
 def test_commands_write_links_to_the_address_of_serve(

@@ -29,6 +29,17 @@ from builders.kit.process.settings import Settings
 
 T = TypeVar("T")
 
+# What an operator does next after a refusal, by its code. The `next_action` of others is for clients of the API.
+NEXT_COMMANDS = {
+    "account_not_found": "List the accounts by `builders accounts list`; `builders accounts create` creates one.",
+    "account_domain_not_found": "List the domains by `builders domains list`.",
+    "api_key_not_found": "List the keys of the account by `builders keys list --account ADDRESS`.",
+    "database_away": "Check the database by `builders doctor`.",
+    "database_busy": "Run the command again; `builders doctor` checks the database.",
+    "delivery_not_found": "List the deliveries by `builders deliveries list`.",
+    "invoice_not_found": "List the invoices by `builders invoices list`.",
+}
+
 account_option = click.option("--account", "email", required=True, help="Address of the account.")
 sandbox_option = click.option("--sandbox", is_flag=True, help="Of its sandbox account.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
@@ -174,7 +185,10 @@ def migrate_database(settings: Settings) -> list[str]:
         fail(str(error))
     except (psycopg.Error, OSError, UnicodeError) as error:  # the text may contain the password of a malformed URL
         wrong = next((each for each in doctor.check_database(conninfo) if not each.ok), None)
-        fail(f"{wrong.detail} {wrong.next_action or ''}" if wrong else f"The database returned an error: {error}")
+        reason = (
+            f"{wrong.detail} {wrong.next_action or ''}" if wrong else f"The database returned an error: {error}"
+        )
+        raise CommandFailed(reason, next_action=NEXT_COMMANDS["database_away"]) from None
 
 
 @asynccontextmanager
@@ -199,7 +213,7 @@ def run(work: Callable[[Database, Settings], Coroutine[Any, Any, T]]) -> T:
         with connected(with_address(read_settings())) as settings:
             return asyncio.run(inside(settings))
     except Problem as problem:
-        next_action = problem.members.get("next_action")
+        next_action = NEXT_COMMANDS.get(problem.code) or problem.members.get("next_action")
         raise CommandFailed(problem.detail, code=problem.code, next_action=next_action) from None
     except Invalid as invalid:
         raise CommandFailed(str(invalid.errors[0]["msg"]), code=invalid.code) from None
