@@ -12,84 +12,36 @@ To add a scenario, write a module with SCENARIOS as in soak/slow_clients.py and 
 import argparse
 import asyncio
 import os
-import random
 import socket
-import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import median
 
-import httpx
 import psutil
 
 from bench import fixtures
 from bench.fixtures import Fixtures
-from bench.scenarios import DOMAINS
 from soak import heavy_requests, hostile_account, operations, portfolio_loads, slow_clients
+from soak.other_account import Latencies, probe
+from soak.processes import Memory, running
 from soak.scenario import HostileAccount, Scenario, Target
 
 MODULES = [slow_clients, heavy_requests, portfolio_loads, operations]
 SCENARIOS = {each.name: each for module in MODULES for each in module.SCENARIOS}
-RATE = 40  # of each request of the other account, per second
-CONNECTIONS = 24  # of the other account
 LARGEST_RISE_MS = 20
 WARM_UP = 100  # samples: imports, pools and caches
 QUIET_EVERY = 8  # operations, after which the quiet service is measured again
 PORTFOLIO = 100_000  # domains of the hostile account
-READY_WITHIN_S, SETTLE_S, ATTACK_WITHIN_S = 60, 1, 120
-TIMEOUT_S = 60
-SAMPLE_S = 0.05
+SETTLE_S, ATTACK_WITHIN_S = 1, 120
 MB = 1 << 20
 ERROR = b'"level":"error"'
 HEADER = "| attack | list: p50, p99 ms | check | plan | rise of p99 | memory |\n|---|---|---|---|---|---|"
-
-
-@dataclass(slots=True)
-class Memory:
-    """The resident bytes of a process over time, sampled in a thread."""
-
-    process: psutil.Process
-    peak: int = 0
-    _over: threading.Event = field(default_factory=threading.Event)
-
-    @contextmanager
-    def sampled(self) -> Iterator[None]:
-        """Sample until the block ends."""
-        self.peak = self.now()
-        sampler = threading.Thread(target=self._sample)
-        sampler.start()
-        try:
-            yield
-        finally:
-            self._over.set()
-            sampler.join()
-
-    def now(self) -> int:
-        """Return the resident bytes."""
-        return int(self.process.memory_info().rss)
-
-    def _sample(self) -> None:
-        while not self._over.wait(SAMPLE_S):
-            self.peak = max(self.peak, self.now())
-
-
-@dataclass(frozen=True, slots=True)
-class Latency:
-    """The latency of one request of the other account in milliseconds, and how often it failed."""
-
-    p50: float
-    p99: float
-    failures: int
-
-
-Latencies = dict[str, Latency]  # by the name of the request
 
 
 @dataclass(slots=True, kw_only=True)
@@ -125,110 +77,6 @@ class Result:
                 + (f", {failed} failed" if failed else "")
             )
         return f"| {' | '.join([*cells, f'{self.worst:+.1f}', self.memory])} |"
-
-
-@contextmanager
-def running(prepared: Fixtures, receiver_port: int, log_path: Path) -> Iterator[tuple[int, psutil.Process]]:
-    """Run `builders http` and `builders worker` as `builders serve` does; yield the port and the first process.
-
-    The rate limits are off, because the other account sends more than they allow; the operations keep to them.
-    """
-    environment = {
-        **os.environ,
-        "BUILDERS_DATABASE_URL": prepared.conninfo,
-        "BUILDERS_DATA_DIR": str(prepared.data_dir),
-        "BUILDERS_LIMITS": "off",
-        "BUILDERS_LOG_LEVEL": "error",
-        "BUILDERS_OUTBOUND_ALLOW": f"127.0.0.1:{receiver_port}",
-    }
-    program = [sys.executable, "-m", "builders"]
-    with ExitStack() as stack:
-        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=2048))
-        log = stack.enter_context(log_path.open("wb"))
-        port = int(listener.getsockname()[1])
-        start: Callable[..., subprocess.Popen[bytes]] = subprocess.Popen
-        http = start(
-            [*program, "http", "--fd", str(listener.fileno())],
-            env=environment,
-            pass_fds=[listener.fileno()],
-            stdout=log,
-            stderr=log,
-        )
-        worker = start([*program, "worker"], env=environment, stdout=log, stderr=log)
-        try:
-            _wait_until_ready(port)
-            yield port, psutil.Process(http.pid)
-        finally:
-            for process in (http, worker):
-                process.kill()
-                process.wait()
-
-
-def _wait_until_ready(port: int) -> None:
-    deadline = time.monotonic() + READY_WITHIN_S
-    while True:
-        try:
-            if httpx.get(f"http://127.0.0.1:{port}/readyz", timeout=5).status_code == httpx.codes.OK:
-                return
-        except httpx.TransportError:
-            pass
-        if time.monotonic() > deadline:
-            raise RuntimeError("The service is not ready.")
-        time.sleep(0.1)
-
-
-def _requests(key: str) -> dict[str, Callable[[int], httpx.Request]]:
-    """Return the requests of the other account: the nth of each."""
-    headers = {"X-API-Key": key}
-
-    def plan(n: int) -> httpx.Request:
-        alias = {"key": "ada", "address": f"probe{n}@{DOMAINS[0]}", "destinations": ["ada@example.net"]}
-        manifest = {"api_version": "v1", "kind": "Manifest", "metadata": {"name": "probe"}}
-        body = manifest | {"resources": {"aliases": [alias]}}
-        return httpx.Request("POST", "/v1/sandbox/plan", json=body, headers=headers)
-
-    return {
-        "list": lambda _: httpx.Request("GET", "/v1/api-keys?limit=50", headers=headers),
-        "check": lambda n: httpx.Request("GET", f"/v1/catalog/check?local_part=probe{n}&domain={DOMAINS[0]}"),
-        "plan": plan,
-    }
-
-
-async def probe(port: int, key: str, samples: int) -> Latencies:
-    """Send each request of the other account so many times, at a fixed rate."""
-    due: asyncio.Queue[tuple[float, str, httpx.Request]] = asyncio.Queue()
-    took: dict[str, list[float]] = {name: [] for name in _requests(key)}
-    failures = dict.fromkeys(took, 0)
-    base = httpx.URL(f"http://127.0.0.1:{port}")
-
-    async def send_requests(http: httpx.AsyncClient) -> None:
-        while True:
-            at, name, request = await due.get()
-            request.url = base.join(request.url)
-            request.headers["Host"] = request.url.netloc.decode()
-            try:
-                answer = await http.send(request)
-                failures[name] += answer.is_error
-            except httpx.TransportError:
-                failures[name] += 1
-            took[name].append((time.perf_counter() - at) * 1000)
-            due.task_done()
-
-    limits = httpx.Limits(max_connections=CONNECTIONS)
-    offset = random.randrange(1_000_000)  # noqa: S311 - no secret; other names in each run
-    async with httpx.AsyncClient(timeout=TIMEOUT_S, limits=limits) as http:
-        clients = [asyncio.create_task(send_requests(http)) for _ in range(CONNECTIONS)]
-        began = time.perf_counter()
-        for n in range(samples):
-            for step, (name, request) in enumerate(_requests(key).items()):
-                at = began + (n + step / len(took)) / RATE
-                await asyncio.sleep(at - time.perf_counter())
-                due.put_nowait((at, name, request(offset + n)))
-        await due.join()
-        for each in clients:
-            each.cancel()
-    centiles = {name: quantiles(times, n=100) for name, times in took.items()}
-    return {name: Latency(each[49], each[98], failures[name]) for name, each in centiles.items()}
 
 
 class Attacker:
