@@ -55,6 +55,10 @@ _IGNORED: Json = {
     ),
     "schema": {"type": "string", "examples": ['"limt";did_you_mean="limit"']},
 }
+_LOCATION: Json = {
+    "description": "The path that reads what was created.",
+    "schema": {"type": "string", "format": "uri-reference"},
+}
 API_KEY = "ApiKey"
 SECURITY_SCHEMES: Mapping[str, Json] = {
     API_KEY: {
@@ -130,7 +134,8 @@ def _complete(document: Json, webhooks: Webhooks) -> Json:
         _drop_null(operation)
         _list_codes(operation)
         _declare_headers(operation)
-    components["headers"] = {IGNORED_PARAMETERS: _IGNORED}
+    _declare_locations(document)
+    components["headers"] = {IGNORED_PARAMETERS: _IGNORED, "Location": _LOCATION}
     used = references([document["paths"], document["webhooks"]])
     components["examples"] = {
         each.code: _problem_example(each)
@@ -210,6 +215,19 @@ def _declare_headers(operation: Json) -> None:
         if status.startswith("2") or status == "422":
             reference = {"$ref": f"#/components/headers/{IGNORED_PARAMETERS}"}
             response["headers"] = {**response.get("headers", {}), IGNORED_PARAMETERS: reference}
+
+
+def _declare_locations(document: Json) -> None:
+    """Declare the header Location where a POST creates what `GET /{id}` below its path reads."""
+    collections = {
+        path.rpartition("/{")[0]
+        for path, item in document["paths"].items()
+        if path.endswith("}") and "get" in item
+    }
+    for path in collections & document["paths"].keys():
+        for status, response in document["paths"][path].get("post", {"responses": {}})["responses"].items():
+            if status.startswith("2"):
+                response["headers"] |= {"Location": {"$ref": "#/components/headers/Location"}}
 
 
 def _list_codes(operation: Json) -> None:

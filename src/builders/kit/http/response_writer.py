@@ -22,6 +22,7 @@ class ResponseWriter:
         self._adapter = None if route.response_field is None else TypeAdapter[Any](route.response_model)
         self._model = route.response_model
         self._status = route.status_code or 200
+        self.collection: str | None = None  # of a route that creates: the path below which `GET /{id}` reads
         self._body_names = [field.name for field in route.dependant.body_params]
 
     def write(self, result: Any, values: Values) -> tuple[Response, bytes]:
@@ -46,6 +47,8 @@ class ResponseWriter:
         except ValidationError as error:
             raise TypeError(f"{self._handler} returned a result that does not match its reply model") from error
         bodies.add_warnings(value, *(values[name] for name in self._body_names))
+        if self.collection is not None and hasattr(value, "id"):
+            headers = {**headers, "Location": f"{self.collection}/{value.id}"}
         text = self._adapter.serializer.to_json(value, by_alias=True)
         once = value.shown_once if isinstance(value, bodies.Reply) else ()
         left_out = dict(once) if isinstance(once, Mapping) else set(once)

@@ -133,6 +133,9 @@ class PathRouter:
             for route in router.routes:
                 if isinstance(route, Route):
                     self._add(route)
+        for route in (each for router in routers for each in router.routes if isinstance(each, Route)):
+            if "POST" in (route.methods or ()) and self.table.find("GET", f"{route.path}/id") is not None:
+                route.compiled.responses.collection = route.path
         app.state.table = self.table
 
     def _add(self, route: Route) -> None:
