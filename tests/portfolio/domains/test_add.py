@@ -125,3 +125,17 @@ async def test_a_pasted_address_is_refused_with_the_name(alice: Person) -> None:
 
     [error] = refused.json()["detail"]
     assert error["did_you_mean"] == "harbour.co.uk"
+
+
+async def test_an_amount_in_an_unknown_currency_has_a_warning(alice: Person) -> None:
+    prices = {
+        "renewal_price": {"amount": "9.00", "currency": "ZZZ"},
+        "min_offer": {"amount": "1", "currency": "DEM"},
+    }
+
+    added = await add(alice, "harbour.com", **prices)
+
+    assert [(each["field"], each["code"]) for each in added["warnings"]] == [
+        ("renewal_price.currency", "currency_unknown")
+    ]
+    assert added["renewal_price"] == prices["renewal_price"]

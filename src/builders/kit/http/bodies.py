@@ -20,7 +20,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from starlette.types import Receive, Scope, Send
 
 from builders.kit.errors import MAX_ERRORS
-from builders.kit.values.money import Money, MoneyInput
+from builders.kit.values.money import CURRENCIES, Money, MoneyInput
 from builders.kit.values.patches import UNSET, Patch
 
 MAX_WARNINGS = 20
@@ -238,6 +238,10 @@ def unknown_fields(body: object, path: str = "") -> Iterator[UnknownField]:
     if isinstance(body, MoneyInput) and body.is_number:
         said = f'Send the amount as text, "{body.amount}": a JSON number is not exact.'
         yield UnknownField(field=path[:-1], code="amount_as_number", did_you_mean=None, message=said)
+    if isinstance(body, MoneyInput) and body.currency is not None and body.currency not in CURRENCIES:
+        said = f"{body.currency} is no ISO 4217 code. An amount in it cannot be converted."
+        meant = next(iter(get_close_matches(body.currency, CURRENCIES, n=1)), None)
+        yield UnknownField(field=f"{path}currency", code="currency_unknown", did_you_mean=meant, message=said)
     if isinstance(body, (list, tuple)):
         for at, each in enumerate(body):
             yield from unknown_fields(each, f"{path}{at}.")
