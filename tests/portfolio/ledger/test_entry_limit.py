@@ -35,9 +35,9 @@ async def alice(people: MakePerson, database: Database) -> Person:
     return person
 
 
-async def fill(alice: Person, conn: Conn, *, room: int = 0) -> None:
-    """Add entries to harbour.com, except for `room` of them."""
-    await add_entries(conn, account_id=alice.account.id, domain="harbour.com", count=MAX_ENTRIES - room)
+async def fill(alice: Person, conn: Conn, *, free: int = 0) -> None:
+    """Add entries to harbour.com, except for `free` of them."""
+    await add_entries(conn, account_id=alice.account.id, domain="harbour.com", count=MAX_ENTRIES - free)
 
 
 async def count(alice: Person, domain: str = "harbour.com") -> int:
@@ -53,7 +53,7 @@ async def add(alice: Person, *entries: dict[str, Any]) -> Any:
 
 @pytest.mark.maximum("domain_entries")
 async def test_one_of_two_requests_at_once_gets_the_last_place(alice: Person, conn: Conn) -> None:
-    await fill(alice, conn, room=1)
+    await fill(alice, conn, free=1)
     answers = await asyncio.gather(add(alice, ADDED), add(alice, ADDED))
     assert sorted(each.status_code for each in answers) == [200, 409]
     [refused] = [each.json() for each in answers if each.status_code == 409]
@@ -63,7 +63,7 @@ async def test_one_of_two_requests_at_once_gets_the_last_place(alice: Person, co
 
 
 async def test_a_change_records_all_of_its_entries_or_none(alice: Person, conn: Conn) -> None:
-    await fill(alice, conn, room=2)
+    await fill(alice, conn, free=2)
     installments = [{"amount": "5.00", "on": f"2026-01-0{number}"} for number in (5, 6, 7)]
     sale = {"gross": "15.00", "sold_on": "2026-01-05", "installments": installments}
     assert code(await alice.patch(FINANCE, json={"sale": sale, "notes": "Sold."})) == (409, "entry_limit")
@@ -72,7 +72,7 @@ async def test_a_change_records_all_of_its_entries_or_none(alice: Person, conn: 
 
 
 async def test_void_entries_count(alice: Person, conn: Conn) -> None:
-    await fill(alice, conn, room=1)
+    await fill(alice, conn, free=1)
     added = (await add(alice, ADDED)).json()["entries"]
     newest = next(each["id"] for each in added if each["source"] == "manual")
     assert (await alice.patch(FINANCE, json={"entries_void": [newest]})).status_code == 200
@@ -94,7 +94,7 @@ async def test_a_refused_renewal_does_not_move_the_expiry(alice: Person, conn: C
 async def test_a_recorded_reference_needs_no_place(alice: Person, conn: Conn, database: Database) -> None:
     domain_id = await id_of(alice)
     first, second = (entry(domain_id, "1.00", reference=name) for name in ("r1", "r2"))
-    await fill(alice, conn, room=1)
+    await fill(alice, conn, free=1)
     assert await post(alice, database, first) == [True]
     assert await post(alice, database, second, first, second, first) == [None, False, None, False]
 
@@ -111,7 +111,7 @@ async def post(alice: Person, database: Database, *entries: Any) -> Sequence[boo
 
 
 async def test_parking_refuses_the_row_that_exceeds_it(alice: Person, conn: Conn) -> None:
-    await fill(alice, conn, room=2)
+    await fill(alice, conn, free=2)
     row = {"provider": "sedo", "amount": "1.00", "currency": "USD"}
     days = {"from": day(9), "to": day(7)}
     rows = [
@@ -127,7 +127,7 @@ async def test_parking_refuses_the_row_that_exceeds_it(alice: Person, conn: Conn
 
 
 async def test_an_import_warns_of_what_exceeds_it(alice: Person, conn: Conn) -> None:
-    await fill(alice, conn, room=1)
+    await fill(alice, conn, free=1)
     entries = [{"kind": "tax", "amount": "2.00", "currency": "USD", "on": f"2025-01-0{at}"} for at in range(1, 4)]
     done = await load(alice, [{"domain": "harbour.com", "folder": "best", "entries": entries}])
     [row] = done["results"]
@@ -137,7 +137,7 @@ async def test_an_import_warns_of_what_exceeds_it(alice: Person, conn: Conn) -> 
 
 
 async def test_a_charge_that_exceeds_it_stays_unmatched_until_a_member_decides(alice: Person, conn: Conn) -> None:
-    await fill(alice, conn, room=1)
+    await fill(alice, conn, free=1)
     lines = [line(f"{at}.00", "harbour.com", line_id=str(at)) for at in (7, 8)]
     await bill(alice, *lines)
     shown = {each["total"]["amount"]: each for each in (await charges(alice))["items"]}
@@ -158,6 +158,6 @@ async def test_an_application_shows_the_charge_again(alice: Person, conn: Conn) 
 
 
 async def test_a_bill_and_a_request_at_once_do_not_exceed_it(alice: Person, conn: Conn) -> None:
-    await fill(alice, conn, room=1)
+    await fill(alice, conn, free=1)
     await asyncio.gather(bill(alice, line("8.00", "harbour.com")), add(alice, ADDED))
     assert await count(alice) == MAX_ENTRIES
