@@ -29,7 +29,7 @@ MAY_CATCH_ALL: Mapping[str, str] = {
     "builders/kit/process/redaction.py:readable": "any object can be logged, and logging never raises",
     "builders/kit/process/log.py:emit": "logging never raises",
     "builders/portfolio/domains/registries.py:_ask_server": "an error of one domain must not stop the others",
-    "builders/kit/jobs/twins.py:leave_to_twin": "a job that failed in any way is done by its twin",
+    "builders/kit/jobs/superseded.py:drop_superseded": "a job that failed in any way is done by the waiting one",
     "builders/mail/delivery.py:_send": "an unrecorded failure would be retried forever",
 }
 OUTBOUND, CLOCK, IDS = (

@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 
 import httpx
 import pytest
@@ -141,13 +142,10 @@ async def test_concurrent_calls_continue_a_promotion_one_at_a_time(
 ) -> None:
     planned = await plan(alice, *map(alias, make_addresses(5, domain)))
     started = await start_promotion(database, alice, planned)
-    owner = {"account_id": alice.account.id, "promotion_id": started}
+    run = partial(sandbox.run_promotion, database, account_id=alice.account.id, promotion_id=started)
     async with database.transaction() as own:  # block the completion until all calls wait
         await own.execute("SELECT FROM sandbox_plans WHERE id = %s FOR UPDATE", [planned["id"]])
-        asked = [
-            asyncio.ensure_future(sandbox.run_promotion(database, **owner, parameters=parameters(alice)))
-            for _ in range(5)
-        ]
+        asked = [asyncio.ensure_future(run(parameters=parameters(alice))) for _ in range(5)]
         while await waiting(conn) < len(asked):
             pass
     promotions = await asyncio.gather(*asked)

@@ -47,7 +47,7 @@ async def test_a_promotion_continues_in_later_turns(
     planned = await plan(alice, alias(f"ada@{domain}"))
     await start_promotion(database, alice, planned)
     clock.move(ABANDONED)
-    await work(database, settings.model_copy(update={"worker_turn_s": 0.0}), sandbox_jobs.resume)
+    await work(database, settings.model_copy(update={"worker_slice_s": 0.0}), sandbox_jobs.resume)
     assert await read(alice, planned) == "promoted"
     assert [name for name, _ in await list_events(conn, alice)] == ["alias.created", "promotion.completed"]
 

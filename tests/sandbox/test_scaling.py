@@ -208,6 +208,7 @@ async def planned(person: Person, database: Database, name: str, names: list[dic
 async def promoted(person: Person, database: Database, plan: Plan) -> None:
     consent = {"id": str(plan.id), "digest": plan.digest, "confirm_deletes": 0}
     started = await promote_over(database, person, promotion_request(consent))
-    owner = {"account_id": person.account.id, "promotion_id": started.id}
-    ended = await sandbox.run_promotion(database, **owner, parameters=parameters(person))
+    ended = await sandbox.run_promotion(
+        database, account_id=person.account.id, promotion_id=started.id, parameters=parameters(person)
+    )
     assert {step.status for step in ended.steps} == {"succeeded"}

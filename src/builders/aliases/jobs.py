@@ -14,7 +14,7 @@ from builders.invoices.records import Seller
 from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
-from builders.kit.jobs import queue, turns
+from builders.kit.jobs import queue, time_slices
 from builders.kit.values.ids import ALL_ACCOUNTS
 from builders.mail.service import VerifyDestination
 
@@ -108,14 +108,14 @@ async def renew(context: JobContext, timestamp: int) -> None:
     while accounts:
         async with queue.database(context).transaction() as conn:
             accounts = await aliases.list_due_accounts(conn, after=accounts[-1])
-            await turns.defer_all(conn, renew_account, accounts)
+            await time_slices.defer_all(conn, renew_account, accounts)
 
 
 @queue.app.task(name="aliases.renew_account", queue=queue.LONG, retry=queue.RETRY, pass_context=True)
 async def renew_account(context: JobContext, account_id: str) -> None:
     """Renew the due names of an account, with one invoice per currency."""
     seller = Seller.of(queue.settings(context))
-    await turns.repeat(context, partial(aliases.renew_aliases, account_id=UUID(account_id), seller=seller))
+    await time_slices.repeat(context, partial(aliases.renew_aliases, account_id=UUID(account_id), seller=seller))
 
 
 @queue.app.task(name="aliases.settle", retry=queue.RETRY, pass_context=True)

@@ -5,8 +5,8 @@ from uuid import UUID
 from procrastinate import JobContext, RetryStrategy
 
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
-from builders.kit.jobs import queue, turns
-from builders.kit.jobs.turns import Turn
+from builders.kit.jobs import queue, time_slices
+from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.process import log
 from builders.sandbox import service as sandbox
 from builders.sandbox.records import PromotionStatus
@@ -20,15 +20,15 @@ _log = log.get_logger()
 
 @queue.app.task(name=sandbox.FINISH, queue=queue.LONG, retry=RETRY, pass_context=True)
 async def finish(context: JobContext, account_id: str, promotion_id: str) -> None:
-    """Continue one promotion for a turn; abandon it when the last try fails."""
-    turn = Turn.of(queue.settings(context))
+    """Continue one promotion for a time slice; abandon it when the last try fails."""
+    time_slice = TimeSlice.of(queue.settings(context))
     database = queue.database(context)
     parameters = RunParameters.of(queue.settings(context), queue.keyring(context))
     owner = {"account_id": UUID(account_id), "promotion_id": UUID(promotion_id)}
     try:
-        promotion = await sandbox.run_promotion(database, **owner, parameters=parameters, turn=turn)
+        promotion = await sandbox.run_promotion(database, **owner, parameters=parameters, time_slice=time_slice)
         if promotion.status is PromotionStatus.RUNNING:
-            await turns.go_on(context)
+            await time_slices.go_on(context)
     except (DatabaseUnavailable, DatabaseBusy):
         raise  # `sandbox.resume` enqueues another job
     except Exception:

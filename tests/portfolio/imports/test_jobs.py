@@ -9,7 +9,7 @@ import pytest
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue
-from builders.kit.jobs.turns import Turn
+from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.process.settings import Settings
 from builders.portfolio.domain_files.records import Options, Source
 from builders.portfolio.imports import applying, running, stepping
@@ -135,7 +135,7 @@ async def test_imports_of_one_account_take_turns_with_those_of_another(
                     ended.append(imported["import_id"])
 
     watching = asyncio.create_task(watch())
-    await queue.run_pending(database, settings.model_copy(update={"worker_turn_s": 0.0}))
+    await queue.run_pending(database, settings.model_copy(update={"worker_slice_s": 0.0}))
     await asyncio.wait_for(watching, 20)
     assert ended.index(theirs["import_id"]) < 2  # the second import of the account waits for its first one
 
@@ -162,12 +162,12 @@ async def test_a_killed_worker_is_continued_without_doubles(
 
     monkeypatch.setattr(running, "apply_batch", kill)
     with pytest.raises(Killed):
-        await stepping.run_import(database, **target, keyring=keyring, turn=Turn(HOUR))
+        await stepping.run_import(database, **target, keyring=keyring, time_slice=TimeSlice(HOUR))
     halfway = await state(alice, imported)
     assert (halfway["state"], halfway["rows_done"]) == ("running", 1_000)
     # Two workers continue it at once.
     await asyncio.gather(
-        *(stepping.run_import(database, **target, keyring=keyring, turn=Turn(HOUR)) for _ in range(2))
+        *(stepping.run_import(database, **target, keyring=keyring, time_slice=TimeSlice(HOUR)) for _ in range(2))
     )
     done = await state(alice, imported)
     assert (done["state"], counts(done)) == ("completed", {"created": ROWS - 4, "unchanged": 1, "errors": 3})
@@ -178,7 +178,7 @@ async def test_a_killed_worker_is_continued_without_doubles(
     )
     assert await rows.fetchone() == (ROWS - 4, ROWS - 4, sum(range(1, ROWS - 3)))
     # A repeated job does nothing; an undo that is killed is continued too.
-    await stepping.run_import(database, **target, keyring=keyring, turn=Turn(HOUR))
+    await stepping.run_import(database, **target, keyring=keyring, time_slice=TimeSlice(HOUR))
     assert (await state(alice, imported))["rows_done"] == ROWS
 
 
@@ -213,7 +213,7 @@ async def test_an_import_that_keeps_failing_is_abandoned_and_can_be_undone(
 
     monkeypatch.setattr(running, "apply_batch", fail)
     with pytest.raises(RuntimeError):
-        await stepping.run_import(database, **target, keyring=keyring, turn=Turn(HOUR))
+        await stepping.run_import(database, **target, keyring=keyring, time_slice=TimeSlice(HOUR))
     async with database.transaction() as conn:
         await running.abandon_import(conn, **target)
     failed = await state(alice, imported)

@@ -13,7 +13,7 @@ import pytest
 from builders.kit.db.connections import Database
 from builders.kit.errors import Invalid
 from builders.kit.jobs import queue
-from builders.kit.jobs.turns import Turn
+from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from builders.portfolio.ledger import rates, service as ledger
@@ -190,14 +190,18 @@ async def test_a_job_converts_the_entries_of_a_large_portfolio(books: Books, set
 async def test_a_conversion_continues_after_the_last_entry_of_its_turn(books: Books) -> None:
     await books.post(*(books.entry(f"{n}", "EUR") for n in range(1, 6)))
     await books.set_base_currency("JPY", batch_size=1)
-    after, turns = ids.NIL, 0
+    after, slices = ids.NIL, 0
     while (
         last := await ledger.convert_entries(
-            books.database, account_id=books.account_id, after=after, turn=Turn(timedelta()), batch_size=2
+            books.database,
+            account_id=books.account_id,
+            after=after,
+            time_slice=TimeSlice(timedelta()),
+            batch_size=2,
         )
     ) is not None:
-        after, turns = last, turns + 1
-    assert turns == 2
+        after, slices = last, slices + 1
+    assert slices == 2
     assert [each.base_amount for each in await books.entries()] == [163, 326, 489, 653, 816]
 
 

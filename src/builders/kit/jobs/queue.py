@@ -23,7 +23,7 @@ from builders.kit.db import partitions
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.http import idempotency
-from builders.kit.jobs import requests, twins
+from builders.kit.jobs import requests, superseded
 from builders.kit.process import log, secret_keys
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
@@ -31,7 +31,7 @@ from builders.kit.values import clock
 
 EXTERNAL = "external"  # lane of jobs that wait for other services, so that they do not delay the other jobs
 EXTERNAL_CONCURRENCY = 32  # of them that one worker runs at once
-LONG = "long"  # lane of jobs that work in turns (kit/jobs/turns.py), so that short jobs always find a place
+LONG = "long"  # lane of jobs in time slices (kit/jobs/time_slices.py), so that short jobs find a place
 MAIN = "default"  # lane of all other jobs; procrastinate's default
 SHUTDOWN_GRACE_S = 20  # for running jobs when the worker stops
 RECONNECT_INTERVAL_S = 1.0  # before reconnecting to an unavailable database
@@ -218,7 +218,7 @@ async def _run_worker(database: Database, settings: Settings, **options: Any) ->
             install_signal_handlers=False,
             shutdown_graceful_timeout=SHUTDOWN_GRACE_S,
             delete_jobs="successful",
-            task_middleware=[twins.leave_to_twin],
+            task_middleware=[superseded.drop_superseded],
             worker_middleware=[requests.bind],
             additional_context={
                 "database": database,

@@ -95,7 +95,7 @@ class Settings(BaseSettings):
     worker_concurrency: int = Field(
         4, ge=1, le=100, description="Concurrent short jobs of one worker. Half as many long ones run beside them."
     )
-    worker_turn_s: float = Field(1.0, ge=0, le=60, description="Seconds of a long job until the next one's turn.")
+    worker_slice_s: float = Field(1.0, ge=0, le=60, description="Seconds of a long job before it is queued again.")
     quarantine_days: int = Field(90, ge=0, le=3650, description="Days of quarantine after a name is released.")
     cooling_off_hours: int = Field(
         24,

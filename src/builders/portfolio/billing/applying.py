@@ -121,7 +121,7 @@ async def _book(
 ) -> Sequence[AppliedCharge]:
     """Record the entries of the charges that have a domain, and no entry yet.
 
-    A charge whose domain has no room for an entry remains as it is, with the reason.
+    A charge whose domain cannot hold another entry remains as it is, with the reason.
     """
     new = [
         (each, _new_entry(each.charge, each.candidate, each.match.years, booking.member_id))

@@ -1,4 +1,4 @@
-"""Parts of a source by rows, so that a later turn of a job reads its rows without those before them."""
+"""Parts of a source by rows, so that a later time slice of a job reads its rows without those before them."""
 
 import json
 from collections.abc import Iterator, Sequence

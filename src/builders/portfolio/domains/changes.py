@@ -10,6 +10,7 @@ from builders.kit.http.bulk import RowOutcome
 from builders.kit.values import clock, ids
 from builders.kit.values.patches import set_members
 from builders.portfolio.domains import announcements
+from builders.portfolio.domains.domain_limit import MAX_DOMAINS, lock_capacity
 from builders.portfolio.domains.errors import DomainLimit, DomainNotFound, DuplicateDomain
 from builders.portfolio.domains.events import DOMAIN_ADDED, DOMAIN_REMOVED, domain_data
 from builders.portfolio.domains.records import (
@@ -24,7 +25,6 @@ from builders.portfolio.domains.records import (
     Purchase,
     WrittenDomain,
 )
-from builders.portfolio.domains.room import MAX_DOMAINS, lock_room
 from builders.portfolio.domains.store import domains as store
 from builders.portfolio.domains.store.rows import written_columns
 from builders.portfolio.ledger import service as ledger
@@ -85,11 +85,11 @@ async def add_domains(
     The result of a domain above the maximum is an error. Publish no event: the caller reports them together.
     Without `uses_rdap`, registries are not queried about them.
     """
-    room = await lock_room(conn, account_id=account_id, max_domains=max_domains)
+    capacity = await lock_capacity(conn, account_id=account_id, max_domains=max_domains)
     names = [each.name.domain for each in new]
-    if len(new) > room:
+    if len(new) > capacity:
         known = {each.domain for each in await store.list_by_name(conn, account_id=account_id, names=names)}
-        added = [each for each in new if each.name.domain not in known][:room]
+        added = [each for each in new if each.name.domain not in known][:capacity]
     else:
         added = list(new)
     created = {each.domain: each for each in await _insert(conn, account_id, added, uses_rdap=uses_rdap)}

@@ -3,7 +3,7 @@
 from procrastinate import JobContext
 
 from builders.kit.db.connections import Conn
-from builders.kit.jobs import queue, turns
+from builders.kit.jobs import queue, time_slices
 from builders.kit.outbound import client
 from builders.portfolio.domains import service as domains
 
@@ -20,7 +20,7 @@ BATCH = 500  # domains of one transaction
 async def advance_lifecycles(context: JobContext, timestamp: int) -> None:
     """Publish the expiries of domains and the states that follow, each once."""
     del timestamp
-    await turns.repeat(context, _advance)
+    await time_slices.repeat(context, _advance)
 
 
 async def _advance(conn: Conn) -> bool:

@@ -12,6 +12,10 @@ from builders.portfolio.domains.changes import (
     remove_domain as remove_domain,
     remove_domains as remove_domains,
 )
+from builders.portfolio.domains.domain_limit import (
+    FULL_PROBLEM as FULL_PROBLEM,
+    lock_capacity as lock_capacity,
+)
 from builders.portfolio.domains.errors import (
     DomainNotFound as DomainNotFound,
     DuplicateDomain as DuplicateDomain,
@@ -55,10 +59,6 @@ from builders.portfolio.domains.renewal_facts import (
     list_expiring as list_expiring,
     list_median_prices as list_median_prices,
     list_portfolios as list_portfolios,
-)
-from builders.portfolio.domains.room import (
-    FULL_PROBLEM as FULL_PROBLEM,
-    lock_room as lock_room,
 )
 from builders.portfolio.domains.store.filters import (
     MATCHES as MATCHES,

@@ -6,8 +6,8 @@ from procrastinate import JobContext
 
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
-from builders.kit.jobs import queue, turns
-from builders.kit.jobs.turns import Turn
+from builders.kit.jobs import queue, time_slices
+from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.process import log
 from builders.kit.values import ids
 from builders.portfolio.imports import service as imports
@@ -19,8 +19,8 @@ _log = log.get_logger()
 
 @queue.app.task(name=imports.RUN_IMPORT, queue=queue.LONG, retry=queue.RETRY, pass_context=True)
 async def run_import(context: JobContext, account_id: str, import_id: str) -> None:
-    """Continue an import or its undo for a turn; abandon it when that keeps failing."""
-    turn = Turn.of(queue.settings(context))
+    """Continue an import or its undo for a time slice; abandon it when that keeps failing."""
+    time_slice = TimeSlice.of(queue.settings(context))
     database, target = queue.database(context), {"account_id": UUID(account_id), "import_id": UUID(import_id)}
     async with database.connection() as conn:
         following = await imports.find_next(conn, account_id=target["account_id"])
@@ -28,8 +28,9 @@ async def run_import(context: JobContext, account_id: str, import_id: str) -> No
         await _enqueue_next(database, target["account_id"])
         return
     try:
-        is_open = await imports.run_import(database, **target, keyring=queue.keyring(context), turn=turn)
-        is_open = is_open or await imports.run_undo(database, **target, turn=turn)
+        keyring = queue.keyring(context)
+        is_open = await imports.run_import(database, **target, keyring=keyring, time_slice=time_slice)
+        is_open = is_open or await imports.run_undo(database, **target, time_slice=time_slice)
     except (DatabaseUnavailable, DatabaseBusy):
         raise
     except Exception:
@@ -40,7 +41,7 @@ async def run_import(context: JobContext, account_id: str, import_id: str) -> No
             await imports.abandon_import(conn, **target)
         is_open = False
     if is_open:
-        await turns.go_on(context)
+        await time_slices.go_on(context)
     else:
         await _enqueue_next(database, target["account_id"])
 
@@ -70,4 +71,4 @@ async def resume_imports(context: JobContext, timestamp: int) -> None:
 async def prune_imports(context: JobContext, timestamp: int) -> None:
     """Delete imports that are older than 30 days, with the results of their rows."""
     del timestamp
-    await turns.repeat(context, imports.prune_imports)
+    await time_slices.repeat(context, imports.prune_imports)

@@ -10,7 +10,7 @@ from builders.kit.errors import Invalid
 from builders.kit.events import outbox
 from builders.kit.http import slices
 from builders.kit.http.bulk import RowProblem
-from builders.kit.jobs import turns
+from builders.kit.jobs import time_slices
 from builders.kit.limits import maximums
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
@@ -185,4 +185,4 @@ async def prune_imports(conn: Conn) -> bool:
 async def defer(conn: Conn, *, account_id: UUID, import_id: UUID) -> None:
     """Enqueue the job that continues an import or its undo."""
     once = f"{RUN_IMPORT} {import_id}"
-    await turns.defer(conn, RUN_IMPORT, once=once, account_id=str(account_id), import_id=str(import_id))
+    await time_slices.defer(conn, RUN_IMPORT, once=once, account_id=str(account_id), import_id=str(import_id))

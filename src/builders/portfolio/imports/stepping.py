@@ -1,4 +1,4 @@
-"""Imports of large sources by a job, in turns (kit/jobs/turns.py)."""
+"""Imports of large sources by a job, in time slices (kit/jobs/time_slices.py)."""
 
 import asyncio
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.bulk import RowProblem
-from builders.kit.jobs.turns import Turn
+from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
@@ -25,12 +25,13 @@ _log = log.get_logger()
 
 
 async def run_import(
-    database: Database, *, account_id: UUID, import_id: UUID, keyring: Keyring, turn: Turn
+    database: Database, *, account_id: UUID, import_id: UUID, keyring: Keyring, time_slice: TimeSlice
 ) -> bool:
-    """Import a source from the first row that is not done, for a turn; return whether rows remain.
+    """Import a source from the first row that is not done, for a time slice; return whether rows remain.
 
-    The first step stores the source by rows, so that no later turn reads it again. Each step is one transaction
-    with its results, so that a killed worker leaves nothing half done, and a second worker does nothing twice.
+    The first step stores the source by rows, so that no later time slice reads it again. Each step is one
+    transaction with its results, so that a killed worker leaves nothing incomplete, and a second worker repeats
+    nothing.
     """
     while True:
         async with database.connection() as conn:
@@ -49,7 +50,7 @@ async def run_import(
             return False
         else:
             await _cut(database, account_id=account_id, made=made, keyring=keyring)
-        if turn.is_over:
+        if time_slice.is_over:
             return True
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
 from builders.kit.http.bulk import RowOutcome, RowProblem
-from builders.kit.jobs.turns import Turn
+from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.values import clock
 from builders.portfolio.domains import service as domains
 from builders.portfolio.imports import conversion
@@ -80,8 +80,8 @@ async def _try_undo(conn: Conn, *, account_id: UUID, made: Import, before_row: i
     return Undone(made=replace(made, undo=plan.counts), kept=kept, before_row=first if first > 0 else None)
 
 
-async def run_undo(database: Database, *, account_id: UUID, import_id: UUID, turn: Turn) -> bool:
-    """Undo the rows of an import that are not undone yet, for a turn, each batch in a transaction.
+async def run_undo(database: Database, *, account_id: UUID, import_id: UUID, time_slice: TimeSlice) -> bool:
+    """Undo the rows of an import that are not undone yet, for a time slice, each batch in a transaction.
 
     Return whether rows remain.
     """
@@ -89,7 +89,7 @@ async def run_undo(database: Database, *, account_id: UUID, import_id: UUID, tur
     while is_open:
         async with database.transaction() as conn:
             is_open = await _undo_batch(conn, account_id=account_id, import_id=import_id, limit=BATCH_ROWS)
-        if turn.is_over:
+        if time_slice.is_over:
             return is_open
     return False
 

@@ -5,8 +5,8 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
-from builders.kit.jobs import turns
-from builders.kit.jobs.turns import Turn
+from builders.kit.jobs import time_slices
+from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.values import ids
 from builders.portfolio.ledger.records import DEFAULT_BASE_CURRENCY
 from builders.portfolio.ledger.store import rates as store
@@ -28,7 +28,7 @@ async def set_base_currency(conn: Conn, *, account_id: UUID, base_currency: str,
     await require_quoted(conn, currency=base_currency)
     await store.set_base_currency(conn, account_id=account_id, base_currency=base_currency)
     if await _convert_batch(conn, account_id=account_id, after=ids.NIL, batch_size=batch_size) is not None:
-        await turns.defer(conn, "portfolio.convert_entries", account_id=str(account_id))
+        await time_slices.defer(conn, "portfolio.convert_entries", account_id=str(account_id))
 
 
 async def convert_entries(
@@ -36,18 +36,18 @@ async def convert_entries(
     *,
     account_id: UUID,
     after: UUID = ids.NIL,
-    turn: Turn | None = None,
+    time_slice: TimeSlice | None = None,
     batch_size: int = BATCH,
 ) -> UUID | None:
     """Convert the entries that are not in the base currency of the portfolio, or wait for rates.
 
-    A transaction converts `batch_size` of them, with ids after `after`. Return the last id if the turn is over
-    before the end, else None.
+    A transaction converts `batch_size` of them, with ids after `after`. Return the last id if the time slice is
+    over before the end, else None.
     """
     while True:
         async with database.transaction() as conn:
             last = await _convert_batch(conn, account_id=account_id, after=after, batch_size=batch_size)
-        if last is None or (turn is not None and turn.is_over):
+        if last is None or (time_slice is not None and time_slice.is_over):
             return last
         after = last
 

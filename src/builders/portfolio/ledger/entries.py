@@ -58,9 +58,10 @@ async def post_entries(conn: Conn, *, account_id: UUID, entries: Sequence[NewEnt
 
 
 async def _find_refused(conn: Conn, *, account_id: UUID, entries: Sequence[NewEntry]) -> Collection[int]:
-    """Return the indexes of the entries that their domains have no room for."""
-    room = await list_room(conn, account_id=account_id, domain_ids={each.domain_id for each in entries})
-    if all(count <= room[domain_id] for domain_id, count in Counter(each.domain_id for each in entries).items()):
+    """Return the indexes of the entries that their domains cannot hold."""
+    capacity = await list_capacity(conn, account_id=account_id, domain_ids={each.domain_id for each in entries})
+    counts = Counter(each.domain_id for each in entries)
+    if all(count <= capacity[domain_id] for domain_id, count in counts.items()):
         return ()
     known: set[tuple[EntrySource, str | None]]
     known = {*await _find_existing(conn, account_id=account_id, entries=entries)}
@@ -69,15 +70,15 @@ async def _find_refused(conn: Conn, *, account_id: UUID, entries: Sequence[NewEn
         key = (each.source, each.reference)
         if each.reference is not None and key in known:
             continue
-        if room[each.domain_id] == 0:
+        if capacity[each.domain_id] == 0:
             refused.add(at)
         else:
-            room[each.domain_id] -= 1
+            capacity[each.domain_id] -= 1
             known.add(key)
     return refused
 
 
-async def list_room(conn: Conn, *, account_id: UUID, domain_ids: Collection[UUID]) -> dict[UUID, int]:
+async def list_capacity(conn: Conn, *, account_id: UUID, domain_ids: Collection[UUID]) -> dict[UUID, int]:
     """Return how many entries can be added to each of the domains; in one statement."""
     counts = await store.count_entries(conn, account_id=account_id, domain_ids=domain_ids, limit=MAX_ENTRIES)
     return {domain_id: MAX_ENTRIES - count for domain_id, count in counts.items()}

@@ -4,8 +4,8 @@ from uuid import UUID
 
 from procrastinate import JobContext
 
-from builders.kit.jobs import queue, turns
-from builders.kit.jobs.turns import Turn
+from builders.kit.jobs import queue, time_slices
+from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.outbound import client
 from builders.kit.values import ids
 from builders.portfolio.ledger import service as ledger
@@ -14,12 +14,12 @@ from builders.portfolio.ledger import service as ledger
 @queue.app.task(name="portfolio.convert_entries", queue=queue.LONG, pass_context=True, retry=queue.RETRY)
 async def convert_entries(context: JobContext, account_id: str, after: str = str(ids.NIL)) -> None:
     """Convert the entries of a large portfolio to its new base currency, and those that wait for rates."""
-    turn = Turn.of(queue.settings(context))
+    time_slice = TimeSlice.of(queue.settings(context))
     following = await ledger.convert_entries(
-        queue.database(context), account_id=UUID(account_id), after=UUID(after), turn=turn
+        queue.database(context), account_id=UUID(account_id), after=UUID(after), time_slice=time_slice
     )
     if following is not None:
-        await turns.go_on(context, after=str(following))
+        await time_slices.go_on(context, after=str(following))
 
 
 @queue.run_at_start
@@ -41,4 +41,4 @@ async def load_exchange_rates(context: JobContext, timestamp: int) -> None:
         outbound = await queue.get_shared(context, client.open_client)
         await ledger.fetch_rates(queue.database(context), outbound=outbound, url=url)
     async with queue.database(context).transaction() as conn:
-        await turns.defer_all(conn, convert_entries, await ledger.list_awaiting(conn))
+        await time_slices.defer_all(conn, convert_entries, await ledger.list_awaiting(conn))

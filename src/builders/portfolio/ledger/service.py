@@ -10,9 +10,9 @@ from builders.portfolio.ledger.currencies import (
 )
 from builders.portfolio.ledger.entries import (
     get_statement as get_statement,
+    list_capacity as list_capacity,
     list_entries as list_entries,
     list_entries_by_domain as list_entries_by_domain,
-    list_room as list_room,
     list_totals as list_totals,
     post_entries as post_entries,
     require_recorded as require_recorded,

@@ -9,7 +9,7 @@ from procrastinate import JobContext
 from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
-from builders.kit.jobs import queue, turns
+from builders.kit.jobs import queue, time_slices
 from builders.kit.values import ids
 from builders.portfolio.notifications import service as notifications
 
@@ -40,7 +40,7 @@ async def send_renewal_notices(context: JobContext, timestamp: int) -> None:
     while after is not None:
         async with queue.database(context).transaction() as conn:
             accounts, after = await notifications.list_portfolios(conn, after=after)
-            await turns.defer_all(conn, send_account_renewal_notices, accounts)
+            await time_slices.defer_all(conn, send_account_renewal_notices, accounts)
 
 
 @queue.app.task(
@@ -50,7 +50,7 @@ async def send_account_renewal_notices(context: JobContext, account_id: str) -> 
     """Make the notices about the domains of a portfolio that are due today, and send them."""
     await notifications.run(queue.database(context), account_id=UUID(account_id))
     async with queue.database(context).transaction() as conn:
-        await turns.defer(conn, deliver_account_notices, account_id=account_id)
+        await time_slices.defer(conn, deliver_account_notices, account_id=account_id)
 
 
 @queue.app.periodic(cron="*/5 * * * *")
@@ -62,13 +62,13 @@ async def deliver_notices(context: JobContext, timestamp: int) -> None:
     while accounts:
         async with queue.database(context).transaction() as conn:
             accounts = await notifications.list_due_accounts(conn, after=accounts[-1])
-            await turns.defer_all(conn, deliver_account_notices, accounts)
+            await time_slices.defer_all(conn, deliver_account_notices, accounts)
 
 
 @queue.app.task(name="portfolio.deliver_account_notices", queue=queue.LONG, retry=queue.RETRY, pass_context=True)
 async def deliver_account_notices(context: JobContext, account_id: str) -> None:
     """Send the emails of notices of a portfolio that are due."""
-    await turns.repeat(
+    await time_slices.repeat(
         context, partial(notifications.deliver, keyring=queue.keyring(context), account_id=UUID(account_id))
     )
 

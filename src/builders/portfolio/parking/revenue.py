@@ -65,7 +65,7 @@ async def _refuse_rows(
     changed: dict[RevenueKey, DayRevenue],
 ) -> Mapping[int, RowResult]:
     """Remove the days of the rows that need more entries than their domains can have; return their results."""
-    room = await ledger.list_room(
+    capacity = await ledger.list_capacity(
         conn, account_id=account_id, domain_ids={each.domain_id for each in changed.values()}
     )
     refused: dict[int, RowResult] = {}
@@ -74,8 +74,8 @@ async def _refuse_rows(
         if not needed:
             continue
         domain_id = days[0].domain_id
-        if needed <= room[domain_id]:
-            room[domain_id] -= needed
+        if needed <= capacity[domain_id]:
+            capacity[domain_id] -= needed
             continue
         for each in days:
             changed.pop(each.key, None)

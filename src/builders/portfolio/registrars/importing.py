@@ -165,10 +165,10 @@ async def _take(
 ) -> tuple[Sequence[ListedBatch], int, Collection[str]]:
     """Write the rows; return the result of each batch, the number of added domains, and the refused names.
 
-    The portfolio has no room for the refused ones, which are in the inventory alone.
+    The portfolio cannot hold the refused ones, which are in the inventory alone.
     """
     if adds:
-        await domains.lock_room(conn, account_id=listing.connection.account_id)
+        await domains.lock_capacity(conn, account_id=listing.connection.account_id)
     taken, added, refused, names = [], 0, set[str](), iter(rows)
     while batch := list(islice(names, BATCH)):
         held = matching.clean([rows[name].held for name in batch])

@@ -8,7 +8,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
-from builders.kit.jobs import queue, turns
+from builders.kit.jobs import queue, time_slices
 from builders.kit.outbound import client
 from builders.kit.process import log
 from builders.portfolio.registrars import service as registrars
@@ -68,7 +68,7 @@ async def schedule_syncs(context: JobContext, timestamp: int) -> None:
 async def prune_registrar_runs(context: JobContext, timestamp: int) -> None:
     """Delete runs that are older than 90 days."""
     del timestamp
-    await turns.repeat(context, registrars.prune_runs)
+    await time_slices.repeat(context, registrars.prune_runs)
 
 
 @dispatcher.subscribe("portfolio.sync.completed", name="portfolio.detect_drift")

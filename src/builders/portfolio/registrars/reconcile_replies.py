@@ -195,7 +195,7 @@ def _summary(report: Report) -> ReconcileSummary:
 
 
 def _hides_severity(category: FindingCategory, *, shows_finance: bool) -> bool:
-    """Return whether the severity would tell which price is higher."""
+    """Return whether the severity would show which price is higher."""
     return category is FindingCategory.PRICE_CHANGED and not shows_finance
 
 

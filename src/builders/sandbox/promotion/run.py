@@ -14,7 +14,7 @@ from builders.invoices import service as invoices
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.http.callers import Actor
-from builders.kit.jobs.turns import Turn
+from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.outbound.client import Outbound
 from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring
@@ -136,9 +136,9 @@ async def run_promotion(
     account_id: UUID,
     promotion_id: UUID,
     parameters: RunParameters,
-    turn: Turn | None = None,
+    time_slice: TimeSlice | None = None,
 ) -> Promotion:
-    """Execute the pending steps and return the promotion as it ended; it still runs when the turn is over before.
+    """Execute the pending steps and return the promotion; it still runs if the time slice is over before its end.
 
     Raise PlanNotFound, PromotionNotFound.
     """
@@ -151,7 +151,7 @@ async def run_promotion(
         if not await _advance(database, plan, promotion, parameters):
             async with database.connection() as conn:
                 return await read_promotion(conn, account_id=account_id, promotion_id=promotion_id)
-        if turn is not None and turn.is_over:
+        if time_slice is not None and time_slice.is_over:
             break
     return promotion
 

@@ -11,7 +11,7 @@ from builders.identity.records import About, AuditAction
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
 from builders.kit.http.callers import Actor
-from builders.kit.jobs import turns
+from builders.kit.jobs import time_slices
 from builders.kit.outbound.client import Outbound
 from builders.kit.values import clock, ids
 from builders.projects import service as projects
@@ -93,7 +93,7 @@ async def start(
 async def enqueue(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> None:
     """Enqueue a job that continues the promotion."""
     once = f"{FINISH} {promotion_id}"
-    await turns.defer(conn, FINISH, once=once, account_id=str(account_id), promotion_id=str(promotion_id))
+    await time_slices.defer(conn, FINISH, once=once, account_id=str(account_id), promotion_id=str(promotion_id))
 
 
 async def resume_abandoned(conn: Conn) -> int:

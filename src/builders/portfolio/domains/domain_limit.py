@@ -27,7 +27,7 @@ FULL_PROBLEM = RowProblem(
 )
 
 
-async def lock_room(conn: Conn, *, account_id: UUID, max_domains: int = MAX_DOMAINS) -> int:
+async def lock_capacity(conn: Conn, *, account_id: UUID, max_domains: int = MAX_DOMAINS) -> int:
     """Return how many domains the portfolio can still add; lock their number until the transaction ends.
 
     A transaction that also changes domains calls this first: all take the locks in one order.

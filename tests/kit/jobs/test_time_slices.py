@@ -1,4 +1,4 @@
-"""Long jobs work in turns: no account delays the jobs of another one, and short jobs always find a place."""
+"""Long jobs work in time slices: no account delays the jobs of another one, and short jobs always find a place."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,8 +9,8 @@ import pytest
 from procrastinate import JobContext
 
 from builders.kit.db.connections import Conn, Database
-from builders.kit.jobs import queue, turns
-from builders.kit.jobs.turns import Turn
+from builders.kit.jobs import queue, time_slices
+from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.process.settings import Settings
 from tests.kit.jobs.recorder import AnyTask, Recorder, waiting
 from tests.kit.scratch import until
@@ -29,34 +29,34 @@ class LongJobs:
         self.task: AnyTask = queue.app.task(name="test.long", queue=queue.LONG, pass_context=True)(self.work)
 
     async def work(self, context: JobContext, account_id: str, number: int, left: int) -> None:
-        turn = Turn.of(queue.settings(context))
+        time_slice = TimeSlice.of(queue.settings(context))
         self.working[account_id] = self.working.get(account_id, 0) + 1
         self.most = max(self.most, self.working[account_id])
         while left:
             await (asyncio.sleep(0) if self.held is None else self.held.wait())
             self.steps.append(f"{account_id}{number}")
             left -= 1
-            if turn.is_over:
+            if time_slice.is_over:
                 break
         self.working[account_id] -= 1
         if left:
-            await turns.go_on(context, left=left)
+            await time_slices.go_on(context, left=left)
 
     async def enqueue(self, conn: Conn, account_id: str, *, number: int = 0, batches: int = 3) -> None:
-        await turns.defer(conn, self.task, account_id=account_id, number=number, left=batches)
+        await time_slices.defer(conn, self.task, account_id=account_id, number=number, left=batches)
 
 
 @pytest.fixture
 def long_jobs(registers: None) -> LongJobs:
-    """Return a task that works in turns."""
+    """Return a task that work in time slices."""
     assert registers is None
     return LongJobs()
 
 
 @pytest.fixture
 def short_turns(own: Settings) -> Settings:
-    """Return settings in which a turn is one batch, and of which each lane has few places."""
-    return own.model_copy(update={"worker_turn_s": 0.0, "worker_concurrency": 1})
+    """Return settings in which a time slice is one batch, and of which each lane has few places."""
+    return own.model_copy(update={"worker_slice_s": 0.0, "worker_concurrency": 1})
 
 
 @pytest.fixture
@@ -83,9 +83,9 @@ async def test_a_turn_has_as_many_batches_as_its_time_allows(
 ) -> None:
     await long_jobs.enqueue(jobs_conn, "a", batches=5)
     await long_jobs.enqueue(jobs_conn, "b", batches=1)
-    await queue.run_pending(own_database, own.model_copy(update={"worker_turn_s": 60.0}))
+    await queue.run_pending(own_database, own.model_copy(update={"worker_slice_s": 60.0}))
     assert long_jobs.steps == ["a0"] * 5 + ["b0"]
-    assert not Turn(timedelta(hours=1)).is_over
+    assert not TimeSlice(timedelta(hours=1)).is_over
 
 
 async def test_an_account_with_many_jobs_does_not_delay_another_one(
@@ -152,13 +152,13 @@ async def test_batches_are_repeated_until_nothing_is_left(
             left[account_id] -= 1
             return left[account_id]
 
-        await turns.repeat(context, work)
+        await time_slices.repeat(context, work)
 
     task = queue.app.task(name="test.repeat", queue=queue.LONG, pass_context=True)(count_down)
     accounts = {"a": UUID(int=1), "b": UUID(int=2)}
     left = {str(accounts[name]): count for name, count in left.items()}
     async with own_database.transaction() as conn:
-        await turns.defer_all(conn, task, accounts.values())
+        await time_slices.defer_all(conn, task, accounts.values())
     locks = await jobs_conn.execute("SELECT lock, queue_name FROM procrastinate_jobs ORDER BY id")
     assert await locks.fetchall() == [(f"test.repeat {each}", "long") for each in accounts.values()]
     await queue.run_pending(own_database, short_turns)
@@ -171,7 +171,7 @@ async def test_the_rest_of_a_job_that_is_enqueued_twice_runs_once(
 ) -> None:
     async with own_database.transaction() as conn:
         for _ in range(2):
-            await turns.defer(conn, long_jobs.task, once="one", account_id="a", number=0, left=2)
+            await time_slices.defer(conn, long_jobs.task, once="one", account_id="a", number=0, left=2)
     assert len(await waiting(jobs_conn)) == 1
     await queue.run_pending(own_database, short_turns)
     assert (long_jobs.steps, await waiting(jobs_conn)) == (["a0", "a0"], [])

@@ -8,8 +8,8 @@ import pytest
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.bulk import RowOutcome
 from builders.portfolio.domains import service as domains
+from builders.portfolio.domains.domain_limit import MAX_TEST_DOMAINS
 from builders.portfolio.domains.records import NewDomain
-from builders.portfolio.domains.room import MAX_TEST_DOMAINS
 from tests.cast import Person
 from tests.portfolio.domains.make import DOMAINS, add
 from tests.portfolio.imports.make import counts, load
@@ -29,17 +29,17 @@ COPY = """
 """
 
 
-async def fill(alice: Person, conn: Conn, *, room: int) -> None:
-    """Add domains to the portfolio of the test key, until it has room for some alone."""
+async def fill(alice: Person, conn: Conn, *, capacity: int) -> None:
+    """Add domains to the portfolio of the test key, until it can hold only some more."""
     await add(alice.test, "first.com")
     [(columns,)] = await (await conn.execute(LIST_COLUMNS)).fetchall()
-    copies = MAX_TEST_DOMAINS - room - 1
+    copies = MAX_TEST_DOMAINS - capacity - 1
     await conn.execute(COPY.format(columns=columns).encode(), [copies, alice.account.sandbox_id])
 
 
 @pytest.mark.maximum("test_portfolio_domains")
 async def test_concurrent_requests_cannot_exceed_the_maximum_of_domains(alice: Person, conn: Conn) -> None:
-    await fill(alice, conn, room=2)
+    await fill(alice, conn, capacity=2)
     answers = await asyncio.gather(
         *(alice.test.post(DOMAINS, json={"domain": f"one-{at}.com"}) for at in range(5))
     )
@@ -50,7 +50,7 @@ async def test_concurrent_requests_cannot_exceed_the_maximum_of_domains(alice: P
 
 
 async def test_rows_of_an_import_above_the_maximum_are_errors(alice: Person, conn: Conn) -> None:
-    await fill(alice, conn, room=2)
+    await fill(alice, conn, capacity=2)
     imported = await load(
         alice.test, "domain,folder,cost,bought\n" + "".join(f"{each}.com,F,5,2024-01-01\n" for each in ORDERED)
     )
@@ -66,7 +66,7 @@ ORDERED = ("first", "four", "one", "three", "two")
 async def test_a_list_of_a_registrar_above_the_maximum_names_the_domains_that_were_not_added(
     alice: Person, conn: Conn
 ) -> None:
-    await fill(alice, conn, room=1)
+    await fill(alice, conn, capacity=1)
     body: dict[str, Any] = {"provider": "manual:park.io", "domains": ["first.com", "a.com", "b.com"]}
     answer = await alice.test.post(INVENTORY, json={**body, "add_to_portfolio": True})
     assert answer.status_code == 200, answer.text
@@ -75,7 +75,7 @@ async def test_a_list_of_a_registrar_above_the_maximum_names_the_domains_that_we
 
 
 @pytest.mark.maximum("portfolio_domains")
-async def test_a_batch_is_added_as_far_as_there_is_room(alice: Person, database: Database) -> None:
+async def test_a_batch_is_added_up_to_the_maximum(alice: Person, database: Database) -> None:
     new = [NewDomain(name=domains.parse_name(f"harbour-{at}.com")) for at in range(4)]
 
     async def add_two(first: int) -> list[RowOutcome]:

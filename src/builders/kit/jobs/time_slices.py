@@ -2,7 +2,7 @@
 
 Jobs whose work grows with the data of an account run in the lane LONG, so that the places of the other lanes stay
 free for short jobs. Of one kind, an account has one running at a time. A job commits its work in batches, each of
-which takes less than a turn, and continues from what is committed.
+which takes less than a time slice, and continues from what is committed.
 """
 
 import time
@@ -19,27 +19,27 @@ from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 
 
-class Turn:
+class TimeSlice:
     """The time that a long job works until the next one is due."""
 
     def __init__(self, duration: timedelta) -> None:
         self._ends = time.monotonic() + duration.total_seconds()
 
     @classmethod
-    def of(cls, settings: Settings) -> "Turn":
-        """Return a turn that begins now."""
-        return cls(timedelta(seconds=settings.worker_turn_s))
+    def of(cls, settings: Settings) -> "TimeSlice":
+        """Return a time slice that begins now."""
+        return cls(timedelta(seconds=settings.worker_slice_s))
 
     @property
     def is_over(self) -> bool:
-        """Whether the job has to make room after the batch that it works on."""
+        """Whether the job has to stop after the batch that it works on."""
         return time.monotonic() >= self._ends
 
 
 async def defer(
     conn: Conn, task: Task[Any, Any, Any] | str, *, account_id: str, once: str | None = None, **ids: str | int
 ) -> None:
-    """Enqueue a job like `queue.defer` that runs in turns, after the others of its account and kind."""
+    """Enqueue a job like `queue.defer` that runs in time slices, after the others of its account and kind."""
     await queue.defer(
         conn,
         task,
@@ -62,12 +62,12 @@ async def defer_all(conn: Conn, task: Task[Any, Any, Any], account_ids: Iterable
 
 
 async def repeat(context: JobContext, work: Callable[[Conn], Awaitable[object]]) -> None:
-    """Run batches, each in a transaction, until one returns something false; go on in another turn."""
-    turn, has_more = Turn.of(queue.settings(context)), True
+    """Run batches, each in a transaction, until one returns something false; go on in another time slice."""
+    time_slice, has_more = TimeSlice.of(queue.settings(context)), True
     while has_more:
         async with queue.database(context).transaction() as conn:
             has_more = bool(await work(conn))
-        if turn.is_over:
+        if time_slice.is_over:
             break
     if has_more:
         await go_on(context)
