@@ -2,22 +2,31 @@
 
 import sys
 from collections.abc import Callable
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
+from pathlib import Path
 from types import FrameType
 from typing import Any
 from uuid import UUID
 
 import pytest
 
+from builders.kit.db.connections import Conn
 from builders.kit.sheets.csv_files import MAX_COLUMNS
-from builders.kit.values import clock
+from builders.kit.values import clock, ids
+from builders.kit.values.money import Money
 from builders.portfolio.billing import names
+from builders.portfolio.billing.applying import Booking
+from builders.portfolio.billing.linking import Recorded
 from builders.portfolio.billing.matching import Earlier, find_refunded
-from builders.portfolio.billing.records import Charge, ChargeSource, ChargeState
+from builders.portfolio.billing.recording import record_lines
+from builders.portfolio.billing.records import MIN_CONFIDENCE, Charge, ChargeSource, ChargeState
+from builders.portfolio.domains.records import PortfolioDomainStatus
+from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource, NewEntry
 from builders.portfolio.registrars.records import ChargeKind
 from tests.cast import Person
-from tests.portfolio.billing.make import IMPORT, add_domains
+from tests.portfolio.billing.make import IMPORT, add_domains, line, origin
+from tests.portfolio.reads import add_entries, traced
 from tests.portfolio.team.make import code
 
 ROW = {"date": "2026-03-01", "domain": "harbour.com", "amount": "10.98"}
@@ -58,6 +67,65 @@ def test_a_text_with_more_names_than_a_line_has_lists_none() -> None:
 def test_the_charges_that_refunds_reverse_are_found_in_linear_time() -> None:
     one, two = (count_calls(find_all, count) for count in (100, 200))
     assert two < 2.5 * one
+
+
+def test_the_entries_of_charges_are_found_in_linear_time() -> None:
+    one, two = (count_calls(link_all, count) for count in (100, 200))
+    assert two < 2.5 * one
+
+
+def link_all(count: int) -> None:
+    """Link as many charges with as many entries, all of one domain and day."""
+    recorded = Recorded(recorded_entry(at) for at in range(count))
+    paid = NewEntry(
+        domain_id=ids.NIL,
+        kind=EntryKind.RENEWAL,
+        money=Money(Decimal("10.00"), "USD"),
+        occurred_on=date(2026, 3, 2),
+        source=EntrySource.SYNC,
+    )
+    assert len({recorded.take(paid) for _ in range(count)} - {None}) == count
+    assert recorded.take(paid) is None
+
+
+def recorded_entry(at: int) -> Entry:
+    return Entry(
+        id=UUID(int=at + 1),
+        domain_id=ids.NIL,
+        kind=EntryKind.RENEWAL,
+        amount=Decimal("10.10"),
+        currency="USD",
+        occurred_on=date(2026, 3, 1),
+        years=1,
+        registrar=None,
+        memo=None,
+        source=EntrySource.MANUAL,
+        reference=None,
+        created_by=None,
+        created_at=clock.now(),
+        base_currency="USD",
+        fx_rate=None,
+        fx_date=None,
+        base_amount=None,
+        voided_at=None,
+        voided_by=None,
+        void_reason=None,
+    )
+
+
+async def test_only_entries_that_charges_can_be_linked_with_are_read(
+    alice: Person, conn: Conn, tmp_path: Path
+) -> None:
+    await add_domains(alice, "harbour.com", "pier.com", status=PortfolioDomainStatus.SOLD)
+    for name in ("harbour.com", "pier.com"):
+        await add_entries(conn, account_id=alice.account.id, domain=name, count=1_000)
+    long_ago = clock.now().date() - timedelta(days=990)
+    lines = [line("10.00", "harbour.com"), line("10.00", "pier.com", line_id="2", charged_on=long_ago)]
+    booking = Booking(min_confidence=MIN_CONFIDENCE)
+    with traced(conn, tmp_path) as read:
+        async with conn.transaction():
+            await record_lines(conn, account_id=alice.account.id, lines=lines, origin=origin(), booking=booking)
+    assert read.rows < 50
 
 
 def find_all(count: int) -> None:

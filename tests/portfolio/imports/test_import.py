@@ -190,7 +190,7 @@ async def test_a_body_of_csv_has_its_options_in_the_query(alice: Person) -> None
         {"created": 1},
     )
     wrong = await alice.post(IMPORT, content=b"domain\n", headers={"Content-Type": "application/xml"})
-    assert wrong.status_code == 422
+    assert wrong.status_code == 415
     headers = {"Idempotency-Key": "once"}
     first = await load(alice, content, headers=headers)
     assert (await load(alice, content, headers=headers))["import_id"] == first["import_id"]

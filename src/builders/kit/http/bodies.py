@@ -102,8 +102,8 @@ class PatchBody(Body):
 
     @model_validator(mode="before")
     @classmethod
-    def _require_object(cls, value: Any) -> Any:  # any JSON value
-        if isinstance(value, list):
+    def _refuse_operations(cls, value: Any) -> Any:  # any JSON value
+        if isinstance(value, list) and value and isinstance(value[0], Mapping) and "op" in value[0]:
             raise PydanticCustomError("patch_form", _PATCH_EXPECTED)
         return value
 

@@ -12,7 +12,7 @@ from psycopg.errors import ForeignKeyViolation
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from builders.kit.values.money import Money
-from builders.portfolio.billing import facts, linking
+from builders.portfolio.billing import facts
 from builders.portfolio.billing.matching import Earlier, Holdings, match_charge, match_refund
 from builders.portfolio.billing.records import (
     AppliedCharge,
@@ -46,7 +46,7 @@ class _Decision:
     charge: Charge
     match: Match
     candidate: Candidate | None
-    linked: Entry | None = None
+    linked: UUID | None = None  # the entry that a member recorded
 
 
 async def match_charges(
@@ -98,22 +98,15 @@ def _own_match(charge: Charge, holdings: Holdings) -> Match | None:
 
 async def _with_links(conn: Conn, *, account_id: UUID, decisions: Sequence[_Decision]) -> Sequence[_Decision]:
     """Return the decisions with the entries that members recorded for their charges."""
-    certain = [each for each in decisions if each.candidate is not None]
-    entries, taken = await facts.load_entries(
-        conn,
-        account_id=account_id,
-        paid=[(each.candidate.domain_id, each.charge.charged_on) for each in certain if each.candidate],
-    )
-    linked: list[_Decision] = []
-    for each in decisions:
-        found = None
-        if each.candidate is not None:
-            present = entries.get(each.candidate.domain_id, ())
-            found = linking.find_linked(each.charge, each.match.years, present, taken=taken)
-        if found is not None:
-            taken.add(found.id)
-        linked.append(replace(each, linked=found))
-    return linked
+    paid = [
+        None if each.candidate is None else _new_entry(each.charge, each.candidate, each.match.years, None)
+        for each in decisions
+    ]
+    recorded = await facts.load_recorded(conn, account_id=account_id, paid=[each for each in paid if each])
+    return [
+        replace(each, linked=None if entry is None else recorded.take(entry))
+        for each, entry in zip(decisions, paid, strict=True)
+    ]
 
 
 async def _book(
@@ -139,13 +132,14 @@ async def _book(
 
 
 def _applied(decision: _Decision, entries: Mapping[UUID, Entry | None], *, is_applied: bool) -> AppliedCharge:
-    entry = decision.linked or entries.get(decision.charge.id)
-    is_refused = entry is None and decision.charge.id in entries
+    booked = entries.get(decision.charge.id)
+    entry_id = decision.linked or (None if booked is None else booked.id)
+    is_refused = entry_id is None and decision.charge.id in entries
     return AppliedCharge(
         charge=decision.charge,
         outcome=_outcome(decision, is_applied=is_applied, is_refused=is_refused),
         candidate=decision.candidate or next(iter(decision.match.candidates), None),
-        entry_id=None if entry is None else entry.id,
+        entry_id=entry_id,
         reason=ChargeReason.ENTRY_LIMIT if is_refused else None,
     )
 

@@ -6,7 +6,7 @@ from datetime import date
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
-from builders.portfolio.billing.linking import SAME_PERIOD
+from builders.portfolio.billing import linking
 from builders.portfolio.billing.matching import REFUND_PERIOD, Holdings
 from builders.portfolio.billing.names import read_names
 from builders.portfolio.billing.records import Charge
@@ -14,7 +14,7 @@ from builders.portfolio.billing.store import charges as store
 from builders.portfolio.domains import service as domains
 from builders.portfolio.domains.records import Domain, PortfolioDomainStatus
 from builders.portfolio.ledger import service as ledger
-from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource
+from builders.portfolio.ledger.records import NewEntry
 from builders.portfolio.registrars import service as registrars
 
 
@@ -45,21 +45,7 @@ async def load_holdings(conn: Conn, *, account_id: UUID, charges: Sequence[Charg
 async def _load_sales(conn: Conn, *, account_id: UUID, held: Iterable[Domain]) -> Mapping[UUID, date]:
     """Return the day of the sale of each domain that is sold."""
     sold = [each.id for each in held if each.status is PortfolioDomainStatus.SOLD]
-    if not sold:
-        return {}
-    found = await ledger.list_entries_between(
-        conn,
-        account_id=account_id,
-        domain_ids=sold,
-        sources=[EntrySource.SALE, EntrySource.IMPORT, EntrySource.MANUAL],
-        since=date.min,
-        until=date.max,
-    )
-    sales = {
-        domain_id: [each.occurred_on for each in entries if each.kind is EntryKind.SALE]
-        for domain_id, entries in found.items()
-    }
-    return {domain_id: max(days) for domain_id, days in sales.items() if days}
+    return await ledger.list_last_sales(conn, account_id=account_id, domain_ids=sold)
 
 
 async def load_earlier(conn: Conn, *, account_id: UUID, charges: Sequence[Charge]) -> Sequence[Charge]:
@@ -89,24 +75,12 @@ async def with_domains_of(
     return replace(holdings, by_id={**holdings.by_id, **found})
 
 
-async def load_entries(
-    conn: Conn, *, account_id: UUID, paid: Sequence[tuple[UUID, date]]
-) -> tuple[Mapping[UUID, Sequence[Entry]], set[UUID]]:
-    """Return the entries that members recorded around days of domains, and those that belong to charges."""
-    if not paid:
-        return {}, set()
-    days = [on for _, on in paid]
-    entries = await ledger.list_entries_between(
-        conn,
-        account_id=account_id,
-        domain_ids=sorted({domain_id for domain_id, _ in paid}),
-        sources=[EntrySource.MANUAL, EntrySource.IMPORT],
-        since=min(days) - SAME_PERIOD,
-        until=max(days) + SAME_PERIOD,
-    )
-    entry_ids = [each.id for found in entries.values() for each in found]
-    taken = await store.list_taken(conn, account_id=account_id, entry_ids=entry_ids) if entry_ids else ()
-    return entries, set(taken)
+async def load_recorded(conn: Conn, *, account_id: UUID, paid: Sequence[NewEntry]) -> linking.Recorded:
+    """Return the entries that members recorded and no charge has, of those that can be linked."""
+    entries = await ledger.list_like(conn, account_id=account_id, entries=paid, likeness=linking.LIKENESS)
+    entry_ids = [each.id for each in entries]
+    taken = set(await list_booked_entries(conn, account_id=account_id, entry_ids=entry_ids))
+    return linking.Recorded(each for each in entries if each.id not in taken)
 
 
 async def list_booked_entries(conn: Conn, *, account_id: UUID, entry_ids: Sequence[UUID]) -> Sequence[UUID]:

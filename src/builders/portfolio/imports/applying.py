@@ -174,22 +174,15 @@ def _record(group: Group, written: WrittenDomain) -> None:
 async def _post_entries(conn: Conn, *, account_id: UUID, member_id: UUID, groups: Sequence[Group]) -> None:
     """Record the purchases and sales that the ledger does not have."""
     wanted = [
-        (each, each.domain_id)
+        (each, merging.new_entries(each.draft, domain_id=each.domain_id, member_id=member_id))
         for each in groups
         if each.draft.entries and each.domain_id is not None and each.outcome is not RowOutcome.SKIPPED
     ]
     if not wanted:
         return
-    present = await ledger.list_entries_by_domain(
-        conn, account_id=account_id, domain_ids=[domain_id for _, domain_id in wanted]
-    )
-    missing = [
-        (each, entry)
-        for each, domain_id in wanted
-        for entry in merging.missing_entries(
-            each.draft, present.get(domain_id, ()), domain_id=domain_id, member_id=member_id
-        )
-    ]
+    listed = [entry for _, entries in wanted for entry in entries]
+    present = await ledger.count_same(conn, account_id=account_id, entries=listed)
+    missing = [(each, entry) for each, entries in wanted for entry in merging.missing_entries(entries, present)]
     taken = await _post(conn, account_id=account_id, entries=missing)
     if taken:
         own = [(group, merging.with_own_reference(entry)) for group, entry in taken]

@@ -16,7 +16,7 @@ from builders.portfolio.domains.records import (
     Ownership,
     PortfolioDomainStatus,
 )
-from builders.portfolio.ledger.records import Entry, NewEntry
+from builders.portfolio.ledger.records import NewEntry
 
 # What a blank cell of a column sets with `overwrite`; the other fields become None, and those below stay.
 _CLEARED: Mapping[str, Any] = {"nameservers": (), "epp_statuses": (), "tags": (), "pinned": False}
@@ -90,22 +90,29 @@ def _moment(value: date | datetime | None) -> datetime | None:
     return datetime.combine(value, time(), UTC)
 
 
-def missing_entries(
-    draft: Draft, present: Sequence[Entry], *, domain_id: UUID, member_id: UUID
-) -> Sequence[NewEntry]:
-    """Return the entries of a draft that the domain does not have from any source.
+def new_entries(draft: Draft, *, domain_id: UUID, member_id: UUID) -> Sequence[NewEntry]:
+    """Return the entries of a draft on a domain.
 
     Entries are the same with the same kind, day and amount; two such entries of a draft are two. The reference of
     an entry is made of these, so that it is recorded once.
     """
-    known = Counter((each.kind, each.occurred_on, each.amount, each.currency) for each in present)
     counts = Counter[EntryKey]()
-    missing = list[NewEntry]()
+    found = list[NewEntry]()
     for each in draft.entries:
         key = _key_of_draft(each)
         counts[key] += 1
-        if counts[key] > known[key]:
-            missing.append(_new_entry(each, counts[key], domain_id=domain_id, member_id=member_id))
+        found.append(_new_entry(each, counts[key], domain_id=domain_id, member_id=member_id))
+    return found
+
+
+def missing_entries(entries: Sequence[NewEntry], present: Counter[EntryKey]) -> Sequence[NewEntry]:
+    """Return the entries of which the ledger has fewer of the same, from any source."""
+    counts = Counter[EntryKey]()
+    missing = list[NewEntry]()
+    for each in entries:
+        counts[each.key] += 1
+        if counts[each.key] > present[each.key]:
+            missing.append(each)
     return missing
 
 

@@ -1,14 +1,16 @@
 """What many domains cost and earned, for reports: each in one statement."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import date
-from itertools import groupby
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.values.money import Money
-from builders.portfolio.ledger.records import Entry, EntrySource, KindTotal
+from builders.portfolio.ledger.records import Entry, EntryKey, EntryKind, KindTotal, Likeness, NewEntry
 from builders.portfolio.ledger.store import holdings as store
+
+MAX_LIKE = 20_000  # entries that are compared with those of a batch
 
 
 async def list_kind_totals(
@@ -31,20 +33,31 @@ async def list_last_renewals(conn: Conn, *, account_id: UUID, domain_ids: Sequen
     return {domain_id: Money(amount / years, currency).quantized() for domain_id, amount, currency, years in found}
 
 
-async def list_entries_between(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    domain_ids: Sequence[UUID],
-    sources: Sequence[EntrySource],
-    since: date,
-    until: date,
-) -> Mapping[UUID, Sequence[Entry]]:
-    """Return the entries of domains from some sources and days that are not void, each domain's by date.
+async def list_last_sales(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> Mapping[UUID, date]:
+    """Return the day of the last sale of each domain that has one, in one statement."""
+    if not domain_ids:
+        return {}
+    return await store.list_last_sales(conn, account_id=account_id, domain_ids=domain_ids)
 
-    In one statement; both days are included.
-    """
-    found = await store.list_entries_between(
-        conn, account_id=account_id, domain_ids=domain_ids, sources=sources, since=since, until=until
+
+async def count_same(conn: Conn, *, account_id: UUID, entries: Sequence[NewEntry]) -> Counter[EntryKey]:
+    """Return how many present entries, from any source, are the same as new ones; in one statement."""
+    found = await store.count_same(conn, account_id=account_id, entries=entries)
+    return Counter(
+        {
+            (domain_id, EntryKind(kind), occurred_on, amount, currency): count
+            for domain_id, kind, occurred_on, amount, currency, count in found
+        }
     )
-    return {domain_id: list(entries) for domain_id, entries in groupby(found, key=lambda each: each.domain_id)}
+
+
+async def list_like(
+    conn: Conn, *, account_id: UUID, entries: Sequence[NewEntry], likeness: Likeness
+) -> Sequence[Entry]:
+    """Return the entries that are like new ones and not void, in one statement.
+
+    Of more than MAX_LIKE, those that are the closest by day and amount.
+    """
+    if not entries:
+        return ()
+    return await store.list_like(conn, account_id=account_id, entries=entries, likeness=likeness, limit=MAX_LIKE)

@@ -22,9 +22,11 @@ from builders.portfolio.ledger.entries import (
 )
 from builders.portfolio.ledger.errors import EntryLimitReached as EntryLimitReached
 from builders.portfolio.ledger.holdings import (
-    list_entries_between as list_entries_between,
+    count_same as count_same,
     list_kind_totals as list_kind_totals,
     list_last_renewals as list_last_renewals,
+    list_last_sales as list_last_sales,
+    list_like as list_like,
 )
 from builders.portfolio.ledger.rates import (
     fetch_rates as fetch_rates,

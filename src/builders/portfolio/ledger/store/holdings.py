@@ -1,14 +1,15 @@
 """Sums, entries and last renewals of many domains."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 from psycopg.rows import class_row
 
 from builders.kit.db.connections import Conn
-from builders.portfolio.ledger.records import Entry, EntrySource, KindTotal
+from builders.portfolio.ledger.records import Entry, KindTotal, Likeness, NewEntry
 from builders.portfolio.ledger.store.entries import COLUMNS
 
 LIST_KIND_TOTALS = """
@@ -30,11 +31,46 @@ LIST_LAST_RENEWALS = """
         ORDER BY occurred_on DESC LIMIT 1
     ) AS last
 """
-LIST_ENTRIES_BETWEEN = f"""
-    SELECT {COLUMNS} FROM portfolio_ledger_entries
+LIST_LAST_SALES = """
+    SELECT domain_id, max(occurred_on) FROM portfolio_ledger_entries
     WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[]) AND voided_at IS NULL
-      AND source = ANY(%(sources)s::text[]) AND occurred_on BETWEEN %(since)s AND %(until)s
-    ORDER BY domain_id, occurred_on, id
+      AND kind = 'sale'
+    GROUP BY domain_id
+"""
+COUNT_SAME = """
+    SELECT wanted.domain_id, wanted.kind, wanted.occurred_on, wanted.amount, wanted.currency, count(*)
+    FROM (
+        SELECT DISTINCT * FROM unnest(
+            %(domain_ids)s::uuid[], %(kinds)s::text[], %(dates)s::date[], %(amounts)s::numeric[],
+            %(currencies)s::text[]
+        ) AS each (domain_id, kind, occurred_on, amount, currency)
+    ) AS wanted
+    JOIN portfolio_ledger_entries AS entry
+      ON entry.account_id = %(account_id)s AND entry.domain_id = wanted.domain_id AND entry.voided_at IS NULL
+     AND entry.kind = wanted.kind AND entry.occurred_on = wanted.occurred_on AND entry.amount = wanted.amount
+     AND entry.currency = wanted.currency
+    GROUP BY wanted.domain_id, wanted.kind, wanted.occurred_on, wanted.amount, wanted.currency
+"""
+LIST_LIKE = f"""
+    SELECT {COLUMNS} FROM portfolio_ledger_entries
+    WHERE account_id = %(account_id)s AND id IN (
+        SELECT entry.id
+        FROM unnest(
+            %(domain_ids)s::uuid[], %(kinds)s::text[], %(dates)s::date[], %(amounts)s::numeric[],
+            %(currencies)s::text[], %(years)s::int[]
+        ) AS wanted (domain_id, kind, occurred_on, amount, currency, years)
+        JOIN portfolio_ledger_entries AS entry
+          ON entry.account_id = %(account_id)s AND entry.domain_id = wanted.domain_id AND entry.voided_at IS NULL
+         AND entry.source = ANY(%(sources)s::text[]) AND entry.currency = wanted.currency
+         AND (entry.kind = wanted.kind
+              OR entry.kind = ANY(%(same_kinds)s::text[]) AND wanted.kind = ANY(%(same_kinds)s::text[]))
+         AND coalesce(entry.years, 1) = coalesce(wanted.years, 1)
+         AND abs(entry.occurred_on - wanted.occurred_on) <= %(days)s
+         AND abs(entry.amount - wanted.amount) <= wanted.amount * %(share)s
+        GROUP BY entry.id
+        ORDER BY min(abs(entry.occurred_on - wanted.occurred_on)), min(abs(entry.amount - wanted.amount)), entry.id
+        LIMIT %(limit)s
+    )
 """
 
 
@@ -56,23 +92,44 @@ async def list_last_renewals(
     return await (await conn.execute(LIST_LAST_RENEWALS, row)).fetchall()
 
 
-async def list_entries_between(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    domain_ids: Sequence[UUID],
-    sources: Sequence[EntrySource],
-    since: date,
-    until: date,
+async def list_last_sales(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> Mapping[UUID, date]:
+    """Return the day of the last sale of each domain that has one."""
+    row = {"account_id": account_id, "domain_ids": list(domain_ids)}
+    return dict(await (await conn.execute(LIST_LAST_SALES, row)).fetchall())
+
+
+async def count_same(
+    conn: Conn, *, account_id: UUID, entries: Sequence[NewEntry]
+) -> Sequence[tuple[UUID, str, date, Decimal, str, int]]:
+    """Return domain, kind, day, amount, currency and number of present entries that are the same as new ones."""
+    row = {"account_id": account_id, **_columns(entries)}
+    return await (await conn.execute(COUNT_SAME, row)).fetchall()
+
+
+async def list_like(
+    conn: Conn, *, account_id: UUID, entries: Sequence[NewEntry], likeness: Likeness, limit: int
 ) -> Sequence[Entry]:
-    """Return the entries of domains from some sources and days that are not void, by domain and date."""
+    """Return entries that are like new ones and not void: up to `limit`, the closest by day and amount."""
     row = {
         "account_id": account_id,
-        "domain_ids": list(domain_ids),
-        "sources": list(sources),
-        "since": since,
-        "until": until,
+        **_columns(entries),
+        "years": [each.years for each in entries],
+        "sources": sorted(likeness.sources),
+        "same_kinds": sorted(likeness.same_kinds),
+        "days": likeness.period.days,
+        "share": likeness.share,
+        "limit": limit,
     }
     async with conn.cursor(row_factory=class_row(Entry)) as cursor:
-        await cursor.execute(LIST_ENTRIES_BETWEEN, row)
+        await cursor.execute(LIST_LIKE, row)
         return await cursor.fetchall()
+
+
+def _columns(entries: Sequence[NewEntry]) -> dict[str, Any]:
+    return {
+        "domain_ids": [each.domain_id for each in entries],
+        "kinds": [each.kind for each in entries],
+        "dates": [each.occurred_on for each in entries],
+        "amounts": [each.money.amount for each in entries],
+        "currencies": [each.money.currency for each in entries],
+    }
