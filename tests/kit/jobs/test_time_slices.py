@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 from procrastinate import JobContext
+from psycopg import AsyncConnection
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue, time_slices
@@ -175,3 +176,31 @@ async def test_the_rest_of_a_job_that_is_enqueued_twice_runs_once(
     assert len(await waiting(jobs_conn)) == 1
     await queue.run_pending(own_database, short_turns)
     assert (long_jobs.steps, await waiting(jobs_conn)) == (["a0", "a0"], [])
+
+
+# Of a worker that waits for a lock while it records the end of a job.
+ENDING = """
+    SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%procrastinate_finish_job%'
+"""
+
+
+@pytest.mark.usefixtures("worker")
+async def test_a_job_whose_end_is_lost_with_its_connection_blocks_no_other_one(
+    own: Settings, jobs_conn: Conn, long_jobs: LongJobs
+) -> None:
+    assert own.database_url is not None
+    async with await AsyncConnection.connect(own.database_url.get_secret_value()) as other:
+        long_jobs.held = asyncio.Event()
+        await long_jobs.enqueue(jobs_conn, "a", batches=1)
+        await until(lambda: _is_working(long_jobs))
+        await other.execute("SELECT FROM procrastinate_jobs WHERE task_name = 'test.long' FOR KEY SHARE")
+        long_jobs.held.set()
+        await until(lambda: _is_cut(jobs_conn))
+    await long_jobs.enqueue(jobs_conn, "a", number=1, batches=1)
+    await until(lambda: _is_done(long_jobs, 2))
+    assert long_jobs.steps == ["a0", "a1"]
+
+
+async def _is_cut(conn: Conn) -> bool:
+    return (await (await conn.execute(ENDING)).fetchone()) == (1,)

@@ -24,6 +24,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.http import idempotency
 from builders.kit.jobs import requests, superseded
+from builders.kit.jobs.connector import QueueConnector
 from builders.kit.process import log, secret_keys
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
@@ -207,7 +208,7 @@ async def run_pending(database: Database, settings: Settings) -> None:
 @asynccontextmanager
 async def _open_queue(database: Database) -> AsyncIterator[None]:
     # A new connector each time: an opened one keeps its pool, even a closed one.
-    with app.replace_connector(PsycopgConnector()):
+    with app.replace_connector(QueueConnector()):
         async with app.open_async(database.pool):
             yield
 
