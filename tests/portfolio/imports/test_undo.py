@@ -1,6 +1,7 @@
 """The undo of an import."""
 
-from collections.abc import Awaitable, Callable, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -196,3 +197,15 @@ async def test_others_undo_nothing(alice: Person, bob: Person) -> None:
     imported = await load(alice, TEXT)
     path = f"{IMPORTS}/{imported['import_id']}/undo"
     assert code(await bob.post(path, params={"dry_run": True})) == (404, "import_not_found")
+
+
+async def test_an_unused_body_that_arrives_late_does_not_delay_the_undo(alice: Person) -> None:
+    loops = set[asyncio.AbstractEventLoop]()
+
+    async def content() -> AsyncIterator[bytes]:
+        loops.add(asyncio.get_running_loop())
+        yield b"{}"
+
+    imported = await load(alice, TEXT)
+    ok(await alice.post(f"{IMPORTS}/{imported['import_id']}/undo", content=content()))
+    assert loops == {asyncio.get_running_loop()}  # on the other loop it would be waited for in vain

@@ -149,7 +149,8 @@ class CompiledRoute:
             await self.needs.authorize(caller, request)
         work = partial(self.run_handler, request, caller)
         if self.heavy is not None and caller is not None:
-            return await self.heavy.run(request, work, account=caller.live_account_id, has_body=self.has_body)
+            may_have_body = self.has_body or self.ignores_body
+            return await self.heavy.run(request, work, account=caller.live_account_id, has_body=may_have_body)
         return await work()
 
     async def run_handler(self, request: Request, caller: Caller | None) -> Response:

@@ -67,7 +67,7 @@ class HeavyOperation:
         self, request: Request, work: Callable[[], Awaitable[T]], *, account: Hashable, has_body: bool
     ) -> T:
         """Do the work of a request, on the second event loop when it is heavy. Raise HeavyRequestRunning."""
-        size = len(await request.body()) if has_body else 0
+        size = len(await request.body()) if has_body else 0  # here: the main loop receives what the client sends
         if self.above is not None and size <= self.above:
             return await work()
         loop: HeavyLoop = request.app.state.heavy
