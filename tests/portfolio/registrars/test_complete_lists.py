@@ -65,6 +65,19 @@ async def test_a_row_without_a_readable_name_leaves_the_list_incomplete(
     assert ok(await alice.get(INVENTORY))["snapshots"][0]["complete"] is False
 
 
+async def test_the_first_list_is_kept_when_a_row_has_no_readable_name(
+    alice: Person, fakes: FakeServer, worker: Settings
+) -> None:
+    fake = fake_of("porkbun", "a.com", "b.com")
+    fake.account.domains.append(held(""))
+    await connect(alice, fake, fakes)
+    [part] = (await sync(alice, worker))["providers"]
+    assert (part["state"], part["error"]["code"], part["new"]) == ("failed", "provider_list_incomplete", 2)
+    assert "What was listed is kept" in part["error"]["hint"]
+    assert [each["domain"] for each in ok(await alice.get(INVENTORY))["items"]] == ["a.com", "b.com"]
+    assert [each["reason"] for each in (await report(alice))["not_checked"]] == ["failed"]
+
+
 async def test_names_that_godaddy_no_longer_holds_raise_no_alarm(
     alice: Person, fakes: FakeServer, worker: Settings
 ) -> None:

@@ -106,7 +106,8 @@ async def sync_part(
             failure = failed
         except InventoryLimit as full:
             failure = failure_of(full)
-        if failure is not None:
+        # The domains of a list whose end is not confirmed are held; others would never be known.
+        if failure is not None and failure.kind is not RegistrarFailure.INCOMPLETE:
             await _discard_first(database, progress=progress, limit=_DISCARDED * batch_size)
         async with database.transaction() as conn:
             await _finish(conn, progress=progress, failure=failure)
