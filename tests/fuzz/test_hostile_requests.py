@@ -91,12 +91,12 @@ OUTSIDE = [
     "..%2fdemo-keys.json",
     "../__init__.py",
     "%2e%2e/__init__.py",
-    "swagger-ui.css/../../__init__.py",
+    "logo.png/../../__init__.py",
     "..",
     ".",
     "",
     "%00",
-    "swagger-ui.css%00.png",
+    "logo.png%00.png",
     "a" * 5_000,
     "a/" * 5_000,
 ]
@@ -144,7 +144,7 @@ def test_unusual_text_in_a_path_or_a_query_is_no_error(unharmed: Served, odd: st
     paths = [re.sub(r"\{\w+\}", odd, template) for template in methods_by_path() if "{" in template]
     queries = [f"{name}={odd}" for name in ("q", "category", "limit", "cursor", odd)]
     paths += [f"/v1/catalog/domains?{query}" for query in queries]
-    paths += [f"/v1/catalog/suggest?q={odd}", f"/v1/api-keys?cursor={odd}", f"/{odd}", f"/docs/assets/{odd}"]
+    paths += [f"/v1/catalog/suggest?q={odd}", f"/v1/api-keys?cursor={odd}", f"/{odd}", f"/docs/{odd}"]
     paths += [f"/v1/catalog/check?local_part={odd}&domain=harbour.example"]
     paths += [f"/v1/catalog/check?local_part=ada&domain={odd}"]
     for path in paths:
@@ -157,7 +157,7 @@ def test_an_unusual_header_is_no_error(unharmed: Served, name: str) -> None:
     filename = "0" * 64 + ".png"
     for value in VALUES:
         header = name.encode() + b": " + value + b"\r\n"
-        for path in ("/v1/catalog/domains", f"/v1/catalog/assets/{filename}", "/docs/assets/swagger-ui.css"):
+        for path in ("/v1/catalog/domains", f"/v1/catalog/assets/{filename}", "/docs"):
             ask(unharmed.port, f"GET {path} HTTP/1.1\r\n".encode() + header)
         for key in (b"", unharmed.header()):
             ask(unharmed.port, b"GET /v1/api-keys HTTP/1.1\r\n" + header + key)
@@ -178,10 +178,9 @@ def test_two_request_ids_give_one(unharmed: Served) -> None:
     assert len(answer.headers.get_all("X-Request-ID", [])) == 1
 
 
-@pytest.mark.parametrize("prefix", ["/v1/catalog/assets/", "/docs/assets/"])
-def test_a_path_cannot_leave_the_assets(unharmed: Served, prefix: str) -> None:
+def test_a_path_cannot_leave_the_assets(unharmed: Served) -> None:
     for outside in OUTSIDE:
-        answer = ask(unharmed.port, f"GET {prefix}{outside} HTTP/1.1\r\n".encode())
+        answer = ask(unharmed.port, f"GET /v1/catalog/assets/{outside} HTTP/1.1\r\n".encode())
         assert answer.status in {404, 422}, outside
         assert answer.headers["Content-Type"].endswith("json")
 

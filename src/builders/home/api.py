@@ -18,11 +18,10 @@ router = Router(tags=["home"])  # not in the OpenAPI document
 
 _ABOUT = (
     "Claim mailbox and alias names such as ada@harbour.example on curated domains, and run a domain portfolio.",
-    "Each function is an API call. Try the calls in the documentation with a test key.",
+    "Each function is an API call. The documentation has a command for each one: try it with a test key.",
 )
 _LINKS = (
     Link(href="/docs", label="API documentation"),
-    Link(href="/redoc", label="API reference to read"),
     Link(href="/openapi.json", label="OpenAPI document"),
 )
 _SIGN_IN = Link(href="/v1/auth/login", label="Sign in")

@@ -21,10 +21,11 @@ _jinja = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+MEDIA_TYPE = "text/html; charset=utf-8"
 _page = _jinja.get_template("page.html")
 
 
-def _policy(content: str) -> str:
+def policy(content: str) -> str:
     """Return the Content-Security-Policy of a page, which allows only its inline style."""
     style = content.partition("<style>")[2].partition("</style>")[0]
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
@@ -38,7 +39,7 @@ def _policy(content: str) -> str:
 NEGOTIATED: Mapping[str, str] = MappingProxyType({"Cache-Control": "no-store", "Vary": "Accept"})
 _HEADERS = {
     **NEGOTIATED,
-    "Content-Security-Policy": _policy(
+    "Content-Security-Policy": policy(
         _page.render(title="", alert=None, paragraphs=(), button=None, links=(), note=None)
     ),
     "X-Robots-Tag": "noindex",
@@ -98,13 +99,13 @@ def page(
     `alert` is shown above the form and lists its errors; `note` is small print at the end.
     """
     content = _page.render(title=title, alert=alert, paragraphs=paragraphs, button=button, links=links, note=note)
-    return Response(content, status, {**_HEADERS, **(headers or {})}, "text/html; charset=utf-8")
+    return Response(content, status, {**_HEADERS, **(headers or {})}, MEDIA_TYPE)
 
 
 def rendered_page(content: str, *, headers: Mapping[str, str] | None = None) -> Response:
     """Return a page that a package has rendered from its own template, with one style and no script."""
-    own = {"Content-Security-Policy": _policy(content)}
-    return Response(content, 200, {**_HEADERS, **own, **(headers or {})}, "text/html; charset=utf-8")
+    own = {"Content-Security-Policy": policy(content)}
+    return Response(content, 200, {**_HEADERS, **own, **(headers or {})}, MEDIA_TYPE)
 
 
 def wants_html(request: Request) -> bool:
