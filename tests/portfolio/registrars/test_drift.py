@@ -21,6 +21,7 @@ FIND_EVENTS = """
     SELECT data FROM kit_outbox
     WHERE account_id = %(account_id)s AND name = 'portfolio.reconcile.drift_detected' ORDER BY id
 """
+FIND_LANE = "SELECT queue_name FROM procrastinate_jobs WHERE task_name = 'portfolio.publish_drift'"
 MOVE_ALL = "UPDATE portfolio_registrars_snapshots SET taken_at = %(at)s, last_complete_at = %(at)s"
 
 
@@ -121,6 +122,7 @@ async def test_a_sync_shows_differences_and_reports_the_urgent_ones(
     await registrars.sync_part(database, **target, outbound=outbound, keyring=make.keyring_of(alice))
     async with database.transaction() as conn:
         await dispatcher.dispatch(conn)
+        assert await (await conn.execute(FIND_LANE)).fetchall() == [(queue.LONG,)]
     await queue.run_pending(database, settings)
     [event] = await drifts(alice)
     assert [(each["category"], each["domain"]) for each in event["findings"]] == [

@@ -1,16 +1,21 @@
 """What a comparison with registrars finds, and what it does not."""
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from builders.portfolio.domains.records import Ownership, PortfolioDomainStatus as Status
 from builders.portfolio.registrars.drift import expect_departure
-from builders.portfolio.registrars.registrar_names import find_provider, may_be
+from builders.portfolio.registrars.findings import Filters
+from builders.portfolio.registrars.reconcile import read_context
+from builders.portfolio.registrars.registrar_names import read_names
 from tests.cast import Person
 from tests.portfolio.parking.make import database_of
+from tests.portfolio.reads import multiply, traced
 from tests.portfolio.registrars.reconcile_make import ahead, connect, finding, hold, named, own, report
 
 
@@ -135,6 +140,21 @@ async def test_a_transfer_is_expected_after_the_auth_code_was_requested(alice: P
 )
 def test_a_registrar_is_known_by_its_names(text: str, provider: str | None) -> None:
     providers = ["cloudflare", "godaddy", "namecheap", "namecom", "ovh", "porkbun", "route53", "manual:epik"]
-    assert find_provider(text, providers=providers) == provider
-    assert may_be("eNom, LLC", provider="namecheap")
-    assert not may_be("eNom, LLC", provider="porkbun")
+    found = read_names([text, "eNom, LLC"], providers=providers)
+    assert found[text].provider == provider
+    assert found["eNom, LLC"].accepted == {"namecheap"}
+
+
+async def test_the_names_of_registrars_that_a_comparison_reads_are_limited(
+    alice: Person, conn: Conn, tmp_path: Path
+) -> None:
+    porkbun = await connect(alice)
+    await own(alice, "harbour.com", "pier.com")
+    await own(alice, "other.com", registrar="Other 1")
+    await multiply(conn, account_id=alice.account.id, domain="other.com", count=1_500)
+    await conn.execute("UPDATE portfolio_domains SET registrar = domain WHERE domain LIKE 'copy%'")
+    filters = Filters()
+    with traced(conn, tmp_path) as read:
+        context = await read_context(conn, account_id=alice.account.id, filters=filters, shows_finance=True)
+    assert read.rows < 1_100
+    assert context.accepted == [("porkbun", porkbun)]

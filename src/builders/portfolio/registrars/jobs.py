@@ -73,8 +73,16 @@ async def prune_registrar_runs(context: JobContext, timestamp: int) -> None:
 
 @dispatcher.subscribe("portfolio.sync.completed", name="portfolio.detect_drift")
 async def detect_drift(conn: Conn, event: PublishedEvent) -> None:
-    """Publish the urgent differences between a portfolio and its registrars that a sync has shown."""
-    await registrars.detect_drift(conn, account_id=event.account_id)
+    """Enqueue the comparison of a portfolio whose registrars were synced."""
+    account_id = str(event.account_id)
+    await time_slices.defer(conn, publish_drift, once=f"{publish_drift.name} {account_id}", account_id=account_id)
+
+
+@queue.app.task(name="portfolio.publish_drift", queue=queue.LONG, retry=queue.RETRY, pass_context=True)
+async def publish_drift(context: JobContext, account_id: str) -> None:
+    """Publish the urgent differences between a portfolio and its registrars that are new."""
+    async with queue.database(context).transaction() as conn:
+        await registrars.detect_drift(conn, account_id=UUID(account_id))
 
 
 @dispatcher.subscribe("portfolio.auth_code.requested", name="portfolio.expect_departure")

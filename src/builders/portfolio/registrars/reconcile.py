@@ -1,5 +1,6 @@
 """Compare a portfolio with the inventory of its registrars, without writes."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
@@ -19,7 +20,7 @@ from builders.portfolio.registrars.findings import (
     NotCheckedReason,
     Report,
 )
-from builders.portfolio.registrars.registrar_names import find_provider, may_be
+from builders.portfolio.registrars.registrar_names import read_names
 from builders.portfolio.registrars.store import reconcile as store
 from builders.portfolio.registrars.store.reconcile import Context, Found, Position
 from builders.portfolio.registrars.suggestions import make_finding
@@ -65,20 +66,23 @@ async def read_context(conn: Conn, *, account_id: UUID, filters: Filters, shows_
     compared = [each for each in snapshots if each.taken_at is not None and not each.is_stale(now)]
     registrars = await store.list_registrars(conn, account_id=account_id)
     providers = list(dict.fromkeys(each.provider for each in snapshots))
-    named = ((text, find_provider(text, providers=providers)) for text in registrars)
+    meanings = read_names(registrars, providers=providers)
     connections = [each.connection_id for each in compared]
+    of_provider = defaultdict[str, list[UUID]](list)
+    for each in compared:
+        of_provider[each.provider].append(each.connection_id)
     return Context(
         account_id=account_id,
         now=now,
         snapshots=snapshots,
         compared=connections,
         shown=[each.connection_id for each in snapshots if filters.provider in {None, each.provider}],
-        providers={text: provider for text, provider in named if provider is not None},
+        providers={text: each.provider for text, each in meanings.items() if each.provider is not None},
         accepted=[
-            (text, each.connection_id)
-            for each in compared
-            for text in registrars
-            if may_be(text, provider=each.provider)
+            (text, connection_id)
+            for text, meaning in meanings.items()
+            for provider in meaning.accepted
+            for connection_id in of_provider.get(provider, ())
         ],
         forms=await _find_forms(conn, account_id=account_id, connections=connections),
         least=filters.min_severity,

@@ -1,7 +1,9 @@
 """Which registrar a person, a file or a registry means by a name such as `GoDaddy.com, LLC`."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from builders.portfolio.registrars.providers import ADAPTERS
 from builders.portfolio.registrars.records import MANUAL
@@ -24,16 +26,29 @@ _ALIASES: Mapping[str, Sequence[str]] = {
 _RESOLD: Mapping[str, Sequence[str]] = {"namecheap": ("enom",), "route53": ("gandi",)}
 
 
-def find_provider(text: str, *, providers: Collection[str]) -> str | None:
-    """Return which of the providers a name means; None when it is another registrar, or unknown."""
-    key = _key(text)
-    return next((each for each in providers if key in _own_keys(each)), None) if key else None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meaning:
+    """What the name of a registrar can mean."""
+
+    provider: str | None  # None: another registrar, or unknown
+    accepted: Collection[str]  # the providers whose domains can be shown with the name
 
 
-def may_be(text: str, *, provider: str) -> bool:
-    """Return whether a domain at the provider can be shown with this registrar."""
-    key = _key(text)
-    return key in _own_keys(provider) or key in _RESOLD.get(provider, ())
+def read_names(texts: Iterable[str], *, providers: Sequence[str]) -> Mapping[str, Meaning]:
+    """Return what each name means among these providers; of several that it names, the first is meant."""
+    own, resold = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+    for provider in providers:
+        for key in _own_keys(provider) - {""}:
+            own[key].append(provider)
+        for key in _RESOLD.get(provider, ()):
+            resold[key].append(provider)
+    keys = {text: _key(text) for text in texts}
+    return {
+        text: Meaning(
+            provider=next(iter(own.get(key, ())), None), accepted={*own.get(key, ()), *resold.get(key, ())}
+        )
+        for text, key in keys.items()
+    }
 
 
 def label_of(provider: str) -> str:
@@ -42,7 +57,7 @@ def label_of(provider: str) -> str:
     return provider.removeprefix(MANUAL) if adapter is None else adapter.profile.label
 
 
-def _own_keys(provider: str) -> Collection[str]:
+def _own_keys(provider: str) -> set[str]:
     return {_key(provider.removeprefix(MANUAL)), _key(label_of(provider)), *_ALIASES.get(provider, ())}
 
 

@@ -24,6 +24,7 @@ from builders.portfolio.registrars.findings import (
 from builders.portfolio.registrars.records import MANUAL
 from builders.portfolio.registrars.store import comparisons as sql
 
+MAX_REGISTRARS = 1_000  # names of registrars that are read; the most frequent ones
 MAX_FORMS = 5_000  # internationalized names of each side that are compared
 BEGIN = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 LIST_SNAPSHOTS = """
@@ -46,9 +47,11 @@ LIST_SNAPSHOTS = """
     WHERE connection.account_id = %(account_id)s AND connection.disconnected_at IS NULL
     ORDER BY connection.provider, connection.created_at, connection.id
 """
+# A name is what a person or a file wrote: a portfolio can have as many as domains.
 LIST_REGISTRARS = """
-    SELECT DISTINCT lower(registrar) FROM portfolio_domains
+    SELECT lower(registrar) FROM portfolio_domains
     WHERE account_id = %(account_id)s AND registrar IS NOT NULL
+    GROUP BY lower(registrar) ORDER BY count(*) DESC, lower(registrar) LIMIT %(limit)s
 """
 COUNT_COMPARED = """
     SELECT count(DISTINCT held.domain)
@@ -169,8 +172,9 @@ async def list_snapshots(conn: Conn, *, account_id: UUID) -> Sequence[ListedConn
 
 
 async def list_registrars(conn: Conn, *, account_id: UUID) -> Sequence[str]:
-    """Return the registrars that domains of the portfolio name, in lower case."""
-    found = await (await conn.execute(LIST_REGISTRARS, {"account_id": account_id})).fetchall()
+    """Return the registrars that most domains of the portfolio name, in lower case."""
+    row = {"account_id": account_id, "limit": MAX_REGISTRARS}
+    found = await (await conn.execute(LIST_REGISTRARS, row)).fetchall()
     return [registrar for (registrar,) in found]
 
 
