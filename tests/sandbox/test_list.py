@@ -4,11 +4,21 @@ from datetime import timedelta
 
 import pytest
 
+from builders.kit.db.connections import Conn
 from builders.kit.values import clock
+from builders.sandbox.planning import MAX_PLANS
 from tests.cast import Client, Person
 from tests.sandbox.make import alias, plan, promote
 
 PLANS = "/v1/sandbox/plans"
+# Copies of a plan that are newer than it.
+COPY = """
+    INSERT INTO sandbox_plans
+    SELECT (jsonb_populate_record(
+        original, jsonb_build_object('id', overlay(id::text placing lpad(number::text, 4, 'f') from 33))
+    )).*
+    FROM sandbox_plans AS original, generate_series(1, %(count)s) AS number WHERE id = %(id)s
+"""
 
 
 async def test_plans_are_listed_newest_first_in_pages(alice: Person, domain: str) -> None:
@@ -44,3 +54,16 @@ async def test_bob_sees_none_of_them(alice: Person, bob: Person, domain: str) ->
 
 async def test_listing_plans_requires_credentials(anyone: Client) -> None:
     assert (await anyone.get(PLANS)).status_code == 401
+
+
+@pytest.mark.maximum("plans")
+async def test_only_the_newest_plans_and_promoted_ones_are_kept(alice: Person, conn: Conn, domain: str) -> None:
+    promoted, open_plan = await plan(alice, alias(f"ada@{domain}")), await plan(alice, alias(f"bob@{domain}"))
+    await promote(alice, promoted)
+    await conn.execute(COPY, {"id": open_plan["id"], "count": MAX_PLANS})
+    await plan(alice, alias(f"cleo@{domain}"))
+    rows = await conn.execute(
+        "SELECT status, count(*) FROM sandbox_plans WHERE account_id = %s GROUP BY status", [alice.account.id]
+    )
+    assert dict(await rows.fetchall()) == {"promoted": 1, "ready": MAX_PLANS}
+    assert (await alice.get(f"{PLANS}/{open_plan['id']}")).json()["code"] == "plan_not_found"

@@ -17,6 +17,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
 from builders.kit.http.callers import Actor
 from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.limits import maximums
 from builders.kit.outbound.client import Outbound
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
@@ -49,6 +50,10 @@ from builders.webhooks import service as webhook_service
 from builders.webhooks.service import ValidatedUrls
 
 PLAN_RETENTION = timedelta(days=30)
+MAX_PLANS = maximums.declare_kept(
+    "plans", 1_000, of="account", counts="The newest plans; a plan that was promoted is kept."
+)
+_DELETED = 100  # plans that one plan deletes at most
 MANIFEST = TypeAdapter(Manifest)
 Json = Any  # any JSON value
 
@@ -83,6 +88,7 @@ async def make_plan(
             conn, target=target, manifest=manifest, actor=actor, urls=urls, cooling_off=cooling_off
         )
         await store.insert_plan(conn, plan=plan)
+        await store.delete_oldest(conn, account_id=target.account_id, kept=MAX_PLANS, limit=_DELETED)
         data = PlanData(id=plan.id, manifest=plan.manifest, status=plan.status)
         await outbox.publish(conn, PLAN_CREATED, account_id=target.account_id, data=data)
     return plan

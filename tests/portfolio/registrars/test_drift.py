@@ -8,10 +8,12 @@ from builders.demo.registrars.fake import FakeAccount, FakeDomain, FakeServer
 from builders.demo.registrars.godaddy import FakeGoDaddy
 from builders.kit.db.connections import Database
 from builders.kit.events import dispatcher, outbox
+from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
-from builders.portfolio.registrars import service as registrars
+from builders.kit.values import clock, ids
+from builders.portfolio.registrars import jobs, service as registrars
 from tests.cast import Person
 from tests.portfolio.parking.make import database_of
 from tests.portfolio.registrars import make
@@ -122,7 +124,6 @@ async def test_a_sync_shows_differences_and_reports_the_urgent_ones(
     await registrars.sync_part(database, **target, outbound=outbound, keyring=make.keyring_of(alice))
     async with database.transaction() as conn:
         await dispatcher.dispatch(conn)
-        assert await (await conn.execute(FIND_LANE)).fetchall() == [(queue.LONG,)]
     await queue.run_pending(database, settings)
     [event] = await drifts(alice)
     assert [(each["category"], each["domain"]) for each in event["findings"]] == [
@@ -135,3 +136,18 @@ async def test_a_sync_shows_differences_and_reports_the_urgent_ones(
         ("warn", "missing_in_portfolio", "new.com"),
     ]
     assert "portfolio.reconcile.drift_detected" in {each.name for each in outbox.list_events()}
+
+
+async def test_the_comparisons_of_an_account_are_one_long_job(alice: Person, database: Database) -> None:
+    synced = PublishedEvent(
+        id=ids.new(),
+        name="portfolio.sync.completed",
+        version=1,
+        account_id=alice.account.id,
+        created_at=clock.now(),
+        data="{}",
+    )
+    async with database.transaction() as conn:
+        await jobs.detect_drift(conn, synced)
+        await jobs.detect_drift(conn, synced)
+        assert await (await conn.execute(FIND_LANE)).fetchall() == [(queue.LONG,)]

@@ -18,7 +18,8 @@ class Maximum:
     value: int
     of: str  # what each has this maximum: "account", "portfolio", "domain", …
     counts: str  # what counts, for the documentation
-    code: str | None  # of the error, or of the row's problem, above the maximum; None if more of them wait
+    code: str | None  # of the error, or of the row's problem, above the maximum; None without one
+    otherwise: str = "it waits"  # above the maximum, without a code
     setting: str | None = None  # that changes the value
 
 
@@ -29,6 +30,13 @@ _register: dict[str, Maximum] = {}
 def declare(name: str, value: int, *, of: str, counts: str, code: str) -> int:
     """Register a maximum and return its value. Raise ValueError when another one has its name."""
     return _add(Maximum(name=name, value=value, of=of, counts=counts, code=code))
+
+
+def declare_kept(name: str, value: int, *, of: str, counts: str) -> int:
+    """Register a maximum above which the oldest are deleted; return its value. Raise ValueError like `declare`."""
+    return _add(
+        Maximum(name=name, value=value, of=of, counts=counts, code=None, otherwise="the oldest are deleted")
+    )
 
 
 def declare_setting(setting: str, *, of: str, counts: str, code: str | None) -> None:
@@ -56,7 +64,7 @@ def describe() -> Sequence[Sequence[str]]:
             f"{each.value:,}",
             each.of,
             each.counts,
-            f"`{each.code}`" if each.code else "none: it waits",
+            f"`{each.code}`" if each.code else f"none: {each.otherwise}",
             f"`BUILDERS_{each.setting.upper()}`" if each.setting else "",
         )
         for each in list_maximums()

@@ -51,6 +51,17 @@ PRUNE_PLANS = """
         WHERE promotion.account_id = plan.account_id AND promotion.plan_id = plan.id
     )
 """
+# Without plans that a promotion has locked.
+DELETE_OLDEST = """
+    DELETE FROM sandbox_plans WHERE account_id = %(account_id)s AND id IN (
+        SELECT id FROM sandbox_plans
+        WHERE account_id = %(account_id)s AND status IN ('ready', 'empty', 'blocked') AND id < (
+            SELECT id FROM sandbox_plans WHERE account_id = %(account_id)s
+            ORDER BY id DESC OFFSET %(kept)s - 1 LIMIT 1
+        )
+        ORDER BY id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    )
+"""
 LIST_OPEN = """
     SELECT id, manifest, status, created_at, expires_at FROM sandbox_plans
     WHERE account_id = %(account_id)s AND status = 'ready' AND expires_at > %(now)s
@@ -122,6 +133,11 @@ async def mark_plan(conn: Conn, *, account_id: UUID, plan_id: UUID, status: Plan
 async def prune_plans(conn: Conn, *, before: datetime) -> int:
     """Delete plans made before a time that were never promoted; return their number."""
     return (await conn.execute(PRUNE_PLANS, {"before": before})).rowcount
+
+
+async def delete_oldest(conn: Conn, *, account_id: UUID, kept: int, limit: int) -> None:
+    """Delete up to `limit` plans that were never promoted and have `kept` newer plans of the account."""
+    await conn.execute(DELETE_OLDEST, {"account_id": account_id, "kept": kept, "limit": limit})
 
 
 async def list_open(conn: Conn, *, account_id: UUID, limit: int, now: datetime) -> Sequence[OpenPlan]:
