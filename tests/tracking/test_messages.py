@@ -11,6 +11,7 @@ from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.tracking import jobs as tracking_jobs
+from builders.tracking.store import MAX_COUNTED
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
 from tests.mail.make import RENEWALS, SIGN_IN
@@ -19,6 +20,11 @@ from tests.tracking.conftest import BROWSER, TARGET, FindEvents, SendMessage, Se
 pytestmark = pytest.mark.usefixtures("no_mail_jobs")
 
 PATH = "/v1/messages"
+HITS = """
+    INSERT INTO tracking_hits (account_id, id, created_at, message_id, kind, agent)
+    SELECT %(account_id)s, gen_random_uuid(), now(), %(message_id)s, 'open', 'browser'
+    FROM generate_series(1, %(count)s)
+"""
 NEVER = {"people": 0, "machines": 0, "proxied": 0, "first_at": None, "last_at": None}
 
 
@@ -150,3 +156,10 @@ async def test_an_event_has_the_account_of_its_message(
     # The index of the account finds it.
     found = await conn.execute("SELECT count(*) FROM tracking_hits WHERE account_id = %s", [carol.account.id])
     assert await found.fetchone() == (1,)
+
+
+async def test_the_events_that_count_are_limited(alice: Person, sent: SentMessage, conn: Conn) -> None:
+    row = {"account_id": alice.account.id, "message_id": sent.id, "count": MAX_COUNTED + 10}
+    await conn.execute(HITS, row)
+    [item] = await listed(alice)
+    assert item["opens"]["people"] == MAX_COUNTED

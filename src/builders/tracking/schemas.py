@@ -33,6 +33,7 @@ class CountReply(Reply):
     last_at: Annotated[datetime | None, Field(description="Time of the latest event of a person.")]
 
 
+_COUNTED = "the first 1,000 opens and clicks together count."
 _NONE: JsonDict = {"people": 0, "machines": 0, "proxied": 0, "first_at": None, "last_at": None}
 
 
@@ -69,5 +70,5 @@ class MessageReply(Reply):
     ]
     created_at: Annotated[datetime, Field(description="When the message was queued.")]
     sent_at: Annotated[datetime | None, Field(description="When the mail server accepted it; null before.")]
-    opens: Annotated[CountReply, Field(description="Opens of the message.")]
-    clicks: Annotated[CountReply, Field(description="Clicks on links of the message.")]
+    opens: Annotated[CountReply, Field(description=f"Opens of the message; {_COUNTED}")]
+    clicks: Annotated[CountReply, Field(description=f"Clicks on links of the message; {_COUNTED}")]

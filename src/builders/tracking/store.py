@@ -15,6 +15,7 @@ from builders.kit.http.visitors import Machine
 from builders.kit.values import ids
 from builders.tracking.records import Count, TrackingEvent
 
+MAX_COUNTED = 1_000  # events of a message
 partitions.declare("tracking_hits", retention=timedelta(days=90), setting="tracking_days")
 
 # The rows are one JSON text, which is cheaper to write than nine arrays: 73 instead of 85 µs per event.
@@ -26,16 +27,22 @@ INSERT = """
         agent text, network cidr
     )
 """
+# Whoever has a link of a message can follow it as often as the limits allow: the first ones count.
 COUNT = """
-    SELECT message_id, kind,
+    SELECT wanted.message_id, kind,
            count(*) FILTER (WHERE machine IS NULL) AS people,
            count(*) FILTER (WHERE machine IS NOT NULL) AS machines,
            count(*) FILTER (WHERE machine = 'image_proxy') AS proxied,
            min(created_at) FILTER (WHERE machine IS NULL) AS first_at,
            max(created_at) FILTER (WHERE machine IS NULL) AS last_at
-    FROM tracking_hits
-    WHERE account_id = %(account_id)s AND message_id = ANY(%(message_ids)s) AND created_at >= %(since)s
-    GROUP BY message_id, kind
+    FROM unnest(%(message_ids)s::uuid[]) AS wanted (message_id)
+    CROSS JOIN LATERAL (
+        SELECT kind, machine, created_at FROM tracking_hits AS hit
+        WHERE hit.account_id = %(account_id)s AND hit.message_id = wanted.message_id
+          AND hit.created_at >= %(since)s
+        ORDER BY hit.created_at LIMIT %(limit)s
+    ) AS counted
+    GROUP BY wanted.message_id, kind
 """
 DELETE_EVENTS = "DELETE FROM tracking_hits WHERE account_id = %(account_id)s AND message_id = ANY(%(message_ids)s)"
 # A burst is a span after a click with clicks on three links of the email. More clicks than a person makes are a
@@ -106,8 +113,11 @@ async def insert(conn: Conn, *, events: Sequence[AttributedEvent]) -> None:
 async def count(
     conn: Conn, *, account_id: UUID, message_ids: Sequence[UUID], since: datetime
 ) -> Sequence[EventCount]:
-    """Return the counts of the messages from `since` on, for each message and kind with events."""
-    row = {"account_id": account_id, "message_ids": list(message_ids), "since": since}
+    """Return the counts of the messages from `since` on, for each message and kind with events.
+
+    The first MAX_COUNTED events of a message count.
+    """
+    row = {"account_id": account_id, "message_ids": list(message_ids), "since": since, "limit": MAX_COUNTED}
     async with conn.cursor(row_factory=class_row(EventCount)) as cursor:
         await cursor.execute(COUNT, row)
         return await cursor.fetchall()

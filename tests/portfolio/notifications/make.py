@@ -35,7 +35,7 @@ async def notify(database: Database, account_id: UUID, domains: Sequence[NewDoma
     """Add the domains that are new, and make the notices that are due."""
     async with database.transaction() as conn:
         await portfolio_domains.add_domains(conn, account_id=account_id, new=domains)
-    return await notifications.run(database, account_id=account_id)
+    return (await notifications.run(database, account_id=account_id)).made
 
 
 async def deliver(database: Database, settings: Settings, account_id: UUID) -> int:

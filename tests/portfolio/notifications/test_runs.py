@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -20,6 +21,7 @@ from builders.portfolio.domains.records import DomainChange, DomainPatch, Portfo
 from builders.portfolio.ledger import service as ledger
 from builders.portfolio.ledger.records import Rate
 from builders.portfolio.notifications import jobs, runs, service as notifications
+from builders.portfolio.notifications.runs import Progress
 from tests.cast import Person
 from tests.conftest import MakePerson
 from tests.portfolio.notifications.make import (
@@ -297,3 +299,23 @@ async def test_a_notice_is_repeated_each_day_until_it_is_acknowledged(
     clock.move(timedelta(days=1))
     assert await run_twice(alice, database) == []
     assert Counter(each["domain"] for each in await notices(charlie, headers=of(alice))) == dict.fromkeys(names, 3)
+
+
+async def test_a_large_portfolio_is_looked_through_in_time_slices(
+    alice: Person, database: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+
+    async def run(*arguments: Any, **options: Any) -> Progress:
+        progress = await runs.run(*arguments, batch_size=2, **options)
+        made.append(progress.made)
+        return progress
+
+    monkeypatch.setattr(notifications, "run", run)
+    async with database.transaction() as conn:
+        new = [domain(f"{name}.example", 7) for name in "abcde"]
+        await portfolio_domains.add_domains(conn, account_id=alice.account.id, new=new)
+        await queue.defer(conn, jobs.send_renewal_notices, timestamp=0)
+    await queue.run_pending(database, settings.model_copy(update={"worker_slice_s": 0.0}))
+    assert made == [2, 2, 1]
+    assert len(await notices(alice)) == 5

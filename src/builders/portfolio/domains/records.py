@@ -258,6 +258,16 @@ class LifecycleState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RenewalSum:
+    """The renewal prices in one currency of the held domains that expire in a month."""
+
+    month: date  # its first day
+    currency: str | None  # None: of the domains without a price
+    domains: int
+    amount: Decimal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExpiringDomain:
     """What a report of renewals needs of a domain."""
 

@@ -8,7 +8,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
 from builders.portfolio.domains.filters import ALL_DOMAINS, DomainFilters
-from builders.portfolio.domains.records import ExpiringDomain
+from builders.portfolio.domains.records import ExpiringDomain, RenewalSum
 from builders.portfolio.domains.store import renewal_facts as store
 
 EVER = datetime(1970, 1, 1, tzinfo=UTC)  # before every expiry
@@ -35,6 +35,13 @@ async def list_expiring(
         limit=limit,
         now=clock.now(),
     )
+
+
+async def list_renewal_sums(
+    conn: Conn, *, account_id: UUID, since: datetime, until: datetime
+) -> Sequence[RenewalSum]:
+    """Return the renewal prices of held domains that expire between two times, by month (UTC) and currency."""
+    return await store.list_renewal_sums(conn, account_id=account_id, since=since, until=until)
 
 
 async def list_portfolios(conn: Conn, *, after: UUID, limit: int) -> Sequence[UUID]:

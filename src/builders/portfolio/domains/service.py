@@ -59,6 +59,7 @@ from builders.portfolio.domains.renewal_facts import (
     list_expiring as list_expiring,
     list_median_prices as list_median_prices,
     list_portfolios as list_portfolios,
+    list_renewal_sums as list_renewal_sums,
 )
 from builders.portfolio.domains.store.filters import (
     MATCHES as MATCHES,

@@ -1,6 +1,7 @@
 """Jobs of a portfolio's notifications: notices about domains and events, and the emails that are due."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from functools import partial
 from uuid import UUID
 
@@ -10,8 +11,10 @@ from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue, time_slices
+from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.values import ids
 from builders.portfolio.notifications import service as notifications
+from builders.portfolio.notifications.service import Progress
 
 
 @dispatcher.subscribe_batches(name="portfolio.notify_members")
@@ -46,10 +49,23 @@ async def send_renewal_notices(context: JobContext, timestamp: int) -> None:
 @queue.app.task(
     name="portfolio.send_account_renewal_notices", queue=queue.LONG, retry=queue.RETRY, pass_context=True
 )
-async def send_account_renewal_notices(context: JobContext, account_id: str) -> None:
+async def send_account_renewal_notices(
+    context: JobContext, account_id: str, started: str = "", after_at: str = "", after_id: str = ""
+) -> None:
     """Make the notices about the domains of a portfolio that are due today, and send them."""
-    await notifications.run(queue.database(context), account_id=UUID(account_id))
-    async with queue.database(context).transaction() as conn:
+    progress = None
+    if started:
+        after = (datetime.fromisoformat(after_at), UUID(after_id))
+        progress = Progress(now=datetime.fromisoformat(started), after=after)
+    database, time_slice = queue.database(context), TimeSlice.of(queue.settings(context))
+    done = await notifications.run(database, account_id=UUID(account_id), progress=progress, time_slice=time_slice)
+    if not done.is_done and done.after is not None:
+        expires_at, domain_id = done.after
+        await time_slices.go_on(
+            context, started=done.now.isoformat(), after_at=expires_at.isoformat(), after_id=str(domain_id)
+        )
+        return
+    async with database.transaction() as conn:
         await time_slices.defer(conn, deliver_account_notices, account_id=account_id)
 
 

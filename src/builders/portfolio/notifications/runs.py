@@ -3,19 +3,19 @@
 A run can be repeated, late or on two workers at once: the keys of the notices decide.
 """
 
-from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
+from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
 from builders.portfolio.domains import service as portfolio_domains
-from builders.portfolio.domains.records import ExpiringDomain, RenewalDecision
+from builders.portfolio.domains.records import ExpiringDomain, RenewalDecision, RenewalSum
 from builders.portfolio.ledger import service as ledger
 from builders.portfolio.notifications import rules
 from builders.portfolio.notifications.event_kinds import COST_EXCEEDED, EVENT_KINDS
@@ -34,41 +34,14 @@ COST_DAYS = 62  # of two calendar months
 BATCH = 1000  # domains whose notices are made in one transaction
 
 
-@dataclass(slots=True)
-class _Costs:
-    """The renewal prices of domains, added by month of the expiry and currency."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a run is."""
 
-    amounts: dict[tuple[date, str], Decimal] = field(default_factory=lambda: defaultdict(Decimal))
-    priced: Counter[tuple[date, str]] = field(default_factory=Counter)
-    domains: Counter[date] = field(default_factory=Counter)
-
-    @property
-    def currencies(self) -> Collection[str]:
-        """Return the currencies of the prices."""
-        return {currency for _, currency in self.amounts}
-
-    def add(self, domains: Sequence[ExpiringDomain]) -> None:
-        """Add the prices of domains."""
-        for each in domains:
-            month = each.expires_at.date().replace(day=1)
-            self.domains[month] += 1
-            if each.renewal_price is not None:
-                key = (month, each.renewal_currency or "")
-                self.amounts[key] += each.renewal_price
-                self.priced[key] += 1
-
-    def sum_up(self, *, month: date, limit: Money, rates: Mapping[str, Decimal]) -> CostExceededData:
-        """Return the prices of a month in the currency of the limit."""
-        known = {key: rates[key[1]] for key in self.amounts if key[0] == month and key[1] in rates}
-        count = sum(self.priced[key] for key in known)
-        total = sum((self.amounts[key] * rate for key, rate in known.items()), Decimal(0))
-        return CostExceededData(
-            month=month,
-            total=Money(total, limit.currency).quantized(),
-            limit=limit,
-            domains=count,
-            unknown=self.domains[month] - count,
-        )
+    now: datetime  # its start: what is due is decided by one time
+    after: tuple[datetime, UUID] | None = None  # expiry and id of the last domain that was looked at
+    made: int = 0  # notices
+    is_done: bool = False
 
 
 async def list_portfolios(conn: Conn, *, after: UUID) -> tuple[Sequence[UUID], UUID | None]:
@@ -78,26 +51,35 @@ async def list_portfolios(conn: Conn, *, after: UUID) -> tuple[Sequence[UUID], U
     return [each for each in found if each not in run], found[-1] if found else None
 
 
-async def run(database: Database, *, account_id: UUID, batch_size: int = BATCH) -> int:
+async def run(
+    database: Database,
+    *,
+    account_id: UUID,
+    progress: Progress | None = None,
+    time_slice: TimeSlice | None = None,
+    batch_size: int = BATCH,
+) -> Progress:
     """Read the domains of a portfolio, and make the notices that are due today, a batch per transaction.
 
-    Return their number.
+    Return how far it came in the time slice. Without `progress` it begins.
     """
-    now, made, costs = clock.now(), 0, _Costs()
+    progress = progress or Progress(now=clock.now())
     async with database.connection() as conn:
         recipients = (await list_recipients(conn, account_ids=[account_id]))[account_id]
-    has_more, after = bool(recipients), None
+    has_more = bool(recipients)
     while has_more:
         async with database.transaction() as conn:
-            domains = await _list_expiring(conn, account_id, recipients, now, after=after, limit=batch_size)
-            made += await _notify(conn, account_id, recipients, domains, now)
-        costs.add(domains)
+            domains = await _list_expiring(conn, account_id, recipients, progress, limit=batch_size)
+            made = await _notify(conn, account_id, recipients, domains, progress.now)
         has_more = len(domains) == batch_size
         after = (domains[-1].expires_at, domains[-1].id) if domains else None
+        progress = replace(progress, after=after, made=progress.made + made)
+        if has_more and time_slice is not None and time_slice.is_over:
+            return progress
     async with database.transaction() as conn:
-        made += await _notify_of_costs(conn, recipients, costs, now)
-        await store.record_run(conn, account_id=account_id, today=now.date())
-    return made
+        made = await _notify_of_costs(conn, account_id, recipients, progress.now)
+        await store.record_run(conn, account_id=account_id, today=progress.now.date())
+    return replace(progress, made=progress.made + made, is_done=True)
 
 
 async def _notify(
@@ -118,24 +100,16 @@ async def _notify(
 
 
 async def _list_expiring(
-    conn: Conn,
-    account_id: UUID,
-    recipients: Sequence[Recipient],
-    now: datetime,
-    *,
-    after: tuple[datetime, UUID] | None,
-    limit: int,
+    conn: Conn, account_id: UUID, recipients: Sequence[Recipient], progress: Progress, *, limit: int
 ) -> Sequence[ExpiringDomain]:
-    """Return up to `limit` domains that a threshold or a cost alert of a recipient can be about."""
+    """Return up to `limit` further domains that a threshold of a recipient can be about."""
     days = [each.days for recipient in recipients for each in recipient.preferences.expiry.thresholds]
-    is_limited = any(each.preferences.cost_alert.monthly_renewals_above for each in recipients)
-    longest = max([*days, COST_DAYS if is_limited else MIN_DAYS])
     return await portfolio_domains.list_expiring(
         conn,
         account_id=account_id,
-        since=now + timedelta(days=MIN_DAYS),
-        until=now + timedelta(days=longest + 1),
-        after=after,
+        since=progress.now + timedelta(days=MIN_DAYS),
+        until=progress.now + timedelta(days=max([*days, MIN_DAYS]) + 1),
+        after=progress.after,
         limit=limit,
     )
 
@@ -144,16 +118,28 @@ def _is_snoozed(decision: Decision, *, today: date) -> bool:
     return decision.snooze_until is not None and decision.snooze_until > today
 
 
-async def _notify_of_costs(conn: Conn, recipients: Sequence[Recipient], costs: _Costs, now: datetime) -> int:
+async def _notify_of_costs(conn: Conn, account_id: UUID, recipients: Sequence[Recipient], now: datetime) -> int:
     """Notify members of months whose renewals cost more than their limit, once for each month."""
+    limits = [
+        (each, each.preferences.cost_alert.monthly_renewals_above)
+        for each in recipients
+        if Permission.VIEW_FINANCE in team.list_permissions(each.role)
+    ]
+    limited = [(recipient, limit) for recipient, limit in limits if limit is not None]
+    if not limited:
+        return 0
+    sums = await portfolio_domains.list_renewal_sums(
+        conn,
+        account_id=account_id,
+        since=now + timedelta(days=MIN_DAYS),
+        until=now + timedelta(days=COST_DAYS + 1),
+    )
     new: list[tuple[NewNotice, CostExceededData]] = []
-    for recipient in recipients:
-        limit = recipient.preferences.cost_alert.monthly_renewals_above
-        if limit is None or Permission.VIEW_FINANCE not in team.list_permissions(recipient.role):
-            continue
-        rates = await _list_rates(conn, costs.currencies, base_currency=limit.currency, today=now.date())
+    for recipient, limit in limited:
+        currencies = {each.currency for each in sums if each.currency is not None}
+        rates = await _list_rates(conn, currencies, base_currency=limit.currency, today=now.date())
         for month in _months(now.date()):
-            cost = costs.sum_up(month=month, limit=limit, rates=rates)
+            cost = _add_up([each for each in sums if each.month == month], month=month, limit=limit, rates=rates)
             channels = rules.channels_of(
                 recipient.preferences, event=COST_EXCEEDED, severity=EVENT_KINDS[COST_EXCEEDED].severity
             )
@@ -163,6 +149,22 @@ async def _notify_of_costs(conn: Conn, recipients: Sequence[Recipient], costs: _
     published = [(notice.account_id, cost) for notice, cost in new if notice.id in made and notice.is_published]
     await outbox.publish_many(conn, RENEWAL_COST_EXCEEDED, published)
     return len(made)
+
+
+def _add_up(
+    sums: Sequence[RenewalSum], *, month: date, limit: Money, rates: Mapping[str, Decimal]
+) -> CostExceededData:
+    """Return the prices of a month in the currency of the limit."""
+    known = [(each, rates[each.currency]) for each in sums if each.currency in rates]
+    count = sum(each.domains for each, _ in known)
+    total = sum((each.amount * rate for each, rate in known), Decimal(0))
+    return CostExceededData(
+        month=month,
+        total=Money(total, limit.currency).quantized(),
+        limit=limit,
+        domains=count,
+        unknown=sum(each.domains for each in sums) - count,
+    )
 
 
 def _months(today: date) -> Iterator[date]:

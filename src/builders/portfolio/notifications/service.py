@@ -23,6 +23,7 @@ from builders.portfolio.notifications.preferences import (
     get_preferences as get_preferences,
 )
 from builders.portfolio.notifications.runs import (
+    Progress as Progress,
     list_portfolios as list_portfolios,
     run as run,
 )

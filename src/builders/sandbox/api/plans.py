@@ -187,7 +187,10 @@ async def list_plans(
     page: PageQuery,
     status: Annotated[PlanStatus | None, Query(description="Only plans with this status.")] = None,
 ) -> Page[schemas.PlanItemReply]:
-    """List the account's plans of the last 30 days, newest first, without their actions."""
+    """List the account's plans of the last 30 days, newest first, without their actions.
+
+    Only the newest 1,000 plans are kept, and those that were promoted.
+    """
     found = await sandbox.list_plans(conn, account_id=caller.live_account_id, page=page, status=status)
     return schemas.plan_items(found)
 

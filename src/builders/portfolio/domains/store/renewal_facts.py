@@ -9,7 +9,7 @@ from psycopg.rows import class_row
 
 from builders.kit.db.connections import Conn
 from builders.portfolio.domains.filters import DomainFilters
-from builders.portfolio.domains.records import ExpiringDomain, PortfolioDomainStatus
+from builders.portfolio.domains.records import ExpiringDomain, PortfolioDomainStatus, RenewalSum
 from builders.portfolio.domains.store.filters import MATCHES, filter_parameters
 
 HELD = sorted(each for each in PortfolioDomainStatus if each.is_held)
@@ -22,6 +22,15 @@ LIST_EXPIRING = f"""
       AND (coalesce(expires_at, 'infinity'), id) > (%(after_at)s::timestamptz, %(after_id)s)
       AND status = ANY(%(held)s::text[]) AND {MATCHES}
     ORDER BY coalesce(expires_at, 'infinity'), id LIMIT %(limit)s
+"""
+LIST_RENEWAL_SUMS = """
+    SELECT date_trunc('month', expires_at AT TIME ZONE 'UTC')::date AS month,
+        CASE WHEN renewal_price IS NOT NULL THEN renewal_currency END AS currency,
+        count(*) AS domains, coalesce(sum(renewal_price), 0) AS amount
+    FROM portfolio_domains
+    WHERE account_id = %(account_id)s AND coalesce(expires_at, 'infinity') >= %(since)s
+      AND coalesce(expires_at, 'infinity') < %(until)s AND status = ANY(%(held)s::text[])
+    GROUP BY 1, 2
 """
 # One look-up for each portfolio, for any number of domains.
 LIST_PORTFOLIOS = """
@@ -73,6 +82,16 @@ async def list_expiring(
     row |= {"after_at": after_at, "after_id": after_id, "limit": limit}
     async with conn.cursor(row_factory=class_row(ExpiringDomain)) as cursor:
         await cursor.execute(LIST_EXPIRING, row, prepare=False)
+        return await cursor.fetchall()
+
+
+async def list_renewal_sums(
+    conn: Conn, *, account_id: UUID, since: datetime, until: datetime
+) -> Sequence[RenewalSum]:
+    """Return the sums of the renewal prices of held domains that expire between two times."""
+    row = {"account_id": account_id, "since": since, "until": until, "held": HELD}
+    async with conn.cursor(row_factory=class_row(RenewalSum)) as cursor:
+        await cursor.execute(LIST_RENEWAL_SUMS, row)
         return await cursor.fetchall()
 
 
