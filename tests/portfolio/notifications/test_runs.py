@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import Any
 from uuid import UUID
 
 import pytest
@@ -17,11 +16,10 @@ from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.mail import service as mail
 from builders.portfolio.domains import service as portfolio_domains
-from builders.portfolio.domains.records import DomainChange, DomainPatch, PortfolioDomainStatus
+from builders.portfolio.domains.records import DomainChange, DomainPatch
 from builders.portfolio.ledger import service as ledger
 from builders.portfolio.ledger.records import Rate
-from builders.portfolio.notifications import jobs, runs, service as notifications
-from builders.portfolio.notifications.runs import Progress
+from builders.portfolio.notifications import runs, service as notifications
 from tests.cast import Person
 from tests.conftest import MakePerson
 from tests.portfolio.notifications.make import (
@@ -207,35 +205,6 @@ async def test_a_month_above_the_limit_is_one_alert(
     assert await deliver(database, settings, owner) == 1
 
 
-async def test_the_job_looks_through_each_portfolio_once_a_day(
-    alice: Person, database: Database, settings: Settings
-) -> None:
-    async def work() -> None:
-        async with database.transaction() as conn:
-            await queue.defer(conn, jobs.send_renewal_notices, timestamp=0)
-            await queue.defer(conn, jobs.deliver_notices, timestamp=0)
-        await queue.run_pending(database, settings)
-
-    async with database.transaction() as conn:
-        new = [domain("a.example", 7), domain("sold.example", 7, status=PortfolioDomainStatus.SOLD)]
-        await portfolio_domains.add_domains(conn, account_id=alice.account.id, new=new)
-    await work()
-    assert [each["domain"] for each in await notices(alice)] == ["a.example"]
-    assert len(await emails(database, alice)) == 1
-    async with database.transaction() as conn:
-        await portfolio_domains.add_domains(conn, account_id=alice.account.id, new=[domain("b.example", 7)])
-    await work()
-    assert len(await notices(alice)) == 1
-    clock.move(timedelta(days=1))
-    await work()
-    assert len(await notices(alice)) == 2
-    await notifications.prune_notices(database)
-    assert len(await notices(alice)) == 2
-    clock.move(timedelta(days=181))
-    await notifications.prune_notices(database)
-    assert await notices(alice) == []
-
-
 async def test_a_snoozed_renewal_has_no_notice_before_its_day(alice: Person, database: Database) -> None:
     today, new = clock.now().date(), [domain("harbour.com", 20), domain("lantern.com", 20)]
     async with database.transaction() as conn:
@@ -299,23 +268,3 @@ async def test_a_notice_is_repeated_each_day_until_it_is_acknowledged(
     clock.move(timedelta(days=1))
     assert await run_twice(alice, database) == []
     assert Counter(each["domain"] for each in await notices(charlie, headers=of(alice))) == dict.fromkeys(names, 3)
-
-
-async def test_a_large_portfolio_is_looked_through_in_time_slices(
-    alice: Person, database: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made: list[int] = []
-
-    async def run(*arguments: Any, **options: Any) -> Progress:
-        progress = await runs.run(*arguments, batch_size=2, **options)
-        made.append(progress.made)
-        return progress
-
-    monkeypatch.setattr(notifications, "run", run)
-    async with database.transaction() as conn:
-        new = [domain(f"{name}.example", 7) for name in "abcde"]
-        await portfolio_domains.add_domains(conn, account_id=alice.account.id, new=new)
-        await queue.defer(conn, jobs.send_renewal_notices, timestamp=0)
-    await queue.run_pending(database, settings.model_copy(update={"worker_slice_s": 0.0}))
-    assert made == [2, 2, 1]
-    assert len(await notices(alice)) == 5

@@ -3,13 +3,17 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import date
+from decimal import Decimal
+from typing import TypeAlias
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.values.money import Money
-from builders.portfolio.ledger.records import Entry, EntryKey, EntryKind, KindTotal, Likeness, NewEntry
+from builders.portfolio.ledger.likeness import Likeness
+from builders.portfolio.ledger.records import Entry, EntryKind, KindTotal, NewEntry
 from builders.portfolio.ledger.store import holdings as store
 
+EntryKey: TypeAlias = tuple[UUID, EntryKind, date, Decimal, str]  # domain, kind, day, amount and currency
 MAX_LIKE = 20_000  # entries that are compared with those of a batch
 
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Self, TypeAlias
+from typing import Self
 from uuid import UUID
 
 from builders.kit.limits import maximums
@@ -16,7 +16,6 @@ EURO = "EUR"  # the rates are quoted per euro
 MAX_YEARS = 100  # that an entry pays for
 MAX_REFERENCE = 200
 MAX_MEMO = 500
-EntryKey: TypeAlias = tuple[UUID, "EntryKind", date, Decimal, str]  # domain, kind, day, amount and currency
 MAX_ENTRIES = maximums.declare(
     "domain_entries",
     5_000,
@@ -133,19 +132,9 @@ class NewEntry:
             raise ValueError("The amount of an entry is not negative: its kind decides the sign.")
 
     @property
-    def key(self) -> EntryKey:
+    def key(self) -> tuple[UUID, EntryKind, date, Decimal, str]:
         """Return what is equal for two entries that are the same."""
         return (self.domain_id, self.kind, self.occurred_on, self.money.amount, self.money.currency)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Likeness:
-    """Which present entries are like a new one, besides the same domain, currency and years."""
-
-    sources: AbstractSet[EntrySource]
-    same_kinds: AbstractSet[EntryKind]  # that are like each other; any kind is like itself
-    period: timedelta  # before and after its day
-    share: Decimal  # of its amount that they differ by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,7 @@ from builders.portfolio.ledger.holdings import (
     list_last_sales as list_last_sales,
     list_like as list_like,
 )
+from builders.portfolio.ledger.likeness import Likeness as Likeness
 from builders.portfolio.ledger.rates import (
     fetch_rates as fetch_rates,
     find_newest_day as find_newest_day,

@@ -155,7 +155,7 @@ def _add_up(
     sums: Sequence[RenewalSum], *, month: date, limit: Money, rates: Mapping[str, Decimal]
 ) -> CostExceededData:
     """Return the prices of a month in the currency of the limit."""
-    known = [(each, rates[each.currency]) for each in sums if each.currency in rates]
+    known = [(each, rates[each.currency]) for each in sums if each.currency is not None and each.currency in rates]
     count = sum(each.domains for each, _ in known)
     total = sum((each.amount * rate for each, rate in known), Decimal(0))
     return CostExceededData(

@@ -9,7 +9,8 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from builders.kit.db.connections import Conn
-from builders.portfolio.ledger.records import Entry, KindTotal, Likeness, NewEntry
+from builders.portfolio.ledger.likeness import Likeness
+from builders.portfolio.ledger.records import Entry, KindTotal, NewEntry
 from builders.portfolio.ledger.store.entries import COLUMNS
 
 LIST_KIND_TOTALS = """
