@@ -119,10 +119,13 @@ def _correct(node: _Node[T], segments: Sequence[str], corrections: int) -> Itera
 
 
 def _similar(node: _Node[T], segment: str, corrections: int) -> list[tuple[str, int]]:
-    """Return the literal segment of a node that equals this one or is similar, and the number of corrections."""
+    """Return the literal segments of a node that equal this one or are similar, and the number of corrections.
+
+    Beside an equal one only its plural counts: `plan` is `plans` where `/plan` ends.
+    """
     literal = segment.lower()
     if literal in node.literal:
-        return [(literal, 0)]
+        return [(literal, 0), *([(f"{literal}s", 1)] if corrections and f"{literal}s" in node.literal else ())]
     is_short = len(literal) <= _LONGEST_SIMILAR
     found = get_close_matches(literal, node.literal, n=1, cutoff=_SIMILARITY) if corrections and is_short else []
     return [(name, 1) for name in found]
@@ -138,7 +141,13 @@ def find_similar_path(table: PathTable[Any], path: str) -> str | None:
         return None
     plain = "/" + "/".join(segments)
     for each in (plain, plain.lower()):
-        for candidate in (each, f"/v1{each}", f"/public{each}", each.removeprefix("/v1")):
+        for candidate in (
+            each,
+            f"/v1{each}",
+            f"/public{each}",
+            each.removeprefix("/v1"),
+            each.removeprefix("/api"),
+        ):
             if table.methods(candidate):
                 return quote(candidate, safe=_SAFE)
     similar = table.find_similar(segments) or table.find_similar(["v1", *segments])
