@@ -139,3 +139,11 @@ async def test_an_amount_in_an_unknown_currency_has_a_warning(alice: Person) -> 
         ("renewal_price.currency", "currency_unknown")
     ]
     assert added["renewal_price"] == prices["renewal_price"]
+
+
+async def test_an_unknown_currency_beside_an_amount_has_a_warning(alice: Person) -> None:
+    bought = {"amount": "5.00", "on": "2026-02-01"}
+
+    added = await add(alice, "harbour.com", currency="ZZZ", purchase=bought)
+
+    assert [(each["field"], each["code"]) for each in added["warnings"]] == [("currency", "currency_unknown")]

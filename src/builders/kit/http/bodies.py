@@ -238,9 +238,10 @@ def unknown_fields(body: object, path: str = "") -> Iterator[UnknownField]:
     if isinstance(body, MoneyInput) and body.is_number:
         said = f'Send the amount as text, "{body.amount}": a JSON number is not exact.'
         yield UnknownField(field=path[:-1], code="amount_as_number", did_you_mean=None, message=said)
-    if isinstance(body, MoneyInput) and body.currency is not None and body.currency not in CURRENCIES:
-        said = f"{body.currency} is no ISO 4217 code. An amount in it cannot be converted."
-        meant = next(iter(get_close_matches(body.currency, CURRENCIES, n=1)), None)
+    currency = _currency_of(body)
+    if currency is not None and currency not in CURRENCIES:
+        said = f"{currency} is no ISO 4217 code. An amount in it cannot be converted."
+        meant = next(iter(get_close_matches(currency, CURRENCIES, n=1)), None)
         yield UnknownField(field=f"{path}currency", code="currency_unknown", did_you_mean=meant, message=said)
     if isinstance(body, (list, tuple)):
         for at, each in enumerate(body):
@@ -257,6 +258,14 @@ def unknown_fields(body: object, path: str = "") -> Iterator[UnknownField]:
     for name, inner in vars(body).items():
         if isinstance(inner, _HOLDING):
             yield from unknown_fields(inner, f"{path}{name}.")
+
+
+def _currency_of(body: object) -> str | None:
+    """Return the currency of an amount, or the one beside the amounts of a body."""
+    if isinstance(body, MoneyInput):
+        return body.currency
+    beside: str | None = vars(body).get("currency") if isinstance(body, BaseModel) else None
+    return beside
 
 
 def add_warnings(reply: object, *sent: object) -> None:
