@@ -125,7 +125,7 @@ async def test_an_added_domain_with_later_work_is_kept_whole(alice: Person, late
     before = (await alice.get(f"{PATH}/finance")).json()
     tried = await undo(alice, imported, dry_run=True)
     undone = await undo(alice, imported)
-    assert (tried["state"], undone["state"]) == ("completed", "undone")
+    assert (tried["state"], undone["state"], undone["dry_run"]) == ("completed", "undone", False)
     assert tried["undo"] == undone["undo"] == {"rows": 2, "removed": 1, "restored": 0, "kept": 1}
     [row] = undone["kept_rows"]
     assert tried["kept_rows"] == [row]
@@ -142,8 +142,8 @@ async def test_a_dry_run_changes_nothing(alice: Person) -> None:
     imported = await load(alice, TEXT)
     before = (await alice.get(EXPORT)).text
     tried = await undo(alice, imported, dry_run=True)
-    assert (tried["state"], tried["undo"]) == (
-        *("completed", {"rows": 2, "removed": 1, "restored": 1, "kept": 0}),
+    assert (tried["dry_run"], tried["state"], tried["undo"]) == (
+        *(True, "completed", {"rows": 2, "removed": 1, "restored": 1, "kept": 0}),
     )
     assert (await alice.get(EXPORT)).text == before
     assert ok(await alice.get(f"{IMPORTS}/{imported['import_id']}"))["undo"] is None

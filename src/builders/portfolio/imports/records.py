@@ -117,4 +117,5 @@ class Undone:
 
     made: Import  # with the counts of the undo
     kept: Sequence[ImportRow]  # the first rows of which something is kept
+    is_dry_run: bool = False
     before_row: int | None = None  # where a dry run continues; None at the end

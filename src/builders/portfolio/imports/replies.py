@@ -192,6 +192,7 @@ class PortfolioImportUndone(PortfolioImportItem):
 
     model_config = ConfigDict(json_schema_extra=by_example({**_IMPORT, **_UNDONE}))
 
+    dry_run: Annotated[bool, Field(description="Whether this only reports what the undo would do.")]
     kept_rows: Annotated[
         list[RowResult],
         Field(
@@ -212,7 +213,7 @@ def import_item(made: Import) -> PortfolioImportItem:
 def undone_reply(undone: Undone, kept: list[RowResult]) -> PortfolioImportUndone:
     """Return the undo of an import, or its dry run."""
     counts = PortfolioImportUndo.from_record(undone.made.undo)
-    members = {**_members(undone.made), "undo": counts}
+    members = {**_members(undone.made), "undo": counts, "dry_run": undone.is_dry_run}
     return PortfolioImportUndone(**members, kept_rows=kept, before_row=undone.before_row)
 
 

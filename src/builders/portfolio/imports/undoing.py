@@ -77,7 +77,9 @@ async def _try_undo(conn: Conn, *, account_id: UUID, made: Import, before_row: i
     found = [each for each in reversed(rows) if each.number in plan.kept]
     kept = [replace(each, kept=_as_json(plan.kept[each.number])) for each in found[:MAX_KEPT]]
     first = min((each.number for each in rows), default=0)
-    return Undone(made=replace(made, undo=plan.counts), kept=kept, before_row=first if first > 0 else None)
+    return Undone(
+        made=replace(made, undo=plan.counts), kept=kept, is_dry_run=True, before_row=first if first > 0 else None
+    )
 
 
 async def run_undo(database: Database, *, account_id: UUID, import_id: UUID, time_slice: TimeSlice) -> bool:
