@@ -53,3 +53,20 @@ async def test_an_amount_without_its_currency_is_refused_with_an_example(alice: 
 @pytest.mark.parametrize("sent", [[1], "x", 7])
 async def test_a_body_that_is_no_object_is_refused_in_words_of_json(alice: Person, sent: object) -> None:
     assert await message(alice, "/v1/builders/projects", sent) == "Input should be a JSON object."
+
+
+@pytest.mark.parametrize("sent", ["usd", "US$", "dollars"])
+async def test_a_currency_in_another_form_is_refused_with_an_example(dana: Person, sent: str) -> None:
+    said = await message(dana, "/v1/portfolio/domains", {"domain": "lamp.com", "currency": sent})
+    assert said == "Input should be a currency code in capital letters, such as USD."
+
+
+async def test_a_flag_in_another_form_is_refused_with_its_values(dana: Person) -> None:
+    said = await message(dana, "/v1/portfolio/domains", {"domain": "lamp.com", "auto_renew": "maybe"})
+    assert said == "Input should be true or false."
+
+
+async def test_text_that_is_no_json_is_refused_with_the_character_to_correct(alice: Person) -> None:
+    json_type = {"Content-Type": "application/json"}
+    answer = await alice.post("/v1/builders/projects", content=b'{"name" 1}', headers=json_type)
+    assert "Correct the JSON of the body at character 8 as" in answer.json()["next_action"]

@@ -1,3 +1,4 @@
+import re
 from base64 import b64encode
 from datetime import timedelta
 
@@ -96,6 +97,7 @@ async def test_a_second_rotation_waits_for_the_overlap_of_the_first(
     refused = await alice.post(f"{PATH}/{made['id']}/rotate-secret")
 
     assert (refused.status_code, refused.json()["code"]) == (409, "rotation_under_way")
+    assert re.search(r"until \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\.$", refused.json()["detail"])
     await sent(service, receiver, alice)
     assert verifies(made["signing_secret"], receiver)
     clock.move(timedelta(hours=2, seconds=1))

@@ -126,7 +126,8 @@ async def rotate_key(
         if latest.is_active(now):
             raise RotationUnderWay(
                 f"The key was rotated before, and works until {latest.expires_at:%Y-%m-%dT%H:%M:%SZ}.",
-                next_action="Use the new key: GET /v1/api-keys. If its secret is lost, rotate that key.",
+                next_action="Use the new key: GET /v1/api-keys. If its secret is lost, rotate that key. "
+                f"To end the previous key now, revoke it: DELETE /v1/api-keys/{before.id}.",
             )
         raise KeyRevoked("The key is revoked or expired and cannot be rotated.", next_action="Mint a new key.")
     spec = KeySpec(label=before.label, kind=before.key_kind, preset=before.preset, limits=limits)

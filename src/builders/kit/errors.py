@@ -15,6 +15,7 @@ MAX_NAME_LENGTH = 80  # characters of a member's name in an error
 MAX_LOC_PARTS = 16  # parts of a `loc`; no valid body is nested as deeply
 CODES_KEY = "x-codes"  # key of a response in `responses`; kit/http/openapi.py writes an example for each code
 MAX_ERRORS = 100  # in one 422; a hostile body can cause a hundred thousand
+NOT_JSON = "json_invalid"  # the type of the error of text that is no JSON; its `loc` ends with a position
 MIXED_CODE = "validation_failed"  # the code of a 422 whose errors are of several types
 _OBJECT, _DATE = "Input should be a JSON object.", "Input should be a date, such as 2027-12-31."
 _TIME = "Input should be a time with its zone, such as 2027-12-31T23:59:59Z."
@@ -25,8 +26,10 @@ EXPECTED: Mapping[str, str] = {
     **dict.fromkeys(
         ("date_type", "date_parsing", "date_from_datetime_parsing", "date_from_datetime_inexact"), _DATE
     ),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "Input should be true or false."),
     **dict.fromkeys(("datetime_type", "datetime_parsing", "datetime_from_date_parsing", "timezone_aware"), _TIME),
 }
+_CODE_PATTERN, _CODE = "^[A-Z]{3}$", "Input should be a currency code in capital letters, such as USD."
 _NAMED = 3  # errors that the `next_action` of a 422 names
 
 
@@ -187,7 +190,7 @@ class Invalid(Exception):
         invalid.errors = [
             {
                 "loc": _shown_loc(error["loc"]),
-                "msg": EXPECTED.get(error["type"], error["msg"]),
+                "msg": _message(error),
                 "type": error["type"],
             }
             | _hint(error)
@@ -204,13 +207,8 @@ class Invalid(Exception):
     @property
     def next_action(self) -> str:
         """Return what to change: the locations of the first errors."""
-        named = [
-            f"{_place(error['loc'])} (did you mean {error['did_you_mean']}?)"
-            if "did_you_mean" in error
-            else _place(error["loc"])
-            for error in self.errors[:_NAMED]
-        ]
-        return f"Correct {', '.join(named)} as `detail` says, and send the request again."
+        named = ", ".join(map(_place, self.errors[:_NAMED]))
+        return f"Correct {named} as `detail` says, and send the request again."
 
     def response(self) -> Response:
         """Return the HTTPValidationError response with `code`, `request_id` and `next_action`."""
@@ -222,15 +220,27 @@ class Invalid(Exception):
         return Response(json.dumps({"detail": self.errors, **own}), 422, None, "application/json")
 
 
+def _message(error: Mapping[str, Any]) -> str:
+    """Return the message that names the expected form, else pydantic's own."""
+    if error.get("ctx", {}).get("pattern") == _CODE_PATTERN:
+        return _CODE
+    expected: str = EXPECTED.get(error["type"], error["msg"])
+    return expected
+
+
 def _hint(error: Mapping[str, Any]) -> dict[str, Any]:
     """Return `did_you_mean`, which a pydantic validator puts into the context of its error."""
     meant = error.get("did_you_mean", error.get("ctx", {}).get("did_you_mean"))
     return {} if meant is None else {"did_you_mean": meant}
 
 
-def _place(loc: Sequence[str | int]) -> str:
-    """Return a `loc` as a path: `body.items.3.name`."""
-    return ".".join(map(str, loc)) or "the request"
+def _place(error: Mapping[str, Any]) -> str:
+    """Return the `loc` of an error as a path: `body.items.3.name`; in text that is no JSON, the character."""
+    loc = error["loc"]
+    if error["type"] == NOT_JSON and len(loc) > 1:
+        return f"the JSON of the body at character {loc[1]}"
+    meant = f" (did you mean {error['did_you_mean']}?)" if "did_you_mean" in error else ""
+    return (".".join(map(str, loc)) or "the request") + meant
 
 
 def _shown_loc(loc: Sequence[str | int]) -> list[str | int]:

@@ -143,7 +143,7 @@ async def rotate_secret(
     before = await get_destination(conn, account_id=account_id, destination_id=destination_id)
     if before.old_secret_until is not None and overlap:
         raise RotationUnderWay(
-            f"The previous secret signs until {before.old_secret_until.isoformat()}.",
+            f"The previous secret signs until {before.old_secret_until:%Y-%m-%dT%H:%M:%SZ}.",
             next_action="Wait until then, or send overlap_hours 0, which ends both secrets immediately.",
         )
     await secret_store.rotate(

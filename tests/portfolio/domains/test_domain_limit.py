@@ -45,6 +45,7 @@ async def test_concurrent_requests_cannot_exceed_the_maximum_of_domains(alice: P
     )
     assert sorted(each.status_code for each in answers) == [201, 201, 409, 409, 409]
     assert {code(each) for each in answers if each.status_code == 409} == {FULL}
+    assert all("one of test keys 10,000" in each.text for each in answers if each.status_code == 409)
     assert code(await alice.test.post(DOMAINS, json={"domain": "first.com"})) == (409, "duplicate_domain")
     assert (await alice.post(DOMAINS, json={"domain": "one-9.com"})).status_code == 201  # with a live key
 

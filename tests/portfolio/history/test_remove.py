@@ -1,5 +1,6 @@
 """DELETE /v1/portfolio/domains/{domain_id} of a domain with history."""
 
+import re
 from typing import Any
 
 import pytest
@@ -44,6 +45,7 @@ async def refusal(owner: Client) -> tuple[dict[str, int], str]:
     answer = await owner.delete(PATH)
     assert code(answer) == (409, "domain_has_history")
     found = answer.json()
+    assert sum(map(int, re.findall(r"\((\d+)\)", found["detail"]))) == sum(found["history"].values())
     assert (await owner.get(PATH)).status_code == 200
     return found["history"], found["next_action"]
 

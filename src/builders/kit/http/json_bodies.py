@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import Request
 from pydantic_core import PydanticUndefined, from_json
 
-from builders.kit.errors import Invalid
+from builders.kit.errors import NOT_JSON, Invalid
 from builders.kit.http import forms
 from builders.kit.http.media_types import (
     JSON,
@@ -72,7 +72,7 @@ def _not_json(raw: bytes, why: str) -> Invalid:
         at = (error.pos,)
     except (ValueError, RecursionError):  # not UTF-8, an endless integer, or too deep: no position
         pass
-    return Invalid(("body", *at), f"JSON decode error: {why}", "json_invalid")
+    return Invalid(("body", *at), f"JSON decode error: {why}", NOT_JSON)
 
 
 def _refuse_unstorable(value: Json) -> None:

@@ -166,7 +166,8 @@ def _strict_errors(request: Request, known: Collection[str], repeatable: Collect
         if name not in known:
             yield paging_error(name, known) or _unknown_error(name, known)
         elif name not in repeatable and len(request.query_params.getlist(name)) > 1:
-            yield {"loc": ("query", name), "msg": "Send the parameter once.", "type": REPEATED_PARAMETER}
+            said = "The parameter takes one value: send it once."
+            yield {"loc": ("query", name), "msg": said, "type": REPEATED_PARAMETER}
 
 
 def _unknown_error(name: str, known: Collection[str]) -> Error:

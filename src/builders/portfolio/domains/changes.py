@@ -10,7 +10,7 @@ from builders.kit.http.bulk import RowOutcome
 from builders.kit.values import clock, ids
 from builders.kit.values.patches import set_members
 from builders.portfolio.domains import announcements
-from builders.portfolio.domains.domain_limit import MAX_DOMAINS, lock_capacity
+from builders.portfolio.domains.domain_limit import FULL, MAX_DOMAINS, lock_capacity
 from builders.portfolio.domains.errors import DomainLimit, DomainNotFound, DuplicateDomain
 from builders.portfolio.domains.events import DOMAIN_ADDED, DOMAIN_REMOVED, domain_data
 from builders.portfolio.domains.records import (
@@ -48,7 +48,7 @@ async def add_domain(
         conn, account_id=account_id, new=[replace(new, acquired_on=new.acquired_on or on)]
     )
     if written.outcome is RowOutcome.ERROR:
-        raise DomainLimit
+        raise DomainLimit(FULL)
     if written.outcome is not RowOutcome.CREATED or written.domain is None:
         raise DuplicateDomain(
             f"The portfolio has {new.name.domain} already.",

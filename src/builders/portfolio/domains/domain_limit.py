@@ -19,12 +19,8 @@ MAX_TEST_DOMAINS = maximums.declare(
     counts="Domains, in any status.",
     code=DomainLimit.code,
 )
-
-
-FULL_PROBLEM = RowProblem(
-    code=DomainLimit.code,
-    message="The portfolio has the maximum number of domains. Delete some, then send the row again.",
-)
+FULL = f"A portfolio has at most {MAX_DOMAINS:,} domains, and one of test keys {MAX_TEST_DOMAINS:,}."
+FULL_PROBLEM = RowProblem(code=DomainLimit.code, message=f"{FULL} Delete some, then send the row again.")
 
 
 async def lock_capacity(conn: Conn, *, account_id: UUID, max_domains: int = MAX_DOMAINS) -> int:

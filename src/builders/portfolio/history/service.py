@@ -66,7 +66,7 @@ async def remove_domain(conn: Conn, *, access: Access, actor: Actor, key: str, w
 
 
 def _refusal(domain: Domain, recorded: Mapping[str, int]) -> DomainHasHistory:
-    listed = ", ".join(f"{count:,} {_NAMES[name]}" for name, count in recorded.items())
+    listed = ", ".join(f"{_NAMES[name]} ({count:,})" for name, count in recorded.items())
     status = PortfolioDomainStatus.SOLD if recorded.get("sales") else PortfolioDomainStatus.DROPPED
     keep = f'keep it with PATCH /v1/portfolio/domains/{domain.id} {{"status": "{status}"}}'
     if not domain.status.is_held:
