@@ -116,6 +116,15 @@ async def test_costs_of_an_exported_sale_are_announced(alice: Person) -> None:
     assert [each["code"] for each in imported["results"][0]["warnings"]] == ["sale_costs"]
 
 
+@pytest.mark.parametrize(
+    "row", [{"cost": "5 ZZZ", "bought": "2026-01-01"}, {"renewal_price": "9", "currency": "ZZZ"}]
+)
+async def test_a_currency_that_iso_4217_lacks_is_announced(alice: Person, row: Json) -> None:
+    imported = await load(alice, [{"domain": "harbour.com", **row}])
+    [warned] = imported["results"][0]["warnings"]
+    assert (warned["code"], warned["message"][:3]) == ("currency_unknown", "ZZZ")
+
+
 async def test_an_export_of_an_earlier_release_is_imported_whole(alice: Person) -> None:
     """It has references of the service itself: those of members in them are kept."""
     renewal, domain = "0193a1b2-0000-7000-8000-000000000041", "0193a1b2-0000-7000-8000-000000000030"

@@ -20,7 +20,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from starlette.types import Receive, Scope, Send
 
 from builders.kit.errors import MAX_ERRORS
-from builders.kit.values.money import CURRENCIES, Money, MoneyInput
+from builders.kit.values.money import CURRENCIES, UNKNOWN_CURRENCY, Money, MoneyInput
 from builders.kit.values.patches import UNSET, Patch
 
 MAX_WARNINGS = 20
@@ -240,7 +240,7 @@ def unknown_fields(body: object, path: str = "") -> Iterator[UnknownField]:
         yield UnknownField(field=path[:-1], code="amount_as_number", did_you_mean=None, message=said)
     currency = _currency_of(body)
     if currency is not None and currency not in CURRENCIES:
-        said = f"{currency} is no ISO 4217 code. An amount in it cannot be converted."
+        said = UNKNOWN_CURRENCY.format(currency)
         meant = next(iter(get_close_matches(currency, CURRENCIES, n=1)), None)
         yield UnknownField(field=f"{path}currency", code="currency_unknown", did_you_mean=meant, message=said)
     if isinstance(body, (list, tuple)):

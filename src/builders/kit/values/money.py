@@ -20,6 +20,7 @@ DECIMALS: Mapping[str, int] = {
     **dict.fromkeys(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"), 3),
     **dict.fromkeys(("CLF", "UYW"), 4),
 }
+UNKNOWN_CURRENCY = "{} is no ISO 4217 code. An amount in it cannot be converted."
 # The codes of ISO 4217, and withdrawn ones that old purchases have.
 CURRENCIES = frozenset(
     re.findall(

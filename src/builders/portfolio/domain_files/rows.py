@@ -9,7 +9,7 @@ from builders.kit.sheets.amounts import AmountRules, read_amount, read_currency
 from builders.kit.sheets.cells import BLANK, CellRefused, original_text
 from builders.kit.sheets.dates import DateFormat
 from builders.kit.values import texts
-from builders.kit.values.money import Money
+from builders.kit.values.money import CURRENCIES, UNKNOWN_CURRENCY, Money
 from builders.portfolio.domain_files.entry_cells import read_entries
 from builders.portfolio.domain_files.fields import LENIENT, field_readers, purchase_readers
 from builders.portfolio.domain_files.records import (
@@ -171,6 +171,10 @@ class _Row:
         else:
             self._read_purchase(row_currency)
             self._read_sale(row_currency)
+        prices = [each for each in self.values.values() if isinstance(each, Money)]
+        for currency in sorted({each.currency for each in (*prices, *(one.money for one in self.entries))}):
+            if currency not in CURRENCIES:
+                self.warnings.append(self._problem(None, "currency_unknown", UNKNOWN_CURRENCY.format(currency)))
 
     def _read_purchase(self, row_currency: str | None) -> None:
         money = self._amount(Field.PURCHASE_AMOUNT, Field.PURCHASE_CURRENCY, row_currency)
