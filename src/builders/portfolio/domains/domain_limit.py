@@ -15,7 +15,7 @@ MAX_DOMAINS = maximums.declare(
 MAX_TEST_DOMAINS = maximums.declare(
     "test_portfolio_domains",
     10_000,
-    of="portfolio of test keys",
+    of="portfolio of a sandbox account",
     counts="Domains, in any status.",
     code=DomainLimit.code,
 )
