@@ -60,6 +60,7 @@ ALLOWED = {
     "builders/invoices/store/transitions.py:ADVANCE_STAGE": "advances overdue invoices of all accounts",
     "builders/invoices/store/transitions.py:MARK_DUE_UNCOLLECTIBLE": "as above, for unpaid invoices",
     "builders/kit/jobs/superseded.py:FIND_WAITING procrastinate_jobs": "no retry beside a waiting job",
+    "builders/kit/jobs/time_slices.py:LIST_WAITING procrastinate_jobs": "no second job beside a waiting one",
     "builders/kit/jobs/queue.py:PRUNE_FAILED procrastinate_jobs": "deletes failed jobs, which the queue keeps",
     "builders/kit/jobs/queue.py:PRUNE_FAILED procrastinate_events": "as above, for the events of those jobs",
     "builders/portfolio/ledger/store/rates.py:LIST_AWAITING": "converts entries of all accounts at a new rate",

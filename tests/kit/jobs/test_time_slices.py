@@ -167,6 +167,23 @@ async def test_batches_are_repeated_until_nothing_is_left(
     assert [names[each] for each in long_jobs.steps] == ["a", "b", "a", "b", "a"]
 
 
+async def test_jobs_for_all_accounts_are_not_enqueued_beside_those_that_wait(
+    own_database: Database, jobs_conn: Conn, own: Settings
+) -> None:
+    async def fail(account_id: str) -> None:
+        raise ZeroDivisionError(account_id)
+
+    task = queue.app.task(name="test.fails", queue=queue.LONG, retry=queue.RETRY)(fail)
+    accounts = [UUID(int=1), UUID(int=2)]
+    async with own_database.transaction() as conn:
+        await time_slices.defer_all(conn, task, accounts[:1])
+    await queue.run_pending(own_database, own)  # it waits for the retry
+    for _ in range(3):  # periods
+        async with own_database.transaction() as conn:
+            await time_slices.defer_all(conn, task, accounts)
+    assert await waiting(jobs_conn) == [("test.fails", "todo", 1), ("test.fails", "todo", 0)]
+
+
 async def test_the_rest_of_a_job_that_is_enqueued_twice_runs_once(
     own_database: Database, jobs_conn: Conn, long_jobs: LongJobs, short_turns: Settings
 ) -> None:

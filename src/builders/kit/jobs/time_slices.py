@@ -18,6 +18,10 @@ from builders.kit.db.connections import Conn
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 
+LIST_WAITING = """
+    SELECT queueing_lock FROM procrastinate_jobs WHERE queueing_lock = ANY(%(locks)s::text[]) AND status = 'todo'
+"""
+
 
 class TimeSlice:
     """The time that a long job works until the next one is due."""
@@ -52,10 +56,17 @@ async def defer(
 
 
 async def defer_all(conn: Conn, task: Task[Any, Any, Any], account_ids: Iterable[UUID]) -> None:
-    """Enqueue a job for each account, as `defer` does."""
+    """Enqueue a job for each account, as `defer` does, unless one waits.
+
+    A job that waits for days to be retried blocks those behind it. One for each period would slow all fetches.
+    """
+    locks = {each: _lock(task.name, str(each)) for each in account_ids}
+    found = await conn.execute(LIST_WAITING, {"locks": list(locks.values())})
+    waiting = {lock for (lock,) in await found.fetchall()}
     jobs = [
-        task.configure(lock=_lock(task.name, str(each)), queue=queue.LONG).make_new_job(account_id=str(each))
-        for each in account_ids
+        task.configure(lock=lock, queueing_lock=lock, queue=queue.LONG).make_new_job(account_id=str(each))
+        for each, lock in locks.items()
+        if lock not in waiting
     ]
     if jobs:
         await queue.app.job_manager.batch_defer_jobs_async(jobs=jobs, connection=conn)
