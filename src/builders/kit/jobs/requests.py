@@ -8,7 +8,8 @@ from procrastinate.tasks import Task
 from procrastinate.worker import Worker
 from structlog.contextvars import bound_contextvars, get_contextvars
 
-REQUEST_ID = "request_id"  # argument of a job, and name in the log
+REQUEST_ID = "request_id"  # name in the log
+ARGUMENT = "enqueued_by_request"  # of a job; no task has a parameter with this name
 
 T = TypeVar("T")
 
@@ -20,11 +21,11 @@ def argument_for(task: Task[Any, Any, Any] | None) -> Mapping[str, str]:
     the job later.
     """
     request_id = get_contextvars().get(REQUEST_ID)
-    return {REQUEST_ID: request_id} if request_id and task is not None and task.retry_strategy else {}
+    return {ARGUMENT: request_id} if request_id and task is not None and task.retry_strategy else {}
 
 
 async def bind(run: Callable[[], Awaitable[T]], context: JobContext, _worker: Worker) -> T:
     """Run a job with the id of its request in the log context, as a middleware of the worker."""
-    request_id = context.job.task_kwargs.pop(REQUEST_ID, None)
+    request_id = context.job.task_kwargs.pop(ARGUMENT, None)
     with bound_contextvars(**({REQUEST_ID: request_id} if request_id else {})):
         return await run()
