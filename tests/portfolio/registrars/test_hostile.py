@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 
 from builders.demo.registrars.fake import FakeAccount, FakeLine, FakeServer
 from builders.demo.registrars.fakes import FAKES
+from builders.kit.outbound.client import Response
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.kit.values.money import Money
@@ -129,6 +130,39 @@ async def test_a_registrar_that_returns_only_empty_pages_is_left_soon(provider: 
     if provider == "route53":
         with pytest.raises(RegistrarFailed):
             await client.find_transfer("a.com")
+
+
+OLD = {"orderId": "1", "createdAt": "2001-03-01T00:00:00Z"}
+# Pages of bills before the period, each of which says that another one follows.
+ENDLESS: dict[str, dict[str, Any]] = {
+    "godaddy": {"/v1/orders": {"orders": [OLD], "pagination": {"total": 10**30}}, "/v1/orders/1": OLD},
+    "namecom": {"/core/v1/orders": {"orders": [{"id": 1, "createDate": "2001-03-01T00:00:00Z"}], "nextPage": 2}},
+    "route53": {
+        "ViewBilling": {
+            "BillingRecords": [
+                {"DomainName": "a.com", "BillDate": 983404800, "Operation": "RENEW_DOMAIN", "Price": 9}
+            ],
+            "NextPageMarker": "more",
+        }
+    },
+}
+
+
+class Impatient(Replay):
+    """Answers ten requests."""
+
+    async def request(self, *sent: Any, **more: Any) -> Response:
+        assert self.requests < 10, "the list does not end"
+        return await super().request(*sent, **more)
+
+
+@pytest.mark.parametrize("provider", ENDLESS)
+async def test_bills_before_the_period_that_never_end_are_malformed(provider: str) -> None:
+    replay = Impatient({path: json.dumps(body) for path, body in ENDLESS[provider].items()})
+    pages = adapter_of(provider, replay).list_charges(since=date(2026, 1, 1), until=date(2026, 12, 31))
+    with pytest.raises(RegistrarFailed) as failed:
+        await anext(pages)
+    assert (failed.value.kind, replay.requests > 1) == (RegistrarFailure.MALFORMED, True)
 
 
 RISKY = ("=", "+", "-", "@", "\t", "\r")

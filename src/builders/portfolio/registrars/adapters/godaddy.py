@@ -7,7 +7,17 @@ from http import HTTPStatus
 
 from pydantic import Field, TypeAdapter
 
-from builders.portfolio.registrars.adapter import Adapter, Amount, Flag, Row, a_label, classify, convert, read_time
+from builders.portfolio.registrars.adapter import (
+    Adapter,
+    Amount,
+    Flag,
+    Row,
+    a_label,
+    bounded,
+    classify,
+    convert,
+    read_time,
+)
 from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, Query, T, read, require_success
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
@@ -181,14 +191,18 @@ class GoDaddy(Adapter):
             "periodEnd": f"{(until + timedelta(days=1)).isoformat()}T00:00:00Z",
             "limit": 100,
         }
-        offset = 0
-        while True:
-            page = await self._get("/v1/orders", _ORDERS, {**period, "offset": offset})
-            for summary in page.orders:
+        async for orders in bounded(self._list_orders(period)):
+            for summary in orders:
                 order = await self._get(f"/v1/orders/{summary.order_id}", _ORDER)
                 lines = [line for line in _lines(order) if since <= line.charged_on <= until]
                 if lines:
                     yield lines
+
+    async def _list_orders(self, period: Query) -> AsyncIterator[Sequence[_Summary]]:
+        offset = 0
+        while True:
+            page = await self._get("/v1/orders", _ORDERS, {**period, "offset": offset})
+            yield page.orders
             offset += len(page.orders)
             if not page.orders or offset >= page.pagination.total:
                 return

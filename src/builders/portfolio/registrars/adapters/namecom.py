@@ -18,6 +18,7 @@ from builders.portfolio.registrars.adapter import (
     Rows,
     Total,
     a_label,
+    bounded,
     convert,
     read_time,
 )
@@ -160,11 +161,15 @@ class NameCom(Adapter):
 
     async def list_charges(self, *, since: date, until: date) -> AsyncIterator[Sequence[BilledLine]]:
         """Yield the items of the successful orders of the period; a refunded item is a second line."""
-        async for page in self._pages("/core/v1/orders", _ORDERS):
-            lines = [line for order in page.orders if order.status == "success" for line in _lines(order)]
+        async for orders in bounded(self._list_orders()):
+            lines = [line for order in orders if order.status == "success" for line in _lines(order)]
             lines = [line for line in lines if since <= line.charged_on <= until]
-            if lines or not page.orders:
+            if lines or not orders:
                 yield lines
+
+    async def _list_orders(self) -> AsyncIterator[Sequence[_Purchase]]:
+        async for page in self._pages("/core/v1/orders", _ORDERS):
+            yield page.orders
 
     async def get_auth_code(self, domain: str) -> AuthCode:
         """Return the authorization code."""

@@ -161,11 +161,15 @@ class Route53(Adapter):
             "End": _epoch(until + timedelta(days=1)),
             "MaxItems": _PER_PAGE,
         }
+        async for bills in bounded(self._list_bills(members)):
+            lines = [line for line in map(_line, bills) if since <= line.charged_on <= until]
+            if lines or not bills:
+                yield lines
+
+    async def _list_bills(self, members: dict[str, object]) -> AsyncIterator[Sequence[_Bill]]:
         while True:
             page = await self._call("ViewBilling", _BILLS, members)
-            lines = [line for line in map(_line, page.billing_records) if since <= line.charged_on <= until]
-            if lines or not page.billing_records:
-                yield lines
+            yield page.billing_records
             if not page.next_page_marker:
                 return
             members["Marker"] = page.next_page_marker

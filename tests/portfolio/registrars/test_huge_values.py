@@ -1,0 +1,85 @@
+"""Numbers and times out of range, in any place of a recorded answer, are unknown or end in RegistrarFailed."""
+
+import json
+import re
+import tomllib
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import date
+from typing import Any
+
+import pytest
+
+from builders.kit.outbound.client import Response
+from builders.portfolio.billing.lines import require_storable
+from builders.portfolio.registrars import adapter, matching
+from builders.portfolio.registrars.adapter import Adapter
+from builders.portfolio.registrars.failures import RegistrarFailed
+from builders.portfolio.registrars.providers import ADAPTERS
+from builders.portfolio.registrars.records import HeldDomain
+from tests.portfolio.registrars.test_recorded import RECORDED, Replay, adapter_of
+
+# JSON numbers and the texts of them, of times, and of what Python reads as one.
+HUGE = (
+    *(
+        "1" + "0" * 24,
+        "-1" + "0" * 24,
+        "9" * 4_000,
+        "9" * 5_000,
+        "1e400",
+        "-1e25",
+        "1E+9999999",
+        "NaN",
+        "Infinity",
+    ),
+    *("-62135596800001", "253402300800000", "9223372036854775808"),
+    *("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "99999-01-01", "12/31/9999"),
+)
+NUMBER = re.compile(r"-?\d[\d.]*")
+# A number or a time: alone, as a text, as the text or an attribute of an element.
+LEAF = re.compile(r"""(?P<json>(?<=[:\[,])\s*-?\d[\d.eE+-]*(?=\s*[,\]}]))|(?<=["'>])\d[\d:./T Z+-]*(?=["'<])""")
+
+
+class Answering(Replay):
+    """Answers a path without a recorded response with 404."""
+
+    async def request(self, *sent: Any, **more: Any) -> Response:
+        try:
+            return await super().request(*sent, **more)
+        except KeyError:
+            return Response(status=404, headers={}, body=b"{}", elapsed_ms=1, truncated=False)
+
+
+def altered(responses: Mapping[str, str]) -> Iterator[Mapping[str, str]]:
+    """Yield the responses with one value out of range each."""
+    for path, body in responses.items():
+        for found in LEAF.finditer(body):
+            for huge in HUGE:
+                wrong = json.dumps(huge) if found["json"] and not NUMBER.fullmatch(huge) else huge
+                yield {**responses, path: f"{body[: found.start()]}{wrong}{body[found.end() :]}"}
+
+
+async def read_all(client: Adapter) -> None:
+    """Read domains, charges and a transfer, as a sync does. Raise any error but that of a registrar."""
+    lists: list[AsyncIterator[Sequence[Any]]] = [client.list_domains()]
+    if client.profile.capabilities.billing:
+        lists.append(client.list_charges(since=date(2026, 3, 1), until=date(2026, 3, 31)))
+    for pages in lists:
+        with suppress(RegistrarFailed):
+            async for page in adapter.bounded(pages):
+                for row in page:
+                    matching.cleaned(row) if isinstance(row, HeldDomain) else require_storable(row)
+    for call in (client.get_domain("example.com"), client.find_transfer("example.com")):
+        with suppress(RegistrarFailed):
+            await call
+
+
+@pytest.mark.parametrize("provider", sorted(ADAPTERS))
+async def test_a_value_out_of_range_is_unknown_or_malformed(provider: str) -> None:
+    recorded = tomllib.loads((RECORDED / f"{provider}.toml").read_text())
+    asked = 0
+    for responses in altered(recorded["responses"]):
+        replay = Answering(responses, ends=recorded.get("ends"), headers=recorded.get("headers"))
+        await read_all(adapter_of(provider, replay))
+        asked += replay.requests
+    assert asked > len(HUGE)
