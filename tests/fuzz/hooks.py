@@ -44,6 +44,7 @@ BEYOND_A_SCHEMA = {
     "key_reused",  # an Idempotency-Key goes with one body
     "money_currency",  # one that there is
     "money_amount",  # no more decimals than the currency has
+    "int_type",  # 137.0 is an integer to a schema, and no integer to us
     "locale",  # a language tag
     "local_part_required",  # of a claim
     "metadata_full",  # with the pairs that are there already
@@ -71,6 +72,8 @@ BEYOND_A_SCHEMA = {
     "date_and_period",  # either of them
     "date_in_future",  # a time that moves
     "date_range",  # from before to
+    "decimal_max_places",  # of a JSON number; the pattern of a text says it
+    "decimal_max_digits",  # of a JSON number, too
     "dates_ambiguous",  # unless one of them proves their order
     "domain_form",  # either domain or name
     "domain_invalid",  # a registrable name
@@ -83,6 +86,7 @@ BEYOND_A_SCHEMA = {
     "format_unknown",  # of an open list
     "host_name",  # labels there can be
     "installments_exceed_price",  # no more than the price
+    "months_and_year",  # either of them
     "owned_domain",  # has no counterparty
     "period_missing",  # of a file without dates
     "reference_taken",  # unique in a portfolio

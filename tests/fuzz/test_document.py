@@ -17,6 +17,7 @@ CONFIG = Path(__file__).with_name("schemathesis.toml")
 ROOT = CONFIG.parents[2]
 LONG = "BUILDERS_FUZZ_EXAMPLES" in os.environ
 EXAMPLES = os.environ.get("BUILDERS_FUZZ_EXAMPLES", "1")  # of each operation and phase; script/fuzz takes more
+PATHS = os.environ.get("BUILDERS_FUZZ_PATHS", "")  # pattern of the paths that are asked; by default all
 SEED = os.environ.get("BUILDERS_FUZZ_SEED", "1")
 
 CALLERS = {
@@ -44,6 +45,7 @@ def schemathesis(
     phases = "examples,fuzzing" + (",stateful,coverage" if LONG else "")
     options = ["--max-examples", EXAMPLES, "--seed", SEED, "--no-color", "--phases", phases]
     included = [f"--include-operation-id={each}" for each in only]
+    included += ["--include-path-regex", PATHS] if PATHS else []
     command += [*options, *included, f"{served.url}/openapi.json"]
     run = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr

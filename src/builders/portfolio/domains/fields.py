@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, StrictBool, StringConstraints
 from pydantic_core import PydanticCustomError
 
-from builders.kit.values import texts
+from builders.kit.values import decimals, texts
 from builders.kit.values.days import require_day
 from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.texts import checked
@@ -108,6 +108,11 @@ Tag = Annotated[
 Tags = Annotated[list[Tag], Field(max_length=records.MAX_TAGS), AfterValidator(_distinct)]
 Host = Annotated[str, StringConstraints(min_length=1, max_length=253), checked(_host, "host_name")]
 Hosts = Annotated[list[Host], Field(max_length=records.MAX_NAMESERVERS), AfterValidator(_distinct)]
-Percent = Annotated[Decimal, Field(ge=0, le=100, decimal_places=2), AfterValidator(_percent)]
+Percent = Annotated[
+    Decimal,
+    Field(ge=0, le=100, decimal_places=2),
+    AfterValidator(_percent),
+    decimals.published(r"^(100(\.0{1,2})?|[0-9]{1,2}(\.[0-9]{1,2})?)$", minimum=0, maximum=100),
+]
 Moment = Annotated[datetime, AfterValidator(_in_utc)]
 Flag = StrictBool

@@ -11,6 +11,7 @@ from builders.kit.http.callers import Caller, needs
 from builders.kit.http.heavy_requests import HeavyRequestRunning, heavy
 from builders.kit.http.idempotency import WITH_IDEMPOTENCY, InFlight
 from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.kit.values import decimals
 from builders.kit.values.days import Day
 from builders.portfolio.domains import service as domains
 from builders.portfolio.finance import service as finance
@@ -37,6 +38,7 @@ AsOf = Annotated[
 ]
 Commission = Annotated[
     Decimal,
+    decimals.published(r"^0(\.[0-9]{1,6})?$", minimum=0, exclusiveMaximum=1),
     Query(
         ge=0,
         lt=1,

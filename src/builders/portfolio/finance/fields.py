@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, StrictInt, StringConstraints
 from pydantic.config import JsonDict
 
-from builders.kit.values import texts
+from builders.kit.values import decimals, texts
 from builders.kit.values.days import require_day
 from builders.kit.values.texts import checked
 from builders.portfolio.domains.records import MAX_NOTES, MAX_TEXT as MAX_REGISTRAR
@@ -50,7 +50,11 @@ Reference = Annotated[str, _text(MAX_REFERENCE), checked(_own, "text_form")]
 Notes = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NOTES), checked(_notes, "text_form")]
 Moment = Annotated[datetime, AfterValidator(_in_utc)]
 Memo = Annotated[str, _text(MAX_MEMO), texts.Plain]
-Rate = Annotated[Decimal, Field(ge=0, le=1, max_digits=7, decimal_places=6)]
+Rate = Annotated[
+    Decimal,
+    Field(ge=0, le=1, max_digits=7, decimal_places=6),
+    decimals.published(r"^(1(\.0{1,6})?|0(\.[0-9]{1,6})?)$", minimum=0, maximum=1),
+]
 CURRENCY = Field(description="ISO 4217 code of amounts without a currency; by default the base currency.")
 NOT_NULL = Field(json_schema_extra=_without_default)
 ABSENT: Any = None  # the default of a member that cannot be null

@@ -78,9 +78,9 @@ def _period(today: date, *, months: int | None, year: int | None) -> tuple[date,
     if year is None:
         return _months_before(today, (months or DEFAULT_MONTHS) - 1), today
     if months is not None:
-        raise Invalid(("query", "year"), "Send `months` or `year`, not both.")
+        raise Invalid(("query", "year"), "Send `months` or `year`, not both.", "months_and_year")
     if year > today.year:
-        raise Invalid(("query", "year"), "The year has not begun.")
+        raise Invalid(("query", "year"), "The year has not begun.", "date_in_future")
     return date(year, 1, 1), min(today, date(year, 12, 31))
 
 
