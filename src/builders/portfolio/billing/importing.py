@@ -8,7 +8,7 @@ from uuid import UUID
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
 from builders.kit.http import slices
-from builders.kit.http.bulk import RowOutcome, RowResult
+from builders.kit.http.bulk import RowOutcome, RowResult, currency_warnings
 from builders.kit.values import ids
 from builders.portfolio.billing import rows, sheets, summaries
 from builders.portfolio.billing.applying import Booking
@@ -165,6 +165,7 @@ def _result(row: ReadLine, recorded: RecordedLine) -> RowResult:
         line=row.line,
         domain=named,
         id=None if first is None else first.charge.id,
+        warnings=currency_warnings([row.billed.currency]),
     )
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
-from builders.kit.http.bulk import RowOutcome, RowResult, refused_row
+from builders.kit.http.bulk import RowOutcome, RowResult, currency_warnings, refused_row
 from builders.kit.values import clock
 from builders.portfolio.domains import service as domains
 from builders.portfolio.finance import service as finance
@@ -167,4 +167,13 @@ def _result(
     if present == days:
         outcome = RowOutcome.UNCHANGED
     domain_id = days[0].domain_id
-    return RowResult(outcome=outcome, index=row.index, line=row.line, domain=names[domain_id], id=domain_id)
+    # The reply itself warns of a currency in the body.
+    currencies = set() if row.line is None else {each.money.currency for each in days}
+    return RowResult(
+        outcome=outcome,
+        index=row.index,
+        line=row.line,
+        domain=names[domain_id],
+        id=domain_id,
+        warnings=currency_warnings(currencies, field="amount"),
+    )
