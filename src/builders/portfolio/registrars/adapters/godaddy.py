@@ -7,17 +7,8 @@ from http import HTTPStatus
 
 from pydantic import Field, TypeAdapter
 
-from builders.portfolio.registrars.adapter import (
-    Adapter,
-    Amount,
-    Flag,
-    Row,
-    a_label,
-    bounded,
-    classify,
-    convert,
-    read_time,
-)
+from builders.portfolio.registrars import adapter
+from builders.portfolio.registrars.adapter import Adapter, Amount, Flag, Row, a_label, classify, convert, read_time
 from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, Query, T, read, require_success
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
@@ -186,22 +177,17 @@ class GoDaddy(Adapter):
 
     async def list_charges(self, *, since: date, until: date) -> AsyncIterator[Sequence[BilledLine]]:
         """Yield the items of the orders of the period; the summary names no domain, so each order is read."""
-        period: dict[str, str | int] = {
-            "periodStart": f"{since.isoformat()}T00:00:00Z",
-            "periodEnd": f"{(until + timedelta(days=1)).isoformat()}T00:00:00Z",
-            "limit": 100,
-        }
-        async for orders in bounded(self._list_orders(period)):
+        async for orders in adapter.bounded(self._list_orders(since, until)):
             for summary in orders:
                 order = await self._get(f"/v1/orders/{summary.order_id}", _ORDER)
                 lines = [line for line in _lines(order) if since <= line.charged_on <= until]
                 if lines:
                     yield lines
 
-    async def _list_orders(self, period: Query) -> AsyncIterator[Sequence[_Summary]]:
-        offset = 0
+    async def _list_orders(self, since: date, until: date) -> AsyncIterator[Sequence[_Summary]]:
+        period, offset = {"periodStart": f"{since}T00:00:00Z", "periodEnd": f"{until + timedelta(1)}T00:00:00Z"}, 0
         while True:
-            page = await self._get("/v1/orders", _ORDERS, {**period, "offset": offset})
+            page = await self._get("/v1/orders", _ORDERS, {**period, "limit": 100, "offset": offset})
             yield page.orders
             offset += len(page.orders)
             if not page.orders or offset >= page.pagination.total:
