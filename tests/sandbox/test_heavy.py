@@ -6,14 +6,14 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from fastapi import Request
 
 from builders.app import Service
 from builders.kit.db.connections import Database
 from builders.kit.http.compiled_routes import LARGE_BODY
-from builders.kit.http.heavy_requests import MAX_WAITING, HeavyLoop
+from builders.kit.http.heavy_requests import HeavyLoop
 from builders.sandbox import planning
 from tests.cast import Person
+from tests.heavy import held_turn
 from tests.invoices.make import make_invoice
 from tests.portfolio.team.make import code
 from tests.sandbox.make import PLAN, PROMOTE, alias, make_addresses, manifest
@@ -58,23 +58,8 @@ async def test_only_a_large_manifest_is_planned_in_another_thread(
 @pytest.fixture
 async def held(service: Service, alice: Person) -> AsyncIterator[None]:
     """Hold the turn of Alice's account, with as many requests as may wait for it."""
-    may_end, loops = asyncio.Event(), set[asyncio.AbstractEventLoop]()
-
-    async def hold() -> None:
-        loops.add(asyncio.get_running_loop())
-        await may_end.wait()
-
-    def hold_turn() -> "asyncio.Future[None]":
-        request = Request({"type": "http", "app": service.api})
-        heavy_loop: HeavyLoop = service.api.state.heavy
-        return asyncio.ensure_future(heavy_loop.run(request, hold, alone=alice.account.id))
-
-    holding = [hold_turn() for _ in range(MAX_WAITING + 1)]
-    while not loops:  # noqa: ASYNC110 - another thread changes it
-        await asyncio.sleep(0)
-    yield
-    loops.pop().call_soon_threadsafe(may_end.set)
-    await asyncio.gather(*holding)
+    async with held_turn(service, alice.account.id):
+        yield
 
 
 async def test_large_requests_of_an_account_run_one_after_another(alice: Person, bob: Person, domain: str) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from builders.kit.http.bodies import MAX_WARNINGS
 from builders.kit.values import ids
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
@@ -79,6 +80,14 @@ async def test_a_patch_merges_and_null_resets(alice: Person) -> None:
     )
     before = await read(alice.test)
     assert {**before, "channels": reset["channels"], "warnings": []} == reset
+
+
+async def test_the_warnings_about_unknown_members_are_limited(alice: Person) -> None:
+    many = {f"member{at}": True for at in range(200)}
+    found = await patch(
+        alice, timezone="UTC", events={f"event{at}": {"enabled": True, **many} for at in range(50)}
+    )
+    assert len(found["warnings"]) == MAX_WARNINGS
 
 
 async def test_unknown_members_are_named_with_what_was_meant(alice: Person) -> None:

@@ -8,6 +8,7 @@ from builders.identity.records import Preset
 from builders.kit.process.settings import Settings
 from tests.cast import Person
 from tests.conftest import MakePerson
+from tests.heavy import held_turn
 from tests.portfolio.domains.make import DOMAINS, add, names
 from tests.portfolio.registrars.make import REGISTRARS, connect
 from tests.portfolio.registrars.sync import INVENTORY, Json, fake_of, ok, sync
@@ -182,3 +183,9 @@ async def test_a_viewer_sees_no_prices(alice: Person, people: MakePerson) -> Non
     seen = ok(await viewer.get(INVENTORY, headers=of(alice)))
     assert (seen["items"][0]["renewal_price"], seen["redacted"]) == (None, ["finance"])
     assert ok(await alice.get(INVENTORY))["items"][0]["renewal_price"]["amount"] == "12.50"
+
+
+async def test_the_inventory_is_read_in_the_turn_of_its_account(alice: Person) -> None:
+    async with held_turn(alice.service, alice.account.id):
+        refused = await alice.get(INVENTORY, params={"stale": "true"})
+    assert code(refused) == (429, "heavy_request_running")

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from datetime import time
+from itertools import islice
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 from pydantic.config import JsonDict
 
-from builders.kit.http.bodies import Reply, UnknownField, WriteReply, by_example
+from builders.kit.http.bodies import MAX_WARNINGS, Reply, UnknownField, WriteReply, by_example
 from builders.kit.values.money import Money
 from builders.portfolio.notifications import rules
 from builders.portfolio.notifications.event_kinds import list_kinds
@@ -227,7 +228,7 @@ def preferences_written(
         MergedThreshold(message=f"{days} days occurred more than once; the thresholds were merged.")
         for days in own.merged_days
     ]
-    found = _members(own) | {"warnings": [*merged, *body.warnings()]}
+    found = _members(own) | {"warnings": [*merged, *islice(body.warnings(), MAX_WARNINGS)]}
     return NotificationPreferencesWritten.model_validate(found)
 
 

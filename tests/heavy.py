@@ -1,0 +1,33 @@
+"""The turn of an account on the loop of heavy requests."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import UUID
+
+from fastapi import Request
+
+from builders.app import Service
+from builders.kit.http.heavy_requests import MAX_WAITING, HeavyLoop
+
+
+@asynccontextmanager
+async def held_turn(service: Service, account_id: UUID) -> AsyncIterator[None]:
+    """Hold the turn of an account, with as many requests as may wait for it."""
+    may_end, loops = asyncio.Event(), set[asyncio.AbstractEventLoop]()
+
+    async def hold() -> None:
+        loops.add(asyncio.get_running_loop())
+        await may_end.wait()
+
+    def hold_turn() -> "asyncio.Future[None]":
+        request = Request({"type": "http", "app": service.api})
+        heavy_loop: HeavyLoop = service.api.state.heavy
+        return asyncio.ensure_future(heavy_loop.run(request, hold, alone=account_id))
+
+    holding = [hold_turn() for _ in range(MAX_WAITING + 1)]
+    while not loops:  # noqa: ASYNC110 - another thread changes it
+        await asyncio.sleep(0)
+    yield
+    loops.pop().call_soon_threadsafe(may_end.set)
+    await asyncio.gather(*holding)
