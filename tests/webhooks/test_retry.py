@@ -9,11 +9,21 @@ from builders.app import Service
 from builders.kit.db.connections import Database
 from builders.kit.outbound.client import Failure, OutboundFailed
 from builders.kit.values import clock
+from builders.webhooks.store.deliveries import MAX_ATTEMPTS
 from tests.cast import Client, Person
 from tests.kit.outbound.receivers import OK, Reader, Receiver, Writer, saying
 from tests.webhooks.make import DELIVERIES, PATH, Json, create, deliveries, happen, read, send_due
 
 DOWN = b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 4\r\n\r\noops"
+
+# Attempts after the first one.
+COPY_ATTEMPTS = """
+    INSERT INTO webhooks_attempts
+        (account_id, delivery_id, created_at, destination_id, n, duration_ms, status, error, excerpt)
+    SELECT account_id, delivery_id, created_at + make_interval(secs => number), destination_id, n + number,
+        duration_ms, status, error, excerpt
+    FROM webhooks_attempts, generate_series(1, %(count)s) AS number WHERE account_id = %(account_id)s
+"""
 
 
 async def retry(client: Client, delivery: Json) -> Json:
@@ -238,3 +248,13 @@ async def test_the_time_to_a_failed_connection_is_not_shown(
     assert (tried["attempt"]["error"], tried["attempt"]["duration_ms"]) == ("connect", None)
     shown = (await alice.get(f"{DELIVERIES}/{delivery['id']}")).json()
     assert [each["duration_ms"] is None for each in shown["attempts"]] == [False, True]
+
+
+async def test_a_delivery_shows_its_newest_attempts(
+    alice: Person, service: Service, receiver: Receiver, database: Database
+) -> None:
+    _, delivery = await failed(alice, service, receiver)
+    async with database.transaction() as conn:
+        await conn.execute(COPY_ATTEMPTS, {"account_id": alice.account.id, "count": MAX_ATTEMPTS})
+    shown = (await alice.get(f"{DELIVERIES}/{delivery['id']}")).json()["attempts"]
+    assert [each["n"] for each in shown] == list(range(2, MAX_ATTEMPTS + 2))

@@ -202,7 +202,10 @@ class DeliveryDetailReply(DeliveryReply):
         json_schema_extra=by_example({**_DELIVERY, "attempts": [_ATTEMPT], "payload": '{"id":"…"}'})
     )
 
-    attempts: Annotated[list[AttemptReply], Field(description="Attempts of the last 30 days, oldest first.")]
+    attempts: Annotated[
+        list[AttemptReply],
+        Field(description="The newest 100 attempts of the last 30 days, oldest first."),
+    ]
     payload: Annotated[
         str | None, Field(description="The exact text that is signed and sent; null after its retention.")
     ]

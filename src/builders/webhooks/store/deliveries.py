@@ -38,9 +38,10 @@ PAYLOAD = """
     SELECT body FROM webhooks_payloads
     WHERE account_id = %(account_id)s AND event_id = %(event_id)s AND created_at = %(created_at)s
 """
+MAX_ATTEMPTS = 100  # that are listed: a delivery can be retried as often as the rate limits allow
 ATTEMPTS = """
     SELECT n, created_at AS started_at, duration_ms, status, error, excerpt FROM webhooks_attempts
-    WHERE account_id = %(account_id)s AND delivery_id = %(delivery_id)s ORDER BY created_at
+    WHERE account_id = %(account_id)s AND delivery_id = %(delivery_id)s ORDER BY created_at DESC LIMIT %(limit)s
 """
 # A query between PAGE_HEAD and PAGE_TAIL selects the page from deliveries alone; then its due rows are joined.
 PAGE_HEAD = f"""
@@ -172,10 +173,11 @@ async def find_payload(conn: Conn, *, account_id: UUID, event_id: UUID, created_
 
 
 async def list_attempts(conn: Conn, *, account_id: UUID, delivery_id: UUID) -> Sequence[Attempt]:
-    """Return the attempts of the last 30 days, oldest first."""
+    """Return the attempts of the last 30 days, the newest MAX_ATTEMPTS at most, oldest first."""
+    row = {"account_id": account_id, "delivery_id": delivery_id, "limit": MAX_ATTEMPTS}
     async with conn.cursor(row_factory=class_row(Attempt)) as cursor:
-        await cursor.execute(ATTEMPTS, {"account_id": account_id, "delivery_id": delivery_id})
-        return await cursor.fetchall()
+        await cursor.execute(ATTEMPTS, row)
+        return (await cursor.fetchall())[::-1]
 
 
 async def measure_queue(conn: Conn, *, now: datetime) -> Queue:
