@@ -20,7 +20,7 @@ from tests.tracking.conftest import BROWSER, TARGET, FindEvents, SendMessage, Se
 pytestmark = pytest.mark.usefixtures("no_mail_jobs")
 
 PATH = "/v1/messages"
-HITS = """
+ADD_EVENTS = """
     INSERT INTO tracking_hits (account_id, id, created_at, message_id, kind, agent)
     SELECT %(account_id)s, gen_random_uuid(), now(), %(message_id)s, 'open', 'browser'
     FROM generate_series(1, %(count)s)
@@ -160,6 +160,6 @@ async def test_an_event_has_the_account_of_its_message(
 
 async def test_the_events_that_count_are_limited(alice: Person, sent: SentMessage, conn: Conn) -> None:
     row = {"account_id": alice.account.id, "message_id": sent.id, "count": MAX_COUNTED + 10}
-    await conn.execute(HITS, row)
+    await conn.execute(ADD_EVENTS, row)
     [item] = await listed(alice)
     assert item["opens"]["people"] == MAX_COUNTED
