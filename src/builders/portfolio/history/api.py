@@ -14,7 +14,7 @@ from builders.portfolio.history.errors import DomainHasHistory
 from builders.portfolio.team import service as team
 from builders.portfolio.team.records import Permission
 
-router = Router(prefix="/v1/portfolio", tags=["portfolio"])
+router = Router(prefix="/v1/portfolio", tags=["portfolio"], strict_query=True)
 Writer = Annotated[Caller, needs("portfolio:write")]
 DomainKey = Annotated[str, Path(description="Identifier of the portfolio domain, or its name in either form.")]
 History = Annotated[
