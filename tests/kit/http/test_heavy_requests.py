@@ -1,8 +1,11 @@
 """Heavy requests run on a second loop: one of an account at a time, and the accounts in turn."""
 
 import asyncio
+import gc
 import threading
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from contextlib import suppress
 from functools import partial
 from types import SimpleNamespace
 from typing import TypeVar
@@ -153,6 +156,23 @@ async def test_an_error_of_the_work_is_passed_on(loop: HeavyLoop) -> None:
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
             await running(loop, "alice", fail)
+
+
+async def test_what_a_refused_request_held_is_free_without_a_garbage_collection(loop: HeavyLoop) -> None:
+    held: list[weakref.ref[set[int]]] = []
+
+    async def refuse() -> None:
+        body = {1}
+        held.append(weakref.ref(body))
+        raise HeavyRequestRunning(f"{len(body)} requests are running.")
+
+    gc.disable()
+    try:
+        with suppress(HeavyRequestRunning):  # pytest.raises would keep the traceback
+            await running(loop, "alice", refuse)
+        await until(lambda: held[0]() is None)
+    finally:
+        gc.enable()
 
 
 async def test_rows_are_not_read_while_a_connection_is_held(database: Database) -> None:

@@ -184,7 +184,7 @@ async def _run_on(
     `at_end` is called here when the work has really ended, which is after a cancellation.
     """
     here = asyncio.get_running_loop()
-    result: asyncio.Future[T] = here.create_future()
+    ended: asyncio.Future[None] = here.create_future()
     tasks: list[asyncio.Task[T]] = []
 
     async def do() -> T:
@@ -197,22 +197,19 @@ async def _run_on(
 
     def end(task: asyncio.Task[T]) -> None:
         at_end()
-        error = None if task.cancelled() else task.exception()
-        if result.done():
-            return
-        if task.cancelled():
-            result.cancel()
-        elif error is not None:
-            result.set_exception(error)
-        else:
-            result.set_result(task.result())
+        if not ended.done():
+            ended.set_result(None)
+        elif not task.cancelled():
+            task.exception()  # cancelled here: nobody else reads it
 
     loop.call_soon_threadsafe(start)
     try:
-        return await result
+        await ended
     except asyncio.CancelledError:
         loop.call_soon_threadsafe(lambda: tasks[0].cancel())  # noqa: PLW0108 - `start` fills the list
         raise
+    # The traceback of an error refers to this frame: a task in it would be a cycle, which keeps the body.
+    return tasks.pop().result()
 
 
 async def run_on_second_loop(request: Request, work: Callable[[], Awaitable[T]], *, account: Hashable | None) -> T:
