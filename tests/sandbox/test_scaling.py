@@ -149,7 +149,7 @@ async def test_ten_times_the_names_take_as_many_statements(counted: Counted, dom
         sent.append(counts)
     few, many = sent
     assert few == many
-    assert max(planning for planning, _ in many) <= 15
+    assert max(planning for planning, _ in many) <= 16
     assert max(promoting for _, promoting in many) <= 95
 
 

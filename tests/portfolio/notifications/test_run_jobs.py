@@ -53,7 +53,8 @@ async def test_a_large_portfolio_is_looked_through_in_time_slices(
 
     async def run(*arguments: Any, **options: Any) -> Progress:
         progress = await runs.run(*arguments, batch_size=2, **options)
-        made.append(progress.made)
+        if options["account_id"] == alice.account.id:  # other tests have portfolios in the same database
+            made.append(progress.made)
         return progress
 
     monkeypatch.setattr(notifications, "run", run)
