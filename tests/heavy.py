@@ -1,9 +1,8 @@
 """The turn of an account on the loop of heavy requests."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
-from uuid import UUID
 
 from fastapi import Request
 
@@ -12,7 +11,7 @@ from builders.kit.http.heavy_requests import MAX_WAITING, HeavyLoop
 
 
 @asynccontextmanager
-async def held_turn(service: Service, account_id: UUID) -> AsyncIterator[None]:
+async def held_turn(service: Service, account: Hashable) -> AsyncIterator[None]:
     """Hold the turn of an account, with as many requests as may wait for it."""
     may_end, loops = asyncio.Event(), set[asyncio.AbstractEventLoop]()
 
@@ -23,7 +22,7 @@ async def held_turn(service: Service, account_id: UUID) -> AsyncIterator[None]:
     def hold_turn() -> "asyncio.Future[None]":
         request = Request({"type": "http", "app": service.api})
         heavy_loop: HeavyLoop = service.api.state.heavy
-        return asyncio.ensure_future(heavy_loop.run(request, hold, alone=account_id))
+        return asyncio.ensure_future(heavy_loop.run(request, hold, alone=account))
 
     holding = [hold_turn() for _ in range(MAX_WAITING + 1)]
     while not loops:  # noqa: ASYNC110 - another thread changes it

@@ -24,7 +24,6 @@ MAY_START_THREADS: Mapping[str, str] = {
     "builders/portfolio/registrars/adapter.py": "jobs that read responses of registrars",
     "builders/portfolio/registrars/api_client.py": "jobs that read responses of registrars",
     "builders/portfolio/registrars/syncing.py": "jobs that read responses of registrars",
-    "builders/portfolio/renewals/api.py": "writes a calendar",
     "builders/webhooks/metrics.py": "the server of the metrics of a worker",
 }
 # Functions with parameters whose results may be kept without a limit, with the reason.

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from icalendar import Calendar
 
+from builders.app import Service
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import dispatcher
 from builders.kit.jobs import queue
@@ -12,6 +13,7 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.portfolio.renewals import service as renewals
 from tests.cast import Client, Person
+from tests.heavy import held_turn
 from tests.portfolio.reads import multiply, traced
 from tests.portfolio.renewals.make import ahead, decide, fill
 from tests.portfolio.team.make import code, join, of
@@ -113,3 +115,12 @@ async def test_texts_of_any_length_and_script_are_read_back(alice: Person, anyon
     events = {str(each["summary"]): each for each in Calendar.from_ical(answer.content).walk("VEVENT")}
     assert str(events["Renew harbour.com"]["description"]).endswith(f"Note: {note.strip()}")
     assert events["Renew harbour.com"].decoded("dtend") == (clock.now() + timedelta(days=11, hours=12)).date()
+
+
+async def test_the_calendars_of_an_address_are_written_one_after_another(
+    alice: Person, anyone: Client, service: Service
+) -> None:
+    link = (await alice.post(LINK)).json()["url"]
+    async with held_turn(service, "127.0.0.1"):
+        answer = await anyone.get(link)
+    assert (answer.status_code, answer.json()["code"]) == (429, "heavy_request_running")

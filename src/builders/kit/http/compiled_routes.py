@@ -148,9 +148,11 @@ class CompiledRoute:
         if self.needs is not None and caller is not None:
             await self.needs.authorize(caller, request)
         work = partial(self.run_handler, request, caller)
-        if self.heavy is not None and caller is not None:
+        if self.heavy is not None:
+            address = None if request.client is None else request.client.host
+            account = address if caller is None else caller.live_account_id
             may_have_body = self.has_body or self.ignores_body
-            return await self.heavy.run(request, work, account=caller.live_account_id, has_body=may_have_body)
+            return await self.heavy.run(request, work, account=account, has_body=may_have_body)
         return await work()
 
     async def run_handler(self, request: Request, caller: Caller | None) -> Response:

@@ -1,6 +1,5 @@
 """/v1/portfolio/renewals."""
 
-import asyncio
 from typing import Annotated, Any
 
 from fastapi import Query
@@ -133,9 +132,9 @@ async def revoke_renewal_calendar(caller: Writer, conn: Tx, portfolio: team.Port
 @router.get(
     "/renewals.ics",
     response_class=Response,
-    responses={**problems(TokenInvalid), **_CALENDAR},
+    responses={**problems(TokenInvalid, HeavyRequestRunning), **_CALENDAR},
     openapi_extra=BEYOND_SPEC,
-    dependencies=[rate_limit(FEEDS)],
+    dependencies=[rate_limit(FEEDS), heavy()],
 )
 async def get_renewal_calendar(
     token: Annotated[str, Query(min_length=8, max_length=200, description="Token of the secret link.")],
@@ -145,5 +144,4 @@ async def get_renewal_calendar(
     """Get the calendar of a secret link: all-day events of the expiries within a year, the next 2,000 at most."""
     async with pool.connection() as conn:
         due = await renewals.list_calendar(conn, keyring=keyring, token=token)
-    text = await asyncio.to_thread(renewals.write_calendar, due, now=clock.now())
-    return Response(text, headers=_NO_STORE, media_type="text/calendar")
+    return Response(renewals.write_calendar(due, now=clock.now()), headers=_NO_STORE, media_type="text/calendar")
