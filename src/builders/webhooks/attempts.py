@@ -266,7 +266,7 @@ def retry_wait(failures: int, *, retry_after: timedelta | None = None) -> timede
     if not 1 <= failures <= len(RETRY_WAITS):
         return None
     # Spreads retries; needs no cryptographic randomness.
-    due = RETRY_WAITS[failures - 1] * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311
+    due = RETRY_WAITS[failures - 1] * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 - no secret
     return due if retry_after is None else max(due, retry_after)
 
 

@@ -197,7 +197,7 @@ async def _run_lane(
 
 async def run_pending(database: Database, settings: Settings) -> None:
     """Run the waiting jobs and return, for tests. Do not start periodic tasks, which depend on the time of day."""
-    declared, app.periodic_registry = app.periodic_registry, PeriodicRegistry()  # type: ignore[no-untyped-call]
+    declared, app.periodic_registry = app.periodic_registry, PeriodicRegistry()  # type: ignore[no-untyped-call] # of the library
     try:
         async with _open_queue(database):
             await _run_worker(database, settings, wait=False, listen_notify=False)

@@ -124,7 +124,7 @@ def merge(settings: Settings, patch: Settings) -> dict[str, Any]:
     for name, value in patch.items():
         if isinstance(value, Mapping):
             inner = merged.get(name)
-            value = merge(inner if isinstance(inner, Mapping) else {}, value) or None  # noqa: PLW2901
+            value = merge(inner if isinstance(inner, Mapping) else {}, value) or None  # noqa: PLW2901 - the merged value
         if value is None:
             merged.pop(name, None)
         else:

@@ -212,7 +212,7 @@ class NotificationPreferencesWritten(NotificationPreferencesReply, WriteReply):
     warnings: Annotated[
         Sequence[UnknownField | MergedThreshold],
         Field(description="Unknown members of the body, which were ignored, and thresholds that were merged."),
-    ] = ()  # type: ignore[assignment]
+    ] = ()  # type: ignore[assignment] # the kit declares one kind
 
 
 def preferences_reply(own: OwnPreferences) -> NotificationPreferencesReply:
