@@ -44,6 +44,13 @@ def stray_thread(file: Source) -> Iterator[str]:
         yield f"{file.path}: starts a thread; compute in slices instead (kit/http/slices.py)"
 
 
+def stray_stream(file: Source) -> Iterator[str]:
+    """Yield each stream of Starlette, whose parts are computed on the serving loop."""
+    for node in file.nodes:
+        if isinstance(node, ast.Call) and _name(node.func) == "StreamingResponse":
+            yield f"{file.at(node)}: use HeavyStream (kit/http/streams.py)"
+
+
 def cached_without_limit(file: Source) -> Iterator[str]:
     """Yield the name of each function with parameters whose results are kept without a limit."""
     for function in functions(file):

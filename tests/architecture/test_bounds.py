@@ -15,7 +15,7 @@ from tests.architecture import bounds
 from tests.architecture.source import Rule, Source, breaches, source
 
 
-@pytest.mark.parametrize("rule", [bounds.stray_thread, bounds.unbounded_cache])
+@pytest.mark.parametrize("rule", [bounds.stray_thread, bounds.stray_stream, bounds.unbounded_cache])
 def test_the_service_keeps_the_rule(rule: Rule, codebase: list[Source]) -> None:
     errors = breaches(rule, codebase)
     assert not errors, "\n".join(errors)
@@ -40,6 +40,11 @@ def test_every_exception_exists(codebase: list[Source]) -> None:
 def test_a_stray_thread_is_reported(text: str) -> None:
     file = source("builders/mail/service.py", f"async def send():\n    {text}\n")
     assert list(bounds.stray_thread(file)) != []
+
+
+def test_a_stream_on_the_serving_loop_is_reported() -> None:
+    file = source("builders/mail/api.py", "async def export():\n    return StreamingResponse(lines)\n")
+    assert list(bounds.stray_stream(file)) != []
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ async def ask(
     `at_start` is called when the response starts.
     """
     has_host = without_host or any(name.lower() == "host" for name, _ in headers)
-    scope = _scope(method, target, [*headers, *([] if has_host else [("Host", "builders.test")])], scheme)
+    scope = request_scope(method, target, [*headers, *([] if has_host else [("Host", "builders.test")])], scheme)
     scope["http_version"] = version
     parts = [body] if isinstance(body, bytes) else list(body)
     sent: list[Message] = []
@@ -63,7 +63,8 @@ async def ask(
     return Answer(status=sent[0]["status"], headers=list(sent[0]["headers"]), body=whole)
 
 
-def _scope(method: str, target: str, headers: Sequence[tuple[str, str]], scheme: str) -> Scope:
+def request_scope(method: str, target: str, headers: Sequence[tuple[str, str]], scheme: str = "http") -> Scope:
+    """Return the scope of a request."""
     path, _, query = target.partition("?")
     return {
         "type": "http",

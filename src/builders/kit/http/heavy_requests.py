@@ -35,6 +35,7 @@ POOL_SIZE = 4  # of the database, for all heavy requests of a process
 LARGE_BODY = 16 * 1024  # bytes: about a hundred resources
 RETRY_S = 1
 WAIT_S = 10  # for the other heavy request of the account
+STREAM_TIMEOUT_S = 300  # for a client that reads a response slowly, but without a pause
 MAX_WAITING = maximums.declare(
     "waiting_heavy_requests",
     8,
@@ -82,7 +83,10 @@ def heavy(*, above: int | None = None, is_alone: bool = True) -> Any:  # Depends
 class HeavyLoop:
     """An event loop in a thread, with its own connections and HTTP client; starts when it is first needed."""
 
-    def __init__(self, settings: Settings, *, wait_s: float = WAIT_S) -> None:
+    def __init__(
+        self, settings: Settings, *, wait_s: float = WAIT_S, stream_timeout_s: float = STREAM_TIMEOUT_S
+    ) -> None:
+        self.stream_timeout_s = stream_timeout_s
         self._settings = settings
         self._wait_s = wait_s
         self._stack = AsyncExitStack()

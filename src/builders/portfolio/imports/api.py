@@ -1,10 +1,12 @@
 """/v1/portfolio/import, /v1/portfolio/imports, /v1/portfolio/export and /v1/portfolio/export.csv."""
 
+from collections.abc import AsyncGenerator, Callable
+from functools import partial
 from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import Depends, Path, Query
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from builders.kit.db.connections import Database, Pool, Reads, Tx
 from builders.kit.errors import problems
@@ -18,6 +20,7 @@ from builders.kit.http.json_bodies import RAW_MEMBERS
 from builders.kit.http.pagination import PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.kit.http.streams import HeavyStream
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.portfolio.domain_files.records import DateNotation, ImportConflict
 from builders.portfolio.domains import service as domains
@@ -177,7 +180,7 @@ async def undo_portfolio_import(
 @router.get(
     "/export",
     response_model=export_replies.PortfolioExport,
-    responses=problems(*SELECTED),
+    responses=problems(*SELECTED, HeavyRequestRunning),
     dependencies=[rate_limit(EXPORTS)],
     openapi_extra=BEYOND_SPEC,
 )
@@ -193,16 +196,13 @@ async def export_portfolio(
     Without the permission to see finance, the members of money are null.
     """
     access = await _may_view(pool, caller, portfolio)
-    parts = imports.write_json(
-        pool, account_id=access.portfolio_id, filters=filters, shows_finance=team.shows_finance(access)
-    )
-    return StreamingResponse(parts, media_type="application/json", headers=_attached("json"))
+    return _attached("json", imports.write_json, caller=caller, access=access, filters=filters)
 
 
 @router.get(
     "/export.csv",
     response_class=Response,
-    responses={**_SHEET, **problems(*SELECTED)},
+    responses={**_SHEET, **problems(*SELECTED, HeavyRequestRunning)},
     dependencies=[rate_limit(EXPORTS)],
     openapi_extra=BEYOND_SPEC,
 )
@@ -218,10 +218,7 @@ async def export_portfolio_csv(
     the permission to see finance, the columns of money are empty.
     """
     access = await _may_view(pool, caller, portfolio)
-    parts = imports.write_csv(
-        pool, account_id=access.portfolio_id, filters=filters, shows_finance=team.shows_finance(access)
-    )
-    return StreamingResponse(parts, media_type="text/csv", headers=_attached("csv"))
+    return _attached("csv", imports.write_csv, caller=caller, access=access, filters=filters)
 
 
 async def _may_view(pool: Database, caller: Caller, portfolio: str | None) -> Access:
@@ -230,5 +227,18 @@ async def _may_view(pool: Database, caller: Caller, portfolio: str | None) -> Ac
         return await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
 
 
-def _attached(ending: str) -> dict[str, str]:
-    return {"Content-Disposition": f'attachment; filename="portfolio.{ending}"'}
+def _attached(
+    ending: str,
+    write: Callable[..., AsyncGenerator[str]],
+    *,
+    caller: Caller,
+    access: Access,
+    filters: domains.DomainFilters,
+) -> Response:
+    finance = team.shows_finance(access)
+    return HeavyStream(
+        partial(write, account_id=access.portfolio_id, filters=filters, shows_finance=finance),
+        account_id=caller.live_account_id,
+        media_type={"json": "application/json", "csv": "text/csv"}[ending],
+        headers={"Content-Disposition": f'attachment; filename="portfolio.{ending}"'},
+    )

@@ -3,13 +3,14 @@
 import csv
 import io
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
+from builders.kit.http import slices
 from builders.kit.sheets.cells import reversible_cell
 from builders.kit.values.money import Money
 from builders.portfolio.domain_files.records import PRICES, Field
@@ -34,33 +35,41 @@ COLUMNS = (
 HEADER = ",".join(COLUMNS)
 FEW_DOMAINS = 10  # whose entries are read first; then more, up to MAX_ENTRIES at a time
 MAX_ENTRIES = 2_000
+_dump = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 async def write_csv(
     database: Database, *, account_id: UUID, filters: domains.DomainFilters, shows_finance: bool
-) -> AsyncIterator[str]:
+) -> AsyncGenerator[str]:
     """Yield the lines of the CSV file, some at a time; without finance the columns of money are empty."""
-    yield _csv_lines([COLUMNS])
-    async for rows in _rows(database, account_id=account_id, filters=filters, shows_finance=shows_finance):
-        yield _csv_lines([[_cell(row, name) for name in COLUMNS] for row in rows])
+    yield _csv_line(COLUMNS)
+    rows = _rows(database, _csv_row, account_id=account_id, filters=filters, shows_finance=shows_finance)
+    async for lines in rows:
+        yield "".join(lines)
 
 
 async def write_json(
     database: Database, *, account_id: UUID, filters: domains.DomainFilters, shows_finance: bool
-) -> AsyncIterator[str]:
+) -> AsyncGenerator[str]:
     """Yield the parts of the JSON body; without finance the members of money are null."""
     yield '{"rows":['
     separator = ""
-    async for rows in _rows(database, account_id=account_id, filters=filters, shows_finance=shows_finance):
-        yield separator + ",".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows)
+    rows = _rows(database, _json_row, account_id=account_id, filters=filters, shows_finance=shows_finance)
+    async for texts in rows:
+        yield separator + ",".join(texts)
         separator = ","
     yield "]}" if shows_finance else '],"redacted":["finance"]}'
 
 
 async def _rows(
-    database: Database, *, account_id: UUID, filters: domains.DomainFilters, shows_finance: bool
-) -> AsyncIterator[Sequence[Mapping[str, Any]]]:
-    """Yield rows in the order of the names. No connection is held while the client reads."""
+    database: Database,
+    write: Callable[[Mapping[str, Any]], str],
+    *,
+    account_id: UUID,
+    filters: domains.DomainFilters,
+    shows_finance: bool,
+) -> AsyncIterator[Sequence[str]]:
+    """Yield written rows in the order of the names. No connection is held while the client reads."""
     after, size = "", FEW_DOMAINS
     while True:
         async with database.connection() as conn:
@@ -72,7 +81,7 @@ async def _rows(
             part = found[at : at + size]
             async with database.connection() as conn:
                 entries = await _entries(conn, account_id=account_id, found=part, shows_finance=shows_finance)
-            yield [_row(each, entries.get(each.id, ()), shows_finance=shows_finance) for each in part]
+            yield await slices.run(_written(part, entries, write, shows_finance=shows_finance))
             at += size
             size = _next_size(size, entries=sum(map(len, entries.values())))
         after = found[-1].domain
@@ -92,11 +101,30 @@ async def _entries(
     return await ledger.list_entries_by_domain(conn, account_id=account_id, domain_ids=[each.id for each in found])
 
 
-def _row(domain: Domain, entries: Sequence[Entry], *, shows_finance: bool) -> Mapping[str, Any]:
+def _written(
+    found: Sequence[Domain],
+    entries: Mapping[UUID, Sequence[Entry]],
+    write: Callable[[Mapping[str, Any]], str],
+    *,
+    shows_finance: bool,
+) -> Generator[None, None, Sequence[str]]:
+    rows = []
+    for domain in found:
+        texts = []
+        for each in entries.get(domain.id, ()):
+            texts.append(_dump(_entry(each)))
+            yield
+        rows.append(write(_row(domain, ",".join(texts), shows_finance=shows_finance)))
+        yield
+    return rows
+
+
+def _row(domain: Domain, entries: str, *, shows_finance: bool) -> Mapping[str, Any]:
+    """Return the members of a domain; the last is its entries as JSON, without brackets."""
     row: dict[str, Any] = {"domain": domain.domain, "unicode": domain.unicode}
     row |= {each.value: _json(getattr(domain, each.value)) for each in _PLAIN}
     row |= {each.value: _json(getattr(domain, each.value)) for each in PRICES}
-    row[Field.ENTRIES.value] = [_entry(each) for each in entries]
+    row[Field.ENTRIES.value] = entries
     return row if shows_finance else {name: None if name in _FINANCE else value for name, value in row.items()}
 
 
@@ -136,6 +164,8 @@ def _cell(row: Mapping[str, Any], name: str) -> str:
     price = name.removesuffix("_currency")
     money = row[price] if price in PRICES else None
     match money or row.get(name):
+        case str() as entries if entries and name == Field.ENTRIES.value:
+            text = f"[{entries}]"
         case None:
             text = ""
         case {"amount": amount, "currency": currency}:
@@ -146,14 +176,22 @@ def _cell(row: Mapping[str, Any], name: str) -> str:
             text = ""
         case [str(), *_] as names:
             text = ", ".join(names)
-        case list() as entries:
-            text = json.dumps(entries, ensure_ascii=False, separators=(",", ":"))
         case found:
             text = str(found)
     return reversible_cell(text)
 
 
-def _csv_lines(rows: Sequence[Sequence[str]]) -> str:
+def _csv_row(row: Mapping[str, Any]) -> str:
+    return _csv_line([_cell(row, name) for name in COLUMNS])
+
+
+def _json_row(row: Mapping[str, Any]) -> str:
+    *others, (name, entries) = row.items()
+    array = "null" if entries is None else f"[{entries}]"
+    return f'{_dump(dict(others))[:-1]},"{name}":{array}}}'
+
+
+def _csv_line(cells: Sequence[str]) -> str:
     text = io.StringIO()
-    csv.writer(text).writerows(rows)
+    csv.writer(text).writerow(cells)
     return text.getvalue()

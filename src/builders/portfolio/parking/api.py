@@ -1,9 +1,10 @@
 """/v1/portfolio/parking."""
 
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Depends, Query
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from builders.kit.db.connections import Pool, Reads
 from builders.kit.errors import problems
@@ -12,6 +13,7 @@ from builders.kit.http.heavy_requests import HeavyRequestRunning, heavy
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import PageQuery
 from builders.kit.http.routes import Router
+from builders.kit.http.streams import HeavyStream
 from builders.kit.values import clock
 from builders.portfolio.domains.service import DomainNotFound
 from builders.portfolio.parking import replies, schemas, service as parking
@@ -78,7 +80,7 @@ async def get_parking(
 @router.get(
     "/parking.csv",
     response_class=Response,
-    responses={**problems(*team.ACCESS_REFUSALS, DomainNotFound), **_CSV},
+    responses={**problems(*team.ACCESS_REFUSALS, DomainNotFound, HeavyRequestRunning), **_CSV},
 )
 async def export_parking(
     caller: Reader, pool: Pool, query: ReportParameters, portfolio: team.PortfolioAccount = None
@@ -87,9 +89,9 @@ async def export_parking(
     async with pool.connection() as conn:
         access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
         selection = await parking.select_revenue(conn, account_id=access.portfolio_id, query=query)
-    lines = parking.stream_csv(pool, selection=selection, shows_finance=team.shows_finance(access))
+    write = partial(parking.stream_csv, selection=selection, shows_finance=team.shows_finance(access))
     named = {"Content-Disposition": 'attachment; filename="parking.csv"', "Cache-Control": "private, no-store"}
-    return StreamingResponse(lines, media_type="text/csv", headers=named)
+    return HeavyStream(write, account_id=caller.live_account_id, media_type="text/csv", headers=named)
 
 
 @router.post(

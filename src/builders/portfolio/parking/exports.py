@@ -1,12 +1,13 @@
 """The parking report as CSV, written while it is read."""
 
 import csv
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from decimal import Context, Decimal
 from io import StringIO
 from uuid import UUID
 
 from builders.kit.db.connections import Database
+from builders.kit.http import slices
 from builders.kit.sheets.cells import safe_cell
 from builders.kit.values import ids
 from builders.kit.values.money import Money
@@ -23,16 +24,16 @@ _wide = Context(prec=60)  # digits of a ratio with all decimals, which the defau
 
 async def stream_csv(
     database: Database, *, selection: Selection, shows_finance: bool, batch_size: int = BATCH
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[str]:
     """Yield the lines of a report, in the currencies that were recorded; without finance no money.
 
     No connection is held while the client receives.
     """
-    yield _encode([HEADER])
+    yield _csv_line(HEADER)
     if selection.group_by is not GroupBy.DOMAIN:
         async with database.connection() as conn:
             lines = await store.export_groups(conn, selection=selection)
-        yield _encode([_cells(each, {}, selection, shows_finance=shows_finance) for each in lines])
+        yield await _write(lines, {}, selection, shows_finance=shows_finance)
         return
     after, has_more = ids.NIL, True
     while has_more:
@@ -40,15 +41,22 @@ async def stream_csv(
             batch = await store.list_domains(conn, selection=selection, after=after, limit=batch_size)
             lines = await store.export_domains(conn, selection=selection, domain_ids=batch)
             found = await domains.find_domains_by_id(conn, account_id=selection.account_id, ids=batch)
-        yield _encode([_cells(each, found, selection, shows_finance=shows_finance) for each in lines])
+        yield await _write(lines, found, selection, shows_finance=shows_finance)
         has_more = len(batch) == batch_size
         after = batch[-1] if batch else after
 
 
-def _encode(lines: Sequence[Sequence[str]]) -> bytes:
+async def _write(
+    lines: Sequence[ExportLine], found: Mapping[UUID, Domain], selection: Selection, *, shows_finance: bool
+) -> str:
+    cells = (_cells(each, found, selection, shows_finance=shows_finance) for each in lines)
+    return "".join(await slices.collect(map(_csv_line, cells)))
+
+
+def _csv_line(cells: Sequence[str]) -> str:
     text = StringIO()
-    csv.writer(text).writerows(lines)
-    return text.getvalue().encode()
+    csv.writer(text).writerow(cells)
+    return text.getvalue()
 
 
 def _cells(
