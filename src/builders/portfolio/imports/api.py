@@ -73,7 +73,7 @@ def file_options(
 @router.post(
     "/import",
     response_model=replies.PortfolioImportReply,
-    responses=problems(*SELECTED, errors.TooManyImports, HeavyRequestRunning, InFlight),
+    responses=problems(*SELECTED, errors.TooManyImports, errors.ImportRowLimit, HeavyRequestRunning, InFlight),
     dependencies=[rate_limit(IMPORTS), large_body_limit(MAX_BYTES), heavy()],
     openapi_extra={RAW_MEMBERS: {"text/csv": "csv"}},
 )

@@ -18,6 +18,13 @@ class TooManyImports(Problem):
     remedy = "Wait for one of them to end: GET /v1/portfolio/imports."
 
 
+class ImportRowLimit(Problem):
+    """The imports of a day have the maximum number of rows."""
+
+    status, code = 429, "import_row_limit"
+    remedy = "Import the rows tomorrow: the rows of an import count for 24 hours."
+
+
 class ImportRunning(Problem):
     """The import has not ended."""
 

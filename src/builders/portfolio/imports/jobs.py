@@ -69,6 +69,6 @@ async def resume_imports(context: JobContext, timestamp: int) -> None:
     name="portfolio.prune_imports", queue=queue.LONG, queueing_lock="portfolio.prune_imports", pass_context=True
 )
 async def prune_imports(context: JobContext, timestamp: int) -> None:
-    """Delete imports that are older than 30 days, with the results of their rows."""
+    """Delete imports that are older than 30 days or above the maximum, with the results of their rows."""
     del timestamp
     await time_slices.repeat(context, imports.prune_imports)

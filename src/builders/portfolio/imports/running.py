@@ -15,11 +15,11 @@ from builders.kit.limits import maximums
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 from builders.portfolio.domain_files import service as domain_files
-from builders.portfolio.domain_files.records import Draft
+from builders.portfolio.domain_files.records import MAX_ROWS, Draft
 from builders.portfolio.domain_files.service import FileRefused, Reading
 from builders.portfolio.imports import conversion, sources
 from builders.portfolio.imports.applying import apply_batch
-from builders.portfolio.imports.errors import ImportNotFound, TooManyImports
+from builders.portfolio.imports.errors import ImportNotFound, ImportRowLimit, TooManyImports
 from builders.portfolio.imports.events import IMPORT_COMPLETED, ImportData
 from builders.portfolio.imports.records import Import, ImportState, NewImport
 from builders.portfolio.imports.store import imports as store
@@ -30,6 +30,15 @@ INLINE_BYTES = 1024 * 1024
 BATCH_ROWS = 1_000  # of a transaction
 MAX_OPEN = maximums.declare(
     "open_imports", 5, of="portfolio", counts="Imports that have not ended.", code="too_many_imports"
+)
+MAX_ROWS_PER_DAY = maximums.declare(
+    "import_rows", 1_000_000, of="portfolio", counts="Rows of imports in a day.", code=ImportRowLimit.code
+)
+MAX_RESULTS = maximums.declare_kept(
+    "import_results",
+    2_000_000,
+    of="portfolio",
+    counts="Results of rows of its newest imports, each day; an import that can be undone is kept.",
 )
 OPEN_DAYS = 2  # an older import that has not ended is stuck, and blocks no other
 UNDO_PERIOD = timedelta(hours=24)
@@ -65,9 +74,15 @@ async def read_small(new: NewImport) -> SmallSource | None:
 async def import_source(
     conn: Conn, *, access: Access, new: NewImport, small: SmallSource | None, keyring: Keyring
 ) -> Import:
-    """Import a source into a portfolio: a small one at once, a large one by a job. Raise TooManyImports."""
+    """Import a source into a portfolio: a small one at once, a large one by a job.
+
+    Raise TooManyImports, ImportRowLimit.
+    """
     account_id = access.portfolio_id
-    await _check_open(conn, account_id, MAX_OPEN - 1)
+    if small is None:  # concurrent ones count each other
+        await store.lock_portfolio(conn, account_id=account_id)
+    await _check_open(conn, account_id)
+    await _check_rows(conn, account_id, MAX_ROWS if small is None else small.reading.total)
     row = await store.insert(
         conn,
         account_id=account_id,
@@ -80,8 +95,6 @@ async def import_source(
     )
     made = conversion.import_of(row)
     if small is None:
-        await store.lock_portfolio(conn, account_id=account_id)
-        await _check_open(conn, account_id, MAX_OPEN)  # with this one
         await sources.keep(conn, keyring=keyring, account_id=account_id, import_id=made.id, content=new.content)
         await defer(conn, account_id=account_id, import_id=made.id)
         return made
@@ -91,11 +104,20 @@ async def import_source(
     return await finish(conn, account_id=account_id, import_id=made.id, state=ImportState.COMPLETED)
 
 
-async def _check_open(conn: Conn, account_id: UUID, most: int) -> None:
-    """Raise TooManyImports when more imports than `most` have not ended."""
+async def _check_open(conn: Conn, account_id: UUID) -> None:
+    """Raise TooManyImports when MAX_OPEN imports have not ended."""
     since = clock.now() - timedelta(days=OPEN_DAYS)
-    if await store.count_open(conn, account_id=account_id, since=since, limit=most + 1) > most:
+    if await store.count_open(conn, account_id=account_id, since=since, limit=MAX_OPEN) >= MAX_OPEN:
         raise TooManyImports(f"{MAX_OPEN} imports of the portfolio have not ended.", retry_after=5)
+
+
+async def _check_rows(conn: Conn, account_id: UUID, rows: int) -> None:
+    """Raise ImportRowLimit when the imports of a day have too many rows with these; an unread one has MAX_ROWS."""
+    since = ids.lowest(clock.now() - timedelta(days=1))
+    if await store.sum_rows(conn, account_id=account_id, since=since, unread=MAX_ROWS) + rows > MAX_ROWS_PER_DAY:
+        raise ImportRowLimit(
+            f"The imports of a portfolio have at most {MAX_ROWS_PER_DAY:,} rows in 24 hours.", retry_after=3600
+        )
 
 
 async def start(conn: Conn, *, account_id: UUID, import_id: UUID, reading: Reading) -> None:
@@ -177,9 +199,14 @@ async def abandon_import(conn: Conn, *, account_id: UUID, import_id: UUID) -> No
 
 
 async def prune_imports(conn: Conn) -> bool:
-    """Delete a batch of expired imports, with their rows; return whether more may remain."""
-    before = clock.now() - RETENTION
-    return await store.prune_imports(conn, before=before, limit=_PRUNE_BATCH) == _PRUNE_BATCH
+    """Delete a batch of expired imports and of those above MAX_RESULTS, with their rows.
+
+    Return whether more may remain.
+    """
+    now = clock.now()
+    if await store.prune_imports(conn, before=now - RETENTION, limit=_PRUNE_BATCH) == _PRUNE_BATCH:
+        return True
+    return await store.delete_oldest(conn, rows=MAX_RESULTS, now=now, limit=_PRUNE_BATCH) == _PRUNE_BATCH
 
 
 async def defer(conn: Conn, *, account_id: UUID, import_id: UUID) -> None:

@@ -63,6 +63,13 @@ LIST_NEXT = """
     WHERE account_id > %(after)s AND created_at > %(since)s AND state IN ('queued', 'running', 'undoing')
     ORDER BY account_id, id LIMIT %(limit)s
 """
+# From the primary key: ids are in the order of time.
+SUM_ROWS = """
+    SELECT coalesce(sum(
+        CASE WHEN rows_total IS NULL AND state IN ('queued', 'running') THEN %(unread)s ELSE rows_total END
+    ), 0)
+    FROM portfolio_imports WHERE account_id = %(account_id)s AND id >= %(since)s
+"""
 START = """
     UPDATE portfolio_imports SET state = 'running', detected = %(detected)s, rows_total = %(rows_total)s
     WHERE account_id = %(account_id)s AND id = %(id)s
@@ -88,6 +95,22 @@ ADVANCE_UNDO = """
 PRUNE_IMPORTS = """
     DELETE FROM portfolio_imports WHERE (account_id, id) IN (
         SELECT account_id, id FROM portfolio_imports WHERE created_at < %(before)s LIMIT %(limit)s
+    )
+"""
+# Those that have ended, and that newer imports with more than this number of rows follow.
+DELETE_OLDEST = """
+    DELETE FROM portfolio_imports WHERE (account_id, id) IN (
+        SELECT account_id, id FROM (
+            SELECT account_id, id, state, undo_until, sum(rows_done) OVER (
+                PARTITION BY account_id ORDER BY id DESC ROWS UNBOUNDED PRECEDING
+            ) AS rows
+            FROM portfolio_imports WHERE account_id IN (
+                SELECT account_id FROM portfolio_imports GROUP BY account_id HAVING sum(rows_done) > %(rows)s
+            )
+        ) AS numbered
+        WHERE rows > %(rows)s AND state IN ('completed', 'failed', 'undone')
+          AND (undo_until IS NULL OR undo_until < %(now)s)
+        LIMIT %(limit)s
     )
 """
 
@@ -191,6 +214,13 @@ async def count_open(conn: Conn, *, account_id: UUID, since: datetime, limit: in
     return int(count)
 
 
+async def sum_rows(conn: Conn, *, account_id: UUID, since: UUID, unread: int) -> int:
+    """Return the number of rows of the imports since an id; an import that was not read yet has `unread`."""
+    row = {"account_id": account_id, "since": since, "unread": unread}
+    [(rows,)] = await (await conn.execute(SUM_ROWS, row)).fetchall()
+    return int(rows)
+
+
 async def start(
     conn: Conn, *, account_id: UUID, import_id: UUID, detected: Mapping[str, Any], rows_total: int
 ) -> None:
@@ -240,3 +270,8 @@ async def advance_undo(
 async def prune_imports(conn: Conn, *, before: datetime, limit: int) -> int:
     """Delete imports that were made before a time; return how many."""
     return (await conn.execute(PRUNE_IMPORTS, {"before": before, "limit": limit})).rowcount
+
+
+async def delete_oldest(conn: Conn, *, rows: int, now: datetime, limit: int) -> int:
+    """Delete ended imports that are not within the newest `rows` rows of a portfolio; return how many."""
+    return (await conn.execute(DELETE_OLDEST, {"rows": rows, "now": now, "limit": limit})).rowcount
