@@ -70,6 +70,13 @@ class PromotionRunning(Problem):
     remedy = "Wait for its end, then repeat: GET /v1/sandbox/promotions/{promotion_id}."
 
 
+class PromotionLimit(Problem):
+    """The account has made the maximum number of promotions of a day."""
+
+    status, code = 429, "promotion_limit"
+    remedy = "Plan more changes at once, and promote the plan tomorrow."
+
+
 class ManifestTooLarge(Problem):
     """The manifest is too large."""
 

@@ -73,6 +73,7 @@ REFUSALS = problems(
     errors.PlanExpired,
     errors.ConfirmDeletesMismatch,
     errors.TotalExceeded,
+    errors.PromotionLimit,
     errors.PromotionRunning,
     ProjectArchived,
     InFlight,

@@ -12,6 +12,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
 from builders.kit.http.callers import Actor
 from builders.kit.jobs import time_slices
+from builders.kit.limits import maximums
 from builders.kit.outbound.client import Outbound
 from builders.kit.values import clock, ids
 from builders.projects import service as projects
@@ -22,6 +23,7 @@ from builders.sandbox.errors import (
     PlanExpired,
     PlanNotFound,
     PlanStale,
+    PromotionLimit,
     PromotionRunning,
     TotalExceeded,
 )
@@ -55,6 +57,9 @@ ABANDONED = timedelta(minutes=2)
 ABANDONED_AT_ONCE = 1000
 LARGE = 250  # actions; a promotion with more is a job
 UNFINISHED = {PromotionStatus.PARTIAL, PromotionStatus.FAILED}  # it can be resumed
+MAX_PER_DAY = maximums.declare(
+    "promotions", 1_000, of="account", counts="New promotions in a day.", code=PromotionLimit.code
+)
 RETRY_S = 2
 RESERVED = timedelta(minutes=15)  # an interrupted promotion keeps its names for this time
 
@@ -167,10 +172,14 @@ def _check_total(actions: Sequence[Action], request: PromotionRequest) -> None:
 
 
 async def _insert(conn: Conn, plan: Plan, request: PromotionRequest, created_by: str, urls: ValidatedUrls) -> UUID:
-    """Insert the promotion with its steps and reserve the new names. Raise PlanStale if the live state changed."""
+    """Insert the promotion with its steps and reserve the new names.
+
+    Raise PlanStale if the live state changed, PromotionLimit.
+    """
     await _check_email(conn, plan.account_id)
     now, promotion_id = clock.now(), ids.new()
     await _reserve_slot(conn, account_id=plan.account_id, promotion_id=promotion_id)
+    await _check_number(conn, account_id=plan.account_id)
     if drifted := await _find_drift(conn, plan, plan.actions, urls):
         raise _stale([(each.address, each.code, each.message) for each in drifted])
     steps = batches.new_steps(plan.actions)
@@ -222,6 +231,14 @@ async def _reserve_slot(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> 
             promotion_id=str(holder),
         )
     await store.hand_over(conn, account_id=account_id, promotion_id=promotion_id)
+
+
+async def _check_number(conn: Conn, *, account_id: UUID) -> None:
+    """Raise PromotionLimit when no promotion can be added today. The slot of the account is reserved."""
+    since = ids.lowest(clock.now() - timedelta(days=1))
+    if await store.count_since(conn, account_id=account_id, since=since, limit=MAX_PER_DAY) >= MAX_PER_DAY:
+        message = f"An account makes at most {MAX_PER_DAY:,} promotions in 24 hours."
+        raise PromotionLimit(message, retry_after=3600)
 
 
 def _undone(promotion: Promotion) -> list[Step]:

@@ -47,6 +47,12 @@ COUNT_OPEN = """
            (SELECT count(*) FROM sandbox_promotions
             WHERE account_id = %(account_id)s AND status = 'running') AS promotions_running
 """
+# From the primary key: ids are in the order of time.
+COUNT_SINCE = """
+    SELECT count(*) FROM (
+        SELECT FROM sandbox_promotions WHERE account_id = %(account_id)s AND id >= %(since)s LIMIT %(limit)s
+    ) AS counted
+"""
 LIST_ABANDONED = """
     SELECT account_id, id FROM sandbox_promotions
     WHERE status = 'running' AND started_at < %(before)s ORDER BY started_at LIMIT %(limit)s
@@ -148,6 +154,13 @@ async def count_open(conn: Conn, *, account_id: UUID, now: datetime) -> tuple[in
     """Return the numbers of open plans and of running promotions."""
     row = await (await conn.execute(COUNT_OPEN, {"account_id": account_id, "now": now})).fetchone()
     return (0, 0) if row is None else (row[0], row[1])
+
+
+async def count_since(conn: Conn, *, account_id: UUID, since: UUID, limit: int) -> int:
+    """Return the number of the account's promotions since an id, up to a limit."""
+    row = {"account_id": account_id, "since": since, "limit": limit}
+    [(count,)] = await (await conn.execute(COUNT_SINCE, row)).fetchall()
+    return int(count)
 
 
 async def list_abandoned(conn: Conn, *, before: datetime, limit: int) -> list[Abandoned]:
