@@ -11,7 +11,7 @@ from builders.kit.db.connections import Database
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.portfolio.registrars import connections, service as registrars
+from builders.portfolio.registrars import connections, runs, service as registrars
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.pace import SharedPace
 from builders.portfolio.registrars.records import (
@@ -172,6 +172,23 @@ async def test_no_more_registrars_than_allowed_are_connected_at_once(alice: Pers
     again = await alice.post("/v1/portfolio/registrars/billing/import", json=charges)
     assert again.status_code == 200
     assert (await alice.put("/v1/portfolio/registrars/manual:one", json={})).status_code == 409
+
+
+async def test_connections_that_were_disconnected_long_ago_are_deleted(alice: Person) -> None:
+    held = {"provider": "manual:three", "domains": ["a.com"]}
+    assert (await alice.post("/v1/portfolio/registrars/inventory/import", json=held)).status_code == 200
+    for name in ("one", "two"):
+        assert (await alice.put(f"/v1/portfolio/registrars/manual:{name}", json={})).status_code == 200
+    for path in ("manual:one", "manual:three?keep_inventory=true"):
+        assert (await alice.delete(f"/v1/portfolio/registrars/{path}")).status_code == 200
+    clock.move(runs.RETENTION + timedelta(days=1))
+    async with database_of(alice).transaction() as conn:
+        assert not await runs.prune_runs(conn)
+        found = await conn.execute(
+            "SELECT provider FROM portfolio_registrars_connections WHERE account_id = %s", [alice.account.id]
+        )
+        assert {provider async for (provider,) in found} == {"manual:two", "manual:three"}
+    assert (await alice.put("/v1/portfolio/registrars/manual:one", json={})).status_code == 200
 
 
 def test_each_failure_has_a_response() -> None:

@@ -10,7 +10,7 @@ from builders.identity.records import Preset
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
 from builders.portfolio.team import service as team
-from builders.portfolio.team.records import MAX_MEMBERS, Access, TeamRole
+from builders.portfolio.team.records import MAX_MEMBERS, MAX_MEMBERSHIPS, Access, TeamRole
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
 from tests.kit.scratch import until
@@ -111,6 +111,21 @@ async def test_concurrent_invitations_cannot_exceed_the_maximum_of_members(alice
     )
     assert sorted(each.status_code for each in answers) == [201] * 2 + [409] * 3
     assert {code(each) for each in answers if each.status_code == 409} == {(409, "team_limit")}
+
+
+@pytest.mark.maximum("team_memberships")
+async def test_concurrent_joins_cannot_exceed_the_maximum_of_memberships(
+    alice: Person, bob: Person, charlie: Person, conn: Conn
+) -> None:
+    await conn.execute(
+        "INSERT INTO portfolio_team_memberships (account_id, portfolio_id)"
+        " SELECT %s, gen_random_uuid() FROM generate_series(1, %s)",
+        [charlie.account.id, MAX_MEMBERSHIPS - 1],
+    )
+    tokens = [{"token": (await invite(each, charlie))["accept_token"]} for each in (alice, bob)]
+    answers = await asyncio.gather(*(charlie.post(f"{TEAM}/accept", json=each) for each in tokens))
+    assert sorted(each.status_code for each in answers) == [200, 409]
+    assert [code(each) for each in answers if each.status_code == 409] == [(409, "membership_limit")]
 
 
 async def test_an_invitation_is_mailed_with_its_link(alice: Person, charlie: Person, conn: Conn) -> None:

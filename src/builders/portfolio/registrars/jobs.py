@@ -66,7 +66,7 @@ async def schedule_syncs(context: JobContext, timestamp: int) -> None:
     pass_context=True,
 )
 async def prune_registrar_runs(context: JobContext, timestamp: int) -> None:
-    """Delete runs that are older than 90 days."""
+    """Delete runs that are older than 90 days, and connections that were disconnected 90 days ago."""
     del timestamp
     await time_slices.repeat(context, registrars.prune_runs)
 

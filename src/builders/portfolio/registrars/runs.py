@@ -32,7 +32,7 @@ from builders.portfolio.registrars.run_records import (
     RunPart,
     RunState,
 )
-from builders.portfolio.registrars.store import runs as store
+from builders.portfolio.registrars.store import connections as connection_store, runs as store
 
 # The job of a part, with the arguments account_id, run_id and connection_id.
 JOBS: Mapping[RunKind, str] = {
@@ -41,7 +41,7 @@ JOBS: Mapping[RunKind, str] = {
 }
 STUCK_AFTER = timedelta(hours=6)  # without progress; then another run takes the connection
 RETENTION = timedelta(days=90)
-_PRUNE_BATCH = 100  # runs of one statement
+_PRUNE_BATCH = 100  # rows of one statement
 _POLL_S, _MAX_POLL_S = 0.05, 0.5
 _ERROR = TypeAdapter(PartError)
 _STUCK = PartError(code="part_abandoned", message="The job made no progress for hours and was abandoned.")
@@ -258,8 +258,11 @@ async def find_earlier_part(conn: Conn, *, part: RunPart) -> RunPart | None:
 
 
 async def prune_runs(conn: Conn) -> bool:
-    """Delete a batch of expired runs; return whether more may remain."""
-    return await store.prune(conn, before=clock.now() - RETENTION, limit=_PRUNE_BATCH) == _PRUNE_BATCH
+    """Delete a batch of expired runs and of old, disconnected connections; return whether more may remain."""
+    before = clock.now() - RETENTION
+    runs = await store.prune(conn, before=before, limit=_PRUNE_BATCH)
+    connections = await connection_store.prune(conn, before=before, limit=_PRUNE_BATCH)
+    return _PRUNE_BATCH in {runs, connections}
 
 
 def _part(row: DictRow) -> RunPart:

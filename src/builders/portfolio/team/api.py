@@ -30,6 +30,7 @@ ACCEPTED = (
     errors.InviteAddressMismatch,
     identity.EmailUnverified,
     errors.AlreadyMember,
+    errors.MembershipLimit,
     errors.InviteUsed,
     errors.InviteEnded,
 )

@@ -66,6 +66,13 @@ class InviteAddressMismatch(Problem):
     remedy = "Sign in with the invited address, or ask for an invitation to yours."
 
 
+class MembershipLimit(Problem):
+    """The account is a member of the maximum number of teams."""
+
+    status, code = 409, "membership_limit"
+    remedy = "Leave a team: DELETE /v1/portfolio/team/members/{member_account_id}. Then accept the invitation."
+
+
 class TeamFull(Problem):
     """The team has the maximum number of members."""
 

@@ -11,9 +11,10 @@ from builders.kit.http.callers import Actor
 from builders.kit.values import clock
 from builders.kit.values.patches import patched
 from builders.portfolio.team import store
-from builders.portfolio.team.errors import LastOwner, MemberNotFound, RoleForbidden
+from builders.portfolio.team.errors import LastOwner, MemberNotFound, MembershipLimit, RoleForbidden
 from builders.portfolio.team.events import TEAM_JOINED, TEAM_MEMBER_REMOVED, TEAM_ROLE_CHANGED, MemberData
 from builders.portfolio.team.records import (
+    MAX_MEMBERSHIPS,
     Access,
     Invite,
     InviteStatus,
@@ -29,11 +30,16 @@ from builders.portfolio.team.roles import PERMISSIONS, may_assign
 
 
 async def add_member(conn: Conn, *, access: Access) -> bool:
-    """Add the account of an access with its role; return False for a member. Publish portfolio.team.joined."""
+    """Add the account of an access with its role; return False for a member. Publish portfolio.team.joined.
+
+    Raise MembershipLimit.
+    """
     own = {"account_id": access.portfolio_id, "member_id": access.member_id}
     await store.lock_team(conn, account_id=access.portfolio_id)
     if access.member_id == access.owner_id or await store.find_role(conn, **own) is not None:
         return False
+    if await store.lock_and_count_memberships(conn, account_id=access.member_id) >= MAX_MEMBERSHIPS:
+        raise MembershipLimit(f"An account is a member of at most {MAX_MEMBERSHIPS} teams.")
     await store.insert_member(conn, **own, role=access.role, now=clock.now())
     data = MemberData(account_id=access.member_id, role=access.role)
     await outbox.publish(conn, TEAM_JOINED, account_id=access.portfolio_id, data=data)

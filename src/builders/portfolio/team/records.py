@@ -16,6 +16,13 @@ MAX_MEMBERS = maximums.declare(
     counts="Members of its team, pending invitations included.",
     code="team_limit",
 )
+MAX_MEMBERSHIPS = maximums.declare(
+    "team_memberships",
+    200,
+    of="account",
+    counts="Memberships in teams of other accounts, live and test.",
+    code="membership_limit",
+)
 MAX_MESSAGE = 500
 MAX_NOTE = 500
 MIN_HOURS, MAX_HOURS, DEFAULT_HOURS = 1, 720, 168  # that an invitation is valid

@@ -41,6 +41,11 @@ LIST_MEMBERSHIPS = """
     WHERE mine.account_id = %(account_id)s
     ORDER BY member.joined_at, mine.portfolio_id
 """
+# The team is locked before: one order for all.
+LOCK_MEMBERSHIPS = """
+    SELECT pg_advisory_xact_lock(hashtextextended('portfolio_memberships ' || %(account_id)s::uuid, 0))
+"""
+COUNT_MEMBERSHIPS = "SELECT count(*) FROM portfolio_team_memberships WHERE account_id = %(account_id)s"
 INSERT_MEMBER = """
     WITH member AS (
         INSERT INTO portfolio_team_members (account_id, member_id, role, joined_at)
@@ -153,6 +158,13 @@ async def list_memberships(conn: Conn, *, account_id: UUID) -> Sequence[Membersh
     async with conn.cursor(row_factory=class_row(Membership)) as cursor:
         await cursor.execute(LIST_MEMBERSHIPS, {"account_id": account_id})
         return await cursor.fetchall()
+
+
+async def lock_and_count_memberships(conn: Conn, *, account_id: UUID) -> int:
+    """Return the number of teams of an account, locked until the transaction ends."""
+    await conn.execute(LOCK_MEMBERSHIPS, {"account_id": account_id})
+    [(count,)] = await (await conn.execute(COUNT_MEMBERSHIPS, {"account_id": account_id})).fetchall()
+    return int(count)
 
 
 async def insert_member(conn: Conn, *, account_id: UUID, member_id: UUID, role: TeamRole, now: datetime) -> None:

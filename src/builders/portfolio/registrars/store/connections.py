@@ -79,6 +79,23 @@ DELETE_INVENTORY = """
     )
     DELETE FROM portfolio_registrars_holdings WHERE account_id = %(account_id)s AND connection_id = %(id)s
 """
+# Domains and inventory no longer refer to them. A name that is used again gets a new row.
+PRUNE = """
+    WITH pruned AS (
+        DELETE FROM portfolio_registrars_connections WHERE disconnected_at < %(before)s AND (account_id, id) IN (
+            SELECT account_id, id FROM portfolio_registrars_connections AS old
+            WHERE disconnected_at < %(before)s AND NOT EXISTS (
+                SELECT FROM portfolio_registrars_holdings AS held
+                WHERE held.account_id = old.account_id AND held.connection_id = old.id
+            )
+            LIMIT %(limit)s
+        ) RETURNING account_id, id
+    ), snapshot AS (
+        DELETE FROM portfolio_registrars_snapshots AS snapshot USING pruned
+        WHERE snapshot.account_id = pruned.account_id AND snapshot.connection_id = pruned.id
+    )
+    SELECT count(*) FROM pruned
+"""
 LOCK_STATUS = """
     SELECT status FROM portfolio_registrars_connections
     WHERE account_id = %(account_id)s AND id = %(id)s AND disconnected_at IS NULL FOR NO KEY UPDATE
@@ -176,6 +193,12 @@ async def disconnect(conn: Conn, *, account_id: UUID, connection_id: UUID, now: 
     row = {"account_id": account_id, "id": connection_id, "now": now}
     await conn.execute(LOCK_TO_DISCONNECT, {"account_id": account_id, "id": connection_id})
     return await (await _cursor(conn, now).execute(DISCONNECT, row)).fetchone()
+
+
+async def prune(conn: Conn, *, before: datetime, limit: int) -> int:
+    """Delete connections without inventory that were disconnected before a time; return how many."""
+    [(count,)] = await (await conn.execute(PRUNE, {"before": before, "limit": limit})).fetchall()
+    return int(count)
 
 
 async def keep(conn: Conn, *, account_id: UUID, connection_id: UUID) -> bool:
