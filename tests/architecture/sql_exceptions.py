@@ -72,6 +72,7 @@ ALLOWED = {
     "builders/portfolio/domains/store/due.py:CLAIM": "claims due domains of all accounts",
     "builders/portfolio/domains/store/rdap.py:CLAIM": "claims due requests to registries of all accounts",
     "builders/portfolio/registrars/store/runs.py:PRUNE": "deletes old runs of all accounts",
+    "builders/portfolio/registrars/store/connections.py:PRUNE": "deletes old connections of all accounts",
     "builders/portfolio/registrars/store/holdings.py:LIST portfolio_domains": "joins both",
     "builders/portfolio/registrars/store/holdings.py:LIST_OF_PROVIDER portfolio_domains": "as above",
     **dict.fromkeys(
@@ -79,6 +80,7 @@ ALLOWED = {
     ),
     "builders/portfolio/imports/store/imports.py:LIST_NEXT": "resumes the imports of all accounts",
     "builders/portfolio/imports/store/imports.py:PRUNE_IMPORTS": "deletes old imports of all accounts",
+    "builders/portfolio/imports/store/imports.py:DELETE_OLDEST": "deletes old imports of all accounts",
     "builders/portfolio/transfers/store.py:CLAIM": "claims due transfers of all accounts",
     "builders/portfolio/team/store.py:PRUNE_INVITES": "deletes expired invitations of all accounts",
     "builders/profile/store.py:PRUNE_SENT": "deletes old sends of all accounts",

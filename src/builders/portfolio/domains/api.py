@@ -14,6 +14,7 @@ from builders.portfolio.domains import replies, schemas, service as domains
 from builders.portfolio.domains.errors import DomainLimit, DomainNotFound, DuplicateDomain
 from builders.portfolio.domains.filters import Filters
 from builders.portfolio.domains.records import DomainSort
+from builders.portfolio.ledger.service import EntryLimitReached
 from builders.portfolio.team import service as team
 from builders.portfolio.team.records import Permission
 
@@ -57,7 +58,7 @@ async def list_domains(
     "/domains",
     status_code=201,
     response_model=replies.PortfolioDomainWritten,
-    responses=problems(*team.ACCESS_REFUSALS, DuplicateDomain, DomainLimit, InFlight),
+    responses=problems(*team.ACCESS_REFUSALS, DuplicateDomain, DomainLimit, EntryLimitReached, InFlight),
 )
 async def add_domain(
     body: schemas.PortfolioDomainCreate, caller: Writer, conn: Tx, portfolio: team.PortfolioAccount = None

@@ -67,7 +67,8 @@ async def add_domain(
             registrar=new.registrar,
             created_by=member_id,
         )
-        await ledger.post_entries(conn, account_id=account_id, entries=[entry])
+        [posted] = await ledger.post_entries(conn, account_id=account_id, entries=[entry])
+        ledger.require_recorded(posted)
     await outbox.publish(conn, DOMAIN_ADDED, account_id=account_id, data=domain_data(written.domain))
     return written.domain
 

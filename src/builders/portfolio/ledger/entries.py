@@ -7,6 +7,8 @@ from itertools import groupby
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
+from builders.kit.limits import maximums
+from builders.kit.limits.capacities import Capacity
 from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.portfolio.ledger import currencies
@@ -20,15 +22,24 @@ from builders.portfolio.ledger.records import (
     Statement,
     Totals,
 )
-from builders.portfolio.ledger.store import entries as store, statements
+from builders.portfolio.ledger.store import entries as store, statements, sums
+
+MAX_PORTFOLIO_ENTRIES = maximums.declare(
+    "portfolio_entries",
+    2_000_000,
+    of="portfolio",
+    counts="Entries of the ledger, void ones too. Concurrent processes can exceed it by a batch each.",
+    code=EntryLimitReached.code,
+)
+CAPACITY = Capacity(sums.count_up_to, MAX_PORTFOLIO_ENTRIES)
 
 
 async def post_entries(conn: Conn, *, account_id: UUID, entries: Sequence[NewEntry]) -> Sequence[PostedEntry]:
     """Record entries, each converted to the base currency at the rate of its date; needs a transaction.
 
     An entry whose source has already recorded the reference is returned unchanged, also when the amount differs:
-    to change an entry, void it first. An entry above the maximum of its domain is refused. Return one for each
-    given entry, in their order.
+    to change an entry, void it first. An entry above the maximum of its domain or of the portfolio is refused.
+    Return one for each given entry, in their order.
 
     The caller holds the locks of the domains or, exclusively, that of the base currency: then the number of the
     entries of a domain does not change meanwhile.
@@ -58,10 +69,11 @@ async def post_entries(conn: Conn, *, account_id: UUID, entries: Sequence[NewEnt
 
 
 async def _find_refused(conn: Conn, *, account_id: UUID, entries: Sequence[NewEntry]) -> Collection[int]:
-    """Return the indexes of the entries that their domains cannot hold."""
+    """Return the indexes of the entries that their domains or the portfolio cannot hold."""
     capacity = await list_capacity(conn, account_id=account_id, domain_ids={each.domain_id for each in entries})
     counts = Counter(each.domain_id for each in entries)
-    if all(count <= capacity[domain_id] for domain_id, count in counts.items()):
+    free = await CAPACITY.take(conn, account_id=account_id, rows=len(entries))
+    if free == len(entries) and all(count <= capacity[domain_id] for domain_id, count in counts.items()):
         return ()
     known: set[tuple[EntrySource, str | None]]
     known = {*await _find_existing(conn, account_id=account_id, entries=entries)}
@@ -70,10 +82,11 @@ async def _find_refused(conn: Conn, *, account_id: UUID, entries: Sequence[NewEn
         key = (each.source, each.reference)
         if each.reference is not None and key in known:
             continue
-        if capacity[each.domain_id] == 0:
+        if capacity[each.domain_id] == 0 or free == 0:
             refused.add(at)
         else:
             capacity[each.domain_id] -= 1
+            free -= 1
             known.add(key)
     return refused
 

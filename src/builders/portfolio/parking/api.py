@@ -16,7 +16,9 @@ from builders.kit.http.routes import Router
 from builders.kit.http.streams import HeavyStream
 from builders.kit.values import clock
 from builders.portfolio.domains.service import DomainNotFound
+from builders.portfolio.ledger.service import EntryLimitReached
 from builders.portfolio.parking import replies, schemas, service as parking
+from builders.portfolio.parking.errors import ParkingLimit
 from builders.portfolio.parking.records import MAX_PROVIDER, MAX_REPORT, GroupBy, Period, ReportQuery
 from builders.portfolio.team import service as team
 from builders.portfolio.team.records import Permission
@@ -24,6 +26,7 @@ from builders.portfolio.team.records import Permission
 router = Router(prefix="/v1/portfolio", tags=["portfolio"], strict_query=True)
 Reader = Annotated[Caller, needs("portfolio:read")]
 Writer = Annotated[Caller, needs("portfolio:write")]
+REFUSALS = (*team.ACCESS_REFUSALS, DomainNotFound, EntryLimitReached, ParkingLimit)
 _CSV: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The report, a line for each group and currency.",
@@ -98,7 +101,7 @@ async def export_parking(
     "/parking/revenue",
     status_code=201,
     response_model=replies.ParkingRevenueRecorded,
-    responses=problems(*team.ACCESS_REFUSALS, DomainNotFound, InFlight, HeavyRequestRunning),
+    responses=problems(*REFUSALS, InFlight, HeavyRequestRunning),
     dependencies=[heavy()],
 )
 async def record_parking_revenue(

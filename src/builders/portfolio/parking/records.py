@@ -10,12 +10,20 @@ from uuid import UUID
 
 from builders.kit.http.bulk import RefusedRow, RowResult
 from builders.kit.http.pagination import Page
+from builders.kit.limits import maximums
 from builders.kit.sheets.dates import DateFormat
 from builders.kit.values.money import Money, MoneyInput
 from builders.portfolio.domains.records import Domain
 
 MAX_ROWS = 10_000  # of a request
 MAX_DAYS = 50_000  # of all periods of a request together
+MAX_HELD = maximums.declare(
+    "parking_days",
+    2_000_000,
+    of="portfolio",
+    counts="Days of parking revenue of domains. Concurrent processes can exceed it by a batch each.",
+    code="parking_limit",
+)
 MAX_PERIOD = 366  # days
 MAX_REPORT = 365  # days
 MAX_COUNT = 10**12  # visits or clicks of a row

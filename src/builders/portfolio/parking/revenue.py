@@ -7,15 +7,18 @@ from uuid import UUID
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.http.bulk import RowOutcome, RowResult, currency_warnings, refused_row
+from builders.kit.limits.capacities import Capacity
 from builders.kit.values import clock
 from builders.portfolio.domains import service as domains
 from builders.portfolio.finance import service as finance
 from builders.portfolio.ledger import service as ledger
 from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry
 from builders.portfolio.parking import store
+from builders.portfolio.parking.errors import ParkingLimit
 from builders.portfolio.parking.events import PARKING_REVENUE_RECORDED, revenue_data
 from builders.portfolio.parking.planning import RevenuePlan
 from builders.portfolio.parking.records import (
+    MAX_HELD,
     DayRevenue,
     RevenueKey,
     StoredRevenue,
@@ -24,6 +27,7 @@ from builders.portfolio.parking.rows import ReadRow
 
 TRAFFIC_PERIOD = timedelta(days=366)
 BATCH = 2_000  # days of a statement
+CAPACITY = Capacity(store.count_up_to, MAX_HELD)
 _REPLACED = "The parking provider reported another amount."
 
 
@@ -34,7 +38,7 @@ async def record_revenue(
 
     Revenue that is recorded already is unchanged; with other values it is replaced, and so is its entry of the
     ledger. Publish portfolio.parking.revenue_recorded. Raise DomainNotFound when a domain was removed in the
-    meantime.
+    meantime, ParkingLimit and EntryLimitReached when the portfolio is full.
     """
     await store.lock_portfolio(conn, account_id=account_id)
     await _lock_domains(conn, account_id, {days[0].domain_id for days in plan.days if days})
@@ -46,6 +50,9 @@ async def record_revenue(
     }
     changed = {key: day for key, day in wanted.items() if key not in stored or stored[key].revenue != day}
     full = await _refuse_rows(conn, account_id, plan, changed)
+    added = sum(key not in stored for key in changed)
+    if await CAPACITY.take(conn, account_id=account_id, rows=added) < added:
+        raise ParkingLimit(f"A portfolio has at most {MAX_HELD:,} days of parking revenue.")
     if changed:
         await ledger.lock_base_currency(conn, account_id=account_id)
         for batch in _batches(list(changed.values()), batch_size):

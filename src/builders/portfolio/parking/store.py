@@ -30,6 +30,11 @@ LIST_STORED = f"""
     JOIN {KEYS} AS wanted (domain_id, day, provider, reference) USING (domain_id, day, provider, reference)
     WHERE account_id = %(account_id)s
 """
+COUNT_UP_TO = """
+    SELECT count(*) FROM (
+        SELECT FROM portfolio_parking_revenue WHERE account_id = %(account_id)s LIMIT %(most)s
+    ) AS counted
+"""
 UPSERT = """
     INSERT INTO portfolio_parking_revenue AS present (
         account_id, domain_id, day, provider, reference, amount, currency, visits, clicks, entry_id, updated_at
@@ -132,6 +137,12 @@ def _keys(days: Sequence[DayRevenue]) -> dict[str, Any]:
 
 def _stored(*, amount: Decimal, currency: str, entry_id: UUID | None, **columns: Any) -> StoredRevenue:
     return StoredRevenue(revenue=DayRevenue(money=Money(amount, currency), **columns), entry_id=entry_id)
+
+
+async def count_up_to(conn: Conn, account_id: UUID, most: int) -> int:
+    """Return the number of recorded days of a portfolio, up to `most`."""
+    [(count,)] = await (await conn.execute(COUNT_UP_TO, {"account_id": account_id, "most": most})).fetchall()
+    return int(count)
 
 
 async def upsert(conn: Conn, *, account_id: UUID, stored: Sequence[StoredRevenue], now: datetime) -> None:

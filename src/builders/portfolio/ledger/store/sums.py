@@ -1,4 +1,4 @@
-"""Sums of the entries of a whole portfolio."""
+"""Sums and numbers of entries."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -11,6 +11,11 @@ SUM_BY_KIND = """
     WHERE account_id = %(account_id)s AND domain_id = %(domain_id)s AND voided_at IS NULL
     GROUP BY kind, currency ORDER BY kind, currency LIMIT %(limit)s
 """
+COUNT_UP_TO = """
+    SELECT count(*) FROM (
+        SELECT FROM portfolio_ledger_entries WHERE account_id = %(account_id)s LIMIT %(most)s
+    ) AS counted
+"""
 
 
 async def sum_by_kind(
@@ -19,3 +24,9 @@ async def sum_by_kind(
     """Return kind, currency and sum of the entries of a domain that are not void."""
     row = {"account_id": account_id, "domain_id": domain_id, "limit": limit}
     return await (await conn.execute(SUM_BY_KIND, row)).fetchall()
+
+
+async def count_up_to(conn: Conn, account_id: UUID, most: int) -> int:
+    """Return the number of entries of a portfolio, up to `most`."""
+    [(count,)] = await (await conn.execute(COUNT_UP_TO, {"account_id": account_id, "most": most})).fetchall()
+    return int(count)
