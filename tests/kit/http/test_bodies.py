@@ -1,6 +1,7 @@
 """Bodies are read strictly, and unknown members are named."""
 
 import json
+import re
 from typing import Annotated, Any
 
 import pytest
@@ -111,6 +112,19 @@ async def test_any_bytes_are_parsed_or_refused(raw: bytes) -> None:
 async def test_json_that_is_not_accepted_is_refused(raw: bytes, kind: str, at: list[str | int]) -> None:
     error = await refusal(raw)
     assert (error["type"], error["loc"]) == (kind, at)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [b"[1e30, 1E+99, 1e-999]", b"[" + b"9" * 209 + b".5e99]", b'["1e999", "0e000"]', b'["' + b"9" * 300 + b'"]'],
+)
+async def test_numbers_that_a_float_holds_and_texts_with_larger_ones_are_accepted(raw: bytes) -> None:
+    assert await read(raw) == json.loads(raw)
+
+
+def test_no_regular_expression_searches_a_body() -> None:
+    # It would hold the interpreter, and so the other event loop, for 20 ms for each MB.
+    assert not [name for name, value in vars(json_bodies).items() if isinstance(value, re.Pattern)]
 
 
 @pytest.mark.parametrize(
