@@ -133,11 +133,15 @@ def announced(document: Json, events: Collection[str]) -> Iterator[str]:
             yield f"{name}: has no example"
 
 
+# `format=csv` of the same path returns a file.
+OF_TWO_TYPES = {("GET /v1/portfolio/registrars/billing/templates", "200")}
+
+
 def usable(document: Json) -> Iterator[str]:
     """One media type per response and body; no schema with properties hides behind alternatives."""
     for name, operation in operations(document).items():
         for status, response in operation["responses"].items():
-            if len(response.get("content", {})) > 1:
+            if len(response.get("content", {})) > 1 and (name, status) not in OF_TWO_TYPES:
                 yield f"{name}: {status} has the media types {sorted(response['content'])}"
         if len(operation.get("requestBody", {}).get("content", {"": None})) != 1:
             yield f"{name}: the body has several media types"

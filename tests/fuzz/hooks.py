@@ -52,9 +52,11 @@ BEYOND_A_SCHEMA = {
     "network",  # in CIDR notation
     "nul_character",  # in no text
     "patch_empty",  # at least one member that is known
+    "unknown_field",  # when a patch has no other ones
     "result_mismatch",  # each kind has its own
     "return_to",  # a path of this service
     "secret_not_allowed",  # base64 of so many bytes behind a prefix, or any text without it
+    "too_many_fields",  # of a form
     "text_form",  # something to see, nothing that steers
     "timezone",  # of a closed list
     "too_many_resources",  # of all kinds together
@@ -89,6 +91,7 @@ BEYOND_A_SCHEMA = {
     "months_and_year",  # either of them
     "owned_domain",  # has no counterparty
     "period_missing",  # of a file without dates
+    "quiet_hours_empty",  # start and end differ
     "reference_taken",  # unique in a portfolio
     "renewals_form",  # either items, or domains and set
     "revenue_form",  # either rows, csv or one row

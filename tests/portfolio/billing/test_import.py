@@ -8,6 +8,7 @@ from builders.portfolio.billing.templates import TEMPLATES
 from tests.cast import Person
 from tests.portfolio.billing.make import BILLING, IMPORT, add_domains, charges, entries, load, ok
 from tests.portfolio.team.make import code
+from tests.published import published
 
 NAMES = ("harbour.com", "lantern.com")
 
@@ -38,6 +39,8 @@ async def test_the_sample_of_each_template_imports_without_a_complaint(alice: Pe
     one = await alice.get(f"{BILLING}/templates", params={"provider": "Gandi", "format": "csv"})
     assert (one.headers["content-type"], one.text) == ("text/csv; charset=utf-8", TEMPLATES["gandi"].sample_csv)
     assert 'filename="gandi.csv"' in one.headers["content-disposition"]
+    described = published().document["paths"][f"{BILLING}/templates"]["get"]["responses"]["200"]["content"]
+    assert set(described) == {"application/json", "text/csv"}
     other = ok(await bob.get(f"{BILLING}/templates", params={"provider": "ovh"}))
     assert [each["id"] for each in other["items"]] == ["generic"]
 

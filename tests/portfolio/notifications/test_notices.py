@@ -6,11 +6,13 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+import pytest
+
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import dispatcher, outbox
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
-from builders.kit.values import clock
+from builders.kit.values import clock, ids
 from builders.mail.records import Status
 from tests.cast import Person
 from tests.kit.outbound.receivers import Receiver
@@ -109,6 +111,15 @@ async def test_selected_webhooks_are_the_only_ones(
     assert len((await delivered())["portfolio.renewal.upcoming"] - {chosen["id"]}) == 2
 
 
+@pytest.mark.parametrize("operation", ["read", "acknowledge"])
+@pytest.mark.parametrize(("body", "loc"), [({"ids": ["x"]}, ["ids", 0]), ({"until": "x"}, ["until"])])
+async def test_a_malformed_identifier_marks_nothing(
+    alice: Person, operation: str, body: dict[str, Any], loc: list[str | int]
+) -> None:
+    answer = await alice.post(f"{NOTICES}/{operation}", json=body)
+    assert (answer.status_code, answer.json()["detail"][0]["loc"]) == (422, ["body", *loc])
+
+
 def select(webhook_ids: list[str]) -> dict[str, Any]:
     return {"channels": {"webhook": {"webhook_ids": webhook_ids}}}
 
@@ -125,7 +136,7 @@ async def test_a_list_has_pages_and_is_marked_as_read(alice: Person, bob: Person
     read = f"{NOTICES}/read"
     newest, second = (each["id"] for each in first["items"])
     assert (await bob.post(read, json={"until": newest, "ids": [newest]})).json()["marked"] == 0
-    assert (await alice.post(read, json={"ids": [newest, "x"]})).json()["marked"] == 1
+    assert (await alice.post(read, json={"ids": [newest, str(ids.new())]})).json()["marked"] == 1
     assert len(await notices(alice, params={"unread": True})) == 4
     assert (await alice.post(read, json={"until": second})).json()["marked"] == 4
     assert (await alice.post(read, json={"until": newest})).json() == {"marked": 0, "warnings": []}

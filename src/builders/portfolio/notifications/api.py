@@ -15,7 +15,6 @@ from builders.kit.http.pagination import Listing, Page, PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
-from builders.kit.values import ids
 from builders.portfolio.notifications import service as notifications
 from builders.portfolio.notifications.schemas import notices, preferences, samples
 from builders.portfolio.notifications.schemas.updates import NotificationPreferencesUpdate
@@ -106,8 +105,7 @@ async def mark_notices_read(
 ) -> notices.NoticesReadReply:
     """Mark notices as read. A repeated request has no effect."""
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=OWN)
-    until = None if body.until is None else ids.find(body.until)
-    marked = await notifications.mark_read(conn, access=access, notice_ids=body.known_ids(), until=until)
+    marked = await notifications.mark_read(conn, access=access, notice_ids=body.ids, until=body.until)
     return notices.NoticesReadReply(marked=marked)
 
 
@@ -122,8 +120,7 @@ async def acknowledge_notices(
 ) -> notices.NoticesAcknowledgedReply:
     """Acknowledge notices, so that `expiry.repeat_until_ack` does not repeat them; marks them as read."""
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=OWN)
-    until = None if body.until is None else ids.find(body.until)
-    found = await notifications.acknowledge(conn, access=access, notice_ids=body.known_ids(), until=until)
+    found = await notifications.acknowledge(conn, access=access, notice_ids=body.ids, until=body.until)
     return notices.NoticesAcknowledgedReply(acknowledged=found)
 
 

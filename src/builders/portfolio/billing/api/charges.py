@@ -34,6 +34,7 @@ MAX_IDS = 1_000
 _FILE: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The templates; with `format=csv` the sample of the first one as a file.",
+        "content": {"text/csv": {"schema": {"type": "string"}}},
     }
 }
 

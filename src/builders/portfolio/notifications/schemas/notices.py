@@ -8,15 +8,14 @@ from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
 from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
-from builders.kit.http.fields import CreatedAt, IdText
+from builders.kit.http.fields import CreatedAt
 from builders.kit.http.pagination import Page
-from builders.kit.values import ids
 from builders.kit.values.money import Money
 from builders.portfolio.notifications import texts
 from builders.portfolio.notifications.records import Notice, Severity, Suppression
 
 MAX_MARKED = 500
-_NONE: list[str] = []
+_NONE: list[UUID] = []
 _NOTICE: JsonDict = {
     "id": "0193a1b2-0000-7000-8000-000000000012",
     "event": "portfolio.renewal.upcoming",
@@ -81,14 +80,10 @@ class NoticesRead(Body):
 
     model_config = ConfigDict(json_schema_extra=by_example({"until": "0193a1b2-0000-7000-8000-000000000012"}))
 
-    ids: Annotated[list[IdText], Field(max_length=MAX_MARKED, description="Identifiers of notices.")] = _NONE
+    ids: Annotated[list[UUID], Field(max_length=MAX_MARKED, description="Identifiers of notices.")] = _NONE
     until: Annotated[
-        IdText | None, Field(description="This notice and all older ones; the first of the list for all.")
+        UUID | None, Field(description="This notice and all older ones; the first of the list for all.")
     ] = None
-
-    def known_ids(self) -> list[UUID]:
-        """Return the identifiers that are well formed; the others are no notice."""
-        return [found for each in self.ids if (found := ids.find(each)) is not None]
 
 
 class NoticesReadReply(WriteReply):
