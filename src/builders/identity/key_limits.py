@@ -48,12 +48,14 @@ def parse_limits(*, expires_at: datetime | None, allowed_ips: Sequence[str] | No
 
 def _networks(texts: Sequence[str]) -> Iterator[str]:
     if not 0 < len(texts) <= MAX_NETWORKS:
-        raise Invalid(("body", "allowed_ips"), f"A key has 1 to {MAX_NETWORKS} networks, or null for any.")
+        raise Invalid(
+            ("body", "allowed_ips"), f"A key has 1 to {MAX_NETWORKS} networks, or null for any.", "network_count"
+        )
     for index, text in enumerate(texts):
         try:
             yield str(parse_network(text))
         except ValueError as error:
-            raise Invalid(("body", "allowed_ips", index), str(error)) from None
+            raise Invalid(("body", "allowed_ips", index), str(error), "network") from None
 
 
 def inherit_limits(requested: KeyLimits, *, minter: ApiKey) -> KeyLimits:

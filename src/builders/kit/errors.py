@@ -176,7 +176,7 @@ class RequestTimeout(Problem):
 class Invalid(Exception):
     """One or more values of the request break a rule: 422, with `loc` pointing at each."""
 
-    def __init__(self, loc: Sequence[str | int], msg: str, kind: str = "value_error") -> None:
+    def __init__(self, loc: Sequence[str | int], msg: str, kind: str) -> None:
         super().__init__(msg)
         self.errors: list[dict[str, Any]] = [{"loc": list(loc), "msg": msg, "type": kind}]
 
@@ -186,7 +186,7 @@ class Invalid(Exception):
 
         The input is omitted, because it may contain a secret. Of additional members only `did_you_mean` remains.
         """
-        invalid = cls((), "The request is not valid.")
+        invalid = cls((), "The request is not valid.", "value_error")
         invalid.errors = [
             {
                 "loc": _shown_loc(error["loc"]),

@@ -147,10 +147,11 @@ async def test_each_member_has_preferences_of_their_own(
     changed = await charlie.patch(PATH, json={"enabled": True}, headers=of(alice))
     assert changed.json()["enabled"] is True
     refused = await charlie.patch(PATH, json={"channels": {"webhook": {"enabled": True}}}, headers=of(alice))
-    assert refused.status_code == 422
+    assert (refused.status_code, refused.json()["detail"][0]["type"]) == (422, "owner_decides")
     selected = {"channels": {"webhook": {"webhook_ids": [str(ids.new())]}}}
     refused = await charlie.patch(PATH, json=selected, headers=of(alice))
     assert refused.json()["detail"][0]["loc"] == ["body", "channels", "webhook", "webhook_ids"]
+    assert refused.json()["detail"][0]["type"] == "owner_decides"
     await patch(alice, enabled=False)
     assert (await read(charlie, **of(alice)))["enabled"] is True
     assert (await read(charlie))["enabled"] is True  # their own portfolio

@@ -86,14 +86,15 @@ def _get(settings: Settings, *path: str) -> Any:  # a value of JSON
 
 def _check(preferences: Preferences, *, is_owner: bool) -> None:
     if preferences.quiet_hours.start == preferences.quiet_hours.end:
-        raise Invalid(("body", "quiet_hours", "end"), "The start and the end of quiet hours must differ.")
+        message = "The start and the end of quiet hours must differ."
+        raise Invalid(("body", "quiet_hours", "end"), message, "quiet_hours_empty")
     if preferences.channels.webhook.enabled and not is_owner:
-        raise Invalid(("body", "channels", "webhook", "enabled"), _OWNER_DECIDES)
+        raise Invalid(("body", "channels", "webhook", "enabled"), _OWNER_DECIDES, "owner_decides")
 
 
 async def _check_webhooks(conn: Conn, access: Access, webhook_ids: Sequence[str]) -> None:
     if webhook_ids and access.member_id != access.owner_id:
-        raise Invalid(("body", "channels", "webhook", "webhook_ids"), _OWNER_DECIDES)
+        raise Invalid(("body", "channels", "webhook", "webhook_ids"), _OWNER_DECIDES, "owner_decides")
     found = await webhooks.list_managed(conn, account_id=access.portfolio_id) if webhook_ids else ()
     known = {each.id for each in found}
     for at, text in enumerate(webhook_ids):
