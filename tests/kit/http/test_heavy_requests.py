@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import pytest
 from fastapi import Request
+from psycopg_pool import AsyncConnectionPool
 from starlette.datastructures import State
 
 from builders.kit.db.connections import Database
@@ -147,6 +148,25 @@ async def test_a_request_waits_for_a_limited_time(settings: Settings) -> None:
     await until(lambda: holding.has_ended)
     await running(loop, "alice", holding)
     await loop.close()
+
+
+@pytest.mark.parametrize("failing", [(threading.Thread, "start"), (AsyncConnectionPool, "open")])
+async def test_a_start_that_fails_is_repeated_by_the_next_request(
+    loop: HeavyLoop, failing: tuple[type, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_args: object, **_options: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def work() -> str:
+        return threading.current_thread().name
+
+    before = set(threading.enumerate())
+    with monkeypatch.context() as patch:
+        patch.setattr(*failing, fail)
+        with pytest.raises(RuntimeError, match="new thread"):
+            await running(loop, "alice", work)
+    assert {each for each in threading.enumerate() if each.name == "heavy"} <= before
+    assert await running(loop, "alice", work) == "heavy"
 
 
 async def test_an_error_of_the_work_is_passed_on(loop: HeavyLoop) -> None:

@@ -90,8 +90,7 @@ class HeavyLoop:
         self._settings = settings
         self._wait_s = wait_s
         self._stack = AsyncExitStack()
-        self._starting: asyncio.Future[asyncio.AbstractEventLoop] | None = None
-        self._thread: threading.Thread | None = None
+        self._starting: asyncio.Future[tuple[asyncio.AbstractEventLoop, threading.Thread]] | None = None
         self._database: Database | None = None
         self._outbound: Outbound | None = None
         self._locks: dict[Hashable, asyncio.Lock] = {}  # of the accounts with heavy requests
@@ -105,7 +104,7 @@ class HeavyLoop:
         """
         if self._starting is None:
             self._starting = asyncio.ensure_future(self._start())
-        loop = await asyncio.shield(self._starting)
+        loop, _ = await asyncio.shield(self._starting)
         if alone is not None:
             await self._take_turn(alone)
         scope, app = request.scope, request.scope["app"]
@@ -146,21 +145,29 @@ class HeavyLoop:
 
     async def close(self) -> None:
         """Close the connections and end the thread."""
-        if self._starting is None or self._thread is None:
-            return
-        loop = await self._starting
-        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._stack.aclose(), loop))
-        loop.call_soon_threadsafe(loop.stop)
-        await asyncio.to_thread(self._thread.join)
-        loop.close()
+        if self._starting is not None:
+            loop, thread = await self._starting
+            await self._end(loop, thread)
 
-    async def _start(self) -> asyncio.AbstractEventLoop:
+    async def _start(self) -> tuple[asyncio.AbstractEventLoop, threading.Thread]:
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=loop.run_forever, name="heavy", daemon=True)
-        self._thread.start()
-        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._open(), loop))
-        return loop
+        thread = threading.Thread(target=loop.run_forever, name="heavy", daemon=True)
+        try:
+            thread.start()
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._open(), loop))
+        except BaseException:
+            self._starting = None  # the next request starts it again
+            await self._end(loop, thread)
+            raise
+        return loop, thread
+
+    async def _end(self, loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+        if thread.is_alive():  # not if it could not be started
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._stack.aclose(), loop))
+            loop.call_soon_threadsafe(loop.stop)
+            await asyncio.to_thread(thread.join)
+        loop.close()
 
     async def _open(self) -> None:
         url = self._settings.database_url
@@ -172,8 +179,8 @@ class HeavyLoop:
         within_s = settings.database_answer_timeout_s
         self._database = Database(url.get_secret_value(), settings, response_timeout_s=within_s)
         self._outbound = await self._stack.enter_async_context(Outbound(settings))
-        await self._database.open()
         self._stack.push_async_callback(self._database.close)
+        await self._database.open()
 
 
 def _refusal() -> HeavyRequestRunning:
