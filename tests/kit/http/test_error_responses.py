@@ -122,6 +122,23 @@ async def test_the_service_hides_the_tokens_of_mail_links(logged: StringIO, serv
     assert [line["path"] for line in lines(logged) if line["event"] == "request"] == ["/v1/t/…"]
 
 
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("/v1/mail/unsubscrib/hidden", "/v1/mail/…"),
+        ("/v1//t/o/hidden", "/v1//…"),
+        (f"/unsubscribe/hidden{'h' * 40}", "/unsubscribe/…"),
+        (f"/hidden{'h' * 40}", "/…"),
+        ("/v1/alias", "/v1/alias"),
+    ],
+)
+async def test_a_path_that_no_route_has_is_logged_without_what_may_be_a_token(
+    logged: StringIO, service: Service, path: str, shown: str
+) -> None:
+    assert (await ask(service, "GET", path)).status == 404
+    assert [line["path"] for line in lines(logged) if line["event"] == "request"] == [shown]
+
+
 class Milliseconds(Deadlines):
     """Deadlines a thousand times as early."""
 

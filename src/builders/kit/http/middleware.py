@@ -20,6 +20,7 @@ from builders.kit.http import access_log, error_pages
 from builders.kit.http.body_limits import BODY_BUDGET, BodyBudget, too_large
 from builders.kit.http.callers import CALLER, Caller
 from builders.kit.http.parameters import IGNORED_HEADERS
+from builders.kit.http.path_table import SUGGESTED_PATH
 from builders.kit.http.proxies import Proxies
 from builders.kit.limits.rate_limiter import RATE_LIMIT_HEADERS as LIMIT_HEADERS
 from builders.kit.process import log
@@ -36,6 +37,7 @@ _DEFAULTS = [  # unless the response has its own
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"referrer-policy", b"no-referrer"),
 ]
+_HEAD_OF_PATH = re.compile(r"(?:/[^/]{0,24}(?=/|$)){0,2}")  # a token has more characters
 _VERSIONS = frozenset({"1.0", "1.1", "2", "3"})  # "2.0" occurs only in a malformed HTTP/1 request line
 _LAST = {"Connection": "close"}  # the rest of the connection cannot be parsed safely
 _DEFAULT_NAMES = frozenset(name for name, _ in _DEFAULTS)
@@ -181,6 +183,8 @@ class _Exchange:
         client: Any = self.scope.get("client")  # a (host, port) pair or None, by ASGI
         ms = (time.perf_counter() - self.began) * 1000
         caller: Caller | None = self.scope.get(CALLER)
+        if SUGGESTED_PATH in self.scope:
+            self.path = _head_of(self.path)
         access_log.log_request(
             self.id,
             self.scope["method"],
@@ -191,6 +195,13 @@ class _Exchange:
             None if caller is None else caller.live_account_id,
             self.scope.get(error_pages.ERROR_CODE),
         )
+
+
+def _head_of(path: str) -> str:
+    """Return the first two segments of a path that no route has: it can be a misspelled one with a token."""
+    found = _HEAD_OF_PATH.match(path)
+    head = found[0] if found else ""
+    return path if head == path else f"{head}/…"
 
 
 def _id_of(given: bytes | None) -> str:
