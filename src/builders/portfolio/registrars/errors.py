@@ -59,7 +59,10 @@ class ChargeLimit(Problem):
     """The portfolio has the maximum number of charges."""
 
     status, code = 409, "charge_limit"
-    remedy = "Ask the operator of the service for a higher maximum. What was recorded stays."
+    remedy = (
+        "What was recorded stays. Record later costs as entries of the domains: "
+        "PATCH /v1/portfolio/domains/{domain_id} with `entries_add`."
+    )
 
 
 class ProviderUnsupported(Problem):
