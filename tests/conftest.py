@@ -29,11 +29,11 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from tests import redis as redis_server
 from tests.cast import Client, Person, make_person
-from tests.demo_server import demo, registrars
+from tests.demo_server import demo, demo_in_a_year, registrars
 from tests.published import published
 from tests.redis import Redis
 
-__all__ = ["demo", "registrars"]
+__all__ = ["demo", "demo_in_a_year", "registrars"]
 
 log.configure(level="error")
 os.environ.setdefault("BUILDERS_EXCHANGE_RATES", "off")  # workers of tests would load 230,000 rates

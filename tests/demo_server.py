@@ -1,5 +1,6 @@
 """A service as `script/server` starts it, for the pages with commands and the examples."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -7,6 +8,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from builders.demo.registrars.fakes import make_fakes
 from builders.kit.values import clock
 
 ROOT = Path(__file__).parents[1]
+AHEAD = ROOT / "tests" / "docs" / "ahead"  # a Python process with this folder in its path is a year ahead
 READY_WITHIN_S = 90
 STOPPED_WITHIN_S = 60
 _ADDRESS = re.compile(r"Builders responds at (http://\S+)")
@@ -34,12 +37,25 @@ def registrars() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def demo(registrars: str) -> Iterator[Mapping[str, str]]:
     """Yield what a reader of the pages fills in, by the placeholder in their text."""
+    with _served(registrars, python_path=str(ROOT / "src")) as filled_in:
+        yield filled_in
+
+
+@pytest.fixture(scope="session")
+def demo_in_a_year(registrars: str) -> Iterator[Mapping[str, str]]:
+    """Yield the same of a service whose clock is a year ahead."""
+    with _served(registrars, python_path=f"{AHEAD}{os.pathsep}{ROOT / 'src'}") as filled_in:
+        yield filled_in
+
+
+@contextmanager
+def _served(registrars: str, *, python_path: str) -> Iterator[Mapping[str, str]]:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o711)  # as root, PostgreSQL's own user must be able to reach its folder in it
         settings = {
             "BUILDERS_DATA_DIR": f"{folder}/data",
             "BUILDERS_OUTBOUND_ALLOW": registrars,
-            "PYTHONPATH": str(ROOT / "src"),
+            "PYTHONPATH": python_path,
         }
         unset = [word for name in ("BUILDERS_DATABASE_URL", "DATABASE_URL") for word in ("-u", name)]
         builders = ["env", *unset, *(f"{name}={value}" for name, value in settings.items()), sys.executable]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.demo_server import AHEAD
 from tests.docs import walks
 from tests.docs.walks import Step
 
@@ -24,11 +25,25 @@ PORTFOLIO_PAGES = (
     "decide-renewals",
     "move-a-domain-to-another-registrar",
     "compare-with-registrars",
+    "organise-a-portfolio",
 )
 # Pages about registrar connections: their readers copy the first line from the output of the demo's registrars.
 REGISTRAR_PAGES = ("tutorial/registrars", "how-to/connect-a-registrar")
 REGISTRAR_START = "export API=http://127.0.0.1:8000/v1 TEST=DOMAINER_TEST\n"
 PORTFOLIO_START = "export API=http://127.0.0.1:8000/v1 LIVE=DOMAINER_LIVE TEST=DOMAINER_TEST\n"
+
+# Typed first, it moves the reader's own clock a year ahead.
+IN_A_YEAR = f"""
+export PYTHONPATH={AHEAD}
+date() {{
+  local words=() day=now
+  while [ $# -gt 0 ]; do
+    if [ "$1" = -d ]; then day=$2; shift; else words+=("$1"); fi
+    shift
+  done
+  command date "${{words[@]}}" -d "$day 365 days"
+}}
+"""
 
 LEFT_SET = Step(
     lines='printf "%s" "${API-}${LIVE-}${TEST-}"\n', answer=None
@@ -74,6 +89,13 @@ def test_a_tutorial_answers_as_it_says(demo: Mapping[str, str], tmp_path: Path, 
 @pytest.mark.parametrize("name", PORTFOLIO_PAGES)
 def test_a_page_about_the_portfolio_answers_as_it_says(demo: Mapping[str, str], tmp_path: Path, name: str) -> None:
     assert len(typed(ROOT / "docs" / "how-to" / f"{name}.md", demo, tmp_path, start=PORTFOLIO_START)) > 3
+
+
+@tools
+@pytest.mark.parametrize("page", [*(f"how-to/{name}" for name in PORTFOLIO_PAGES), "tutorial/portfolio"])
+def test_dated_examples_stay_true(demo_in_a_year: Mapping[str, str], tmp_path: Path, page: str) -> None:
+    start = IN_A_YEAR + (PORTFOLIO_START if page.startswith("how-to/") else "")
+    assert len(typed(ROOT / "docs" / f"{page}.md", demo_in_a_year, tmp_path, start=start)) > 3
 
 
 @tools
