@@ -201,6 +201,12 @@ async def test_the_session_uses_utc_and_has_every_time_limit(database: Database)
     assert found == [("UTC",), ("15s",), ("10s",), ("3s",)]
 
 
+async def test_a_statement_occupies_one_process_of_the_server(database: Database) -> None:
+    async with database.connection() as conn:
+        found = await (await conn.execute("SHOW max_parallel_workers_per_gather")).fetchone()
+    assert found == ("0",)
+
+
 def test_the_password_is_not_in_the_repr(settings: Settings) -> None:
     database = Database("postgresql://ada:hidden@localhost/there", settings)
     assert repr(database) == "Database()"

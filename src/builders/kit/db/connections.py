@@ -73,6 +73,8 @@ class Database:
             "lock_timeout": f"{settings.lock_timeout_s}s",
             "idle_in_transaction_session_timeout": "15s",
             "timezone": "UTC",
+            "max_parallel_workers_per_gather": "0",  # a statement occupies one process of the server
+            "jit": "off",  # compiling a sum takes longer than most sums
         }
         self.conninfo = make_conninfo(
             conninfo,
