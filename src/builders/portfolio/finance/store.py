@@ -52,16 +52,17 @@ SAVE_TRAFFIC = """
 VOID_SALE = """
     UPDATE portfolio_finance_sales SET voided_at = %(now)s WHERE account_id = %(account_id)s AND id = %(id)s
 """
-# The labels with the most domains.
+# The labels with the most domains. Grouped by all labels of a domain first, so that few rows are kept.
 LIST_LABELS = f"""
     WITH listed AS MATERIALIZED (
-        SELECT tld, tags FROM portfolio_domains AS listed WHERE account_id = %(account_id)s AND {domains.MATCHES}
+        SELECT tld, tags, count(*) AS number FROM portfolio_domains AS listed
+        WHERE account_id = %(account_id)s AND {domains.MATCHES} GROUP BY tld, tags
     )
     (
-        SELECT 'tld' AS kind, tld AS label, count(*) AS domains, sum(count(*)) OVER ()::bigint AS of
+        SELECT 'tld' AS kind, tld AS label, sum(number)::bigint AS domains, sum(sum(number)) OVER ()::bigint AS of
         FROM listed GROUP BY tld ORDER BY domains DESC, tld LIMIT %(limit)s
     ) UNION ALL (
-        SELECT 'tag', tag, count(*) AS domains, NULL
+        SELECT 'tag', tag, sum(number)::bigint AS domains, NULL
         FROM listed, unnest(tags) AS tag GROUP BY tag ORDER BY domains DESC, tag LIMIT %(limit)s
     )
 """
