@@ -3,15 +3,16 @@
 On the main loop they would block all other requests. In one thread they compete with it only for the
 interpreter's lock, which Python releases within SWITCH_INTERVAL_S. The loop has its own small pool of connections
 and its own HTTP client, and starts with the first heavy request. It serves one request of an account at a time,
-and the accounts in turn: long computations give way after each slice (kit/http/slices.py). Nothing runs in other
-threads, so work ends where it is cancelled (decision 0018).
+with a short one beside it, which does not wait for a report or an import. The accounts take turns: long
+computations give way after each slice (kit/http/slices.py). Nothing runs in other threads, so work ends where it
+is cancelled (decision 0018).
 """
 
 import asyncio
 import sys
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -40,7 +41,7 @@ MAX_WAITING = maximums.declare(
     "waiting_heavy_requests",
     8,
     of="account",
-    counts="Large requests that wait for another one, in each HTTP process.",
+    counts="Large requests that wait for another one, in each HTTP process; short ones, such as lists, apart.",
     code="heavy_request_running",
 )
 POOL_TIMEOUT_S = 20  # accounts wait in turn for a connection
@@ -56,10 +57,15 @@ class HeavyRequestRunning(Problem):
 
 @dataclass(frozen=True, slots=True)
 class HeavyOperation:
-    """Marks an operation whose work is heavy: always, or when the body is larger than `above` bytes."""
+    """Marks an operation whose work is heavy.
+
+    It is when the body is larger than `above` bytes, when the query has one of the names of `given`, or always.
+    """
 
     above: int | None
     is_alone: bool  # one request of an account at a time; not for a request that mainly waits for other servers
+    is_short: bool  # less than a second: waits for other short requests only
+    given: frozenset[str]
 
     def __call__(self) -> None:
         """Do nothing: the compiled handler looks for the mark (kit/http/compiled_routes.py)."""
@@ -71,13 +77,18 @@ class HeavyOperation:
         size = len(await request.body()) if has_body else 0  # here: the main loop receives what the client sends
         if self.above is not None and size <= self.above:
             return await work()
+        if self.given and self.given.isdisjoint(request.query_params):
+            return await work()
         loop: HeavyLoop = request.app.state.heavy
-        return await loop.run(request, work, alone=account if self.is_alone else None)
+        turn = ("short", account) if self.is_short else account
+        return await loop.run(request, work, alone=turn if self.is_alone else None)
 
 
-def heavy(*, above: int | None = None, is_alone: bool = True) -> Any:  # Depends has no public type
+def heavy(
+    *, above: int | None = None, is_alone: bool = True, is_short: bool = False, given: Iterable[str] = ()
+) -> Any:  # Depends has no public type
     """Return an item for `dependencies` that runs the operation on the second event loop."""
-    return Depends(HeavyOperation(above, is_alone))
+    return Depends(HeavyOperation(above, is_alone, is_short, frozenset(given)))
 
 
 class HeavyLoop:

@@ -7,12 +7,13 @@ from fastapi import Path, Query
 from builders.kit.db.connections import Reads, Tx
 from builders.kit.errors import problems
 from builders.kit.http.callers import Caller, needs
+from builders.kit.http.heavy_requests import HeavyRequestRunning, heavy
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import JsonPage, Listing, PageQuery, PageReply
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.portfolio.domains import replies, schemas, service as domains
 from builders.portfolio.domains.errors import DomainLimit, DomainNotFound, DuplicateDomain
-from builders.portfolio.domains.filters import Filters
+from builders.portfolio.domains.filters import FILTER_NAMES, Filters
 from builders.portfolio.domains.records import DomainSort
 from builders.portfolio.ledger.service import EntryLimitReached
 from builders.portfolio.team import service as team
@@ -32,7 +33,8 @@ Sort = Annotated[
 @router.get(
     "/domains",
     response_model=PageReply[replies.PortfolioDomainReply],
-    responses=problems(*team.ACCESS_REFUSALS),
+    responses=problems(*team.ACCESS_REFUSALS, HeavyRequestRunning),
+    dependencies=[heavy(is_short=True, given=FILTER_NAMES)],  # a filter that few domains match reads all of them
 )
 async def list_domains(
     caller: Reader,
@@ -136,8 +138,9 @@ async def update_domain(
 @router.get(
     "/tags",
     response_model=Listing[replies.PortfolioTagReply],
-    responses=problems(*team.ACCESS_REFUSALS),
+    responses=problems(*team.ACCESS_REFUSALS, HeavyRequestRunning),
     openapi_extra=BEYOND_SPEC,
+    dependencies=[heavy(is_short=True)],  # counts the tags of all domains
 )
 async def list_tags(
     caller: Reader, conn: Reads, portfolio: team.PortfolioAccount = None

@@ -1,6 +1,6 @@
 """The filters of domains: the query of the list, the export, the renewals and the summary."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated
 
 from fastapi import Depends, Query
@@ -35,6 +35,7 @@ class DomainFilters:
 
 
 ALL_DOMAINS = DomainFilters()
+FILTER_NAMES = tuple(each.name for each in fields(DomainFilters))  # in the query, too
 _Registrar = Annotated[
     str | None, Query(max_length=MAX_TEXT, description="Only domains at this registrar, upper or lower case.")
 ]

@@ -56,7 +56,12 @@ def charge_filters(
     )
 
 
-@router.get("/charges", response_model=charges.BillingCharges, responses=problems(*team.ACCESS_REFUSALS))
+@router.get(
+    "/charges",
+    response_model=charges.BillingCharges,
+    responses=problems(*team.ACCESS_REFUSALS, HeavyRequestRunning),
+    dependencies=[heavy(is_short=True)],  # adds up all charges
+)
 async def list_billing_charges(
     caller: Reader,
     conn: Reads,
