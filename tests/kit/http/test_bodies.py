@@ -122,6 +122,13 @@ async def test_numbers_that_a_float_holds_and_texts_with_larger_ones_are_accepte
     assert await read(raw) == json.loads(raw)
 
 
+async def test_no_cache_keeps_the_texts_of_a_body() -> None:
+    raw = b'{"api_key": "text-of-a-caller"}'
+    first, second = await read(raw), await read(raw)
+    assert first["api_key"] == second["api_key"]
+    assert first["api_key"] is not second["api_key"]
+
+
 def test_no_regular_expression_searches_a_body() -> None:
     # It would hold the interpreter, and so the other event loop, for 20 ms for each MB.
     assert not [name for name, value in vars(json_bodies).items() if isinstance(value, re.Pattern)]

@@ -48,7 +48,8 @@ async def read_json(request: Request, *, also: Collection[str] = (), raw: Collec
         if essence == forms.MEDIA_TYPE:
             return forms.read_fields(request, body)
     try:
-        value = from_json(body, allow_inf_nan=False)
+        # A cache of texts would keep what people send, and takes half of the time for 60,000 different ones.
+        value = from_json(body, allow_inf_nan=False, cache_strings="none")
     except ValueError as error:
         raise _not_json(body, str(error)) from None
     if b"\\u0000" in body or _has_large_number(body):
