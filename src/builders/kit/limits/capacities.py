@@ -54,10 +54,9 @@ class Capacity:
         known = _Count(
             rows=min(free, max(free // SHARE, rows, SLACK)), is_full=free <= SLACK, counted_at=clock.monotonic()
         )
-        self._known.pop(account_id, None)
+        if len(self._known) >= MAX_ACCOUNTS:
+            self._known.clear()
         self._known[account_id] = known
-        if len(self._known) > MAX_ACCOUNTS:
-            del self._known[next(iter(self._known))]
         return known
 
 
