@@ -8,11 +8,13 @@ import pytest
 from pypdf import PdfReader
 
 from builders.invoices import service as invoices
+from builders.invoices.api import FEW_LINES
 from builders.invoices.records import BillingDetails, Invoice
 from builders.kit.db.connections import Database
 from builders.kit.values import clock, ids
 from tests.browser import ACCEPT as BROWSER
 from tests.cast import Client, Person
+from tests.heavy import held_turn
 from tests.invoices.make import DUE, line, make_invoice
 
 PATH = "/v1/invoices"
@@ -148,3 +150,18 @@ async def test_a_large_pdf_does_not_block_the_event_loop(database: Database, ali
     assert len(answer.content) < 1_000_000
     assert len(waits) > 3  # the event loop was not blocked
     assert len((await alice.get(f"{PATH}/{made.id}")).json()["lines"]) == 2_000
+
+
+@pytest.mark.parametrize("accept", ["application/json", BROWSER])
+async def test_only_a_long_invoice_is_written_on_the_second_loop(
+    database: Database, alice: Person, invoice: Invoice, accept: str
+) -> None:
+    lines = [line("1.00") for _ in range(FEW_LINES + 1)]
+    long = await make_invoice(database, account_id=alice.account.id, lines=lines)
+    headers = {"Accept": accept}
+    async with held_turn(alice.service, alice.account.id):
+        assert (await alice.get(f"{PATH}/{invoice.id}", headers=headers)).status_code == 200
+        busy = await alice.get(f"{PATH}/{long.id}", headers=headers)
+        assert busy.status_code == 429
+    written = await alice.get(f"{PATH}/{long.id}", headers=headers)
+    assert (written.status_code, written.text.count("ada@harbour.example")) == (200, len(lines))
