@@ -140,11 +140,10 @@ async def get_invoice(
     if form == PDF:
         await _count_pdf(request, caller)
     invoice = await _read(database, caller, invoice_id)
-    if form is None:
-        return await _write(invoice, request, caller, partial(_json, invoice))
     if form == PDF:
         return await _pdf(invoice, request, caller)
-    return await _write(invoice, request, caller, partial(_page, invoice, caller, settings))
+    writing = partial(_json, invoice) if form is None else partial(_page, invoice, caller, settings)
+    return await _write(invoice, request, caller, writing)
 
 
 @router.get(
