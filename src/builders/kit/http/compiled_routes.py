@@ -4,6 +4,7 @@ FastAPI's own parsers read declared parameters and bodies, and the signature sti
 (kit/http/routes.py). tests/kit/http/test_routes.py compares the result with plain FastAPI (decision 0006).
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from functools import partial
@@ -28,6 +29,7 @@ from builders.kit.http.json_bodies import ALSO_JSON, RAW_MEMBERS, as_member
 from builders.kit.http.parameters import Parameters, Values, is_plain_function
 from builders.kit.http.response_writer import ResponseWriter
 from builders.kit.limits import policies
+from builders.kit.limits.places import request_places
 from builders.kit.limits.rate_limiter import RATE_LIMITER, RateLimiter
 
 LARGE_BODY = 64 * 1024  # bytes
@@ -36,6 +38,8 @@ MODE_HINT_TIMEOUT_S = 5  # of the look-up of an id in the other mode
 _MARKS = {*idempotency.MARKS, visitors.changes_state, parameters.strict_query}  # dependencies without a value
 _MARK_TYPES = (policies.RateLimit, BodyLimit, HeavyOperation)
 _deadlines = Deadlines()
+# A request waits for others, such as events or registrars, without a connection: then it has no place either.
+places = request_places()
 T = TypeVar("T")
 _CONNECTIONS: dict[Any, Callable[[connections.Database], AbstractAsyncContextManager[connections.Conn]]] = {
     connections.transaction: connections.Database.transaction,
@@ -96,6 +100,7 @@ class CompiledRoute:
         self.body_model = next((each for each in self.body_fields if each is route.body_field), None)
         self.shown = restrictions.reply_members(route.methods or (), route.response_model)
         self.responses = ResponseWriter(route)
+        self.takes_place = self.needs is not None and bool(self.conn_name)
 
     def _set_methods(self, methods: Collection[str], calls: Collection[object]) -> None:
         self.repeatable = self.needs is not None and idempotency.is_repeatable(methods, calls)
@@ -167,13 +172,26 @@ class CompiledRoute:
         if self.request_name:
             values[self.request_name] = request
         database: connections.Database = request.app.state.database
+        # A request on the second loop has the turn of its account.
+        is_here = self.heavy is None or request.app.state.loop is asyncio.get_running_loop()
+        run = self._run_in_place if self.takes_place and is_here else self._run
         if caller is not None and self.repeatable:
             claim = await idempotency.claim(request, database, caller=caller, body=body)
             if claim is not None:
-                return await claim.run(partial(self._run, database, values, claim), database)
+                return await claim.run(partial(run, database, values, claim), database)
         if not self.conn_name:
             return self.responses.write(await self.call(**values), values)[0]
-        return await self._run(database, values, None)
+        return await run(database, values, None)
+
+    async def _run_in_place(
+        self, database: connections.Database, values: Values, claim: idempotency.Claim | None
+    ) -> Response:
+        account = values[self.caller_name].live_account_id
+        await places.take(account)
+        try:
+            return await self._run(database, values, claim)
+        finally:
+            places.free(account)
 
     async def _run(
         self, database: connections.Database, values: Values, claim: idempotency.Claim | None

@@ -11,7 +11,6 @@ is cancelled (decision 0018).
 import asyncio
 import sys
 import threading
-from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from builders.kit.db import connections
 from builders.kit.db.connections import Database
 from builders.kit.errors import Problem
 from builders.kit.limits import maximums
+from builders.kit.limits.places import AccountPlaces
 from builders.kit.limits.policies import Policy
 from builders.kit.limits.rate_limiter import RATE_LIMITER, RateLimiter
 from builders.kit.outbound.client import Outbound
@@ -104,8 +104,7 @@ class HeavyLoop:
         self._starting: asyncio.Future[tuple[asyncio.AbstractEventLoop, threading.Thread]] | None = None
         self._database: Database | None = None
         self._outbound: Outbound | None = None
-        self._locks: dict[Hashable, asyncio.Lock] = {}  # of the accounts with heavy requests
-        self._waiting: Counter[Hashable] = Counter()
+        self._turns = AccountPlaces(1, most_waiting=MAX_WAITING, refusal=_refusal)
 
     async def run(self, request: Request, work: Callable[[], Awaitable[T]], *, alone: Hashable | None) -> T:
         """Do the work of a request on the second loop; with `alone`, as the only work of this account.
@@ -126,33 +125,16 @@ class HeavyLoop:
         def end() -> None:
             scope["app"] = app
             if alone is not None:
-                self._end_turn(alone)
+                self._turns.free(alone)
 
         return await _run_on(loop, work, at_end=end)
 
     async def _take_turn(self, account: Hashable) -> None:
-        lock = self._locks.setdefault(account, asyncio.Lock())
-        if lock.locked() and self._waiting[account] >= MAX_WAITING:
-            raise _refusal()
-        self._waiting[account] += 1
         try:
             async with asyncio.timeout(self._wait_s):
-                await lock.acquire()
+                await self._turns.take(account)
         except TimeoutError:
             raise _refusal() from None
-        finally:
-            self._waiting[account] -= 1
-            self._forget(account)
-
-    def _end_turn(self, account: Hashable) -> None:
-        self._locks[account].release()
-        self._forget(account)
-
-    def _forget(self, account: Hashable) -> None:
-        if not self._waiting[account]:
-            del self._waiting[account]
-            if not self._locks[account].locked():
-                del self._locks[account]
 
     async def close(self) -> None:
         """Close the connections and end the thread."""
