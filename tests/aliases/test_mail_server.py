@@ -8,9 +8,8 @@ import pytest
 
 from builders.aliases import forwarding, service as aliases
 from builders.aliases.errors import SerialAhead
-from builders.aliases.records import SeparatorPolicy
+from builders.aliases.records import MapEntry, SeparatorPolicy
 from builders.aliases.rules.local_parts import key
-from builders.aliases.service import MapEntry
 from builders.kit.db.connections import Conn, Database
 from tests.aliases.make import (
     FREE,

@@ -1,6 +1,6 @@
 """The aliases of an account: list, read, change and release one at a time, by the rules of a manifest."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
@@ -15,9 +15,10 @@ from builders.aliases.records import (
     AliasFilters,
     AliasPatch,
     AliasStatus,
+    Name,
     OwnedAlias,
 )
-from builders.aliases.store import queries as store
+from builders.aliases.store import aliases as alias_store, queries as store
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
 from builders.kit.http.callers import Actor, ImpersonationForbidden
@@ -180,3 +181,32 @@ async def _check_loops(conn: Conn, realm: UUID, account_id: UUID, before: Alias,
     if alias.name in forwarding.find_looping_names(forwarding.map_routes(found)):
         message = "Mail to this destination would loop through aliases."
         raise Invalid(("body", "destinations"), message, "destination_loop")
+
+
+async def list_aliases(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    manifest: str | None = None,
+    names: Sequence[Name] = (),
+    alias_ids: Sequence[UUID] = (),
+) -> list[Alias]:
+    """Return the account's aliases that the manifest manages, and those with one of the names or ids."""
+    return await alias_store.list_aliases(
+        conn, account_id=account_id, manifest=manifest, names=names, alias_ids=alias_ids
+    )
+
+
+async def count_aliases(conn: Conn, *, account_id: UUID) -> int:
+    """Return the number of the account's aliases, with suspended ones. One statement."""
+    return await alias_store.count_aliases(conn, account_id=account_id)
+
+
+async def count_by_domain(conn: Conn, *, account_id: UUID, domains: Collection[str]) -> Mapping[str, int]:
+    """Return the number of the account's aliases on each domain, with suspended ones. One statement."""
+    return await alias_store.count_by_domain(conn, account_id=account_id, domains=domains)
+
+
+async def count_by_project(conn: Conn, *, account_id: UUID, project_ids: Collection[UUID]) -> Mapping[UUID, int]:
+    """Return the number of aliases of each project, with suspended ones. One statement."""
+    return await alias_store.count_by_project(conn, account_id=account_id, project_ids=project_ids)

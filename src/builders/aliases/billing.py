@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from builders.aliases.errors import PricesChanged
-from builders.aliases.records import Alias, AliasSpec, Name, PriceInterval
+from builders.aliases.records import Alias, AliasSpec, Claim, Name, PriceInterval
 from builders.aliases.store import billing as store
 from builders.aliases.store.billing import DueRenewal, ReleasedName
 from builders.identity import service as identity
@@ -243,3 +243,8 @@ async def withdraw_charges(
         undone = await store.mark_undone(conn, account_id=account_id, alias_ids=undone, now=now)
     if alias_ids:
         await invoices.withdraw_charges(conn, account_id=account_id, alias_ids=alias_ids, at=now, undone=undone)
+
+
+async def lock_claims(conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID]) -> Mapping[UUID, Claim]:
+    """Return the claims of aliases, active or released; block other releases until the transaction ends."""
+    return await store.lock_claims(conn, account_id=account_id, alias_ids=alias_ids)

@@ -247,3 +247,8 @@ def _event_data(alias: AliasSpec | AliasChange | ChangedAlias, domain: str, loca
         manifest_key=alias.manifest_key,
         project_id=alias.project_id,
     )
+
+
+async def release_reservations(conn: Conn, *, realm: UUID, account_id: UUID, names: Sequence[Name]) -> None:
+    """Delete the account's reservations of these names; claimed and quarantined names stay. Idempotent."""
+    await registry.release_reservations(conn, realm=realm, account_id=account_id, names=names)

@@ -9,7 +9,7 @@ bounced gets no confirmation for a week, and a recipient who opted out gets none
 
 import secrets
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -279,3 +279,8 @@ def _invalid_link() -> TokenInvalid:
         "The link is not valid: it has expired, or a newer one was sent.",
         next_action="Ask the owner of the name for a new link.",
     )
+
+
+async def list_unconfirmed(conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID], limit: int) -> list[str]:
+    """Return the first destinations of these aliases that are not confirmed, by address."""
+    return await destinations.list_unconfirmed(conn, account_id=account_id, alias_ids=alias_ids, limit=limit)

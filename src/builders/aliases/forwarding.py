@@ -25,10 +25,9 @@ from graphlib import CycleError, TopologicalSorter
 from uuid import UUID
 
 from builders.aliases.errors import SerialAhead
-from builders.aliases.records import LIVE, MAX_LOCAL_PART, Alias, Name, SeparatorPolicy
+from builders.aliases.records import LIVE, MAX_LOCAL_PART, Alias, MapEntry, Name, SeparatorPolicy
 from builders.aliases.rules.local_parts import key, normalize
 from builders.aliases.store import queries as store
-from builders.aliases.store.queries import MapEntry
 from builders.identity import service as identity
 from builders.kit.db.connections import Conn, Database
 
@@ -200,3 +199,13 @@ def _rule(ignored: str, count: int) -> str:
     name = f"[{ignored}]".join([part] * (count + 1))
     kept = "".join(f"${{{at}}}" for at in range(1, count + 2))
     return rf"/^{name}(?:\+[^@]*)?(@[^@]+)$/ {kept}${{{count + 2}}}"
+
+
+async def lock_routes(conn: Conn, *, account_id: UUID) -> None:
+    """Block other changes of the account's destinations until the transaction ends."""
+    await store.lock_routes(conn, account_id=account_id)
+
+
+async def list_live_domains(conn: Conn) -> Sequence[str]:
+    """Return every domain with a live name."""
+    return await store.list_live_domains(conn)

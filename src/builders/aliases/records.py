@@ -289,3 +289,27 @@ class Confirmation:
 
     email_masked: str
     repeated: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapEntry:
+    """A name in the map of a mail server; one without destinations is removed from the map."""
+
+    account_id: UUID
+    id: UUID
+    domain: str
+    key: str  # equal for all spellings of the name
+    local_part: str  # as claimed
+    destinations: Sequence[str]
+    changed_in: str = "0"  # where the next list of changes starts, with `serial`
+    serial: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """The claim of an alias, active or released, and the period that its price pays for."""
+
+    id: UUID
+    claimed_at: datetime
+    period_end: datetime | None  # None for a name that is paid once
+    is_undone: bool

@@ -3,13 +3,14 @@
 `decide_name` is pure and shared: a check, a plan and a promotion return the same reasons.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from builders.aliases import service as aliases
 from builders.aliases.records import LIVE, Availability, Reason, RequestedName, ReservedClass, Rules, Validation
 from builders.catalog.records import CatalogDomain, Check, DomainStatus, Suggestion
 from builders.catalog.snapshot import Snapshot
+from builders.catalog.store import domains as domain_store
 from builders.catalog.suggestions import list_alternatives
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock
@@ -103,3 +104,11 @@ async def _look_up(conn: Conn, domain: str, validation: Validation) -> Availabil
     wanted = RequestedName(domain=domain, key=validation.key, skeleton=validation.skeleton)
     found = await aliases.check_availability(conn, realm=LIVE, wanted=[wanted])
     return found.get(wanted.name, Availability(reason=Reason.OK))
+
+
+async def find_domains(conn: Conn, *, domains: Iterable[str]) -> dict[str, CatalogDomain]:
+    """Return those of the domains (A-labels) that are in the catalog, of any status, by name.
+
+    Names can be claimed on a `claimable` domain only. One statement.
+    """
+    return await domain_store.find_domains(conn, domains=domains)

@@ -5,6 +5,7 @@ from builders.catalog.availability import (
     check_availability as check_availability,
     decide_name as decide_name,
     describe_reason as describe_reason,
+    find_domains as find_domains,
 )
 from builders.catalog.catalog_file.loader import load as load
 from builders.catalog.funnel import (
@@ -21,6 +22,5 @@ from builders.catalog.snapshot import (
     list_claimable as list_claimable,
     list_domains as list_domains,
 )
-from builders.catalog.store.domains import find_domains as find_domains
 from builders.catalog.suggestions import suggest_names as suggest_names
 from builders.kit.values.domain_names import find_a_label as find_a_label

@@ -8,7 +8,7 @@ import click
 from pydantic_core import to_json
 
 from builders.aliases import service as aliases
-from builders.aliases.records import Rules, SeparatorPolicy
+from builders.aliases.records import MapEntry, Rules, SeparatorPolicy
 from builders.catalog import service as catalog
 from builders.cli.session import counted, json_option, note, open_output, run
 from builders.kit.db.connections import Database
@@ -82,7 +82,7 @@ async def _write_spellings(database: Database, file: TextIO, since: int) -> str:
 async def _write_changes(database: Database, file: TextIO, since: int) -> str:
     async with database.connection() as conn:
         horizon = await aliases.get_horizon(conn, since=since)
-    changes: AsyncIterator[aliases.MapEntry] = (
+    changes: AsyncIterator[MapEntry] = (
         aliases.list_map_changes(database, since=since, horizon=horizon)
         if since
         else aliases.list_map_entries(database)
@@ -100,7 +100,7 @@ def _are(number: int) -> str:
     return "is" if number == 1 else "are"
 
 
-def _change(entry: aliases.MapEntry) -> str:
+def _change(entry: MapEntry) -> str:
     name = {"domain": entry.domain, "key": entry.key, "local_part": entry.local_part}
     if not entry.destinations:
         return to_json({"op": "delete", **name}).decode()

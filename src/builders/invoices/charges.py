@@ -163,3 +163,8 @@ async def _issue_replacement(conn: Conn, invoice: Invoice, lines: Sequence[Line]
         now=clock.now(),
     )
     return await issuance.issue_draft(conn, account_id=invoice.account_id, invoice_id=replacement_id)
+
+
+async def list_open(conn: Conn, *, account_id: UUID, invoice_ids: Collection[UUID]) -> frozenset[UUID]:
+    """Return the ids of those invoices that are open."""
+    return await store.list_open(conn, account_id=account_id, invoice_ids=invoice_ids)

@@ -29,7 +29,8 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
 from builders.kit.events.outbox import Event
 from builders.kit.http.pagination import Page, PageRequest
-from builders.kit.values import clock
+from builders.kit.values import clock, ids
+from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection
 
 BATCH = 200  # invoices per transaction
 TOLERANCE = timedelta(days=1)  # a step that is later than this delays the following steps
@@ -172,3 +173,20 @@ async def _publish(conn: Conn, event: Event, invoices: Sequence[Invoice]) -> int
     if invoices:
         await outbox.publish_many(conn, event, [(each.account_id, InvoiceData.of(each)) for each in invoices])
     return len(invoices)
+
+
+async def find_arrears(conn: Conn, *, account_id: UUID) -> str | None:
+    """Return the number of the account's oldest unpaid invoice past its grace period. Runs one statement."""
+    return await store.find_arrears(conn, account_id=account_id)
+
+
+async def list_all_invoices(
+    conn: Conn,
+    *,
+    account_id: AccountSelection = ALL_ACCOUNTS,
+    status: InvoiceStatus | None = None,
+    before: UUID = ids.LAST,
+    limit: int,
+) -> Sequence[Invoice]:
+    """Return issued invoices of one account or of all accounts, newest first, for the operator."""
+    return await store.list_all_invoices(conn, account_id=account_id, status=status, before=before, limit=limit)

@@ -4,6 +4,7 @@ A payment is booked once, for an invoice of any status. An overpaid amount becom
 of a voided invoice. The operator can grant credit; the next invoices use it.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -20,6 +21,7 @@ from builders.invoices.records import (
     InvoiceStatus,
     Payment,
     PaymentResult,
+    StripeEvent,
     VoidReason,
 )
 from builders.invoices.store import accounts as account_store, payments as store, transitions
@@ -235,3 +237,8 @@ def _clean_line(text: str, name: str, *, max_length: int) -> str:
     if len(text) > max_length:
         raise ValueError(f"A {name} has at most {max_length} characters, not {len(text)}.")
     return texts.plain(text)
+
+
+async def list_discrepancies(conn: Conn, *, limit: int = 50) -> Sequence[StripeEvent]:
+    """Return the Stripe events that do not match the stored data, newest first, for the operator."""
+    return await store.list_discrepancies(conn, limit=limit)

@@ -4,6 +4,7 @@ from builders.invoices.charges import (
     PaidPeriod as PaidPeriod,
     find_paid_period as find_paid_period,
     list_charges as list_charges,
+    list_open as list_open,
     withdraw_charges as withdraw_charges,
 )
 from builders.invoices.checkout import can_pay as can_pay, create_checkout as create_checkout
@@ -12,9 +13,11 @@ from builders.invoices.documents.pdf import render_pdf as render_pdf
 from builders.invoices.invoices import (
     advance as advance,
     clear as clear,
+    find_arrears as find_arrears,
     get_history as get_history,
     get_ids_by_number as get_ids_by_number,
     get_invoice as get_invoice,
+    list_all_invoices as list_all_invoices,
     list_invoices as list_invoices,
     mark_uncollectible as mark_uncollectible,
 )
@@ -29,13 +32,8 @@ from builders.invoices.issuance import (
 from builders.invoices.payments import (
     get_credit as get_credit,
     grant_credit as grant_credit,
+    list_discrepancies as list_discrepancies,
     pay as pay,
     void as void,
 )
-from builders.invoices.store.charges import list_open as list_open
-from builders.invoices.store.invoices import (
-    find_arrears as find_arrears,
-    list_all_invoices as list_all_invoices,
-)
-from builders.invoices.store.payments import list_discrepancies as list_discrepancies
 from builders.invoices.stripe_events import receive_stripe_event as receive_stripe_event

@@ -1,10 +1,11 @@
 """Categories, topics and delivery states of email, and messages as other packages see them."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
+RETENTION = timedelta(days=90)  # of messages
 VENDOR = UUID(int=0)  # the account of the vendor's own mail, as to leads
 
 

@@ -21,15 +21,11 @@ from builders.mail.links import (
     mint_links as mint_links,
 )
 from builders.mail.optouts import Subscription
-from builders.mail.records import Message, Origin, Status, Topic
+from builders.mail.records import RETENTION as RETENTION, Message, Origin, Status, Topic
 from builders.mail.renderer import (
     render as render,
 )
-from builders.mail.store import (
-    RETENTION as RETENTION,
-    Key,
-    Reply,
-)
+from builders.mail.store import Key, Reply
 from builders.mail.templates import (
     ApiKeyCreated as ApiKeyCreated,
     DomainUnproved as DomainUnproved,

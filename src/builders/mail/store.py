@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -13,9 +13,8 @@ from builders.kit.db import partitions
 from builders.kit.db.connections import Conn
 from builders.kit.values import ids
 from builders.kit.values.ids import AccountSelection, selection_parameter
-from builders.mail.records import Category, Message, Origin, Status, Topic
+from builders.mail.records import RETENTION, Category, Message, Origin, Status, Topic
 
-RETENTION = timedelta(days=90)
 partitions.declare("mail_messages", retention=RETENTION)
 
 INSERT = """

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row, kwargs_row
 
-from builders.aliases.records import Name, PriceInterval
+from builders.aliases.records import Claim, Name, PriceInterval
 from builders.aliases.store.aliases import CHANGED, DESTINATIONS, ChangedAlias, name_columns
 from builders.kit.db.connections import Conn
 from builders.kit.values.money import Money
@@ -38,16 +38,6 @@ class ReleasedName:
     interval: PriceInterval
     claimed_at: datetime
     renews_at: datetime | None  # None for a name that is paid once
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """The claim of an alias, active or released, and the period that its price pays for."""
-
-    id: UUID
-    claimed_at: datetime
-    period_end: datetime | None  # None for a name that is paid once
-    is_undone: bool
 
 
 LIST_DUE_ACCOUNTS = """

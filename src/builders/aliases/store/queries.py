@@ -8,7 +8,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row, kwargs_row
 
-from builders.aliases.records import LIVE, Alias, AliasFilters, AliasStatus, Name, OwnedAlias
+from builders.aliases.records import LIVE, Alias, AliasFilters, AliasStatus, MapEntry, Name, OwnedAlias
 from builders.aliases.store.aliases import COLUMNS, alias_from_row, name_columns
 from builders.kit.db.connections import Conn
 
@@ -19,20 +19,6 @@ class ForwardedAlias:
 
     alias: Alias
     is_own: bool  # of the account in question
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MapEntry:
-    """A name in the map of a mail server; one without destinations is removed from the map."""
-
-    account_id: UUID
-    id: UUID
-    domain: str
-    key: str  # equal for all spellings of the name
-    local_part: str  # as claimed
-    destinations: Sequence[str]
-    changed_in: str = "0"  # where the next list of changes starts, with `serial`
-    serial: int = 0
 
 
 OWNED = """

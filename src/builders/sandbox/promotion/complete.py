@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from uuid import UUID
 
 from builders.aliases import service as aliases
-from builders.aliases.service import Claim
+from builders.aliases.records import Claim
 from builders.invoices import service as invoices
 from builders.invoices.records import NewInvoice, NewLine
 from builders.kit.db.connections import CONNECTION_ERRORS, Conn
