@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from bench.fixtures import Dependencies, open_dependencies
 from builders.aliases.records import Rules
-from builders.catalog import service as catalog
+from builders.catalog import availability, suggestions
 from builders.catalog.records import Price, Suggestion
 from builders.identity import scopes
 from builders.identity.records import Preset
@@ -27,7 +27,7 @@ from builders.identity.store import keys as key_store
 from builders.kit.http import pagination
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.mail import service as mail
+from builders.mail import links
 
 Query = Mapping[str, str]
 
@@ -142,7 +142,7 @@ class BareApp:
     async def _suggest(self, query: Query) -> bytes:
         shown, limit = await self._current(), int(query.get("limit", 12))
         async with self._pool.connection() as conn:
-            found = await catalog.suggest_names(conn, catalog=shown, q=query["q"], limit=limit)
+            found = await suggestions.suggest_names(conn, catalog=shown, q=query["q"], limit=limit)
         reply = {
             "query": found.query,
             "tokens": found.tokens,
@@ -154,7 +154,9 @@ class BareApp:
     async def _check(self, query: Query) -> bytes:
         shown, local_part, domain = await self._current(), query["local_part"], query["domain"]
         async with self._pool.connection() as conn:
-            found = await catalog.check_availability(conn, catalog=shown, local_part=local_part, domain=domain)
+            found = await availability.check_availability(
+                conn, catalog=shown, local_part=local_part, domain=domain
+            )
         reply = {
             "available": found.available,
             "reason": found.reason,
@@ -212,13 +214,13 @@ async def serve_public(shared: Dependencies, scope: Scope, receive: Receive, sen
         headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
         await _respond(send, 200, headers, body)
     elif path.startswith("/v1/t/o/"):
-        assert mail.is_token(shared.keyring, path[8:])
-        await _track(shared, mail.message_of(path[8:]), "open", None)
+        assert links.is_token(shared.keyring, path[8:])
+        await _track(shared, links.message_of(path[8:]), "open", None)
         await _respond(send, 200, _PIXEL, GIF)
     else:
         query = dict(parse_qsl(scope["query_string"].decode()))
-        assert mail.is_target(shared.keyring, path[8:], target=query["u"], mac=query["m"])
-        await _track(shared, mail.message_of(path[8:]), "click", query["u"])
+        assert links.is_target(shared.keyring, path[8:], target=query["u"], mac=query["m"])
+        await _track(shared, links.message_of(path[8:]), "click", query["u"])
         await _respond(send, 302, [(b"location", query["u"].encode()), (b"content-length", b"0"), _NO_STORE], b"")
 
 

@@ -28,7 +28,7 @@ from bench.contenders import pin
 from bench.run import cores
 from builders.aliases.events import ALIAS_CREATED
 from builders.cli.session import conninfo_of
-from builders.identity import service as identity
+from builders.identity import accounts as identity_accounts
 from builders.kit.db.connections import Database
 from builders.kit.events import dispatcher, outbox
 from builders.kit.process.secret_keys import keyring_of
@@ -137,7 +137,9 @@ async def prepare(settings: Settings, port: int) -> list[UUID]:
     await database.open()
     async with database.transaction() as conn:
         for n in range(DESTINATIONS):
-            account = await identity.create_account(conn, email=f"{ids.new()}@bench.example", verified=True)
+            account = await identity_accounts.create_account(
+                conn, email=f"{ids.new()}@bench.example", verified=True
+            )
             made, secret = ids.new(), signing.generate_secret()
             spec = DestinationSpec(
                 id=made, label="bench", url=f"http://{HOST}:{port}/{n}", enabled=True, events=["alias.*"]

@@ -19,7 +19,7 @@ from bench.bare_asgi import GIF
 from bench.fastapi_orm_tables import Table
 from bench.fixtures import Dependencies
 from builders.kit.values import clock, ids
-from builders.mail import service as mail
+from builders.mail import links
 
 router = APIRouter(tags=["public"])
 
@@ -115,9 +115,9 @@ Session = Annotated[AsyncSession, Depends(open_session)]
 
 async def _track(request: Request, session: AsyncSession, token: str, kind: str, url: str | None) -> None:
     shared: Dependencies = request.app.state.shared
-    if not mail.is_token(shared.keyring, token):
+    if not links.is_token(shared.keyring, token):
         return
-    message_id = mail.message_of(token)
+    message_id = links.message_of(token)
     found = select(Message).where(Message.id == message_id, Message.created_at == ids.time_of(message_id))
     message = await session.scalar(found)
     if message is not None:
@@ -146,7 +146,7 @@ async def open_mail(request: Request, session: Session, token: str) -> Response:
 async def follow(request: Request, session: Session, token: str, u: str, m: str) -> Response:
     """Record a click and redirect."""
     shared: Dependencies = request.app.state.shared
-    if not mail.is_target(shared.keyring, token, target=u, mac=m):
+    if not links.is_target(shared.keyring, token, target=u, mac=m):
         raise HTTPException(400, "The link was changed.")
     await _track(request, session, token, "click", u)
     return RedirectResponse(u, 302, headers={"Cache-Control": "no-store"})

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.scenarios import DOMAINS, TAKEN_NAMES, SampleKeys
-from builders.aliases import service as aliases
+from builders.aliases import claims
 from builders.aliases.records import AliasSpec
-from builders.catalog import service as catalog
-from builders.catalog.service import CatalogCache
+from builders.aliases.rules import validation
+from builders.catalog import availability
+from builders.catalog.snapshot import CatalogCache
 from builders.demo import service as demo
-from builders.identity import service as identity
+from builders.identity import accounts, keys as identity_keys
 from builders.identity.records import KeyKind, Preset
 from builders.kit.db import migrations
 from builders.kit.db.connections import Conn, Database
@@ -104,9 +105,9 @@ async def prepare(data_dir: Path, conninfo: str) -> Fixtures:
 
 
 async def _make_keys(conn: Conn) -> SampleKeys:
-    account = await identity.create_account(conn, email=f"{ids.new()}@bench.example", verified=True)
+    account = await accounts.create_account(conn, email=f"{ids.new()}@bench.example", verified=True)
     made = [
-        await identity.create_key(
+        await identity_keys.create_key(
             conn,
             account_id=account.id,
             label=f"key {n}",
@@ -121,14 +122,14 @@ async def _make_keys(conn: Conn) -> SampleKeys:
 
 
 async def _claim(conn: Conn) -> None:
-    account = await identity.create_account(conn, email=f"{ids.new()}@bench.example", verified=True)
-    found = await catalog.find_domains(conn, domains=DOMAINS)
+    account = await accounts.create_account(conn, email=f"{ids.new()}@bench.example", verified=True)
+    found = await availability.find_domains(conn, domains=DOMAINS)
     others = [(f"crowd{n}", DOMAINS[n % len(DOMAINS)]) for n in range(OTHER_NAMES)]
     names = [*((name, domain) for name in TAKEN_NAMES for domain in DOMAINS), *others]
     specs: list[AliasSpec] = []
     for name, domain in names:
         known = found[domain]
-        result = aliases.validate_local_part(name, domain=domain, rules=known.rules)
+        result = validation.validate_local_part(name, domain=domain, rules=known.rules)
         assert result.is_ok, result
         specs.append(
             AliasSpec(
@@ -147,4 +148,4 @@ async def _claim(conn: Conn) -> None:
                 interval=known.price.interval,
             )
         )
-    await aliases.create_aliases(conn, account_id=account.id, specs=specs)
+    await claims.create_aliases(conn, account_id=account.id, specs=specs)

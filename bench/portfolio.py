@@ -29,7 +29,7 @@ from bench import fixtures, load, run
 from bench.contenders import pin
 from bench.fixtures import open_dependencies
 from builders.app import settle
-from builders.identity import service as identity
+from builders.identity import accounts, keys
 from builders.identity.records import KeyKind, Preset
 from builders.kit.db.connections import Database
 from builders.kit.http.callers import OPERATOR
@@ -37,11 +37,11 @@ from builders.kit.process.secret_keys import keyring_of
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
-from builders.portfolio.domains import items, service as domains
+from builders.portfolio.domains import changes, items, names
 from builders.portfolio.domains.filters import DomainFilters
 from builders.portfolio.domains.records import DomainSort, ExpirySource, NewDomain
 from builders.portfolio.domains.store import pages
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry
 
 PAGE, BATCH, YEARS = 50, 5_000, 10
@@ -96,7 +96,7 @@ class BarePage:
             )
             shown = rows[:PAGE]
             found = [each.id for each in shown]
-            totals = await ledger.list_totals(conn, account_id=self._account_id, domain_ids=found)
+            totals = await ledger_entries.list_totals(conn, account_id=self._account_id, domain_ids=found)
         return f'{{"items":{items.write(shown, totals=totals, now=now)},"next_cursor":"x"}}'.encode()
 
 
@@ -108,8 +108,8 @@ async def fill(data_dir: Path, conninfo: str, *, count: int, years: int = YEARS)
     await database.open()
     started = time.perf_counter()
     async with database.transaction() as conn:
-        account = await identity.create_account(conn, email=f"{ids.new()}@bench.example", verified=True)
-        made = await identity.create_key(
+        account = await accounts.create_account(conn, email=f"{ids.new()}@bench.example", verified=True)
+        made = await keys.create_key(
             conn,
             account_id=account.id,
             label="bench",
@@ -120,13 +120,13 @@ async def fill(data_dir: Path, conninfo: str, *, count: int, years: int = YEARS)
         )
     for start in range(0, count, BATCH):
         async with database.transaction() as conn:
-            added = await domains.add_domains(
+            added = await changes.add_domains(
                 conn, account_id=account.id, new=[_domain(n) for n in range(start, min(count, start + BATCH))]
             )
         for year in range(years):
             async with database.transaction() as conn:
                 entries = [_entry(each.id, year) for each in added]
-                await ledger.post_entries(conn, account_id=account.id, entries=entries)
+                await ledger_entries.post_entries(conn, account_id=account.id, entries=entries)
         print(f"bench: {start + len(added):,} domains, {time.perf_counter() - started:.1f} s", file=sys.stderr)
     async with database.connection() as conn:
         await conn.execute("ANALYZE")
@@ -137,7 +137,7 @@ async def fill(data_dir: Path, conninfo: str, *, count: int, years: int = YEARS)
 def _domain(n: int) -> NewDomain:
     chance = random.Random(n)  # noqa: S311 - no secret
     return NewDomain(
-        name=domains.parse_name(f"d{n}.{chance.choice(TLDS)}"),
+        name=names.parse_name(f"d{n}.{chance.choice(TLDS)}"),
         registrar=chance.choice(REGISTRARS),
         expires_at=datetime(2026, 12, 1, tzinfo=UTC) + timedelta(days=chance.randrange(365)),
         expiry_source=ExpirySource.MANUAL,

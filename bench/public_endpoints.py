@@ -23,13 +23,13 @@ import uvloop
 from bench import fixtures, load, run
 from bench.contenders import CONTENDERS, pin
 from bench.scenarios import DOMAINS
-from builders.identity import service as identity
+from builders.identity import accounts
 from builders.kit.db.connections import Database
 from builders.kit.process.secret_keys import keyring_of
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.mail import service as mail
-from builders.mail.service import WebhookDisabled
+from builders.mail import links as mail_links, service as mail
+from builders.mail.templates import WebhookDisabled
 
 CONNECTIONS = 64
 BARE_ASGI_TARGET, FASTAPI_ORM_TARGET = 2.0, 4.0
@@ -72,7 +72,7 @@ async def prepare(data_dir: Path, conninfo: str) -> tuple[fixtures.Fixtures, Map
     await database.open()
     template = WebhookDisabled(label="main", url="https://hooks.example/in", reason="It answered 410 Gone.")
     async with database.transaction() as conn:
-        account = await identity.create_account(conn, email=f"{ids.new()}@bench.example", verified=True)
+        account = await accounts.create_account(conn, email=f"{ids.new()}@bench.example", verified=True)
         sent = [
             await mail.send(
                 conn, keyring=keyring, account_id=account.id, to="recipient@bench.example", template=template
@@ -81,7 +81,7 @@ async def prepare(data_dir: Path, conninfo: str) -> tuple[fixtures.Fixtures, Map
         ]
         await conn.execute(SET_SENT, [clock.now() - timedelta(hours=1)])
     await database.close()
-    links = [mail.mint_links(keyring, base_url="http://bench.example", message_id=each) for each in sent]
+    links = [mail_links.mint_links(keyring, base_url="http://bench.example", message_id=each) for each in sent]
     opens = [_get(each.pixel) for each in links]
     clicks = [_get(each.click(TARGET)) for each in links]
     return prepared, {

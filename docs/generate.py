@@ -24,7 +24,7 @@ from builders import worker
 from builders.app import create_app
 from builders.cli import main as cli
 from builders.demo.registrars import behaviors
-from builders.identity import service as identity
+from builders.identity import scopes as identity_scopes
 from builders.identity.records import Preset
 from builders.kit import errors
 from builders.kit.db import migrations
@@ -34,7 +34,8 @@ from builders.kit.jobs import queue
 from builders.kit.limits import maximums, policies
 from builders.kit.process.settings import Settings
 from builders.portfolio.team import roles
-from builders.portfolio.transfers import service as transfers
+from builders.portfolio.transfers import rules as transfer_rules
+from builders.portfolio.transfers.rules import COLUMNS as TRANSFERS_COLUMNS
 
 REFERENCE = Path(__file__).parent / "reference"
 BEGIN = "<!-- script/docs writes from here, after the code -->"
@@ -104,7 +105,7 @@ def scopes() -> str:
     """Write each scope with the presets that hold it."""
     rows = [
         (f"`{each.scope}`", each.description, *("yes" if preset in each.presets else "" for preset in Preset))
-        for each in identity.list_scopes()
+        for each in identity_scopes.list_scopes()
     ]
     return table(("Scope", "Allows to", *(f"`{preset}`" for preset in Preset)), rows)
 
@@ -253,7 +254,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
         ("Permission", "Allows to", *map("`{}`".format, roles.PERMISSIONS)), roles.describe()
     ),
     "settings.md": settings,
-    "transfer-rules.md": lambda: table(transfers.COLUMNS, transfers.describe_rules()),
+    "transfer-rules.md": lambda: table(TRANSFERS_COLUMNS, transfer_rules.describe_rules()),
 }
 SCHEMA, DOCUMENT = "schema.md", "openapi.json"
 

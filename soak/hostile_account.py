@@ -5,7 +5,7 @@ from pathlib import Path
 from uuid import UUID
 
 from bench import portfolio
-from builders.identity import service as identity
+from builders.identity import keys as identity_keys
 from builders.identity.records import KeyKind, Preset
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import OPERATOR
@@ -13,9 +13,9 @@ from builders.kit.process.secret_keys import keyring_of
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.kit.values.money import Money
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry
-from builders.portfolio.renewals import service as renewals
+from builders.portfolio.renewals import calendars
 from builders.portfolio.team.records import Access, TeamRole
 from soak.scenario import HostileAccount
 
@@ -42,7 +42,7 @@ async def make(data_dir: Path, conninfo: str, *, domains: int) -> HostileAccount
             access = Access(
                 portfolio_id=account_id, owner_id=account_id, member_id=account_id, role=TeamRole.OWNER
             )
-            made = await renewals.make_calendar(conn, access=access, keyring=keyring_of(settings))
+            made = await calendars.make_calendar(conn, access=access, keyring=keyring_of(settings))
             row = await (await conn.execute(WIDE, {"account_id": account_id})).fetchone()
             assert row is not None
             await _widen(conn, account_id, row[0])
@@ -58,7 +58,7 @@ async def make(data_dir: Path, conninfo: str, *, domains: int) -> HostileAccount
 
 
 async def _key(conn: Conn, account_id: UUID, kind: KeyKind, preset: Preset) -> str:
-    made = await identity.create_key(
+    made = await identity_keys.create_key(
         conn,
         account_id=account_id,
         label=f"{kind} {preset}",
@@ -82,4 +82,4 @@ async def _widen(conn: Conn, account_id: UUID, domain_id: UUID) -> None:
         )
         for n in range(WIDE_ENTRIES)
     ]
-    await ledger.post_entries(conn, account_id=account_id, entries=entries)
+    await ledger_entries.post_entries(conn, account_id=account_id, entries=entries)

@@ -23,7 +23,7 @@ import psycopg
 
 from bench import public_endpoints
 from bench.scenarios import DOMAINS
-from builders.catalog import service as catalog
+from builders.catalog import funnel
 from builders.kit.db import migrations
 from builders.kit.db.connections import Database
 from builders.kit.db.embedded.server import EmbeddedServer
@@ -102,7 +102,7 @@ async def aggregate(settings: Settings, rows: int) -> None:
         await conn.execute("SET statement_timeout = '600s'")
         await fill(conn, until=late, domains=list(DOMAINS), count=rows)
     began = time.monotonic()
-    await catalog.roll_up(database)
+    await funnel.roll_up(database)
     print(f"public endpoints: {rows:,} events aggregated in {time.monotonic() - began:.1f} s")
     await database.close()
 

@@ -16,17 +16,18 @@ import psutil
 
 from builders.demo.registrars.fake import FakeAccount, FakeDomain, FakeLine, FakePurchase, FakeServer
 from builders.demo.registrars.fakes import FAKES
-from builders.identity import service as identity
+from builders.identity import accounts
 from builders.kit.db.connections import Conn, Database
 from builders.kit.process.secret_keys import keyring_of
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.portfolio.billing import service as billing
+from builders.portfolio.billing import syncing as billing_syncing
 from builders.portfolio.billing.sync_records import SyncOptions
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import changes, names as domain_names
 from builders.portfolio.domains.records import NewDomain
-from builders.portfolio.registrars import credentials as sealing, service as registrars
+from builders.portfolio.registrars import connections, credentials as sealing, runs, syncing
 from builders.portfolio.registrars.records import ConnectionStatus, Environment
+from builders.portfolio.registrars.run_records import Run
 from builders.portfolio.registrars.store import connections as store
 
 PROVIDERS = ("porkbun", "godaddy", "namecom", "spaceship")
@@ -97,10 +98,10 @@ class Setup:
         """Make a portfolio of domains at registrars; one of ten domains is only at the registrar."""
         names = [f"soak-{at:06d}.com" for at in range(count)]
         async with self.database.transaction() as conn:
-            account = await identity.create_account(conn, email=f"{ids.new()}@soak.example", verified=True)
+            account = await accounts.create_account(conn, email=f"{ids.new()}@soak.example", verified=True)
             for start in range(0, count, 1_000):
-                new = [NewDomain(name=domains.parse_name(each)) for each in names[start : start + 900]]
-                await domains.add_domains(conn, account_id=account.id, new=new, uses_rdap=False)
+                new = [NewDomain(name=domain_names.parse_name(each)) for each in names[start : start + 900]]
+                await changes.add_domains(conn, account_id=account.id, new=new, uses_rdap=False)
             for at, provider in enumerate(providers):
                 await self._connect(conn, account.id, provider, names[at :: len(providers)])
         return account.id
@@ -129,23 +130,25 @@ class Setup:
         )
         await store.insert(conn, written=written, now=clock.now())
         # As if synced, or the schedule would start a sync of its own.
-        await registrars.record_outcome(
+        await connections.record_outcome(
             conn, account_id=account_id, connection_id=connection_id, failure=None, synced_at=clock.now()
         )
 
-    async def start(self, account_id: UUID) -> registrars.Run:
+    async def start(self, account_id: UUID) -> Run:
         """Start a sync of domains."""
         async with self.database.transaction() as conn:
-            return await registrars.refresh_inventory(conn, account_id=account_id)
+            return await syncing.refresh_inventory(conn, account_id=account_id)
 
-    async def start_billing(self, account_id: UUID) -> registrars.Run:
+    async def start_billing(self, account_id: UUID) -> Run:
         """Start a sync of charges."""
         async with self.database.transaction() as conn:
-            return await billing.sync_providers(conn, account_id=account_id, providers=None, options=SyncOptions())
+            return await billing_syncing.sync_providers(
+                conn, account_id=account_id, providers=None, options=SyncOptions()
+            )
 
-    async def wait(self, run: registrars.Run, timeout_s: float) -> registrars.Run:
+    async def wait(self, run: Run, timeout_s: float) -> Run:
         """Return the run when it has ended, or after a time."""
-        return await registrars.wait_for_run(
+        return await runs.wait_for_run(
             self.database, account_id=run.account_id, run_id=run.id, timeout_s=timeout_s
         )
 

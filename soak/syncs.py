@@ -18,7 +18,7 @@ from uuid import UUID
 
 from bench import fixtures
 from builders.demo.registrars.fake import FakeServer
-from builders.portfolio.registrars import service as registrars
+from builders.portfolio.registrars.run_records import Run
 from soak.registrars import BILLING_PROVIDERS, CHARGES, FAR_PAST, KILLED_DOMAINS, PROVIDERS, STATE, Setup
 
 MB = 1 << 20
@@ -30,7 +30,7 @@ class Sync:
 
     name: str
     providers: Sequence[str]
-    start: Callable[[UUID], Awaitable[registrars.Run]]  # of an account
+    start: Callable[[UUID], Awaitable[Run]]  # of an account
     count: str  # of a part: how far it has come
     state: str  # statement that reads what the runs of an account have written
 
@@ -96,7 +96,7 @@ async def kill(setup: Setup, sync: Sync, kills: int, random_source: random.Rando
     )
 
 
-def _sum(run: registrars.Run, sync: Sync) -> int:
+def _sum(run: Run, sync: Sync) -> int:
     return sum(each.counts.get(sync.count, 0) for each in run.parts)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 from builders.app import Service
-from builders.identity import service as identity
+from builders.identity import accounts, keys, sessions
 from builders.identity.records import Account, KeyKind, NewSession, Preset, SessionKind
 from builders.kit.db.connections import Database
 from builders.kit.http.callers import OPERATOR, Impersonation
@@ -75,7 +75,7 @@ class Person(Client):
         """Open a session of the account; a Client takes its token as `token` or as `cookie`."""
         state = self.service.api.state
         async with state.database.transaction() as conn:
-            return await identity.open_session(
+            return await sessions.open_session(
                 conn,
                 keyring=state.keyring,
                 settings=state.settings,
@@ -109,9 +109,9 @@ async def make_person(service: Service, *, name: str, preset: Preset, verified: 
     database: Database = service.api.state.database
     async with database.transaction() as conn:
         email = f"{name}-{uuid.uuid4().hex[:10]}@example.net"
-        account = await identity.create_account(conn, email=email, name=name.title(), verified=verified)
+        account = await accounts.create_account(conn, email=email, name=name.title(), verified=verified)
         live, test = [
-            await identity.create_key(
+            await keys.create_key(
                 conn,
                 account_id=account.id,
                 label=f"{name} {kind}",

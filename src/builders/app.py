@@ -11,11 +11,13 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from builders.aliases import api as aliases_api
-from builders.catalog import api as catalog_api, service as catalog
+from builders.catalog import api as catalog_api
+from builders.catalog.funnel import Funnel
+from builders.catalog.snapshot import CatalogCache
 from builders.domains import api as domains_api
 from builders.home import api as home_api
-from builders.identity import service as identity
 from builders.identity.api import keys as keys_api, login as login_api, sessions as sessions_api
+from builders.identity.authenticator import Authenticator, TokenAuthenticator
 from builders.invoices import api as invoices_api
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
@@ -55,8 +57,8 @@ from builders.sandbox.api import (
     plans as sandbox_plans_api,
     simulation as sandbox_simulation_api,
 )
-from builders.tracking import api as tracking_api, service as tracking
-from builders.webhooks import service as webhooks
+from builders.tracking import api as tracking_api
+from builders.tracking.recorder import Recorder
 from builders.webhooks.api import (
     destinations as destinations_api,
     events as deliveries_api,
@@ -64,6 +66,7 @@ from builders.webhooks.api import (
     events as events_api,
     events as feed_api,
 )
+from builders.webhooks.feed import FeedWaiters
 
 ROUTERS = [
     home_api.router,
@@ -159,7 +162,7 @@ class Service(RequestMiddleware):
 
     def stop_waiting(self) -> None:
         """End long polls for events; call it when the process stops."""
-        waiters: webhooks.FeedWaiters | None = getattr(self.api.state, "feed_waiters", None)
+        waiters: FeedWaiters | None = getattr(self.api.state, "feed_waiters", None)
         if waiters is not None:
             waiters.close()
 
@@ -190,8 +193,8 @@ async def lifespan(api: FastAPI) -> AsyncIterator[None]:
     database = Database(settings.database_url.get_secret_value(), settings, response_timeout_s=timeout_s)
     keyring = secret_keys.keyring_of(settings)
     outbound = Outbound(settings)
-    tokens = identity.TokenAuthenticator(database, keyring=keyring, settings=settings, outbound=outbound)
-    authenticator = identity.Authenticator(database, cache_s=settings.key_cache_s, tokens=tokens)
+    tokens = TokenAuthenticator(database, keyring=keyring, settings=settings, outbound=outbound)
+    authenticator = Authenticator(database, cache_s=settings.key_cache_s, tokens=tokens)
     api.state.loop = asyncio.get_running_loop()
     api.state.heavy = heavy_loop = HeavyLoop(settings)
     api.state.database = database
@@ -201,11 +204,11 @@ async def lifespan(api: FastAPI) -> AsyncIterator[None]:
     api.state.cache = cache = _cache(settings)
     if api.state.limits is not None:
         api.state.limits.quota_source = None if cache is None else DistributedQuota(cache)
-    api.state.catalog = catalog.CatalogCache(database, assets=settings.data_dir / "assets")
-    api.state.funnel = funnel = catalog.Funnel(database)
-    api.state.tracking_recorder = recorder = tracking.Recorder(database, keyring=keyring)
+    api.state.catalog = CatalogCache(database, assets=settings.data_dir / "assets")
+    api.state.funnel = funnel = Funnel(database)
+    api.state.tracking_recorder = recorder = Recorder(database, keyring=keyring)
     api.state.write_check = write_check = probes.WriteCheck(database)
-    api.state.feed_waiters = waiters = webhooks.FeedWaiters(database)
+    api.state.feed_waiters = waiters = FeedWaiters(database)
     await database.open()
     flush_task = asyncio.create_task(_flush(authenticator))
     try:
@@ -232,7 +235,7 @@ def _cache(settings: Settings) -> redis.Redis | None:
     return redis.Redis.from_url(url, socket_timeout=CACHE_S, socket_connect_timeout=CACHE_S, retry=retry)
 
 
-async def _flush(authenticator: identity.Authenticator) -> None:
+async def _flush(authenticator: Authenticator) -> None:
     while True:
         await asyncio.sleep(FLUSH_S)
         try:

@@ -7,8 +7,9 @@ from datetime import timedelta
 from typing import Any, Self
 from uuid import UUID
 
-from builders.aliases import service as aliases
+from builders.aliases import account_aliases, billing, claims, forwarding
 from builders.aliases.records import LIVE, Alias, AliasChange, AliasName, AliasSpec, Name, PriceInterval
+from builders.aliases.rules import validation
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
@@ -30,7 +31,7 @@ def fresh(label: str = "harbour") -> str:
 
 def wanted(local_part: str, domain: str) -> AliasName:
     """Return a name to check or to reserve."""
-    result = aliases.validate_local_part(local_part, domain=domain)
+    result = validation.validate_local_part(local_part, domain=domain)
     assert result.is_ok, result.message
     return AliasName(domain=domain, key=result.key, skeleton=result.skeleton, alias_id=ids.new())
 
@@ -97,7 +98,7 @@ class Owner:
     async def claim(self, *specs: AliasSpec) -> Sequence[UUID]:
         """Claim names, all or none."""
         async with self.database.transaction() as conn:
-            await aliases.create_aliases(conn, realm=self.realm, account_id=self.account_id, specs=specs)
+            await claims.create_aliases(conn, realm=self.realm, account_id=self.account_id, specs=specs)
         return [each.id for each in specs]
 
     async def claim_one(self, local_part: str, domain: str, *destinations: str, **members: Any) -> UUID:
@@ -107,40 +108,40 @@ class Owner:
     async def release_reservations(self, *names: Name) -> None:
         """Release reservations."""
         async with self.database.transaction() as conn:
-            await aliases.release_reservations(conn, realm=self.realm, account_id=self.account_id, names=names)
+            await claims.release_reservations(conn, realm=self.realm, account_id=self.account_id, names=names)
 
     async def reserve(self, *wanted: AliasName, for_: timedelta = timedelta(minutes=15)) -> None:
         """Reserve names, all or none."""
         async with self.database.transaction() as conn:
             until = clock.now() + for_
-            await aliases.reserve_names(
+            await claims.reserve_names(
                 conn, realm=self.realm, account_id=self.account_id, wanted=wanted, until=until
             )
 
     async def update(self, *changes: AliasChange) -> None:
         """Change aliases, all or none."""
         async with self.database.transaction() as conn:
-            await aliases.update_aliases(conn, account_id=self.account_id, changes=changes)
+            await claims.update_aliases(conn, account_id=self.account_id, changes=changes)
 
     async def release(self, *gone: Alias, quarantine: timedelta = QUARANTINE) -> None:
         """Release aliases, all or none."""
         async with self.database.transaction() as conn:
             versions = {alias.id: alias.version for alias in gone}
-            await aliases.release_aliases(
+            await claims.release_aliases(
                 conn, realm=self.realm, account_id=self.account_id, versions=versions, quarantine=quarantine
             )
-            await aliases.withdraw_charges(conn, account_id=self.account_id, alias_ids=versions)
+            await billing.withdraw_charges(conn, account_id=self.account_id, alias_ids=versions)
 
     async def aliases(self, manifest: str = "acme-mail") -> dict[str, Alias]:
         """Return the aliases of a manifest, by local part."""
         async with self.database.connection() as conn:
-            found = await aliases.list_aliases(conn, account_id=self.account_id, manifest=manifest)
+            found = await account_aliases.list_aliases(conn, account_id=self.account_id, manifest=manifest)
         return {alias.local_part: alias for alias in found}
 
     async def unavailable(self, *wanted: AliasName) -> dict[str, str]:
         """Return the reasons why names are not available to this account, by key; available ones are absent."""
         async with self.database.connection() as conn:
-            found = await aliases.check_availability(
+            found = await claims.check_availability(
                 conn, realm=self.realm, wanted=wanted, account_id=self.account_id
             )
         return {name.key: each.reason.value for name, each in found.items()}
@@ -149,7 +150,7 @@ class Owner:
 async def prune(database: Database) -> int:
     """Delete expired names."""
     async with database.transaction() as conn:
-        return await aliases.prune_names(conn)
+        return await claims.prune_names(conn)
 
 
 async def registry(conn: Conn, domain: str) -> dict[Name, str]:
@@ -193,7 +194,7 @@ async def wait_for_horizon(database: Database) -> None:
     """Wait until every transaction of the server that began before now has ended, also those of other tests."""
     async with database.connection() as conn:
         row = await (await conn.execute("SELECT pg_current_xact_id()::text::bigint")).fetchone()
-        while row is not None and await aliases.get_horizon(conn, since=0) <= row[0]:
+        while row is not None and await forwarding.get_horizon(conn, since=0) <= row[0]:
             pass
 
 

@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from builders.aliases import service as aliases
+from builders.aliases import account_aliases, claims
+from builders.aliases.errors import AliasesChanged, KeysTaken
 from builders.aliases.records import PriceInterval
-from builders.aliases.service import AliasesChanged, KeysTaken
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
@@ -101,7 +101,7 @@ async def test_an_account_cannot_change_aliases_of_another(ada: Owner, database:
         with pytest.raises(AliasesChanged):
             await attempt
     async with database.connection() as conn:
-        assert await aliases.list_aliases(conn, account_id=bob.account_id, alias_ids=[alias.id]) == []
+        assert await account_aliases.list_aliases(conn, account_id=bob.account_id, alias_ids=[alias.id]) == []
 
 
 async def test_a_released_alias_is_no_longer_listed(ada: Owner) -> None:
@@ -221,7 +221,7 @@ async def test_destinations_are_masked_in_events(ada: Owner, conn: Conn) -> None
 
 async def test_a_rolled_back_change_publishes_no_event(ada: Owner, database: Database, conn: Conn) -> None:
     async with database.connection() as own, own.transaction(force_rollback=True):
-        await aliases.create_aliases(own, account_id=ada.account_id, specs=[spec("ada", fresh())])
+        await claims.create_aliases(own, account_id=ada.account_id, specs=[spec("ada", fresh())])
         assert await published(own, ada) == ["alias.created"]
     assert (await published(conn, ada), await ada.aliases()) == ([], {})
 
@@ -232,7 +232,7 @@ async def test_aliases_are_listed_by_manifest_name_or_id(ada: Owner, database: D
     others = [spec("linus", domain, manifest="two"), spec("alan", domain, manifest="two")]
     await ada.claim(*ones, *others)
     async with database.connection() as conn:
-        found = await aliases.list_aliases(
+        found = await account_aliases.list_aliases(
             conn,
             account_id=ada.account_id,
             manifest="one",

@@ -7,8 +7,8 @@ from uuid import UUID
 
 import pytest
 
-from builders.aliases import service as aliases
-from builders.invoices import service as invoices
+from builders.aliases import claims
+from builders.invoices import payments
 from builders.invoices.records import GRACE, UNCOLLECTIBLE_AFTER, Invoice
 from builders.kit.db.connections import Conn, Database
 from tests.aliases.make import ALIASES, QUARANTINE, AliasWorker, Json, Owner, change, published, spec, wanted
@@ -26,7 +26,7 @@ async def invoice_for(database: Database, owner: Owner, *alias_ids: UUID) -> Inv
 
 async def pay(database: Database, invoice: Invoice) -> None:
     async with database.transaction() as conn:
-        await invoices.pay(
+        await payments.pay(
             conn,
             account_id=invoice.account_id,
             invoice_id=invoice.id,
@@ -38,7 +38,7 @@ async def pay(database: Database, invoice: Invoice) -> None:
 async def settle(database: Database, invoice: Invoice) -> None:
     """Settle the invoice as the job does."""
     async with database.transaction() as conn:
-        await aliases.settle_invoice(
+        await claims.settle_invoice(
             conn, account_id=invoice.account_id, invoice_id=invoice.id, quarantine=QUARANTINE
         )
 
@@ -108,7 +108,7 @@ async def test_a_voided_invoice_restores_its_names(
     invoice = await invoice_for(database, owner, await owner.claim_one("ada", domain))
     await advance(database, worker, GRACE_AND_DUE)
     async with database.transaction() as conn:
-        await invoices.void(conn, account_id=owner.account_id, invoice_id=invoice.id)
+        await payments.void(conn, account_id=owner.account_id, invoice_id=invoice.id)
     await worker.work()
     assert await statuses(alice) == {"ada": "active"}
 

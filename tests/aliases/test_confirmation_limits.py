@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from builders.aliases import confirmations, service as aliases
+from builders.aliases import confirmations
 from builders.app import Service, create_app, lifespan
 from builders.identity.records import Preset
 from builders.kit.db.connections import Conn, Database
@@ -261,7 +261,7 @@ async def test_a_recipient_who_confirmed_meanwhile_gets_no_confirmation(
     email = (await claim_many(holder, 4))[3]
     await send(database, strict)
     async with database.transaction() as other:
-        await aliases.verify_destination(other, account_id=holder.account_id, email=email)
+        await confirmations.verify_destination(other, account_id=holder.account_id, email=email)
     shown = (await destinations(ada))[email]
     assert (shown["verified"], shown["asking_at"]) == (True, None)
     clock.move(DAY)

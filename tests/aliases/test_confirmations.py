@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from builders.aliases import service as aliases
+from builders.aliases import claims, confirmations
 from builders.aliases.confirmations import MAX_PER_MAILBOX
 from builders.aliases.records import AliasSpec
 from builders.kit.db.connections import Conn, Database
@@ -16,7 +16,7 @@ from builders.kit.values import clock
 from builders.mail import service as mail
 from builders.mail.events import MAIL_BOUNCED, MailBounced
 from builders.mail.records import Topic
-from builders.mail.service import VerifyDestination
+from builders.mail.templates import VerifyDestination
 from tests.aliases.make import (
     DESTINATIONS,
     RESEND,
@@ -51,7 +51,9 @@ async def test_all_accounts_together_send_an_address_one_confirmation_in_15_minu
 
 async def send(database: Database, settings: Settings) -> None:
     """Send due confirmations as the job does each minute."""
-    await aliases.send_due_confirmations(database, keyring=secret_keys.keyring_of(settings), settings=settings)
+    await confirmations.send_due_confirmations(
+        database, keyring=secret_keys.keyring_of(settings), settings=settings
+    )
 
 
 async def mailed(conn: Conn, owner: Owner) -> set[str]:
@@ -173,7 +175,7 @@ async def test_old_links_and_mailboxes_are_deleted(
     await owner.claim_one("ada", domain, email)
     await worker.work()
     clock.move(timedelta(days=34))
-    await aliases.prune_confirmations(database)
+    await confirmations.prune_confirmations(database)
     for query in (
         "SELECT FROM aliases_links WHERE email = %s",
         "SELECT FROM aliases_readers WHERE email = %s",
@@ -193,7 +195,7 @@ async def test_many_new_destinations_cost_as_many_statements_as_one(
         specs = [replace(each, manifest=f"of-{size}") for each in many_specs(size, fresh())]
         async with database.transaction() as conn:
             with counted(conn, tmp_path / "wire") as sent:
-                await aliases.create_aliases(conn, account_id=owner.account_id, specs=specs)
+                await claims.create_aliases(conn, account_id=owner.account_id, specs=specs)
         counts += sent
     assert counts[0] == counts[1] <= 16
 

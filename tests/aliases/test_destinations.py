@@ -6,7 +6,7 @@ import pytest
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
-from builders.mail import service as mail
+from builders.mail import addresses
 from tests.aliases.make import (
     ALIASES,
     CONFIRM,
@@ -37,13 +37,13 @@ async def test_the_recipient_of_a_new_destination_confirms_by_mail(
     assert message["Subject"] == "Confirm mail forwarding to your address"
     assert f"ada@{domain}" in text(message)
     answer = await anyone.get(CONFIRM, params={"token": await worker.token(email)}, headers=PROGRAM)
-    assert (answer.status_code, answer.json()) == (200, {"status": "confirmed", "email": mail.mask(email)})
+    assert (answer.status_code, answer.json()) == (200, {"status": "confirmed", "email": addresses.mask(email)})
     assert await verified(alice, email)
     assert (await alice.get(f"{ALIASES}/{alias_id}")).json()["destinations"] == [
         {"email": email, "verified": True}
     ]
     ((_, data),) = await published(conn, alice.account.id, "alias.destination_verified")
-    assert (data["email"], data["aliases"]) == (mail.mask(email), 1)
+    assert (data["email"], data["aliases"]) == (addresses.mask(email), 1)
 
 
 async def test_an_account_sends_an_address_one_confirmation(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 import psycopg
 import pytest
 
-from builders.aliases import forwarding, service as aliases
+from builders.aliases import claims, confirmations, forwarding
 from builders.aliases.errors import SerialAhead
 from builders.aliases.records import MapEntry, SeparatorPolicy
 from builders.aliases.rules.local_parts import key
@@ -29,13 +29,13 @@ Changes = list[tuple[str, tuple[str, ...]]]
 
 async def list_entries(database: Database, domain: str, **options: int) -> dict[str, tuple[str, ...]]:
     """Return all entries of a domain."""
-    found = [each async for each in aliases.list_map_entries(database, **options) if each.domain == domain]
+    found = [each async for each in forwarding.list_map_entries(database, **options) if each.domain == domain]
     return {each.key: tuple(each.destinations) for each in found if each.destinations}
 
 
 async def horizon(database: Database, since: int = 0) -> int:
     async with database.connection() as conn:
-        return await aliases.get_horizon(conn, since=since)
+        return await forwarding.get_horizon(conn, since=since)
 
 
 async def changes(
@@ -45,13 +45,13 @@ async def changes(
     if wait:
         await wait_for_horizon(database)
     until = await horizon(database, since)
-    found = [each async for each in aliases.list_map_changes(database, since=since, horizon=until, **options)]
+    found = [each async for each in forwarding.list_map_changes(database, since=since, horizon=until, **options)]
     return [(each.key, tuple(each.destinations)) for each in found if each.domain == domain], until
 
 
 async def confirm(conn: Conn, owner: Owner, email: str) -> None:
     """Confirm a destination."""
-    await aliases.verify_destination(conn, account_id=owner.account_id, email=email)
+    await confirmations.verify_destination(conn, account_id=owner.account_id, email=email)
 
 
 async def test_only_active_names_with_confirmed_destinations_are_listed(
@@ -123,7 +123,7 @@ async def test_a_late_commit_with_an_early_serial_is_not_missed(
     own, since = alice.account.email, await horizon(database)
     early, late = spec("early", domain, own), spec("late", fresh(), bob.account.email)
     async with database.transaction() as slow:
-        await aliases.create_aliases(slow, account_id=owner.account_id, specs=[early])
+        await claims.create_aliases(slow, account_id=owner.account_id, specs=[early])
         await Owner.of(database, bob).claim(late)
         listed, middle = await changes(database, late.domain, since, wait=False)
         assert listed == []  # not yet: a list that continues after its later serial would miss the other one
@@ -145,7 +145,7 @@ async def test_a_transaction_that_writes_early_and_claims_late_is_not_missed(
         await Owner.of(database, bob).claim_one("quick", other, bob.account.email)
         listed, since = await changes(database, other, since, wait=False)
         assert listed == []
-        await aliases.create_aliases(slow, account_id=owner.account_id, specs=[spec("slow", domain, own)])
+        await claims.create_aliases(slow, account_id=owner.account_id, specs=[spec("slow", domain, own)])
     assert (await changes(database, domain, since))[0] == [("slow", (own,))]
     assert (await changes(database, other, since))[0] == [("quick", (bob.account.email,))]
 

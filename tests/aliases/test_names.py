@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from builders.aliases import service as aliases
+from builders.aliases import claims
+from builders.aliases.errors import NamesRefused
 from builders.aliases.records import LIVE, Name, Reason
-from builders.aliases.service import NamesRefused
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
 from tests.aliases.make import FREE, Owner, fresh, prune, registry, spec, wanted
@@ -210,7 +210,7 @@ async def test_a_claim_waits_for_a_prune(ada: Owner, bob: Owner, database: Datab
     await ada.reserve(wanted("norman", domain), for_=HOLD)
     clock.move(HOLD)
     async with database.transaction() as pruning:
-        assert await aliases.prune_names(pruning) >= 1
+        assert await claims.prune_names(pruning) >= 1
         claiming = asyncio.create_task(bob.claim(spec("n0rman", domain)))
         while not await waiting(conn, pruning):
             assert not claiming.done()

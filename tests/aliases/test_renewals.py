@@ -9,10 +9,10 @@ import psycopg
 import pytest
 from hypothesis import given, strategies as st
 
-from builders.aliases import billing, service as aliases
+from builders.aliases import billing
 from builders.aliases.jobs import renew as renew_job
 from builders.aliases.records import Alias, PriceInterval
-from builders.invoices import service as invoices
+from builders.invoices import invoices, issuance
 from builders.invoices.records import Invoice, InvoiceStatus, Seller
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseUnavailable
@@ -28,7 +28,7 @@ SELLER = Seller(name="Harbour Names Ltd")
 async def renew(database: Database, owner: Owner) -> int:
     """Renew the names of an account as the job does."""
     async with database.transaction() as conn:
-        return await aliases.renew_aliases(conn, account_id=owner.account_id, seller=SELLER)
+        return await billing.renew_aliases(conn, account_id=owner.account_id, seller=SELLER)
 
 
 async def billed(database: Database, owner: Owner) -> Sequence[Invoice]:
@@ -155,7 +155,7 @@ async def test_an_interrupted_renewal_changes_nothing(
         raise psycopg.OperationalError("gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(invoices, "issue", fail)
+        patch.setattr(issuance, "issue", fail)
         with pytest.raises(DatabaseUnavailable):
             await renew(database, owner)
     assert await billed(database, owner) == []
@@ -183,12 +183,12 @@ async def test_the_job_renews_every_account_and_mails_the_invoice(
 async def test_accounts_are_listed_in_pages(owner: Owner, database: Database, domain: str) -> None:
     await owner.claim_one("ada", domain)
     async with database.connection() as conn:
-        assert owner.account_id not in await aliases.list_due_accounts(conn, after=UUID(int=0))
+        assert owner.account_id not in await billing.list_due_accounts(conn, after=UUID(int=0))
         clock.move(timedelta(days=350))
-        found = await aliases.list_due_accounts(conn, after=UUID(int=0))
+        found = await billing.list_due_accounts(conn, after=UUID(int=0))
         assert owner.account_id in found
         assert list(found) == sorted(found)
-        assert await aliases.list_due_accounts(conn, after=ids.LAST) == []
+        assert await billing.list_due_accounts(conn, after=ids.LAST) == []
 
 
 def at(text: str) -> datetime:

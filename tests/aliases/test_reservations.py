@@ -2,7 +2,8 @@
 
 from datetime import timedelta
 
-from builders.aliases import jobs as aliases_jobs, service as aliases
+from builders.aliases import jobs as aliases_jobs
+from builders.aliases.claims import PRUNE_BATCH
 from builders.aliases.records import Name
 from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue
@@ -60,7 +61,7 @@ async def test_a_sandbox_releases_reservations_in_its_own_realm(database: Databa
 
 async def test_all_expired_reservations_are_deleted(database: Database, settings: Settings, conn: Conn) -> None:
     domain = fresh()
-    many = aliases.PRUNE_BATCH + 200
+    many = PRUNE_BATCH + 200
     await Owner(database).reserve(*(wanted(f"crew{at:04}", domain) for at in range(many)))
     assert len(await registry(conn, domain)) == many
     clock.move(timedelta(hours=1))

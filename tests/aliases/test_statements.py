@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from builders.aliases import service as aliases
-from builders.invoices import service as invoices
+from builders.aliases import billing, claims
+from builders.invoices import invoices, payments
 from builders.invoices.records import GRACE
 from builders.kit.db.connections import Database
 from builders.kit.values import clock
@@ -40,7 +40,7 @@ async def test_the_statements_of_a_renewal_do_not_depend_on_the_number_of_names(
     for size, owner in owners:
         async with database.transaction() as conn:
             with counted(conn, tmp_path / "wire") as sent:
-                assert await aliases.renew_aliases(conn, account_id=owner.account_id, seller=SELLER) == size
+                assert await billing.renew_aliases(conn, account_id=owner.account_id, seller=SELLER) == size
         counts += sent
     assert counts[0] == counts[1] <= 20
 
@@ -61,9 +61,9 @@ async def test_the_statements_of_a_suspension_do_not_depend_on_the_number_of_nam
             async with database.transaction() as conn:
                 whose: dict[str, Any] = {"account_id": each.account_id, "invoice_id": each.id}
                 with counted(conn, tmp_path / "wire") as sent:
-                    await aliases.settle_invoice(conn, **whose, quarantine=QUARANTINE)
+                    await claims.settle_invoice(conn, **whose, quarantine=QUARANTINE)
                 once += sent
                 if not counts:
-                    await invoices.pay(conn, **whose, method="transfer", reference=str(each.id))
+                    await payments.pay(conn, **whose, method="transfer", reference=str(each.id))
         counts.append(once)
     assert all(few == many <= 8 for few, many in counts)

@@ -16,7 +16,7 @@ from builders.kit import errors
 from builders.kit.events import dispatcher, outbox
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
-from builders.mail.service import EmailTemplate
+from builders.mail.templates import EmailTemplate
 from tests.architecture.source import Source, breaches, source
 
 FILE = Path(__file__).with_name("stored_names.toml")

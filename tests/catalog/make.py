@@ -11,7 +11,7 @@ from typing import Any
 
 from builders.aliases.records import PriceInterval, Rules, SeparatorPolicy
 from builders.app import Service
-from builders.catalog import service as catalog
+from builders.catalog.catalog_file import loader
 from builders.catalog.records import (
     Assets,
     CatalogDomain,
@@ -22,7 +22,7 @@ from builders.catalog.records import (
     PriceTier,
     ShortNamePrice,
 )
-from builders.catalog.snapshot import Snapshot, build
+from builders.catalog.snapshot import CatalogCache, Snapshot, build
 from builders.catalog.store import domains as store
 from builders.kit.values import clock, ids
 from builders.kit.values.domain_names import unicode_of
@@ -46,7 +46,7 @@ def csv_of(rows: Iterable[Mapping[str, object]]) -> bytes:
     return text.getvalue().encode()
 
 
-async def catch_up(cache: catalog.CatalogCache) -> None:
+async def catch_up(cache: CatalogCache) -> None:
     """Update the cache to the present state of the database without waiting for the next check."""
     async with cache._database.connection() as conn:
         version = await store.get_version(conn)
@@ -71,7 +71,7 @@ class Loader:
         """Load the rows, or a file as it is, and update the cache of the service."""
         path = self.folder / "catalog.csv"
         path.write_bytes(csv_of(rows) if raw is None else raw)
-        report = await catalog.load(self._database, path=path, assets=self.assets, **options)
+        report = await loader.load(self._database, path=path, assets=self.assets, **options)
         await catch_up(self._cache)
         return report
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.catalog.service import CatalogCache
+from builders.catalog.snapshot import CatalogCache
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseUnavailable
 from builders.kit.process.settings import Settings

@@ -3,8 +3,9 @@ from typing import Any
 
 import pytest
 
-from builders.aliases import service as aliases
+from builders.aliases import claims
 from builders.aliases.records import LIVE, AliasName
+from builders.aliases.rules import validation
 from builders.kit.db.connections import Database
 from builders.kit.values import clock, ids
 from tests.cast import Client, Person
@@ -25,12 +26,12 @@ async def take(database: Database, person: Person, domain: str, key: str) -> Non
     wanted = AliasName(
         domain=domain,
         key=key,
-        skeleton=aliases.validate_local_part(key, domain=domain).skeleton,
+        skeleton=validation.validate_local_part(key, domain=domain).skeleton,
         alias_id=ids.new(),
     )
     async with database.transaction() as conn:
         until = clock.now() + timedelta(days=1)
-        await aliases.reserve_names(conn, realm=LIVE, account_id=person.account.id, wanted=[wanted], until=until)
+        await claims.reserve_names(conn, realm=LIVE, account_id=person.account.id, wanted=[wanted], until=until)
 
 
 async def test_a_free_name_is_available_with_its_price(anyone: Client, load: Loader) -> None:

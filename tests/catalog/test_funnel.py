@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from builders.app import Service
-from builders.catalog import jobs as catalog_jobs, service as catalog
+from builders.catalog import funnel, jobs as catalog_jobs
 from builders.catalog.records import FunnelLine
 from builders.catalog.store import events as store
 from builders.kit.db import partitions
@@ -82,14 +82,14 @@ async def test_events_are_summed_up_by_day_domain_and_step(
     await anyone.post(PATH, json={"kind": "view", "domain": domain}, headers={"User-Agent": "Googlebot/2.1"})
 
     for _ in range(2):
-        await catalog.roll_up(database)
+        await funnel.roll_up(database)
         assert await sums(conn) == [
             (today(), "", "view", "", 1, 0, 1),
             (today(), domain, "check", "available", 1, 0, 1),
             (today(), domain, "claim", "completed", 1, 0, 1),
             (today(), domain, "view", "", 3, 1, 2),
         ]
-    [line] = await catalog.report_funnel(conn, days=30, domain=domain)
+    [line] = await funnel.report_funnel(conn, days=30, domain=domain)
     assert line == FunnelLine(
         domain=domain, views=3, checks=1, available=1, claims=1, completed=1, sessions=4, machines=1
     )
@@ -102,7 +102,7 @@ async def test_a_late_event_counts_on_its_own_day(
     clock.move(noon - clock.now())
     await send(anyone, domain)
     await send(anyone, domain, occurred_at=(noon - timedelta(hours=13)).isoformat())
-    await catalog.roll_up(database)
+    await funnel.roll_up(database)
     assert [(day, people) for day, _, _, _, people, _, _ in await sums(conn)] == [
         (date(2031, 5, 9), 1),
         (date(2031, 5, 10), 1),
@@ -110,7 +110,7 @@ async def test_a_late_event_counts_on_its_own_day(
 
     clock.move(timedelta(hours=23))  # the next day, 11:00
     await send(anyone, domain, occurred_at=(clock.now() - timedelta(hours=12)).isoformat())
-    await catalog.roll_up(database)
+    await funnel.roll_up(database)
     assert [(day, people) for day, _, _, _, people, _, _ in await sums(conn)] == [
         (date(2031, 5, 9), 1),
         (date(2031, 5, 10), 2),
@@ -121,25 +121,25 @@ async def test_sums_remain_after_the_events_are_deleted(
     anyone: Client, domain: str, database: Database, conn: Conn
 ) -> None:
     await send(anyone, domain)
-    await catalog.roll_up(database)
+    await funnel.roll_up(database)
     await conn.execute("TRUNCATE catalog_events")
     clock.move(timedelta(days=5))
-    await catalog.roll_up(database)
-    [line] = await catalog.report_funnel(conn, days=30)
+    await funnel.roll_up(database)
+    [line] = await funnel.report_funnel(conn, days=30)
     assert (line.domain, line.views) == (domain, 1)
-    assert await catalog.report_funnel(conn, days=2) == []
+    assert await funnel.report_funnel(conn, days=2) == []
 
 
 async def test_days_without_a_roll_up_are_summed_up_later(
     anyone: Client, domain: str, database: Database, conn: Conn
 ) -> None:
     await send(anyone, domain)
-    await catalog.roll_up(database)
+    await funnel.roll_up(database)
     await send(anyone, domain)
     clock.move(timedelta(days=1))
     await send(anyone, domain)
     clock.move(timedelta(days=6))
-    await catalog.roll_up(database)
+    await funnel.roll_up(database)
     assert [people for _, _, _, _, people, _, _ in await sums(conn)] == [2, 1]
 
 
@@ -149,7 +149,7 @@ async def test_a_roll_up_that_waits_for_another_reads_events_after_it(
     await send(anyone, domain)
     async with database.transaction() as slow:
         await store.roll_up(slow, day=today(), **bounds())
-        fast = asyncio.create_task(catalog.roll_up(database))
+        fast = asyncio.create_task(funnel.roll_up(database))
         await wait_for_blocked(conn)
         await send(anyone, domain)
     await fast
@@ -162,7 +162,7 @@ async def test_a_hundred_thousand_events_are_summed_up_in_one_roll_up(
     at = datetime.combine(today(), datetime.min.time(), UTC) + timedelta(hours=23)
     clock.move(at - clock.now())
     await fill(conn, until=at, domains=[domain], count=MANY)
-    await catalog.roll_up(database)
+    await funnel.roll_up(database)
     counted = [people + machines for _, _, _, _, people, machines, _ in await sums(conn)]
     assert (len(counted), sum(counted)) == (3, MANY)
 
@@ -175,7 +175,7 @@ class TestPopularity:
         return answer.json()["popularity"], answer.headers["ETag"]
 
     async def rank(self, service: Service, database: Database, settings: Settings) -> None:
-        await catalog.roll_up(database)
+        await funnel.roll_up(database)
         async with database.transaction() as conn:
             await queue.defer(conn, catalog_jobs.rank_popularity, timestamp=0)
         await queue.run_pending(database, settings)

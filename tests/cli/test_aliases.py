@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from builders.aliases.records import AliasSpec
-from builders.identity import service as identity
+from builders.identity import accounts
 from builders.kit.db.connections import Database
 from builders.kit.process.settings import Settings
 from builders.kit.values import ids
@@ -44,7 +44,7 @@ class Harbour:
 
     async def _open(self, database: Database) -> Any:
         async with database.transaction() as conn:
-            return (await identity.create_account(conn, email=self.email, verified=True)).id
+            return (await accounts.create_account(conn, email=self.email, verified=True)).id
 
     def claim(self, *specs: AliasSpec) -> None:
         """Claim names."""

@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from builders.identity import service as identity
+from builders.identity import accounts
 from builders.kit.db.connections import Database
 from builders.kit.process.settings import Settings
 from tests.cli.conftest import Cli
@@ -25,7 +25,7 @@ def number(conninfo: str, settings: Settings, account: str) -> str:
         await database.open()
         try:
             async with database.connection() as conn:
-                owner = await identity.get_account_by_email(conn, email=account)
+                owner = await accounts.get_account_by_email(conn, email=account)
             return (await make_invoice(database, account_id=owner.id)).number or ""
         finally:
             await database.close()

@@ -10,8 +10,8 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from builders.mail import renderer
 from builders.mail.sender import read_sender
-from builders.mail.service import EmailTemplate, SignInCode
 from builders.mail.store import Claimed
+from builders.mail.templates import EmailTemplate, SignInCode
 from builders.mail.transport import FolderTransport, OutgoingMessage
 from tests.cli.conftest import Cli
 from tests.mail.make import LINK, RENEWALS, SIGN_IN

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.catalog import service as catalog
+from builders.catalog.catalog_file import loader
 from builders.demo import images
 from builders.demo.service import demo_csv, list_titles
 from builders.kit.db import migrations
@@ -40,6 +40,6 @@ async def demo_database(server: str, settings: Settings, *, images: Path, data_d
         database = Database(conninfo, settings)
         await database.open()
         with as_file(demo_csv()) as path:
-            await catalog.load(database, path=path, images=images, assets=data_dir / "assets")
+            await loader.load(database, path=path, images=images, assets=data_dir / "assets")
         await database.close()
         yield conninfo

@@ -7,7 +7,8 @@ import pytest
 
 from builders.demo import service as demo
 from builders.demo.service import DemoKey, list_titles
-from builders.identity import service as identity
+from builders.identity import accounts as identity_accounts, keys as identity_keys
+from builders.identity.authenticator import Authenticator
 from builders.identity.records import Account, KeyKind
 from builders.kit.db import migrations
 from builders.kit.db.connections import Database
@@ -58,7 +59,7 @@ async def keys(database: Database, data_dir: Path) -> Sequence[DemoKey]:
 
 async def caller(database: Database, key: DemoKey) -> Caller:
     """Return the caller of the key."""
-    authenticate = identity.Authenticator(database, cache_s=0)
+    authenticate = Authenticator(database, cache_s=0)
     return await authenticate(Credential("api_key", key.key), fresh=True)
 
 
@@ -111,7 +112,7 @@ async def test_a_revoked_key_is_replaced(database: Database, keys: Sequence[Demo
     who = await caller(database, keys[0])
     assert who.key_id is not None
     async with database.transaction() as conn:
-        await identity.revoke_key(
+        await identity_keys.revoke_key(
             conn, account_id=who.live_account_id, key_id=who.key_id, revoked_by=KeyKind.LIVE, actor=OPERATOR
         )
 
@@ -177,7 +178,7 @@ async def test_concurrent_first_starts_get_the_same_account(database: Database) 
 
     async def start() -> Account:
         async with database.transaction() as conn:
-            return await identity.ensure_account(conn, email=email, verified=True)
+            return await identity_accounts.ensure_account(conn, email=email, verified=True)
 
     first, *others = await asyncio.gather(*(start() for _ in range(4)))
 

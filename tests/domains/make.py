@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 from builders import worker
-from builders.aliases import service as aliases
+from builders.aliases import claims
 from builders.app import Service
-from builders.domains import service as domains
+from builders.domains import assignment, verification
 from builders.domains.records import AccountDomain, DomainSource
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import dispatcher
@@ -59,7 +59,7 @@ async def assign(
     """Assign a domain to a person, as the operator does."""
     state = service.api.state
     async with state.database.transaction() as conn:
-        return await domains.assign(
+        return await assignment.assign(
             conn, keyring=state.keyring, account_id=person.account.id, domain=domain, source=source
         )
 
@@ -92,11 +92,11 @@ def good_records(dns: Nameserver, domain: str) -> None:
 
 async def check_due(service: Service, **options: int) -> None:
     """Check the domains that are due, as the worker does each minute."""
-    await domains.check_due(service.api.state.database, settings=settings_of(service), **options)
+    await verification.check_due(service.api.state.database, settings=settings_of(service), **options)
 
 
 async def claim(conn: Conn, person: Person, address: str) -> None:
     """Claim a name for the person."""
     local_part, _, domain = address.partition("@")
     specs = [spec(local_part, domain, manifest=None, manifest_key=None)]
-    await aliases.create_aliases(conn, account_id=person.account.id, specs=specs)
+    await claims.create_aliases(conn, account_id=person.account.id, specs=specs)

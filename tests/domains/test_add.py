@@ -3,7 +3,7 @@ from functools import partial
 
 import pytest
 
-from builders.domains import service as domains
+from builders.domains import account_domains
 from builders.kit.db.connections import Conn
 from tests.cast import Client, Person
 from tests.catalog.make import Loader, fresh
@@ -113,7 +113,7 @@ async def test_a_domain_of_the_catalog_is_409(alice: Person, load: Loader) -> No
 async def test_the_number_of_domains_of_an_account_is_limited(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(domains, "add", partial(domains.add, max_domains=2))
+    monkeypatch.setattr(account_domains, "add", partial(account_domains.add, max_domains=2))
 
     answers = await asyncio.gather(*(alice.post(PATH, json={"domain": fresh()}) for _ in range(4)))
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from builders.app import Service
-from builders.domains import service as domains
+from builders.domains import account_domains
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.pagination import PageRequest
 from tests.cast import Client, Person
@@ -74,7 +74,7 @@ async def test_the_number_of_statements_does_not_depend_on_the_number_of_domains
             await assign(service, alice, fresh())
         with (tmp_path / "wire").open("wb") as file:
             conn.pgconn.trace(file.fileno())
-            found = await domains.list_domains(conn, account_id=alice.account.id, page=PageRequest())
+            found = await account_domains.list_domains(conn, account_id=alice.account.id, page=PageRequest())
             conn.pgconn.untrace()
         counts.append((tmp_path / "wire").read_text(errors="replace").count("\tExecute\t"))
 

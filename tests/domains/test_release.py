@@ -1,6 +1,6 @@
 import pytest
 
-from builders.aliases.service import NamesRefused
+from builders.aliases.errors import NamesRefused
 from builders.app import Service
 from builders.domains.records import DomainSource
 from builders.kit.db.connections import Conn, Database

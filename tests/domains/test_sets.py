@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from builders.app import Service
-from builders.domains import service as domains
+from builders.domains import bulk
+from builders.domains.errors import DomainsChanged, KeysTaken
 from builders.domains.records import AccountDomain, DomainChange
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import ids
@@ -36,13 +37,13 @@ def change(domain: AccountDomain, key: str | None = None, **members: object) -> 
 async def update(database: Database, person: Person, changes: Sequence[DomainChange]) -> None:
     """Change domains in one transaction."""
     async with database.transaction() as conn:
-        await domains.update_many(conn, account_id=person.account.id, changes=changes)
+        await bulk.update_many(conn, account_id=person.account.id, changes=changes)
 
 
 async def managed(database: Database, person: Person) -> dict[str, AccountDomain]:
     """Return the domains that the manifest manages, by key."""
     async with database.connection() as conn:
-        found = await domains.list_managed(conn, account_id=person.account.id, manifest=MANIFEST)
+        found = await bulk.list_managed(conn, account_id=person.account.id, manifest=MANIFEST)
     return {each.manifest_key or "": each for each in found}
 
 
@@ -53,7 +54,7 @@ async def test_find_domains_returns_live_domains_of_the_account(
     waiting, bobs = await add(alice, fresh()), await make_live(bob, dns, fresh())
     asked = [live["domain"], given.domain, waiting["domain"], bobs["domain"], "nowhere.example"]
 
-    found = await domains.find_domains(conn, account_id=alice.account.id, domains=asked)
+    found = await bulk.find_domains(conn, account_id=alice.account.id, domains=asked)
 
     assert found.keys() == {live["domain"], given.domain}
     assert all(each.is_claimable for each in found.values())
@@ -65,7 +66,7 @@ async def test_a_domain_that_is_in_the_catalog_too_has_its_rules(
     given = await assign(service, alice, fresh())
     await load({"domain": given.domain, "min_local_length": 3})
 
-    found = await domains.find_domains(conn, account_id=alice.account.id, domains=[given.domain])
+    found = await bulk.find_domains(conn, account_id=alice.account.id, domains=[given.domain])
 
     assert found[given.domain].rules.min_length == 3
 
@@ -73,7 +74,7 @@ async def test_a_domain_that_is_in_the_catalog_too_has_its_rules(
 async def test_a_lock_for_a_claim_delays_the_release(alice: Person, service: Service, database: Database) -> None:
     given = await assign(service, alice, fresh())
     async with database.transaction() as conn:
-        await domains.find_domains(conn, account_id=alice.account.id, domains=[given.domain], lock=True)
+        await bulk.find_domains(conn, account_id=alice.account.id, domains=[given.domain], lock=True)
         releasing = asyncio.create_task(alice.delete(f"/v1/domains/{given.id}"))
         done, _ = await asyncio.wait({releasing}, timeout=0.2)
         assert not done
@@ -90,7 +91,7 @@ async def test_the_number_of_statements_does_not_depend_on_the_number_of_changes
             with (tmp_path / "wire").open("wb") as file:
                 writing.pgconn.trace(file.fileno())
                 changes = [change(each, each.domain, default_destination="a@example.net") for each in given]
-                await domains.update_many(writing, account_id=alice.account.id, changes=changes)
+                await bulk.update_many(writing, account_id=alice.account.id, changes=changes)
                 writing.pgconn.untrace()
         counts.append((tmp_path / "wire").read_text(errors="replace").count("\tExecute\t"))
 
@@ -102,7 +103,7 @@ async def test_the_number_of_statements_does_not_depend_on_the_number_of_changes
 async def test_one_changed_version_stops_all_changes(alice: Person, service: Service, database: Database) -> None:
     first, second = [await assign(service, alice, fresh()) for _ in range(2)]
 
-    with pytest.raises(domains.DomainsChanged) as refused:
+    with pytest.raises(DomainsChanged) as refused:
         await update(database, alice, [change(first, "one"), change(second, "two", version=9)])
 
     assert refused.value.ids == {second.id}
@@ -116,7 +117,7 @@ async def test_a_key_belongs_to_one_domain_and_two_can_be_swapped(
     await update(database, alice, [change(first, "one"), change(second, "two")])
     before = await managed(database, alice)
 
-    with pytest.raises(domains.KeysTaken) as refused:
+    with pytest.raises(KeysTaken) as refused:
         await update(database, alice, [change(before["one"], "two")])
     await update(database, alice, [change(before["one"], "two"), change(before["two"], "one")])
 
@@ -130,7 +131,7 @@ async def test_domains_of_another_account_cannot_be_changed(
 ) -> None:
     given = await assign(service, alice, fresh())
 
-    with pytest.raises(domains.DomainsChanged):
+    with pytest.raises(DomainsChanged):
         await update(database, bob, [change(given, "mine"), change(replace(given, id=ids.new()), "other")])
 
 

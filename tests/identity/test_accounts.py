@@ -4,7 +4,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from builders.identity import service as identity
+from builders.identity import accounts
 from builders.identity.errors import AccountNotFound, EmailTaken
 from builders.identity.records import Account
 from builders.kit.db.connections import Conn, Database
@@ -21,7 +21,7 @@ def email() -> str:
 
 async def create(database: Database, email: str) -> Account:
     async with database.transaction() as conn:
-        return await identity.create_account(conn, email=email, verified=False)
+        return await accounts.create_account(conn, email=email, verified=False)
 
 
 async def rows(conn: psycopg.AsyncConnection[Any], email: str) -> list[Any]:
@@ -35,8 +35,8 @@ async def test_an_account_has_a_sandbox_account(
 
     assert (account.email, account.name, account.email_verified_at) == (email, email.partition("@")[0], None)
     assert await rows(conn, email) == [(account.id, None), (account.sandbox_id, account.id)]
-    assert await identity.get_account(conn, account_id=account.id) == account
-    assert await identity.get_account_by_email(conn, email=f" {email.title()}") == account
+    assert await accounts.get_account(conn, account_id=account.id) == account
+    assert await accounts.get_account_by_email(conn, email=f" {email.title()}") == account
 
 
 async def test_an_address_has_one_account(
@@ -55,8 +55,8 @@ async def test_a_taken_address_spoils_no_transaction(database: Database, email: 
 
     async with database.transaction() as conn:
         with pytest.raises(EmailTaken):
-            await identity.create_account(conn, email=email, verified=True)
-        assert await identity.get_account_by_email(conn, email=email) == account
+            await accounts.create_account(conn, email=email, verified=True)
+        assert await accounts.get_account_by_email(conn, email=email) == account
 
 
 async def test_of_concurrent_requests_for_an_address_one_succeeds(
@@ -76,16 +76,16 @@ async def test_a_sandbox_account_is_not_a_real_account(
 
     for unknown in (account.sandbox_id, ids.new()):
         with pytest.raises(AccountNotFound):
-            await identity.get_account(conn, account_id=unknown)
+            await accounts.get_account(conn, account_id=unknown)
 
 
 async def test_an_unknown_address_is_an_error(conn: psycopg.AsyncConnection[Any], email: str) -> None:
     with pytest.raises(AccountNotFound, match=email):
-        await identity.get_account_by_email(conn, email=email)
+        await accounts.get_account_by_email(conn, email=email)
 
 
 async def test_an_address_is_found_however_its_domain_is_written(database: Database, conn: Conn) -> None:
     name = f"grace-{ids.new().hex}"
     account = await create(database, f"{name}@xn--bcher-kva.example")
 
-    assert await identity.get_account_by_email(conn, email=f" {name.upper()}@Bücher.Example") == account
+    assert await accounts.get_account_by_email(conn, email=f" {name.upper()}@Bücher.Example") == account

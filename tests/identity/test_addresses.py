@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from builders.identity import service as identity
+from builders.identity import accounts
 from builders.identity.errors import AccountNotFound, EmailTaken
 from builders.identity.records import Account
 from builders.kit.db.connections import Conn, Database
@@ -20,7 +20,7 @@ PUBLISHED = """
 
 async def make(database: Database, *, verified: bool = False) -> Account:
     async with database.transaction() as conn:
-        return await identity.create_account(conn, email=fresh(), verified=verified)
+        return await accounts.create_account(conn, email=fresh(), verified=verified)
 
 
 def fresh() -> str:
@@ -45,29 +45,29 @@ async def test_an_address_is_verified_once(database: Database, conn: Conn) -> No
     account = await make(database)
     for _ in range(2):
         async with database.transaction() as own:
-            assert await identity.verify_email(own, account_id=account.id, email=f" {account.email.upper()}")
+            assert await accounts.verify_email(own, account_id=account.id, email=f" {account.email.upper()}")
 
-    after = await identity.get_account(conn, account_id=account.id)
+    after = await accounts.get_account(conn, account_id=account.id)
     assert after.email_verified_at is not None
     assert [name for name, _ in await published_events(conn, account)] == ["account.created", "email.verified"]
-    audited = await identity.list_audit(conn, account_id=account.id, page=PageRequest())
+    audited = await accounts.list_audit(conn, account_id=account.id, page=PageRequest())
     assert audited.items.count('"email.verified"') == 1
 
 
 async def test_another_address_than_the_accounts_is_not_verified(database: Database, conn: Conn) -> None:
     account = await make(database)
 
-    assert not await identity.verify_email(conn, account_id=account.id, email=fresh())
-    assert not await identity.verify_email(conn, account_id=ids.new(), email=account.email)
-    assert (await identity.get_account(conn, account_id=account.id)).email_verified_at is None
+    assert not await accounts.verify_email(conn, account_id=account.id, email=fresh())
+    assert not await accounts.verify_email(conn, account_id=ids.new(), email=account.email)
+    assert (await accounts.get_account(conn, account_id=account.id)).email_verified_at is None
 
 
 async def test_an_address_is_changed_and_taken_as_confirmed(database: Database, conn: Conn) -> None:
     account, email = await make(database), fresh()
     async with database.transaction() as own:
-        await identity.change_email(own, account_id=account.id, email=email)
+        await accounts.change_email(own, account_id=account.id, email=email)
 
-    after = await identity.get_account_by_email(conn, email=email)
+    after = await accounts.get_account_by_email(conn, email=email)
     assert (after.id, after.sandbox_id) == (account.id, account.sandbox_id)
     assert after.email_verified_at is not None
     assert [name for name, _ in await published_events(conn, account)][1:] == ["email.changed", "email.verified"]
@@ -78,10 +78,10 @@ async def test_a_taken_address_spoils_no_transaction(database: Database) -> None
 
     async with database.transaction() as conn:
         with pytest.raises(EmailTaken):
-            await identity.change_email(conn, account_id=one.id, email=other.email)
-        assert (await identity.get_account(conn, account_id=one.id)).email == one.email
+            await accounts.change_email(conn, account_id=one.id, email=other.email)
+        assert (await accounts.get_account(conn, account_id=one.id)).email == one.email
 
 
 async def test_an_unknown_account_has_no_address(conn: Conn) -> None:
     with pytest.raises(AccountNotFound):
-        await identity.change_email(conn, account_id=ids.new(), email=fresh())
+        await accounts.change_email(conn, account_id=ids.new(), email=fresh())

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from builders.identity import service as identity
+from builders.identity import accounts
 from builders.identity.records import About, AuditAction
 from builders.identity.store import accounts as store
 from builders.kit.db import partitions
@@ -178,7 +178,7 @@ async def test_texts_are_kept_as_they_are(alice: Person, database: Database) -> 
     label = 'Ünïcode "quoted" \\ \n end'
     about: About = {"text": label, "number": 7, "yes": True, "nothing": None}
     async with database.transaction() as conn:
-        await identity.record_audit(
+        await accounts.record_audit(
             conn,
             account_id=alice.account.id,
             actor=Actor(type="support", id=UUID(int=7), label=label),
@@ -222,7 +222,7 @@ async def test_a_page_costs_the_same_in_a_long_list(
 
 
 async def audit(conn: Conn, person: Person, action: AuditAction = AuditAction.SESSION_OPENED) -> None:
-    await identity.record_audit(conn, account_id=person.account.id, actor=OPERATOR, action=action, about={})
+    await accounts.record_audit(conn, account_id=person.account.id, actor=OPERATOR, action=action, about={})
 
 
 async def buffers(conn: Conn, person: Person, action: AuditAction | None) -> int:

@@ -1,6 +1,6 @@
 import pytest
 
-from builders.identity import authenticator as authenticators, keys, service as identity
+from builders.identity import authenticator as authenticators, keys
 from builders.identity.authenticator import Authenticator
 from builders.identity.records import KeyKind
 from builders.kit.db.connections import Database
@@ -12,7 +12,7 @@ from tests.identity.make import mint
 @pytest.fixture
 def authenticator(database: Database) -> Authenticator:
     """One that has seen nothing yet."""
-    return identity.Authenticator(database, cache_s=60)
+    return Authenticator(database, cache_s=60)
 
 
 async def refused(authenticator: Authenticator, text: str) -> str:
@@ -92,7 +92,7 @@ async def test_one_text_is_a_credential_of_its_own_in_each_place(alice: Person) 
 
 
 async def test_without_a_cache_time_nothing_is_remembered(alice: Person, database: Database) -> None:
-    authenticator = identity.Authenticator(database, cache_s=0)
+    authenticator = Authenticator(database, cache_s=0)
     good = Credential("api_key", alice.key)
 
     first, second = await authenticator(good, fresh=False), await authenticator(good, fresh=False)

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from builders.app import Service, create_app, lifespan
-from builders.identity import service as identity
+from builders.identity import keys
 from builders.identity.records import MAX_ACTIVE_KEYS, KeyKind, Preset
 from builders.kit.db.connections import Database
 from builders.kit.http.callers import OPERATOR
@@ -220,7 +220,7 @@ async def test_refused_uses_are_in_the_audit_list_once_in_a_while(alice: Person,
 async def test_concurrent_requests_cannot_exceed_the_maximum_of_keys(alice: Person, database: Database) -> None:
     async with database.transaction() as conn:
         for _ in range(MAX_ACTIVE_KEYS - 7):
-            await identity.create_key(
+            await keys.create_key(
                 conn,
                 account_id=alice.account.id,
                 label="one of many",

@@ -6,9 +6,7 @@ import psycopg
 import pytest
 
 from builders.app import Service
-from builders.identity import service as identity
-from builders.identity.authenticator import USE_INTERVAL
-from builders.identity.service import Authenticator
+from builders.identity.authenticator import USE_INTERVAL, Authenticator
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy
 from builders.kit.http.credentials import Credential
@@ -100,7 +98,7 @@ async def test_concurrent_flushes_write_once_and_do_not_wait(
     alice: Person, database: Database, conn: psycopg.AsyncConnection[Any]
 ) -> None:
     key = await mint(alice)
-    processes = [identity.Authenticator(database, cache_s=5) for _ in range(4)]
+    processes = [Authenticator(database, cache_s=5) for _ in range(4)]
     for each in processes:
         await each(Credential("api_key", key["secret"]), fresh=False)
 
@@ -118,7 +116,7 @@ async def test_concurrent_flushes_write_once_and_do_not_wait(
 async def test_a_use_outlives_a_flush_that_failed(alice: Person, settings: Settings, conninfo: str) -> None:
     key = await mint(alice)
     database = Database(conninfo, settings.model_copy(update={"pool_size": 1, "pool_timeout_s": 0.1}))
-    authenticator = identity.Authenticator(database, cache_s=5)
+    authenticator = Authenticator(database, cache_s=5)
     await database.open()
     await authenticator(Credential("api_key", key["secret"]), fresh=False)
 

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from builders.identity import service as identity, sessions
+from builders.identity import sessions
 from builders.identity.records import NewGrant
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
@@ -23,7 +23,7 @@ KEPT = "SELECT row_to_json(known)::text FROM identity_grant_ids AS known WHERE g
 async def granted(database: Database, person: Person, *, may_write: bool = False) -> NewGrant:
     """Create a grant as the command line does."""
     async with database.transaction() as conn:
-        return await identity.create_grant(
+        return await sessions.create_grant(
             conn, account_id=person.account.id, operator="grace", reason=REASON, may_write=may_write
         )
 
@@ -95,7 +95,7 @@ async def test_every_bad_grant_gets_the_same_answer(anyone: Client, alice: Perso
     used, old, revoked = [await granted(database, alice) for _ in range(3)]
     await anyone.post(LOGIN_AS, json={"grant": used.text})
     async with database.transaction() as conn:
-        await identity.revoke_grant(conn, grant_id=revoked.grant.id)
+        await sessions.revoke_grant(conn, grant_id=revoked.grant.id)
     clock.move(timedelta(minutes=11))
     good = await granted(database, alice)
     texts = [
@@ -238,7 +238,7 @@ async def test_to_revoke_a_grant_ends_the_session_it_opened(
     grant_id = UUID(session["impersonation"]["grant_id"])
     for _ in range(2):
         async with database.transaction() as own:
-            revoked = await identity.revoke_grant(own, grant_id=grant_id)
+            revoked = await sessions.revoke_grant(own, grant_id=grant_id)
     clock.move(timedelta(seconds=6))  # beyond the cache time
 
     assert revoked.revoked_at is not None
@@ -254,7 +254,7 @@ async def test_a_grant_revoked_during_its_redemption_leaves_no_session(
 ) -> None:
     async def revoke(grant_id: UUID) -> None:
         async with database.transaction() as conn:
-            await identity.revoke_grant(conn, grant_id=grant_id)
+            await sessions.revoke_grant(conn, grant_id=grant_id)
 
     new = [await granted(database, alice) for _ in range(5)]
     await asyncio.gather(

@@ -4,7 +4,7 @@ from typing import Any
 
 import psycopg
 
-from builders.identity import service as identity
+from builders.identity.authenticator import Authenticator
 from builders.kit.db.connections import Database
 from builders.kit.http.credentials import Credential, CredentialsInvalid
 from builders.kit.values import clock
@@ -61,7 +61,7 @@ async def test_a_revoked_key_mints_nothing_even_while_it_is_remembered(alice: Pe
 async def test_another_process_feels_it_within_the_cache_time(alice: Person, database: Database) -> None:
     key = await mint(alice)
     credential = Credential("api_key", key["secret"])
-    elsewhere = identity.Authenticator(database, cache_s=60)
+    elsewhere = Authenticator(database, cache_s=60)
     assert str((await elsewhere(credential, fresh=False)).key_id) == key["id"]
     await alice.delete(f"{PATH}/{key['id']}")
 
@@ -76,7 +76,7 @@ async def test_another_process_feels_it_within_the_cache_time(alice: Person, dat
 async def test_a_fresh_check_refuses_it_at_once(alice: Person, database: Database) -> None:
     key = await mint(alice)
     credential = Credential("api_key", key["secret"])
-    elsewhere = identity.Authenticator(database, cache_s=60)
+    elsewhere = Authenticator(database, cache_s=60)
     await elsewhere(credential, fresh=False)
     await alice.delete(f"{PATH}/{key['id']}")
 
@@ -126,7 +126,7 @@ async def test_a_key_may_revoke_itself(alice: Person, anyone: Client) -> None:
     assert (await anyone.delete(path, headers=mine)).status_code == 401
 
 
-async def refuses(authenticator: identity.Authenticator, credential: Credential, *, fresh: bool) -> bool:
+async def refuses(authenticator: Authenticator, credential: Credential, *, fresh: bool) -> bool:
     try:
         await authenticator(credential, fresh=fresh)
     except CredentialsInvalid:

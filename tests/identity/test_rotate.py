@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from builders.identity import service as identity
+from builders.identity import keys
+from builders.identity.authenticator import Authenticator
 from builders.identity.records import KeyKind, Preset
 from builders.kit.db.connections import Database
 from builders.kit.http.callers import OPERATOR
@@ -143,7 +144,7 @@ async def test_a_key_made_to_expire_ends_to_the_second_though_it_is_remembered(
     alice: Person, database: Database
 ) -> None:
     async with database.transaction() as conn:
-        new = await identity.create_key(
+        new = await keys.create_key(
             conn,
             account_id=alice.account.id,
             label="for an hour",
@@ -153,7 +154,7 @@ async def test_a_key_made_to_expire_ends_to_the_second_though_it_is_remembered(
             actor=OPERATOR,
             expires_at=clock.now() + timedelta(hours=1),
         )
-    authenticator = identity.Authenticator(database, cache_s=60)
+    authenticator = Authenticator(database, cache_s=60)
     clock.move(timedelta(minutes=59, seconds=30))
     await authenticator(Credential("api_key", new.secret), fresh=False)
     clock.move(timedelta(seconds=30))

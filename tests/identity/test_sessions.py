@@ -6,7 +6,8 @@ from typing import Any, Literal
 import psycopg
 import pytest
 
-from builders.identity import service as identity
+from builders.identity import sessions
+from builders.identity.authenticator import Authenticator, TokenAuthenticator
 from builders.identity.records import SessionKind
 from builders.identity.sessions import RETENTION
 from builders.kit.db.connections import Database
@@ -105,10 +106,8 @@ async def test_an_ended_session_is_refused_within_the_cache_time(alice: Person, 
 
 async def test_without_a_cache_time_it_is_refused_at_once(alice: Person, database: Database) -> None:
     new, state = await alice.sign_in(), alice.service.api.state
-    tokens = identity.TokenAuthenticator(
-        database, keyring=state.keyring, settings=state.settings, outbound=state.outbound
-    )
-    strict = identity.Authenticator(database, cache_s=0, tokens=tokens)
+    tokens = TokenAuthenticator(database, keyring=state.keyring, settings=state.settings, outbound=state.outbound)
+    strict = Authenticator(database, cache_s=0, tokens=tokens)
     await strict(Credential("cookie", new.token), fresh=False)
 
     await alice.delete(f"{PATH}/{new.session.id}")
@@ -200,7 +199,7 @@ async def test_old_sessions_are_forgotten(
     await alice.sign_in()
     clock.move(timedelta(days=1))
 
-    await identity.prune_sessions(database)
+    await sessions.prune_sessions(database)
 
     assert await (await conn.execute(COUNT, [alice.account.id])).fetchone() == (1,)
 

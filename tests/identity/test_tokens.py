@@ -9,7 +9,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from builders.app import Service
-from builders.identity import service as identity, tokens
+from builders.identity import tokens
+from builders.identity.authenticator import Authenticator, TokenAuthenticator
 from builders.identity.records import Session, SessionKind
 from builders.identity.scopes import DESCRIPTIONS
 from builders.identity.tokens import TokenRefused
@@ -181,10 +182,8 @@ def test_keys_of_other_purposes_are_other_keys() -> None:
 async def test_a_token_is_for_the_service_that_made_it(service: Service, alice: Person) -> None:
     settings = service.api.state.settings.model_copy(update={"base_url": "https://another.example"})
     state = service.api.state
-    tokens = identity.TokenAuthenticator(
-        state.database, keyring=state.keyring, settings=settings, outbound=state.outbound
-    )
-    elsewhere = identity.Authenticator(state.database, cache_s=5, tokens=tokens)
+    tokens = TokenAuthenticator(state.database, keyring=state.keyring, settings=settings, outbound=state.outbound)
+    elsewhere = Authenticator(state.database, cache_s=5, tokens=tokens)
 
     with pytest.raises(Exception, match="issuer of the token is not accepted"):
         await elsewhere(Credential("bearer", (await alice.sign_in()).token), fresh=False)

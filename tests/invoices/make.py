@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from builders.invoices import service as invoices
+from builders.invoices import invoices, issuance
 from builders.invoices.records import Invoice, NewInvoice, NewLine, Seller
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
@@ -75,7 +75,7 @@ async def make_invoice(
                 currency=currency,
                 **options,
             )
-    return await invoices.issue(
+    return await issuance.issue(
         where,
         account_id=account_id,
         new=NewInvoice(

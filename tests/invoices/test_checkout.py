@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from builders.app import Service
-from builders.invoices import service as invoices
+from builders.invoices import payments
 from builders.invoices.records import Invoice
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
@@ -42,10 +42,10 @@ async def test_the_link_charges_the_amount_due(
     database: Database, alice: Person, invoice: Invoice, stripe: StripeServer
 ) -> None:
     async with database.transaction() as conn:
-        await invoices.grant_credit(
+        await payments.grant_credit(
             conn, account_id=alice.account.id, amount=invoice.total, reason="later", reference="1"
         )
-        await invoices.pay(
+        await payments.pay(
             conn,
             account_id=alice.account.id,
             invoice_id=invoice.id,
@@ -96,7 +96,7 @@ async def test_a_partial_payment_makes_a_new_link(
 ) -> None:
     first = await link(alice, invoice)
     async with database.transaction() as conn:
-        await invoices.pay(
+        await payments.pay(
             conn,
             account_id=alice.account.id,
             invoice_id=invoice.id,
@@ -181,8 +181,8 @@ async def test_an_invoice_that_cannot_be_paid_has_no_link(
     assert (await anyone.post(path(invoice))).status_code == 401
     voided, paid = [await make_invoice(database, account_id=alice.account.id) for _ in range(2)]
     async with database.transaction() as conn:
-        await invoices.void(conn, account_id=alice.account.id, invoice_id=voided.id)
-        await invoices.pay(conn, account_id=alice.account.id, invoice_id=paid.id, method="bank", reference="R")
+        await payments.void(conn, account_id=alice.account.id, invoice_id=voided.id)
+        await payments.pay(conn, account_id=alice.account.id, invoice_id=paid.id, method="bank", reference="R")
     answer = await alice.post(path(voided))
     assert (answer.status_code, answer.json()["code"], answer.json()["from"]) == (
         409,

@@ -6,7 +6,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from builders.invoices import service as invoices
+from builders.invoices import invoices, payments
 from builders.invoices.records import CreditGrant, CreditKind, InvoiceStatus
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values.money import Money
@@ -19,7 +19,7 @@ BLOCKED = "SELECT FROM pg_stat_activity WHERE %s = ANY(pg_blocking_pids(pid))"
 async def grant(database: Database, person: Person, amount: Money, reference: str | None = None) -> CreditGrant:
     """Grant credit to an account."""
     async with database.transaction() as conn:
-        return await invoices.grant_credit(
+        return await payments.grant_credit(
             conn,
             account_id=person.account.id,
             amount=amount,
@@ -31,7 +31,7 @@ async def grant(database: Database, person: Person, amount: Money, reference: st
 async def balances(database: Database, person: Person) -> list[Money]:
     """Return the credit balances of an account."""
     async with database.connection() as conn:
-        return list((await invoices.get_credit(conn, account_id=person.account.id)).balances)
+        return list((await payments.get_credit(conn, account_id=person.account.id)).balances)
 
 
 async def is_blocking(database: Database, conn: Conn) -> bool:
@@ -75,7 +75,7 @@ async def test_concurrent_grants_with_one_reference_in_two_currencies_are_one_gr
     database: Database, alice: Person
 ) -> None:
     async with database.transaction() as conn:
-        first = await invoices.grant_credit(
+        first = await payments.grant_credit(
             conn, account_id=alice.account.id, amount=usd("5.00"), reason="Sorry.", reference="outage"
         )
         second = asyncio.create_task(grant(database, alice, Money.of("5.00", "EUR"), "outage"))
@@ -118,7 +118,7 @@ async def test_an_invalid_reference_is_refused(
 async def test_an_invalid_reason_is_refused(database: Database, alice: Person, reason: str, why: str) -> None:
     async with database.transaction() as conn:
         with pytest.raises(ValueError, match=why):
-            await invoices.grant_credit(
+            await payments.grant_credit(
                 conn, account_id=alice.account.id, amount=usd("5.00"), reason=reason, reference="1"
             )
     assert await balances(database, alice) == []
@@ -130,7 +130,7 @@ async def test_a_cleared_sandbox_accepts_the_same_reference_again(
     async def give(person: Person) -> bool:
         async with database.transaction() as conn:
             sandbox = person.account.sandbox_id
-            made = await invoices.grant_credit(
+            made = await payments.grant_credit(
                 conn, account_id=sandbox, amount=usd("5.00"), reason="Try.", reference="1"
             )
             return not made.repeated
@@ -140,7 +140,7 @@ async def test_a_cleared_sandbox_accepts_the_same_reference_again(
         await invoices.clear(conn, account_id=alice.account.sandbox_id)
     assert [await give(alice), await give(bob)] == [True, False]
     async with database.connection() as conn:
-        credit = await invoices.get_credit(conn, account_id=alice.account.sandbox_id)
+        credit = await payments.get_credit(conn, account_id=alice.account.sandbox_id)
     assert credit.balances == [usd("5.00")]
 
 
@@ -191,9 +191,9 @@ async def test_a_voided_invoice_returns_its_credit(database: Database, alice: Pe
     await grant(database, alice, usd("4.00"))
     invoice = await make_invoice(database, account_id=alice.account.id)
     async with database.transaction() as conn:
-        await invoices.void(conn, account_id=alice.account.id, invoice_id=invoice.id)
+        await payments.void(conn, account_id=alice.account.id, invoice_id=invoice.id)
     async with database.connection() as conn:
-        credit = await invoices.get_credit(conn, account_id=alice.account.id)
+        credit = await payments.get_credit(conn, account_id=alice.account.id)
     assert credit.balances == [usd("4.00")]
     assert [each.kind for each in credit.entries] == [
         CreditKind.RETURNED,

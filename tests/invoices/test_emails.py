@@ -5,7 +5,7 @@ from email.message import EmailMessage
 
 import pytest
 
-from builders.invoices import jobs, service as invoices
+from builders.invoices import invoices, jobs, payments
 from builders.invoices.documents.emails import Occasion
 from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue
@@ -46,7 +46,7 @@ async def test_a_payment_is_confirmed(database: Database, alice: Person, worker:
     invoice = await make_invoice(database, account_id=alice.account.id)
     clock.move(timedelta(days=1))
     async with database.transaction() as conn:
-        await invoices.pay(conn, account_id=alice.account.id, invoice_id=invoice.id, method="bank", reference="R")
+        await payments.pay(conn, account_id=alice.account.id, invoice_id=invoice.id, method="bank", reference="R")
     emails = await worker.list_emails(alice.account.email)
     assert emails[-1]["Subject"] == f"Invoice {invoice.number} is paid: thank you"
     assert len(emails) == 2
@@ -101,7 +101,7 @@ async def test_a_paid_invoice_gets_no_reminder(database: Database, alice: Person
     clock.move(DUE)
     await invoices.advance(database)
     async with database.transaction() as conn:
-        await invoices.pay(conn, account_id=alice.account.id, invoice_id=invoice.id, method="bank", reference="R")
+        await payments.pay(conn, account_id=alice.account.id, invoice_id=invoice.id, method="bank", reference="R")
     subjects = [each["Subject"] for each in await worker.list_emails(alice.account.email)]
     assert not [each for each in subjects if "overdue" in each]
     assert len(subjects) == 2

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pypdf import PdfReader
 
-from builders.invoices import service as invoices
+from builders.invoices import issuance, payments
 from builders.invoices.api import FEW_LINES
 from builders.invoices.records import BillingDetails, Invoice
 from builders.kit.db.connections import Database
@@ -56,7 +56,7 @@ async def test_browsers_get_a_page(alice: Person, invoice: Invoice) -> None:
 
 async def test_text_from_users_is_escaped(database: Database, alice: Person) -> None:
     async with database.transaction() as conn:
-        await invoices.put_billing_details(
+        await issuance.put_billing_details(
             conn, account_id=alice.account.id, details=BillingDetails(name=HOSTILE, address=(HOSTILE,))
         )
     made = await make_invoice(database, account_id=alice.account.id, lines=[line(description=HOSTILE)])
@@ -106,7 +106,7 @@ async def test_the_page_shows_the_status(database: Database, alice: Person, invo
     clock.move(DUE)
     assert await status() == "Overdue"
     async with database.transaction() as conn:
-        await invoices.void(conn, account_id=alice.account.id, invoice_id=invoice.id)
+        await payments.void(conn, account_id=alice.account.id, invoice_id=invoice.id)
     assert await status() == "Void"
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from builders.identity import service as identity
-from builders.invoices import service as invoices
+from builders.identity import accounts
+from builders.invoices import invoices, issuance, payments
 from builders.invoices.errors import InvalidTransition, InvoiceNotFound
 from builders.invoices.records import BillingDetails, InvoiceStatus, NewInvoice
 from builders.kit.db.connections import Conn, Database
@@ -132,10 +132,10 @@ async def test_seller_and_buyer_do_not_change_after_issue(database: Database, al
     key: dict[str, Any] = {"account_id": alice.account.id}
     details = BillingDetails(name="Engines", address=("1 Row",), country="GB", tax_id="GB9")
     async with database.transaction() as conn:
-        await invoices.put_billing_details(conn, **key, details=details)
+        await issuance.put_billing_details(conn, **key, details=details)
     invoice = await make_invoice(database, **key)
     async with database.transaction() as conn:
-        await invoices.put_billing_details(conn, **key, details=BillingDetails(name="Others"))
+        await issuance.put_billing_details(conn, **key, details=BillingDetails(name="Others"))
     async with database.connection() as conn:
         found = await invoices.get_invoice(conn, **key, invoice_id=invoice.id)
     assert found.buyer is not None
@@ -151,7 +151,7 @@ async def test_seller_and_buyer_do_not_change_after_issue(database: Database, al
 async def test_without_billing_details_the_account_is_the_buyer(database: Database, alice: Person) -> None:
     invoice = await make_invoice(database, account_id=alice.account.id)
     async with database.connection() as conn:
-        account = await identity.get_account(conn, account_id=alice.account.id)
+        account = await accounts.get_account(conn, account_id=alice.account.id)
     assert invoice.buyer is not None
     assert (invoice.buyer.name, invoice.buyer.email) == (account.name, account.email)
 
@@ -159,7 +159,7 @@ async def test_without_billing_details_the_account_is_the_buyer(database: Databa
 async def test_a_draft_has_no_number_and_can_be_deleted(database: Database, alice: Person) -> None:
     key: dict[str, Any] = {"account_id": alice.account.id}
     async with database.transaction() as conn:
-        draft = await invoices.create_draft(
+        draft = await issuance.create_draft(
             conn,
             **key,
             new=NewInvoice(is_test=False, seller=SELLER, lines=[line()], currency="USD", due_at=clock.now() + DUE),
@@ -168,16 +168,16 @@ async def test_a_draft_has_no_number_and_can_be_deleted(database: Database, alic
     assert (await alice.get("/v1/invoices")).json()["items"] == []
     async with database.transaction() as conn:
         with pytest.raises(InvalidTransition):
-            await invoices.void(conn, **key, invoice_id=draft)
-        await invoices.delete_draft(conn, **key, invoice_id=draft)
+            await payments.void(conn, **key, invoice_id=draft)
+        await issuance.delete_draft(conn, **key, invoice_id=draft)
         with pytest.raises(InvoiceNotFound):
-            await invoices.issue_draft(conn, **key, invoice_id=draft)
+            await issuance.issue_draft(conn, **key, invoice_id=draft)
 
 
 async def test_an_issued_invoice_is_not_a_draft(database: Database, alice: Person) -> None:
     invoice = await make_invoice(database, account_id=alice.account.id)
     async with database.transaction() as conn:
-        for move in (invoices.delete_draft, invoices.issue_draft):
+        for move in (issuance.delete_draft, issuance.issue_draft):
             with pytest.raises(InvalidTransition) as refused:
                 await move(conn, account_id=alice.account.id, invoice_id=invoice.id)
             assert refused.value.members["from"] == "open"

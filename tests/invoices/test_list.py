@@ -1,6 +1,6 @@
 """GET /v1/invoices."""
 
-from builders.invoices import service as invoices
+from builders.invoices import payments
 from builders.invoices.store.invoices import LIST, LIST_BY_STATUS
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import ids
@@ -30,7 +30,7 @@ async def test_invoices_are_paged_newest_first(database: Database, alice: Person
 async def test_invoices_are_filtered_by_status(database: Database, alice: Person) -> None:
     first, second = [await make_invoice(database, account_id=alice.account.id) for _ in range(2)]
     async with database.transaction() as conn:
-        await invoices.pay(conn, account_id=alice.account.id, invoice_id=first.id, method="bank", reference="R")
+        await payments.pay(conn, account_id=alice.account.id, invoice_id=first.id, method="bank", reference="R")
     for status, number in (("paid", first.number), ("open", second.number)):
         items = (await alice.get(PATH, params={"status": status})).json()["items"]
         assert [each["number"] for each in items] == [number]

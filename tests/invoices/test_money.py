@@ -6,7 +6,7 @@ from typing import Any
 from standardwebhooks.webhooks import Webhook
 
 from builders.app import Service
-from builders.invoices import service as invoices
+from builders.invoices import payments
 from builders.kit.db.connections import Database
 from tests.cast import Client, Person
 from tests.invoices.make import line, make_invoice, usd
@@ -33,7 +33,7 @@ async def test_a_payment_by_link_pays_the_invoice_and_sends_a_webhook(
 ) -> None:
     made = await hooks.create(alice, url=f"{stripe.url}/hooks", events=["invoice.*"])
     async with database.transaction() as conn:
-        await invoices.grant_credit(
+        await payments.grant_credit(
             conn, account_id=alice.account.id, amount=usd("4.00"), reason="Welcome.", reference="1"
         )
     name = line("10.00")

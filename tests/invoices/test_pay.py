@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from builders.invoices import service as invoices
+from builders.invoices import invoices, payments
 from builders.invoices.errors import InvalidTransition, InvoiceNotFound, NothingDue
 from builders.invoices.records import Invoice, InvoiceStatus, PaymentResult
 from builders.kit.db.connections import Conn, Database
@@ -19,7 +19,7 @@ async def pay(
 ) -> PaymentResult:
     """Book a bank transfer."""
     async with database.transaction() as conn:
-        return await invoices.pay(
+        return await payments.pay(
             conn,
             account_id=invoice.account_id,
             invoice_id=invoice.id,
@@ -105,7 +105,7 @@ async def test_concurrent_payments_pay_the_invoice_once(
 async def test_a_void_invoice_cannot_be_paid(database: Database, alice: Person, invoice: Invoice) -> None:
     await pay(database, invoice, amount="3.00")
     async with database.transaction() as conn:
-        await invoices.void(conn, account_id=alice.account.id, invoice_id=invoice.id)
+        await payments.void(conn, account_id=alice.account.id, invoice_id=invoice.id)
     with pytest.raises(InvalidTransition) as refused:
         await pay(database, invoice, "R-2")
     assert (refused.value.members["to"], refused.value.members["from"]) == ("paid", "void")
@@ -125,11 +125,11 @@ async def test_an_invoice_of_another_account_is_not_found(
     database: Database, bob: Person, invoice: Invoice
 ) -> None:
     async with database.transaction() as conn:
-        for move in (invoices.void, invoices.mark_uncollectible):
+        for move in (payments.void, invoices.mark_uncollectible):
             with pytest.raises(InvoiceNotFound):
                 await move(conn, account_id=bob.account.id, invoice_id=invoice.id)
         with pytest.raises(InvoiceNotFound):
-            await invoices.pay(
+            await payments.pay(
                 conn, account_id=bob.account.id, invoice_id=invoice.id, method="bank", reference="R"
             )
 
@@ -138,7 +138,7 @@ async def test_an_invoice_of_another_account_is_not_found(
 async def test_an_invalid_amount_is_refused(database: Database, invoice: Invoice, amount: Money) -> None:
     async with database.transaction() as conn:
         with pytest.raises(ValueError, match=r"positive|combined"):
-            await invoices.pay(
+            await payments.pay(
                 conn,
                 account_id=invoice.account_id,
                 invoice_id=invoice.id,

@@ -4,7 +4,7 @@ import asyncio
 from datetime import timedelta
 from typing import Any
 
-from builders.invoices import service as invoices
+from builders.invoices import charges, invoices, payments
 from builders.invoices.records import Invoice, NewLine
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
@@ -29,13 +29,13 @@ async def release(database: Database, invoice: Invoice, *lines: NewLine) -> None
     """Release the names of the lines before their periods begin."""
     async with database.transaction() as conn:
         alias_ids = [each.alias_id for each in lines if each.alias_id]
-        await invoices.withdraw_charges(conn, account_id=invoice.account_id, alias_ids=alias_ids, at=clock.now())
+        await charges.withdraw_charges(conn, account_id=invoice.account_id, alias_ids=alias_ids, at=clock.now())
 
 
 async def transfer(database: Database, invoice: Invoice, amount: str, reference: str = "R") -> None:
     async with database.transaction() as conn:
         key: Json = {"account_id": invoice.account_id, "invoice_id": invoice.id}
-        await invoices.pay(conn, **key, method="bank", reference=reference, amount=usd(amount))
+        await payments.pay(conn, **key, method="bank", reference=reference, amount=usd(amount))
 
 
 async def listed(person: Person) -> list[tuple[str, str]]:
@@ -131,7 +131,7 @@ async def test_an_email_says_that_a_cancelled_invoice_has_no_replacement(
     invoice = await make_invoice(database, account_id=alice.account.id)
     await worker.work()
     async with database.transaction() as conn:
-        await invoices.void(conn, account_id=alice.account.id, invoice_id=invoice.id)
+        await payments.void(conn, account_id=alice.account.id, invoice_id=invoice.id)
     email = (await worker.list_emails(alice.account.email))[-1]
     assert "the seller cancelled the invoice" in text(email)
     assert "No invoice replaces it" in text(email)

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings as limits, strategies as st
 
-from builders.invoices import service as invoices
+from builders.invoices import invoices, issuance, payments
 from builders.invoices.errors import InvalidTransition
 from builders.invoices.records import Invoice, InvoiceStatus, NewInvoice
 from builders.kit.db.connections import Conn, Database
@@ -38,9 +38,9 @@ async def take(conn: Conn, invoice: Invoice, step: str, reference: int) -> Invoi
     key: dict[str, Any] = {"account_id": invoice.account_id, "invoice_id": invoice.id}
     if step in {"pay", "part"}:
         amount = Money.of("10.00" if step == "pay" else "3.00", "USD")
-        paid = await invoices.pay(conn, **key, method=step, reference=f"R{reference}", amount=amount)
+        paid = await payments.pay(conn, **key, method=step, reference=f"R{reference}", amount=amount)
         return paid.invoice
-    return await {"void": invoices.void, "give_up": invoices.mark_uncollectible}[step](conn, **key)
+    return await {"void": payments.void, "give_up": invoices.mark_uncollectible}[step](conn, **key)
 
 
 @limits(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -51,12 +51,12 @@ async def test_any_sequence_keeps_the_transitions_and_the_balance(
     key: dict[str, Any] = {"account_id": alice.account.id}
     zero = usd("0.00")
     async with database.connection() as conn:
-        before = (await invoices.get_credit(conn, **key)).balances
+        before = (await payments.get_credit(conn, **key)).balances
         start = before[0] if before else zero
         if start.amount:  # left from the previous example
-            await invoices.grant_credit(conn, **key, amount=-start, reason="cleared", reference=uuid4().hex)
+            await payments.grant_credit(conn, **key, amount=-start, reason="cleared", reference=uuid4().hex)
         if credit:
-            await invoices.grant_credit(
+            await payments.grant_credit(
                 conn, **key, amount=usd(f"{credit}.00"), reason="given", reference=uuid4().hex
             )
         invoice = await make_invoice(database, **key)
@@ -75,7 +75,7 @@ async def test_any_sequence_keeps_the_transitions_and_the_balance(
             if invoice.status is not InvoiceStatus.VOID:
                 assert invoice.amount_due == invoice.total - invoice.credit_applied - invoice.amount_paid
             assert (invoice.status is InvoiceStatus.PAID) == (invoice.paid_at is not None)
-        kept = (await invoices.get_credit(conn, **key)).balances
+        kept = (await payments.get_credit(conn, **key)).balances
         balance = kept[0] if kept else zero
         # Each amount is on the invoice or in the credit balance.
         held = zero if invoice.status is InvoiceStatus.VOID else invoice.credit_applied + invoice.amount_paid
@@ -123,7 +123,7 @@ async def test_a_paid_invoice_cannot_be_changed(
 ) -> None:
     invoice = await make_invoice(database, account_id=alice.account.id)
     async with database.transaction() as inside:
-        await invoices.pay(
+        await payments.pay(
             inside,
             account_id=alice.account.id,
             invoice_id=invoice.id,
@@ -148,7 +148,7 @@ async def test_the_paid_amount_never_decreases(conn: Conn, database: Database, a
     key: dict[str, Any] = {"account_id": alice.account.id}
     invoice = await make_invoice(database, **key)
     async with database.transaction() as inside:
-        await invoices.pay(inside, **key, invoice_id=invoice.id, method="bank", reference="R", amount=usd("4.00"))
+        await payments.pay(inside, **key, invoice_id=invoice.id, method="bank", reference="R", amount=usd("4.00"))
         await invoices.mark_uncollectible(inside, **key, invoice_id=invoice.id)
     for change in (
         "UPDATE invoices_invoices SET amount_paid = 3 WHERE id = %s",
@@ -162,7 +162,7 @@ async def test_a_line_cannot_move_to_another_invoice(conn: Conn, database: Datab
     key: dict[str, Any] = {"account_id": alice.account.id}
     invoice = await make_invoice(database, **key)
     async with database.transaction() as inside:
-        draft = await invoices.create_draft(
+        draft = await issuance.create_draft(
             inside,
             **key,
             new=NewInvoice(
@@ -180,7 +180,7 @@ async def test_only_sandbox_accounts_can_be_cleared(database: Database, alice: P
     sandbox: dict[str, Any] = {"account_id": alice.account.sandbox_id}
     made = await make_invoice(database, **sandbox, is_test=True)
     async with database.transaction() as conn:
-        await invoices.pay(conn, **sandbox, invoice_id=made.id, method="bank", reference="R", amount=usd("11.00"))
+        await payments.pay(conn, **sandbox, invoice_id=made.id, method="bank", reference="R", amount=usd("11.00"))
         with pytest.raises(ValueError, match="not a sandbox"):
             await invoices.clear(conn, account_id=alice.account.id)
         assert await invoices.clear(conn, **sandbox) == 1

@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from builders.app import Service
-from builders.invoices import service as invoices, stripe_events
+from builders.invoices import invoices, payments, stripe_events
 from builders.invoices.records import Invoice, InvoiceStatus
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
@@ -100,7 +100,7 @@ async def test_concurrent_payments_by_bank_and_stripe_pay_once(
 ) -> None:
     async def by_bank() -> None:
         async with database.transaction() as inside:
-            await invoices.pay(
+            await payments.pay(
                 inside,
                 account_id=invoice.account_id,
                 invoice_id=invoice.id,
@@ -136,9 +136,9 @@ async def test_a_payment_is_booked_for_an_invoice_of_any_status(
     key = {"account_id": invoice.account_id, "invoice_id": invoice.id}
     async with database.transaction() as conn:
         if before == "part":
-            await invoices.pay(conn, **key, method="bank", reference="R", amount=usd("4.00"))
+            await payments.pay(conn, **key, method="bank", reference="R", amount=usd("4.00"))
         else:
-            await {"void": invoices.void, "give_up": invoices.mark_uncollectible}[before](conn, **key)
+            await {"void": payments.void, "give_up": invoices.mark_uncollectible}[before](conn, **key)
     assert await send_event(anyone, event(stripe.sessions[0])) == "applied"
     assert (await state(database, invoice)).status is after
     assert await balances(database, alice) == credit
@@ -162,7 +162,7 @@ async def test_an_event_that_does_not_match_is_a_discrepancy(
     assert await send_event(anyone, event(stripe.sessions[0], event_id=event_id, **changes)) == "discrepancy"
     assert (await state(database, invoice)).status is InvoiceStatus.OPEN
     async with database.connection() as conn:
-        found = await invoices.list_discrepancies(conn)
+        found = await payments.list_discrepancies(conn)
         history = await invoices.get_history(conn, account_id=invoice.account_id, invoice_id=invoice.id)
     (mine,) = [each for each in found if each.id == event_id]
     assert mine.invoice_id == invoice.id
@@ -237,7 +237,7 @@ async def test_the_operator_can_book_a_discrepancy(
 ) -> None:
     await send_event(anyone, event(stripe.sessions[0], amount_total=400))
     async with database.transaction() as conn:
-        await invoices.pay(
+        await payments.pay(
             conn,
             account_id=invoice.account_id,
             invoice_id=invoice.id,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
-from builders.invoices import service as invoices
+from builders.invoices import payments
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import ids
 from tests.cast import Client, Person
@@ -135,7 +135,7 @@ async def test_an_event_with_malformed_metadata_is_a_discrepancy(
 
     assert (status, message["outcome"]) == (200, "discrepancy")
     async with database.connection() as conn:
-        assert message["id"] in [each.id for each in await invoices.list_discrepancies(conn)]
+        assert message["id"] in [each.id for each in await payments.list_discrepancies(conn)]
 
 
 async def test_events_without_an_id_are_refused(anyone: Client, stripe: StripeServer) -> None:

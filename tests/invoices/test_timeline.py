@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from builders.invoices import service as invoices
+from builders.invoices import invoices, payments
 from builders.invoices.records import InvoiceStatus, Stage
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
@@ -103,8 +103,8 @@ async def test_a_paid_invoice_has_no_steps(conn: Conn, database: Database, alice
     assert await invoices.advance(database) == 2
     key: dict[str, Any] = {"account_id": alice.account.id}
     async with database.transaction() as inside:
-        await invoices.pay(inside, **key, invoice_id=paid.id, method="bank", reference="R")
-        await invoices.void(inside, **key, invoice_id=voided.id)
+        await payments.pay(inside, **key, invoice_id=paid.id, method="bank", reference="R")
+        await payments.void(inside, **key, invoice_id=voided.id)
     clock.move(timedelta(days=90))
     assert await invoices.advance(database) == 0
     assert "invoice.uncollectible" not in await names(conn, alice)
@@ -114,7 +114,7 @@ async def test_a_locked_invoice_is_skipped(database: Database, alice: Person) ->
     invoice = await make_invoice(database, account_id=alice.account.id)
     clock.move(DUE)
     async with database.transaction() as conn:
-        await invoices.pay(conn, account_id=alice.account.id, invoice_id=invoice.id, method="bank", reference="R")
+        await payments.pay(conn, account_id=alice.account.id, invoice_id=invoice.id, method="bank", reference="R")
         assert await invoices.advance(database) == 0
     assert await invoices.advance(database) == 0
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID
 
-from builders.invoices import service as invoices
+from builders.invoices import charges, invoices, payments
 from builders.invoices.records import Invoice, InvoiceStatus, NewLine
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
@@ -21,7 +21,7 @@ def ahead(alias_id: UUID, amount: str = "10.00") -> NewLine:
 
 async def withdraw(database: Database, person: Person, *alias_ids: UUID) -> Sequence[Invoice]:
     async with database.transaction() as conn:
-        return await invoices.withdraw_charges(
+        return await charges.withdraw_charges(
             conn, account_id=person.account.id, alias_ids=alias_ids, at=clock.now()
         )
 
@@ -47,7 +47,7 @@ async def test_a_period_that_never_begins_is_not_owed(alice: Person, database: D
 async def test_the_other_lines_are_issued_again_on_the_same_terms(alice: Person, database: Database) -> None:
     ada, eve = ids.new(), ids.new()
     async with database.transaction() as conn:
-        await invoices.grant_credit(
+        await payments.grant_credit(
             conn, account_id=alice.account.id, amount=usd("5.00"), reason="a gift", reference="1"
         )
     before = await make_invoice(
@@ -77,7 +77,7 @@ async def test_paid_invoices_and_other_accounts_do_not_change(
     paid = await make_invoice(database, account_id=alice.account.id, lines=[ahead(ada)])
     await make_invoice(database, account_id=bob.account.id, lines=[ahead(ada)])
     async with database.transaction() as conn:
-        await invoices.pay(conn, account_id=alice.account.id, invoice_id=paid.id, method="transfer", reference="1")
+        await payments.pay(conn, account_id=alice.account.id, invoice_id=paid.id, method="transfer", reference="1")
 
     await withdraw(database, alice, ada)
 
@@ -95,7 +95,7 @@ async def test_concurrent_payments_are_kept(alice: Person, database: Database) -
 
     async def pay(invoice: Invoice) -> None:
         async with database.transaction() as conn:
-            await invoices.pay(
+            await payments.pay(
                 conn,
                 account_id=account_id,
                 invoice_id=invoice.id,
@@ -108,7 +108,7 @@ async def test_concurrent_payments_are_kept(alice: Person, database: Database) -
 
     refused = [each for each in results if isinstance(each, BaseException)]
     async with database.connection() as conn:
-        credit = await invoices.get_credit(conn, account_id=account_id)
+        credit = await payments.get_credit(conn, account_id=account_id)
         found = await invoices.list_all_invoices(conn, account_id=account_id, limit=100)
     came = usd("15.00") * (3 - len(refused))
     assert {type(each).__name__ for each in refused} <= {"InvalidTransition"}  # it was already void

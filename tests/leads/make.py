@@ -12,7 +12,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.events import dispatcher
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
-from builders.leads import service as leads
+from builders.leads import lifecycle
 from builders.leads.records import Lead, LeadFilter
 from builders.mail.records import VENDOR
 from tests.cast import Client
@@ -71,7 +71,7 @@ class Runner:
         """Return the lead of the address."""
         await self.run()
         async with self.database.connection() as conn:
-            found = await leads.list_newest(conn, filters=LeadFilter(), limit=100_000)
+            found = await lifecycle.list_newest(conn, filters=LeadFilter(), limit=100_000)
         return next((each for each in found if each.email == address), None)
 
     async def status(self, address: str) -> str | None:

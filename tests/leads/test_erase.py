@@ -9,7 +9,7 @@ from psycopg import sql
 from builders.kit.db.connections import Conn, Database
 from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.values import clock
-from builders.leads import lifecycle, service as leads
+from builders.leads import lifecycle
 from builders.leads.records import Erased
 from builders.leads.store import requests
 from builders.mail.records import VENDOR
@@ -33,7 +33,7 @@ PIXEL = re.compile(r"/v1/t/o/[\w-]+")
 
 async def erase(database: Database, keyring: Keyring, email: str) -> Erased:
     async with database.transaction() as conn:
-        return await leads.erase(conn, keyring=keyring, email=email)
+        return await lifecycle.erase(conn, keyring=keyring, email=email)
 
 
 async def traces(conn: Conn, email: str) -> int:

@@ -7,7 +7,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.leads import jobs as leads_jobs, service as leads
+from builders.leads import jobs as leads_jobs, lifecycle
 from builders.mail.records import VENDOR
 from tests.cast import Client
 from tests.leads.make import Runner, confirm, submit, unsubscribe_path
@@ -90,14 +90,14 @@ async def test_a_repeated_event_does_not_change_a_newer_state(
 
     for _ in range(2):
         async with database.transaction() as conn:
-            await leads.unsubscribe(conn, email=email.upper(), at=left.unsubscribed_at)
+            await lifecycle.unsubscribe(conn, email=email.upper(), at=left.unsubscribed_at)
     assert await runner.status(email) == "pending"
 
 
 async def test_an_opt_out_of_another_address_creates_no_lead(database: Database, runner: Runner) -> None:
     async with database.transaction() as conn:
-        await leads.unsubscribe(conn, email="nobody at all", at=clock.now())
-        await leads.unsubscribe(conn, email="stranger@example.net", at=clock.now())
+        await lifecycle.unsubscribe(conn, email="nobody at all", at=clock.now())
+        await lifecycle.unsubscribe(conn, email="stranger@example.net", at=clock.now())
     assert await runner.lead("stranger@example.net") is None
 
 

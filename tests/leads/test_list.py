@@ -9,7 +9,7 @@ from builders.kit.db.connections import Database
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.leads import service as leads
+from builders.leads import lifecycle
 from builders.leads.records import Interest, Lead, LeadFilter, Status
 from tests.cast import Client
 from tests.leads.make import Runner, confirm, submit
@@ -18,7 +18,7 @@ from tests.leads.make import Runner, confirm, submit
 async def listed(database: Database, **filters: object) -> list[Lead]:
     """Return the matching leads."""
     async with database.connection() as conn:
-        return list(await leads.list_newest(conn, filters=LeadFilter(**filters), limit=1000))  # type: ignore[arg-type] # by name
+        return list(await lifecycle.list_newest(conn, filters=LeadFilter(**filters), limit=1000))  # type: ignore[arg-type] # by name
 
 
 @pytest.fixture
@@ -54,9 +54,9 @@ async def test_all_leads_are_read_page_by_page(
         await submit(anyone, each, source=source)
         await runner.run()
 
-    pages = leads.list_all(database, filters=LeadFilter(source=source), page_size=2)
+    pages = lifecycle.list_all(database, filters=LeadFilter(source=source), page_size=2)
     assert [each.email async for each in pages] == sent[::-1]
-    assert [each async for each in leads.list_all(database, filters=LeadFilter(source="nowhere"))] == []
+    assert [each async for each in lifecycle.list_all(database, filters=LeadFilter(source="nowhere"))] == []
 
 
 async def test_the_link_of_an_export_unsubscribes(
@@ -66,7 +66,7 @@ async def test_the_link_of_an_export_unsubscribes(
     await confirm(anyone, await runner.token(email))
     lead = await runner.lead(email)
     assert lead is not None
-    link = leads.unsubscribe_link(keyring, settings=settings, lead=lead)
+    link = lifecycle.unsubscribe_link(keyring, settings=settings, lead=lead)
     assert (await anyone.post(urlsplit(link).path)).status_code == 200
 
     assert await runner.status(email) == "unsubscribed"

@@ -9,7 +9,7 @@ from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.mail import delivery, jobs, service as mail
+from builders.mail import delivery, jobs, links
 from builders.mail.records import Status
 from builders.mail.store import Key
 from tests.mail.conftest import FindMessage, Send, sweep
@@ -196,6 +196,6 @@ async def test_the_return_path_has_the_token_of_the_message(
     local, _, domain = smtp.received[0].sender.partition("@")
     assert (local.partition("+")[0], domain) == ("bounce", "in.builders.example")
     token = local.partition("+")[2]
-    assert mail.is_token(keyring, token)
-    assert mail.message_of(token) == message_id
+    assert links.is_token(keyring, token)
+    assert links.message_of(token) == message_id
     assert len(local) <= 64

@@ -10,7 +10,7 @@ import pytest
 
 from builders.kit.db.connections import Database
 from builders.kit.values import clock
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import changes, names as domain_names
 from builders.portfolio.domains.records import Lifecycle, NewDomain, Ownership, PortfolioDomainStatus
 from tests.cast import Client, Person
 from tests.portfolio.domains.make import DOMAINS, names
@@ -62,11 +62,11 @@ async def filled(alice: Person, bob: Person, database: Database) -> Person:
     """Return Alice with some domains; Bob has others with the same values."""
     for owner in (alice, bob):
         new = [
-            NewDomain(name=domains.parse_name(name), expires_at=clock.now() + timedelta(days=days), **members)
+            NewDomain(name=domain_names.parse_name(name), expires_at=clock.now() + timedelta(days=days), **members)
             for name, (days, members) in KEPT.items()
         ]
         async with database.transaction() as conn:
-            await domains.add_domains(conn, account_id=owner.account.id, new=new)
+            await changes.add_domains(conn, account_id=owner.account.id, new=new)
     for at, name in enumerate(ORDERED):
         body = {"acquisition": {"amount": {"amount": f"{1 << at}.00", "currency": "USD"}}}
         assert (await alice.patch(f"{DOMAINS}/{name}/finance", json=body)).status_code == 200

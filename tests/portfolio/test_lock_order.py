@@ -14,9 +14,9 @@ import pytest
 
 from builders.identity.records import Preset
 from builders.kit.db.connections import Conn, Database
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import changes, lookups
 from builders.portfolio.domains.records import DomainPatch
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import currencies, entries as ledger_entries
 from tests.cast import Person
 from tests.conftest import MakePerson
 from tests.kit.db.locks import waiting
@@ -37,12 +37,12 @@ async def alice(people: MakePerson) -> Person:
 
 async def entry_ids(conn: Conn, person: Person, *domain_ids: UUID) -> list[UUID]:
     """Return the entries of domains, in the order of their ids."""
-    found = await ledger.list_entries_by_domain(conn, account_id=person.account.id, domain_ids=domain_ids)
+    found = await ledger_entries.list_entries_by_domain(conn, account_id=person.account.id, domain_ids=domain_ids)
     return sorted(each.id for entries in found.values() for each in entries)
 
 
 async def void(conn: Conn, person: Person, *ids: UUID) -> None:
-    await ledger.void_entries(conn, account_id=person.account.id, ids=ids, reason="Two at once.")
+    await ledger_entries.void_entries(conn, account_id=person.account.id, ids=ids, reason="Two at once.")
 
 
 async def start(conn: Conn, request: Awaitable[T], *, waiters: int = 1) -> asyncio.Future[T]:
@@ -68,7 +68,7 @@ async def test_the_undo_of_an_import_and_a_change_of_finance(
     imported = await load(alice, f"domain,cost,bought\n{NAMES[0]},5,2024-01-01\n")
     [bought] = await entry_ids(conn, alice, *added.values())
     async with database.transaction() as changing:
-        await domains.lock_domain(changing, account_id=alice.account.id, key=NAMES[0])
+        await lookups.lock_domain(changing, account_id=alice.account.id, key=NAMES[0])
         undone = await start(conn, undo(alice, imported))
         await void(changing, alice, bought)
     assert (await undone)["state"] == "undone"
@@ -78,20 +78,20 @@ async def test_work_that_begins_before_an_undo_is_kept(alice: Person, database: 
     """The undo decides under the locks of the domains."""
     imported = await load(alice, "\n".join(("domain", *NAMES)))
     async with database.transaction() as working:
-        domain = await domains.lock_domain(working, account_id=alice.account.id, key=NAMES[0])
+        domain = await lookups.lock_domain(working, account_id=alice.account.id, key=NAMES[0])
         undone = await start(conn, undo(alice, imported))
         patch = DomainPatch(notes="Call Ada")
-        await domains.change_domain(working, account_id=alice.account.id, domain_id=domain.id, patch=patch)
+        await changes.change_domain(working, account_id=alice.account.id, domain_id=domain.id, patch=patch)
     assert (await undone)["undo"] == {"rows": 2, "removed": 1, "restored": 0, "kept": 1}
 
 
 async def test_an_import_and_another_change_of_its_domains(alice: Person, database: Database, conn: Conn) -> None:
     first, last = (await add_domains(alice, *NAMES)).values()
     async with database.transaction() as changing:
-        await domains.lock_domain(changing, account_id=alice.account.id, key=str(first))
+        await lookups.lock_domain(changing, account_id=alice.account.id, key=str(first))
         importing = load(alice, f"domain,folder\n{NAMES[1]},A\n{NAMES[0]},B\n")
         imported = await start(conn, importing)
-        await domains.lock_domain(changing, account_id=alice.account.id, key=str(last))
+        await lookups.lock_domain(changing, account_id=alice.account.id, key=str(last))
     assert (await imported)["summary"]["updated"] == 2
 
 
@@ -137,18 +137,18 @@ async def test_a_new_base_currency_and_a_change_of_finance(alice: Person, databa
     await add_rates(database)
     [domain_id] = (await add_domains(alice, NAMES[0])).values()
     async with database.transaction() as posting:
-        await ledger.post_entries(
+        await ledger_entries.post_entries(
             posting, account_id=alice.account.id, entries=[entry(domain_id) for _ in range(3)]
         )
     target: dict[str, Any] = {"account_id": alice.account.id}
     async with database.transaction() as setting:  # a job would convert the other two
-        await ledger.set_base_currency(setting, **target, base_currency="EUR", batch_size=1)
+        await currencies.set_base_currency(setting, **target, base_currency="EUR", batch_size=1)
     _, second, third = await entry_ids(conn, alice, domain_id)
     async with database.transaction() as changing:
-        await ledger.lock_base_currency(changing, account_id=alice.account.id)
+        await currencies.lock_base_currency(changing, account_id=alice.account.id)
         await void(changing, alice, third)
-        converted = await start(conn, ledger.convert_entries(database, **target, batch_size=2))
+        converted = await start(conn, currencies.convert_entries(database, **target, batch_size=2))
         await void(changing, alice, second)
     await converted
-    found = await ledger.list_entries(conn, account_id=alice.account.id, domain_id=domain_id)
+    found = await ledger_entries.list_entries(conn, account_id=alice.account.id, domain_id=domain_id)
     assert [each.base_currency for each in found if each.base_amount] == ["EUR"] * 3

@@ -9,7 +9,7 @@ from builders.kit.process import secret_keys
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.profile import service as profiles
+from builders.profile import verification as profile_verification
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
 from tests.profile.make import (
@@ -273,9 +273,9 @@ async def test_a_link_is_valid_after_a_rotation_of_secret_keys(
     old = secret_keys.load_or_create(settings.data_dir / "secret_keys")
     async with database.transaction() as conn:
         with pytest.raises(TokenInvalid):
-            await profiles.confirm(conn, keyring=Keyring([secret_keys.generate_secret()]), token=token)
+            await profile_verification.confirm(conn, keyring=Keyring([secret_keys.generate_secret()]), token=token)
         ring = Keyring([secret_keys.generate_secret(), *old])
-        assert not (await profiles.confirm(conn, keyring=ring, token=token)).repeated
+        assert not (await profile_verification.confirm(conn, keyring=ring, token=token)).repeated
 
 
 async def test_an_internationalized_domain_is_stored_in_its_canonical_form(alice: Person) -> None:

@@ -5,7 +5,7 @@ import pytest
 from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue
 from builders.kit.values import clock
-from builders.profile import jobs as profile_jobs, service as profiles, store, verification as verification_module
+from builders.profile import jobs as profile_jobs, onboarding, store, verification as verification_module
 from builders.profile.records import Proof, Role, StepKey
 from tests.cast import Person
 from tests.profile.make import CONFIRM, RESEND, ProfileWorker, me, patch, steps, verification
@@ -128,7 +128,7 @@ async def test_recorded_steps_are_not_enqueued_again(
             (alice.account.id, Proof(StepKey.ADD_DOMAIN)),
             (alice.account.id, Proof(StepKey.VERIFY_EMAIL, Role.DOMAINER)),
         ]
-        assert await profiles.list_missing(conn, claims=[*known, *new]) == [False, False, True, True]
+        assert await onboarding.list_missing(conn, claims=[*known, *new]) == [False, False, True, True]
 
 
 async def test_a_change_can_be_confirmed_after_pruning(

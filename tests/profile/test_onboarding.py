@@ -9,7 +9,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
 from builders.kit.events.outbox import Event
 from builders.kit.values import clock
-from builders.profile import jobs as profile_jobs, onboarding, service as profiles
+from builders.profile import jobs as profile_jobs, onboarding
 from builders.profile.records import StepKey, StoredProfile, Track
 from tests.cast import Person
 from tests.profile.make import COMPLETE, CONFIRM, Json, ProfileWorker, me, patch, published, steps
@@ -199,7 +199,7 @@ async def test_concurrent_last_steps_complete_onboarding_once(
 
     async def note(step: StepKey) -> None:
         async with database.transaction() as own:
-            await profiles.record_step(own, account_id=alice.account.id, step=step, at=clock.now())
+            await onboarding.record_step(own, account_id=alice.account.id, step=step, at=clock.now())
 
     for _ in range(3):
         await asyncio.gather(*(note(step) for step in onboarding.TRACKS[Track.BUILDER]))

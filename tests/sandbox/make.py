@@ -8,18 +8,17 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from builders.catalog import service as catalog
-from builders.invoices import service as invoices
+from builders.catalog.catalog_file import loader
+from builders.invoices import invoices, payments
 from builders.invoices.records import Invoice
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import OPERATOR
 from builders.kit.jobs import queue
 from builders.kit.values import ids
-from builders.sandbox import service as sandbox
-from builders.sandbox.promotion import start
+from builders.sandbox.promotion import run, start
 from builders.sandbox.records import Promotion, PromotionRequest
+from builders.sandbox.resources.kinds import RunParameters
 from builders.sandbox.schemas.promotions import SandboxPromoteRequest
-from builders.sandbox.service import RunParameters
 from tests.cast import Client, Person
 
 PLAN, PROMOTE, STATUS = "/v1/sandbox/plan", "/v1/sandbox/promote", "/v1/sandbox/status"
@@ -45,7 +44,7 @@ class Domains:
             writer = csv.DictWriter(file, list(row))
             writer.writeheader()
             writer.writerow(row)
-        report = await catalog.load(self._database, path=path, assets=self._assets)
+        report = await loader.load(self._database, path=path, assets=self._assets)
         assert report.is_written, report.errors
         return str(row["domain"])
 
@@ -201,7 +200,7 @@ async def start_promotion(database: Database, person: Person, planned: Json, **m
 
 async def promote_over(database: Database, person: Person, body: Json) -> Promotion:
     """Promote over a given database."""
-    return await sandbox.promote(
+    return await run.promote(
         database,
         account_id=person.account.id,
         request=_request(body),
@@ -238,7 +237,7 @@ async def list_invoices(database: Database, person: Person) -> list[Invoice]:
 
 async def pay_invoice(database: Database, person: Person, invoice: Invoice) -> None:
     async with database.transaction() as conn:
-        await invoices.pay(
+        await payments.pay(
             conn, account_id=person.account.id, invoice_id=invoice.id, method="transfer", reference="1"
         )
 

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from hypothesis import settings, strategies as st
 
-from builders.aliases import service as aliases
 from builders.aliases.records import Alias, AliasStatus, Availability, Name, PriceInterval, Reason, Rules
+from builders.aliases.rules import validation
 from builders.catalog.records import Assets, CatalogDomain, DomainStatus, MailMode, Price, PriceTier
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
@@ -203,4 +203,4 @@ def manifests(draw: st.DrawFn) -> Manifest:
 
 def name_of(desired: DesiredAlias) -> Name:
     """Return the unique name of a desired alias."""
-    return Name(desired.domain, aliases.validate_local_part(desired.local_part, domain=desired.domain).key)
+    return Name(desired.domain, validation.validate_local_part(desired.local_part, domain=desired.domain).key)

@@ -4,12 +4,14 @@ from datetime import timedelta
 
 import pytest
 
-from builders.aliases import service as aliases
+from builders.aliases import billing, claims
+from builders.aliases.errors import AliasesChanged
 from builders.invoices.records import InvoiceStatus, Seller
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseBusy
 from builders.kit.values import clock, ids
-from builders.sandbox import jobs as sandbox_jobs, service as sandbox
+from builders.sandbox import jobs as sandbox_jobs
+from builders.sandbox.promotion import run
 from tests.cast import Person
 from tests.sandbox.failures import FAIL_EVENT, FAIL_INVOICE, FailingCompletion, ResumingWorker
 from tests.sandbox.make import (
@@ -98,12 +100,12 @@ async def test_an_abandoned_promotion_releases_its_reserved_names(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def refuse(*_: object, **__: object) -> None:
-        raise aliases.AliasesChanged(frozenset({ids.new()}))
+        raise AliasesChanged(frozenset({ids.new()}))
 
     planned, bobs = await plan(alice, alias(f"ada@{domain}")), await plan(bob, alias(f"ada@{domain}"))
     async with failing(alice, FAIL_EVENT):
         with monkeypatch.context() as patch:
-            patch.setattr(aliases, "create_aliases", refuse)
+            patch.setattr(claims, "create_aliases", refuse)
             assert (await alice.post(PROMOTE, json=promotion_request(planned))).status_code == 500
         assert (await bob.post(PROMOTE, json=promotion_request(bobs))).json()["code"] == "plan_stale"
         await worker.run_last_attempt(alice)
@@ -160,7 +162,7 @@ async def test_a_busy_database_does_not_abandon_a_promotion(
     started = await start_promotion(database, alice, planned)
     await start_promotion(database, bob, bobs)
     with monkeypatch.context() as patch:
-        patch.setattr(sandbox, "run_promotion", busy)
+        patch.setattr(run, "run_promotion", busy)
         await worker.run_last_attempt(alice)
     assert (await alice.get(f"/v1/sandbox/promotions/{started}")).json()["status"] == "running"
     await worker.resume()
@@ -242,7 +244,7 @@ async def test_a_late_invoice_covers_only_the_first_period(
     clock.move(timedelta(days=25))
     async with database.transaction() as conn:
         assert (
-            await aliases.renew_aliases(conn, account_id=alice.account.id, seller=Seller(name="Harbour Names Ltd"))
+            await billing.renew_aliases(conn, account_id=alice.account.id, seller=Seller(name="Harbour Names Ltd"))
             == 1
         )
     await promote(alice, planned, resume=True)

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from builders.invoices import service as invoices
+from builders.invoices import invoices, payments
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
 from tests.cast import Person
@@ -134,7 +134,7 @@ async def owe(database: Database, person: Person, *, after: timedelta = UNPAID) 
 async def pay(database: Database, person: Person) -> None:
     async with database.transaction() as conn:
         [invoice] = await invoices.list_all_invoices(conn, account_id=person.account.id, limit=2)
-        await invoices.pay(
+        await payments.pay(
             conn, account_id=person.account.id, invoice_id=invoice.id, method="transfer", reference="1"
         )
 

@@ -13,7 +13,7 @@ from builders.identity.records import Preset
 from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
-from builders.sandbox import service as sandbox
+from builders.sandbox.promotion import run as promotion_run
 from tests.cast import Person, make_person
 from tests.kit.db.locks import waiting
 from tests.sandbox.make import (
@@ -142,7 +142,7 @@ async def test_concurrent_calls_continue_a_promotion_one_at_a_time(
 ) -> None:
     planned = await plan(alice, *map(alias, make_addresses(5, domain)))
     started = await start_promotion(database, alice, planned)
-    run = partial(sandbox.run_promotion, database, account_id=alice.account.id, promotion_id=started)
+    run = partial(promotion_run.run_promotion, database, account_id=alice.account.id, promotion_id=started)
     async with database.transaction() as own:  # block the completion until all calls wait
         await own.execute("SELECT FROM sandbox_plans WHERE id = %s FOR UPDATE", [planned["id"]])
         asked = [asyncio.ensure_future(run(parameters=parameters(alice))) for _ in range(5)]

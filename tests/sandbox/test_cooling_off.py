@@ -5,11 +5,11 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from builders.invoices import service as invoices
+from builders.invoices import payments
 from builders.invoices.records import InvoiceStatus
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
-from builders.sandbox import service as sandbox
+from builders.sandbox import planning
 from builders.sandbox.promotion import batches as promotions, run
 from builders.sandbox.records import Plan, TargetAccount
 from builders.sandbox.resources.kinds import Batch
@@ -68,7 +68,7 @@ async def test_a_paid_charge_becomes_credit(alice: Person, database: Database, d
     (paid,) = await list_invoices(database, alice)
     assert paid.status is InvoiceStatus.PAID
     async with database.connection() as conn:
-        credit = await invoices.get_credit(conn, account_id=alice.account.id)
+        credit = await payments.get_credit(conn, account_id=alice.account.id)
     assert [str(each) for each in credit.balances] == ["12.00 USD"]
     answer = (await alice.get(f"/v1/invoices/{paid.id}")).json()
     page = await alice.get(f"/v1/invoices/{paid.id}", headers={"Accept": "text/html"})
@@ -145,11 +145,11 @@ async def test_a_plan_is_stale_after_the_cooling_off_period(alice: Person, domai
 async def test_a_partial_payment_pays_the_reissued_invoice(alice: Person, database: Database, domain: str) -> None:
     owner: dict[str, Any] = {"account_id": alice.account.id}
     async with database.transaction() as conn:
-        await invoices.grant_credit(conn, **owner, amount=usd("5.00"), reason="a gift", reference="1")
+        await payments.grant_credit(conn, **owner, amount=usd("5.00"), reason="a gift", reference="1")
     await apply(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}"))
     (first,) = await list_invoices(database, alice)
     async with database.transaction() as conn:
-        await invoices.pay(
+        await payments.pay(
             conn, **owner, invoice_id=first.id, method="transfer", reference="1", amount=usd("10.00")
         )
 
@@ -157,7 +157,7 @@ async def test_a_partial_payment_pays_the_reissued_invoice(alice: Person, databa
 
     _, second = await list_invoices(database, alice)
     async with database.connection() as conn:
-        credit = await invoices.get_credit(conn, **owner)
+        credit = await payments.get_credit(conn, **owner)
     assert (second.status, second.credit_applied, second.amount_paid) == (
         InvoiceStatus.PAID,
         usd("12.00"),
@@ -175,9 +175,9 @@ async def test_a_payment_for_the_void_invoice_becomes_credit(
     owner: dict[str, Any] = {"account_id": alice.account.id, "invoice_id": first.id}
     for _ in range(2):
         async with database.transaction() as conn:
-            paid = await invoices.pay(conn, **owner, method="transfer", reference="1", amount=usd("12.00"))
+            paid = await payments.pay(conn, **owner, method="transfer", reference="1", amount=usd("12.00"))
     async with database.connection() as conn:
-        credit = await invoices.get_credit(conn, account_id=alice.account.id)
+        credit = await payments.get_credit(conn, account_id=alice.account.id)
     assert (paid.invoice.status, paid.repeated, credit.balances) == (InvoiceStatus.VOID, True, [usd("12.00")])
 
 
@@ -191,7 +191,7 @@ async def test_concurrent_releases_undo_the_claim_once(alice: Person, database: 
 
     assert {each.status_code for each in answers} == {200}
     async with database.connection() as conn:
-        credit = await invoices.get_credit(conn, account_id=alice.account.id)
+        credit = await payments.get_credit(conn, account_id=alice.account.id)
     assert credit.balances == [usd("24.00")]
     assert sorted(str(each.amount) for each in credit.entries) == ["12.00 USD", "12.00 USD"]
 
@@ -227,7 +227,7 @@ async def test_a_claim_undone_before_its_promotion_completes_is_not_billed(
 
 
 async def _plan(conn: Conn, person: Person, plan_id: UUID) -> Plan:
-    return await sandbox.get_plan(conn, account_id=person.account.id, plan_id=plan_id)
+    return await planning.get_plan(conn, account_id=person.account.id, plan_id=plan_id)
 
 
 async def test_without_a_cooling_off_period_every_claim_is_owed(

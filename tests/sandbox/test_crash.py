@@ -13,7 +13,7 @@ from contextlib import suppress
 import httpx
 import pytest
 
-from builders.aliases import service as aliases
+from builders.aliases import claims
 from builders.aliases.records import AliasSpec, PriceInterval
 from builders.kit.db.connections import Conn, Database
 from builders.kit.process.settings import Settings
@@ -67,7 +67,7 @@ class Manifests:
             for key in ("changed", "replaced", "dropped")
         ]
         async with self.conn.transaction():
-            await aliases.create_aliases(self.conn, account_id=self.person.account.id, specs=specs)
+            await claims.create_aliases(self.conn, account_id=self.person.account.id, specs=specs)
 
     async def plan(self, tag: str) -> Json:
         """Plan one of the manifests."""

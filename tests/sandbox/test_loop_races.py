@@ -5,12 +5,12 @@ from uuid import UUID
 
 import pytest
 
-from builders.aliases import forwarding, service as aliases
+from builders.aliases import account_aliases, forwarding
 from builders.aliases.records import AliasPatch
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import Actor
 from builders.kit.http.etags import WriteCondition
-from builders.sandbox import service as sandbox
+from builders.sandbox.promotion import run
 from tests.cast import Client, Person
 from tests.kit.db.locks import waiting
 from tests.sandbox.make import (
@@ -49,13 +49,13 @@ async def list_looping(database: Database, person: Person) -> set[str]:
     items = (await person.get(ALIASES)).json()["items"]
     async with database.connection() as conn:
         ids = [UUID(each["id"]) for each in items]
-        found = await aliases.list_aliases(conn, account_id=person.account.id, alias_ids=ids)
+        found = await account_aliases.list_aliases(conn, account_id=person.account.id, alias_ids=ids)
     return {name.key for name in forwarding.find_looping_names(forwarding.map_routes(found))}
 
 
 async def finish_promotion(database: Database, person: Person, promotion_id: UUID) -> Json:
     """Continue a promotion whose process stopped; return it as its owner reads it."""
-    await sandbox.run_promotion(
+    await run.run_promotion(
         database, account_id=person.account.id, promotion_id=promotion_id, parameters=parameters(person)
     )
     read: Json = (await person.get(f"/v1/sandbox/promotions/{promotion_id}")).json()
@@ -121,7 +121,7 @@ async def test_a_promotion_waits_for_a_concurrent_change_and_sees_it(
     await apply(alice, alias(grace))
     planned = await plan(alice, alias(grace, ada))
     async with database.transaction() as own:
-        await aliases.update_alias(
+        await account_aliases.update_alias(
             own,
             account_id=alice.account.id,
             alias_id=UUID(await find_alias_id(alice, ada)),

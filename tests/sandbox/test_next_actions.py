@@ -7,9 +7,9 @@ from uuid import UUID
 import pytest
 
 from builders import sandbox
-from builders.aliases import service as aliases
+from builders.aliases import confirmations
 from builders.aliases.records import Reason
-from builders.invoices import service as invoices
+from builders.invoices import payments
 from builders.kit.db.connections import Database
 from builders.sandbox.step_errors import RETRYABLE, StepError
 from tests.cast import Person
@@ -44,7 +44,7 @@ async def test_unconfirmed_recipients_are_listed_until_they_confirm(
     masked = details(await read(alice, promotion, test=True))["confirm_destinations"]
     assert masked["emails"] == ["o***@example.net"]
     async with database.transaction() as conn:
-        await aliases.verify_destination(conn, account_id=alice.account.id, email=READER)
+        await confirmations.verify_destination(conn, account_id=alice.account.id, email=READER)
     assert (await read(alice, promotion))["next_actions"] == []
 
 
@@ -62,7 +62,7 @@ async def test_open_invoices_are_listed_until_they_are_paid(
     (billed,) = promotion["invoices"]
     assert details(promotion)["pay_invoices"]["invoice_ids"] == [billed["id"]]
     async with database.transaction() as conn:
-        await invoices.pay(
+        await payments.pay(
             conn,
             account_id=alice.account.id,
             invoice_id=UUID(billed["id"]),

@@ -4,10 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from builders.aliases import service as aliases
+from builders.aliases import claims
+from builders.aliases.errors import AliasesChanged
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
-from builders.sandbox import service as sandbox
+from builders.sandbox import planning
 from builders.sandbox.promotion import run
 from builders.sandbox.promotion.batches import UNEXPECTED
 from builders.sandbox.store import steps as journal
@@ -116,14 +117,14 @@ async def test_a_batch_with_an_unexplained_refusal_fails_and_can_be_resumed(
     alice: Person, conn: Conn, domain: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def refuse(*_: object, **__: object) -> None:
-        raise aliases.AliasesChanged(frozenset({ids.new()}))
+        raise AliasesChanged(frozenset({ids.new()}))
 
     await apply(alice, alias(f"grace@{domain}"))
     planned = await plan(
         alice, alias(f"ada@{domain}"), alias(f"linus@{domain}"), alias(f"grace@{domain}", note="x")
     )
     with monkeypatch.context() as patch:
-        patch.setattr(aliases, "create_aliases", refuse)
+        patch.setattr(claims, "create_aliases", refuse)
         promotion = await promote(alice, planned)
     assert (promotion["status"], promotion["next_actions"][:2]) == ("partial", ["resume", "replan"])
     assert step_statuses(promotion) == {"alias.ada": "failed", "alias.linus": "failed", "alias.grace": "succeeded"}
@@ -270,7 +271,7 @@ async def test_steps_of_a_concurrent_run_are_not_failed(
     started = await start_promotion(database, alice, planned)
     async with database.connection() as reading:
         promotion = await run.read_promotion(reading, account_id=alice.account.id, promotion_id=started)
-        found = await sandbox.get_plan(reading, account_id=alice.account.id, plan_id=promotion.plan_id)
+        found = await planning.get_plan(reading, account_id=alice.account.id, plan_id=promotion.plan_id)
     skipped: list[object] = []
 
     async def skip(*_: object, **named: object) -> None:

@@ -23,7 +23,7 @@ from builders.sandbox.manifest import (
 from builders.sandbox.promotion.batches import STAGES
 from builders.sandbox.records import Action, ActionKind, Draft, Kind
 from builders.sandbox.resources.live_state import LiveState
-from builders.webhooks.service import ManagedDestination
+from builders.webhooks.records import ManagedDestination
 from tests.sandbox.strategies import many_examples
 
 OURS, ALICE = "ours", ids.new()

@@ -7,8 +7,8 @@ from uuid import UUID
 
 import pytest
 
-from builders.aliases import service as aliases
-from builders.invoices import service as invoices
+from builders.aliases import billing
+from builders.invoices import invoices, payments
 from builders.invoices.records import InvoiceStatus, Seller
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
@@ -115,7 +115,7 @@ async def test_an_unpaid_period_is_not_free(alice: Person, database: Database, d
         await pass_by(database, timedelta(days=30))
     else:
         async with database.transaction() as conn:
-            await (invoices.void if how == "void" else invoices.mark_uncollectible)(conn, **owner)
+            await (payments.void if how == "void" else invoices.mark_uncollectible)(conn, **owner)
     planned = await plan(alice, alias(f"ada@{domain}"))
     if how == "void":
         assert planned["actions"][0]["price"]["amount"] == "12.00"
@@ -134,7 +134,7 @@ async def test_a_voided_invoice_makes_the_plan_stale(alice: Person, database: Da
     early, late = await plan(alice, alias(f"ada@{domain}")), await plan(alice, alias(f"ada@{domain}"))
     await start_promotion(database, alice, late)
     async with database.transaction() as conn:
-        await invoices.void(conn, account_id=alice.account.id, invoice_id=first.id)
+        await payments.void(conn, account_id=alice.account.id, invoice_id=first.id)
 
     promotion = await promote(alice, late)
 
@@ -270,7 +270,7 @@ async def test_a_renewal_billed_in_advance_is_never_billed_twice(
 
 async def _renew(database: Database, person: Person) -> int:
     async with database.transaction() as conn:
-        return await aliases.renew_aliases(
+        return await billing.renew_aliases(
             conn, account_id=person.account.id, seller=Seller(name="Harbour Names Ltd")
         )
 

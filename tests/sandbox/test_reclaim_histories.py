@@ -9,8 +9,8 @@ from uuid import uuid4
 import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
-from builders.aliases import service as aliases
-from builders.invoices import service as invoices
+from builders.aliases import billing
+from builders.invoices import invoices, payments
 from builders.invoices.records import CreditKind, Invoice, InvoiceStatus, Line, Seller
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
@@ -81,7 +81,7 @@ class History:
     async def _wait(self, time: timedelta) -> None:
         clock.move(time)
         async with self.database.transaction() as conn:
-            await aliases.renew_aliases(
+            await billing.renew_aliases(
                 conn, account_id=self.person.account.id, seller=Seller(name="Harbour Names Ltd")
             )
         await invoices.advance(self.database)
@@ -99,10 +99,10 @@ class History:
         owner: dict[str, Any] = {"account_id": invoice.account_id, "invoice_id": invoice.id}
         async with self.database.transaction() as conn:
             if step == "pay":
-                await invoices.pay(conn, **owner, method="transfer", reference=uuid4().hex)
+                await payments.pay(conn, **owner, method="transfer", reference=uuid4().hex)
                 self.paid += invoice.amount_due
             else:
-                await invoices.void(conn, **owner)
+                await payments.void(conn, **owner)
         await self.event_worker.work()
 
     async def check(self) -> None:
@@ -124,7 +124,7 @@ class History:
 
     async def _check_money(self, found: list[Invoice], charged: list[Line]) -> None:
         async with self.database.connection() as conn:
-            credit = await invoices.get_credit(conn, account_id=self.person.account.id, limit=500)
+            credit = await payments.get_credit(conn, account_id=self.person.account.id, limit=500)
         zero = usd("0.00")
         held = sum(
             (each.credit_applied + each.amount_paid for each in found if each.status is not InvoiceStatus.VOID),

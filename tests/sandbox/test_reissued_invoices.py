@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from builders.aliases import service as aliases
-from builders.invoices import service as invoices
+from builders.aliases import billing
+from builders.invoices import invoices, payments
 from builders.invoices.records import InvoiceStatus, Seller
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
@@ -35,7 +35,7 @@ async def _renewed_together(database: Database, person: Person, domain: str) -> 
         await pay_invoice(database, person, each)
     clock.move(timedelta(days=336))  # 9 days before one renewal, 29 before the other
     async with database.transaction() as conn:
-        assert await aliases.renew_aliases(conn, account_id=person.account.id, seller=SELLER) == 2
+        assert await billing.renew_aliases(conn, account_id=person.account.id, seller=SELLER) == 2
     steps = [*made["steps"], *later["steps"]]
     return {each["address"].removeprefix("alias."): each["resource_id"] for each in steps}
 
@@ -108,7 +108,7 @@ async def test_concurrent_releases_and_payments_lose_no_money(
 
     async def pay_part(reference: str) -> None:
         async with database.transaction() as conn:
-            await invoices.pay(conn, **owner, reference=reference, amount=usd("16.00"))
+            await payments.pay(conn, **owner, reference=reference, amount=usd("16.00"))
 
     async def release(alias_id: str) -> None:
         assert (await alice.delete(f"/v1/aliases/{alias_id}")).status_code == 200
@@ -120,7 +120,7 @@ async def test_concurrent_releases_and_payments_lose_no_money(
     kept = sum((each.credit_applied + each.amount_paid for each in found), usd("0.00"))
     returned = [line for each in found for line in each.lines if line.credited_at]
     async with database.connection() as conn:
-        credit = await invoices.get_credit(conn, account_id=alice.account.id)
+        credit = await payments.get_credit(conn, account_id=alice.account.id)
     balance = sum(credit.balances, usd("0.00"))
     assert balance + kept - sum((each.amount for each in returned), usd("0.00")) == usd("64.00")
     charged = [line.description for each in found for line in each.lines if not line.credited_at]

@@ -14,7 +14,8 @@ from psycopg.pq import Trace
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import OPERATOR
 from builders.kit.process.settings import Settings
-from builders.sandbox import service as sandbox
+from builders.sandbox import planning as sandbox_planning
+from builders.sandbox.promotion import run
 from builders.sandbox.records import OnError, Plan, Promotion, PromotionRequest, PromotionStatus, TargetAccount
 from builders.sandbox.schemas.manifest import SandboxManifest
 from tests.cast import Person
@@ -68,7 +69,7 @@ class Counted:
         async with self.database.connection() as conn:
             watched = self.trace.recorded(conn)
         with watched:
-            plan = await sandbox.make_plan(
+            plan = await sandbox_planning.make_plan(
                 self.database,
                 outbound=self.outbound,
                 target=self.target,
@@ -90,7 +91,7 @@ class Counted:
         async with self.database.connection() as conn:
             watched = self.trace.recorded(conn)
         with watched:
-            promotion = await sandbox.promote(
+            promotion = await run.promote(
                 self.database,
                 outbound=self.outbound,
                 account_id=self.target.account_id,
@@ -99,7 +100,7 @@ class Counted:
                 parameters=parameters(self.person),
             )
             if promotion.status is PromotionStatus.RUNNING:  # a large promotion, which a job would run
-                promotion = await sandbox.run_promotion(
+                promotion = await run.run_promotion(
                     self.database,
                     account_id=self.target.account_id,
                     promotion_id=promotion.id,
@@ -195,7 +196,7 @@ async def calls_of(person: Person, database: Database, domain: str, *, size: int
 
 async def planned(person: Person, database: Database, name: str, names: list[dict[str, object]]) -> Plan:
     body = SandboxManifest.model_validate(manifest(names, name=name))
-    return await sandbox.make_plan(
+    return await sandbox_planning.make_plan(
         database,
         outbound=person.service.api.state.outbound,
         target=TargetAccount(account_id=person.account.id),
@@ -208,7 +209,7 @@ async def planned(person: Person, database: Database, name: str, names: list[dic
 async def promoted(person: Person, database: Database, plan: Plan) -> None:
     consent = {"id": str(plan.id), "digest": plan.digest, "confirm_deletes": 0}
     started = await promote_over(database, person, promotion_request(consent))
-    ended = await sandbox.run_promotion(
+    ended = await run.run_promotion(
         database, account_id=person.account.id, promotion_id=started.id, parameters=parameters(person)
     )
     assert {step.status for step in ended.steps} == {"succeeded"}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from builders.app import Service
 from builders.kit.db.connections import Conn
-from builders.sandbox import service as sandbox
+from builders.sandbox import simulation
 from tests.cast import Client, Person
 from tests.catalog.make import catch_up
 from tests.sandbox.make import Domains, alias, apply, unique_domain
@@ -98,7 +98,7 @@ async def test_the_number_of_statements_does_not_depend_on_the_number_of_address
     for count in (1, 50):
         with trace.recorded(conn):
             addresses = [f"name{at}@{domain}" for at in range(count)]
-            await sandbox.check_names(conn, account_id=alice.account.id, addresses=addresses)
+            await simulation.check_names(conn, account_id=alice.account.id, addresses=addresses)
         counted.append(trace.statements())
 
     assert counted == [4, 4]

@@ -7,10 +7,11 @@ from typing import Any
 from builders.app import Service
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import OPERATOR
-from builders.sandbox import service as sandbox
+from builders.sandbox import rehearsal
 from builders.sandbox.records import OnError
+from builders.sandbox.rehearsal import RehearsalRequest
+from builders.sandbox.resources.kinds import RunParameters
 from builders.sandbox.schemas.manifest import SandboxManifest
-from builders.sandbox.service import RunParameters
 from tests.cast import Client, Person
 from tests.kit.outbound.receivers import Receiver
 from tests.sandbox.make import (
@@ -209,11 +210,11 @@ async def test_the_number_of_statements_does_not_depend_on_the_number_of_names(
         async with single_connection.connection() as conn:
             watched = trace.recorded(conn)
         with watched:
-            found = await sandbox.rehearse(
+            found = await rehearsal.rehearse(
                 single_connection,
                 outbound=state.outbound,
                 account_id=alice.account.id,
-                request=sandbox.RehearsalRequest(
+                request=RehearsalRequest(
                     manifest=wanted.manifest(), fail_at={}, on_error=OnError.STOP, persist=False, actor=OPERATOR
                 ),
                 parameters=RunParameters.of(state.settings, state.keyring),

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 from psycopg import sql
 
-from builders.aliases import service as aliases
+from builders.aliases import claims
 from builders.app import Service
-from builders.domains import service as domains
-from builders.invoices import service as invoices
+from builders.domains import bulk
+from builders.invoices import invoices
 from builders.kit.db.connections import Conn, Database
 from builders.projects import service as projects
-from builders.sandbox import service as sandbox
+from builders.sandbox import simulation
 from builders.sandbox.promotion import complete
 from builders.sandbox.simulation import ResetCounts
-from builders.webhooks import service as webhooks
+from builders.webhooks import destinations
 from tests.cast import Person
 from tests.kit.db.locks import waiting
 from tests.kit.outbound.receivers import Receiver
@@ -103,7 +103,7 @@ async def test_a_reset_waits_for_a_rehearsal_of_another_process(
 
     async def reset() -> ResetCounts:
         async with database.transaction() as other:
-            return await sandbox.reset_account(other, account_id=alice.account.id)
+            return await simulation.reset_account(other, account_id=alice.account.id)
 
     async def meanwhile(*args: Any) -> None:
         resets.append(asyncio.create_task(reset()))
@@ -144,7 +144,7 @@ async def test_pending_jobs_of_deleted_rows_do_nothing(
 
 
 @pytest.mark.parametrize(
-    "clear", [aliases.clear_aliases, projects.clear, domains.clear, invoices.clear, webhooks.clear_destinations]
+    "clear", [claims.clear_aliases, projects.clear, bulk.clear, invoices.clear, destinations.clear_destinations]
 )
 async def test_no_package_clears_a_live_account(
     alice: Person, database: Database, clear: Callable[..., Awaitable[object]]

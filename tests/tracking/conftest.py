@@ -13,8 +13,8 @@ from builders.app import Service
 from builders.kit.db.connections import Conn, Database
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
-from builders.mail import service as mail
-from builders.mail.service import EmailTemplate
+from builders.mail import links, service as mail
+from builders.mail.templates import EmailTemplate
 from tests.cast import Person
 from tests.mail.make import WEBHOOK
 
@@ -41,7 +41,7 @@ class SentMessage:
 
     def click(self, target: str = TARGET) -> tuple[str, dict[str, str]]:
         """Return the path of a click link, and its query."""
-        minted = mail.mint_links(self.keyring, base_url=BASE, message_id=self.id).click(target)
+        minted = links.mint_links(self.keyring, base_url=BASE, message_id=self.id).click(target)
         query = parse_qs(urlsplit(minted).query, keep_blank_values=True)
         return urlsplit(minted).path, {name: value for name, [value] in query.items()}
 
@@ -70,7 +70,7 @@ def send_message(database: Database, keyring: Keyring, alice: Person) -> SendMes
             if ago is not None:
                 update = "UPDATE mail_messages SET status = 'sent', sent_at = %s WHERE id = %s"
                 await conn.execute(update, [clock.now() - ago, message_id])
-        token = mail.mint_links(keyring, base_url=BASE, message_id=message_id).token
+        token = links.mint_links(keyring, base_url=BASE, message_id=message_id).token
         return SentMessage(message_id, to.account.id, token, keyring)
 
     return send_message

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings as trials, strategies as st
 
 from builders.kit.values import ids
-from builders.mail import service as mail
+from builders.mail import links
 from builders.tracking import recorder
 from tests.cast import Client, Person
 from tests.tracking.conftest import BASE, BROWSER, TARGET, FindEvents, SendMessage, SentMessage
@@ -69,7 +69,7 @@ async def test_head_records_nothing(anyone: Client, sent: SentMessage, find_even
 
 
 async def test_a_link_redirects_after_its_message_is_deleted(anyone: Client, sent: SentMessage) -> None:
-    minted = mail.mint_links(sent.keyring, base_url=BASE, message_id=ids.new()).click(TARGET)
+    minted = links.mint_links(sent.keyring, base_url=BASE, message_id=ids.new()).click(TARGET)
     answer = await anyone.get(minted, headers=BROWSER)
     assert answer.status_code == 302
 

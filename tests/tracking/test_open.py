@@ -12,7 +12,7 @@ from builders.app import Service
 from builders.kit.http.visitors import Agent, Machine
 from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.values import clock, ids
-from builders.mail import service as mail
+from builders.mail import links
 from tests.cast import Client, Person
 from tests.tracking.conftest import BASE, BROWSER, FindEvents, SendMessage, SentMessage
 
@@ -70,8 +70,8 @@ async def test_concurrent_opens_are_recorded(
 async def test_invalid_tokens_get_the_same_response(anyone: Client, sent: SentMessage) -> None:
     ours = await anyone.get(sent.pixel)
     stranger = Keyring([generate_secret()])
-    forged = mail.mint_links(stranger, base_url=BASE, message_id=sent.id).token
-    gone = mail.mint_links(sent.keyring, base_url=BASE, message_id=ids.new()).token
+    forged = links.mint_links(stranger, base_url=BASE, message_id=sent.id).token
+    gone = links.mint_links(sent.keyring, base_url=BASE, message_id=ids.new()).token
     for token in (forged, gone, "x", "%F0%9F%98%80", "0" * 48, sent.token + "A", sent.token[:-1]):
         assert shown(await anyone.get(f"/v1/t/o/{token}")) == shown(ours)
 

@@ -8,7 +8,7 @@ from builders.aliases.events import ALIAS_CREATED, ALIAS_DELETED, ALIAS_UPDATED
 from builders.app import Service
 from builders.kit.db.connections import Database
 from builders.kit.values import clock
-from builders.webhooks import service as webhooks
+from builders.webhooks import deliveries as webhook_deliveries
 from tests.cast import Client, Person
 from tests.kit.outbound.receivers import OK, Receiver, saying
 from tests.webhooks.make import PATH, Json, create, deliveries, happen, read, send_due
@@ -103,7 +103,9 @@ async def test_other_statuses_are_replayed_on_request(alice: Person, database: D
 async def test_a_call_replays_up_to_the_limit_and_returns_a_cursor(
     alice: Person, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(webhooks, "replay_deliveries", partial(webhooks.replay_deliveries, limit=2))
+    monkeypatch.setattr(
+        webhook_deliveries, "replay_deliveries", partial(webhook_deliveries.replay_deliveries, limit=2)
+    )
     made = await create(alice)
     await fail_deliveries(alice, database, made)
 
@@ -114,7 +116,9 @@ async def test_a_call_replays_up_to_the_limit_and_returns_a_cursor(
 async def test_a_call_that_replays_all_returns_no_cursor(
     alice: Person, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(webhooks, "replay_deliveries", partial(webhooks.replay_deliveries, limit=3))
+    monkeypatch.setattr(
+        webhook_deliveries, "replay_deliveries", partial(webhook_deliveries.replay_deliveries, limit=3)
+    )
     made = await create(alice)
     await fail_deliveries(alice, database, made)
 
@@ -125,7 +129,9 @@ async def test_a_call_that_replays_all_returns_no_cursor(
 async def test_the_cursor_continues_past_replayed_deliveries(
     alice: Person, database: Database, service: Service, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(webhooks, "replay_deliveries", partial(webhooks.replay_deliveries, limit=2))
+    monkeypatch.setattr(
+        webhook_deliveries, "replay_deliveries", partial(webhook_deliveries.replay_deliveries, limit=2)
+    )
     made = await create(alice, url=receiver.url)
     await happen(database, alice.account.id, *[ALIAS_CREATED] * 5)
     await send_due(service, account_id=alice.account.id)

@@ -12,7 +12,7 @@ from builders.kit.process import secret_keys
 from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.webhooks import service as webhooks, signing
+from builders.webhooks import signing
 from builders.webhooks.store import secrets as store
 from tests.cast import Person
 from tests.kit.outbound.receivers import Receiver
@@ -72,7 +72,7 @@ async def test_after_resealing_the_old_secret_key_is_not_needed(
     database: Database = service.api.state.database
     made = await create(alice, url=receiver.url)
     await age(conn, old, alice, made, keyring, "secret")
-    assert (await webhooks.reseal_secrets(database, keyring=rotated)).renewed == 1
+    assert (await signing.reseal_secrets(database, keyring=rotated)).renewed == 1
 
     await happen(database, alice.account.id)
     assert await send_due(service, account_id=alice.account.id) == 1
@@ -97,12 +97,12 @@ async def test_current_and_previous_secrets_are_resealed(
     await age(conn, old, bob, bobs, keyring, "secret")
     clock.move(timedelta(hours=2))
 
-    assert (await webhooks.reseal_secrets(database, keyring=rotated, batch_size=batch_size)).renewed == 4
+    assert (await signing.reseal_secrets(database, keyring=rotated, batch_size=batch_size)).renewed == 4
     expected = [new[both["id"]]["signing_secret"], both["signing_secret"]]
     assert await kept(conn, keyring, alice, both) == expected
     assert await kept(conn, keyring, bob, bobs) == [bobs["signing_secret"], None]
     assert (await kept(conn, rotated, alice, over))[0] == new[over["id"]]["signing_secret"]
-    assert (await webhooks.reseal_secrets(database, keyring=rotated)).renewed == 0
+    assert (await signing.reseal_secrets(database, keyring=rotated)).renewed == 0
 
 
 async def test_resealing_changes_nothing_that_the_owner_sees(
@@ -111,7 +111,7 @@ async def test_resealing_changes_nothing_that_the_owner_sees(
     made = await create(alice)
     await age(conn, old, alice, made, keyring, "secret")
     before = await alice.get(f"{PATH}/{made['id']}")
-    await webhooks.reseal_secrets(database, keyring=rotated)
+    await signing.reseal_secrets(database, keyring=rotated)
     after = await alice.get(f"{PATH}/{made['id']}")
     assert (after.json(), after.headers["etag"]) == (before.json(), before.headers["etag"])
 
@@ -121,7 +121,7 @@ async def test_a_secret_that_cannot_be_unsealed_is_left_and_counted(
 ) -> None:
     made = await create(alice)
     await age(conn, old, alice, made, keyring, "secret")
-    done = await webhooks.reseal_secrets(database, keyring=keyring)
+    done = await signing.reseal_secrets(database, keyring=keyring)
     assert (done.renewed, done.lost >= 1) == (0, True)
     assert await kept(conn, rotated, alice, made) == [made["signing_secret"], None]
 
@@ -158,7 +158,7 @@ async def test_a_concurrent_rotation_is_kept(
         return found
 
     monkeypatch.setattr(store, "list_stale", list_then_rotate)
-    done = await webhooks.reseal_secrets(database, keyring=rotated)
+    done = await signing.reseal_secrets(database, keyring=rotated)
     before = made["signing_secret"] if has_previous else None
     assert await kept(conn, keyring, alice, made) == [new[0]["signing_secret"], before]
     assert done.renewed == renewed

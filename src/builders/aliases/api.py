@@ -7,7 +7,7 @@ from uuid import UUID
 from fastapi import Path, Query, Request
 from starlette.responses import Response
 
-from builders.aliases import service as aliases
+from builders.aliases import account_aliases, billing, confirmations
 from builders.aliases.errors import (
     AliasNotFound,
     AliasReleased,
@@ -89,7 +89,7 @@ async def list_aliases(
         manifest=manifest,
         q=q and q.strip().lower(),
     )
-    found = await aliases.list_owned(
+    found = await account_aliases.list_owned(
         conn, realm=realm_of(caller), account_id=caller.account_id, filters=filters, page=page
     )
     items = [schemas.AliasReply.of(each, livemode=caller.mode == "live") for each in found.items]
@@ -99,7 +99,9 @@ async def list_aliases(
 @router.get("/{alias_id}", response_model=schemas.AliasReply, responses={**TAGGED, **problems(AliasNotFound)})
 async def get(alias_id: AliasId, caller: Reader, conn: Reads) -> ReplyWithHeaders:
     """Read a name, active or released."""
-    found = await aliases.get_alias(conn, realm=realm_of(caller), account_id=caller.account_id, alias_id=alias_id)
+    found = await account_aliases.get_alias(
+        conn, realm=realm_of(caller), account_id=caller.account_id, alias_id=alias_id
+    )
     return _tagged(schemas.AliasReply, found, caller)
 
 
@@ -115,7 +117,7 @@ async def change(
     alias_id: AliasId, body: schemas.AliasUpdate, caller: Writer, conn: Tx, if_match: IfMatch
 ) -> ReplyWithHeaders:
     """Change the destinations or other members of a name by a merge patch. The rules of manifests apply."""
-    changed = await aliases.update_alias(
+    changed = await account_aliases.update_alias(
         conn,
         realm=realm_of(caller),
         account_id=caller.account_id,
@@ -141,7 +143,7 @@ async def release(
     refund the paid period, in which you can claim the name again without charge. `charges` has the outcome of each
     charge. A name that the operator suspended cannot be released.
     """
-    released = await aliases.release_alias(
+    released = await account_aliases.release_alias(
         conn,
         realm=realm_of(caller),
         account_id=caller.account_id,
@@ -151,7 +153,7 @@ async def release(
         quarantine=timedelta(days=settings.quarantine_days),
         cooling_off=timedelta(hours=settings.cooling_off_hours),
     )
-    terms = await aliases.get_released_terms(conn, account_id=caller.account_id, alias=released.alias)
+    terms = await billing.get_released_terms(conn, account_id=caller.account_id, alias=released.alias)
     return _tagged(schemas.AliasRelease, released, caller, **schemas.release_members(terms))
 
 
@@ -161,7 +163,7 @@ async def list_destinations(
 ) -> Page[Destination]:
     """List the present and former destinations of the account's names, and whether their recipients confirmed."""
     quota = settings.confirmations_per_day
-    return await aliases.list_destinations(conn, account_id=caller.account_id, page=page, quota=quota)
+    return await confirmations.list_destinations(conn, account_id=caller.account_id, page=page, quota=quota)
 
 
 @destinations_router.post(
@@ -174,7 +176,7 @@ async def resend_confirmation(
     body: destination_schemas.DestinationResend, caller: Resender, conn: Tx, settings: SettingsDep
 ) -> destination_schemas.DestinationResent:
     """Send another confirmation to a destination, unless its recipient has confirmed."""
-    sent, destination = await aliases.resend_confirmation(
+    sent, destination = await confirmations.resend_confirmation(
         conn, account_id=caller.account_id, email=body.email, quota=settings.confirmations_per_day
     )
     return destination_schemas.resent_reply(destination, sent=sent)
@@ -235,7 +237,7 @@ def _tagged(
 
 async def _confirm(database: Database, keyring: Keyring, token: str) -> Confirmation:
     async with database.transaction() as conn:
-        return await aliases.confirm_destination(conn, keyring=keyring, token=token)
+        return await confirmations.confirm_destination(conn, keyring=keyring, token=token)
 
 
 def _is_program(request: Request) -> bool:
@@ -249,7 +251,7 @@ async def _form_page(database: Database, keyring: Keyring, token: str) -> Respon
     Mail scanners open links in complete browsers, and must not confirm in place of the recipient.
     """
     async with database.connection() as conn:
-        address = await aliases.find_unconfirmed(conn, keyring=keyring, token=token)
+        address = await confirmations.find_unconfirmed(conn, keyring=keyring, token=token)
     if address is None:
         return None
     paragraphs = [

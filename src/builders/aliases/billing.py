@@ -20,10 +20,10 @@ from builders.aliases.errors import PricesChanged
 from builders.aliases.records import Alias, AliasSpec, Claim, Name, PriceInterval
 from builders.aliases.store import billing as store
 from builders.aliases.store.billing import DueRenewal, ReleasedName
-from builders.identity import service as identity
-from builders.invoices import service as invoices
+from builders.identity import accounts
+from builders.invoices import charges as invoice_charges, issuance
+from builders.invoices.charges import PaidPeriod
 from builders.invoices.records import Charge, InvoiceStatus, NewInvoice, NewLine, Seller
-from builders.invoices.service import PaidPeriod
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from builders.kit.values.money import Money
@@ -103,7 +103,7 @@ async def renew_aliases(conn: Conn, *, account_id: UUID, seller: Seller) -> int:
         for each in due
     }
     await store.set_renewals(conn, account_id=account_id, due=due, until=until)
-    real = await identity.find_real_accounts(conn, account_ids=[account_id])
+    real = await accounts.find_real_accounts(conn, account_ids=[account_id])
     if real.get(account_id) == account_id:
         await _issue_invoices(conn, account_id=account_id, seller=seller, due=due, until=until)
     return len(due)
@@ -117,7 +117,7 @@ async def _issue_invoices(
         if each.price.amount:
             owed[each.price.currency].append(each)
     for currency, names in sorted(owed.items()):
-        await invoices.issue(
+        await issuance.issue(
             conn,
             account_id=account_id,
             new=NewInvoice(
@@ -152,7 +152,7 @@ async def list_reclaims(
         return {}
     now = clock.now()
     released = await store.list_released(conn, account_id=account_id, names=names, now=now, lock=lock)
-    charges = await invoices.list_charges(
+    charges = await invoice_charges.list_charges(
         conn, account_id=account_id, alias_ids=[each.id for each in released], lock=lock
     )
     found: dict[Name, Reclaim] = {}
@@ -169,7 +169,7 @@ def _period(charges: Sequence[Charge], name: Alias | ReleasedName, now: datetime
 
     A name without an invoice has one too: its promotion was not billed yet, and is billed when it resumes.
     """
-    period, start = invoices.find_paid_period(charges, now=now), name.claimed_at
+    period, start = invoice_charges.find_paid_period(charges, now=now), name.claimed_at
     if period is not None or any(each.period_start <= start for each in charges):
         return period
     until = next_renewal(claimed_at=start, renews_at=start, interval=name.interval) if name.renews_at else None
@@ -199,7 +199,9 @@ async def list_release_terms(
     """Return the terms of a release now for each alias with a price, in at most two statements."""
     now = clock.now()
     priced = [each for each in aliases if each.price.amount]
-    charges = await invoices.list_charges(conn, account_id=account_id, alias_ids=[each.id for each in priced])
+    charges = await invoice_charges.list_charges(
+        conn, account_id=account_id, alias_ids=[each.id for each in priced]
+    )
     recent = {each.name for each in priced if each.claimed_at + cooling_off > now}
     used = await store.list_used(conn, account_id=account_id, names=recent) if recent else frozenset[Name]()
     terms: dict[UUID, ReleaseTerms] = {}
@@ -218,7 +220,7 @@ async def list_release_terms(
 
 async def get_released_terms(conn: Conn, *, account_id: UUID, alias: Alias) -> ReleasedTerms:
     """Return the terms of a past release, with the outcome of each charge."""
-    found = await invoices.list_charges(conn, account_id=account_id, alias_ids=[alias.id])
+    found = await invoice_charges.list_charges(conn, account_id=account_id, alias_ids=[alias.id])
     charges = found.get(alias.id, ())
     is_undone = await store.is_undone(conn, account_id=account_id, alias_id=alias.id)
     continues = bool(alias.price.amount) and not is_undone
@@ -242,7 +244,9 @@ async def withdraw_charges(
     if undone:
         undone = await store.mark_undone(conn, account_id=account_id, alias_ids=undone, now=now)
     if alias_ids:
-        await invoices.withdraw_charges(conn, account_id=account_id, alias_ids=alias_ids, at=now, undone=undone)
+        await invoice_charges.withdraw_charges(
+            conn, account_id=account_id, alias_ids=alias_ids, at=now, undone=undone
+        )
 
 
 async def lock_claims(conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID]) -> Mapping[UUID, Claim]:

@@ -30,14 +30,15 @@ from builders.aliases.records import (
 )
 from builders.aliases.store import aliases as store, billing as billing_store, destinations, names as registry
 from builders.aliases.store.aliases import ChangedAlias
-from builders.identity import service as identity
-from builders.invoices import service as invoices
+from builders.identity import accounts
+from builders.identity.errors import AccountNotFound
+from builders.invoices import invoices
 from builders.invoices.records import InvoiceStatus, Stage
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.events.outbox import Event
 from builders.kit.values import clock, ids
-from builders.mail import service as mail
+from builders.mail import addresses
 
 PRUNE_BATCH = 1000
 
@@ -154,7 +155,7 @@ async def clear_aliases(conn: Conn, *, account_id: UUID) -> int:
 
     Raise ValueError for a live account.
     """
-    await identity.require_sandbox_account(conn, account_id=account_id)
+    await accounts.require_sandbox_account(conn, account_id=account_id)
     return await store.clear(conn, account_id=account_id)
 
 
@@ -171,7 +172,7 @@ async def settle_invoice(conn: Conn, *, account_id: UUID, invoice_id: UUID, quar
         await _publish_stopped(conn, ALIAS_RESTORED, account_id, invoice_id, restored)
     elif invoice.status is InvoiceStatus.UNCOLLECTIBLE:
         versions = await billing_store.lock_aliases(conn, account_id=account_id, alias_ids=invoice.alias_ids)
-        real = await identity.find_real_accounts(conn, account_ids=[account_id])
+        real = await accounts.find_real_accounts(conn, account_ids=[account_id])
         realm = LIVE if real.get(account_id, account_id) == account_id else account_id
         await release_aliases(conn, realm=realm, account_id=account_id, versions=versions, quarantine=quarantine)
         await billing.withdraw_charges(conn, account_id=account_id, alias_ids=versions)
@@ -218,9 +219,9 @@ async def _replace_destinations(conn: Conn, account_id: UUID, forwards: Sequence
     """
     now, own, is_sandbox, is_live = clock.now(), None, False, True
     try:
-        account = await identity.get_account(conn, account_id=account_id)
-    except identity.AccountNotFound:
-        real = await identity.find_real_accounts(conn, account_ids=[account_id])
+        account = await accounts.get_account(conn, account_id=account_id)
+    except AccountNotFound:
+        real = await accounts.find_real_accounts(conn, account_ids=[account_id])
         is_live, is_sandbox = False, account_id in real
     else:
         own = account.email if account.email_verified_at else None
@@ -242,7 +243,7 @@ def _event_data(alias: AliasSpec | AliasChange | ChangedAlias, domain: str, loca
         local_part=local_part,
         domain=domain,
         enabled=alias.enabled,
-        destinations=[mail.mask(email) for email in alias.destinations],
+        destinations=[addresses.mask(email) for email in alias.destinations],
         manifest=alias.manifest,
         manifest_key=alias.manifest_key,
         project_id=alias.project_id,

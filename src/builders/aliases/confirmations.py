@@ -28,8 +28,8 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection
-from builders.mail import service as mail
-from builders.mail.service import VerifyDestination
+from builders.mail import addresses, service as mail
+from builders.mail.templates import VerifyDestination
 
 SEND_TASK = "aliases.ask"
 PATH = "/v1/aliases/destinations/confirm"
@@ -227,7 +227,7 @@ async def confirm_destination(conn: Conn, *, keyring: Keyring, token: str) -> Co
         await verify_destination(conn, account_id=link.account_id, email=link.email)
     elif link.used_at is None and await destinations.find_link(conn, digests=digests, now=now) is None:
         raise _invalid_link()  # replaced by a concurrent transaction
-    return Confirmation(email_masked=mail.mask(link.email), repeated=not used)
+    return Confirmation(email_masked=addresses.mask(link.email), repeated=not used)
 
 
 async def verify_destination(conn: Conn, *, account_id: UUID, email: str) -> None:
@@ -235,7 +235,7 @@ async def verify_destination(conn: Conn, *, account_id: UUID, email: str) -> Non
     now = clock.now()
     for each in await destinations.verify(conn, account_id=account_id, email=email, now=now):
         aliases = await destinations.mark_changed(conn, account_id=account_id, emails=[each])
-        data = DestinationVerified(email=mail.mask(each), verified_at=now, aliases=aliases)
+        data = DestinationVerified(email=addresses.mask(each), verified_at=now, aliases=aliases)
         await outbox.publish(conn, DESTINATION_VERIFIED, account_id=account_id, data=data)
 
 

@@ -28,7 +28,7 @@ from builders.aliases.errors import SerialAhead
 from builders.aliases.records import LIVE, MAX_LOCAL_PART, Alias, MapEntry, Name, SeparatorPolicy
 from builders.aliases.rules.local_parts import key, normalize
 from builders.aliases.store import queries as store
-from builders.identity import service as identity
+from builders.identity import accounts
 from builders.kit.db.connections import Conn, Database
 
 PAGE = 1_000
@@ -164,7 +164,7 @@ async def list_map_changes(
 async def _live(conn: Conn, page: Sequence[MapEntry]) -> Sequence[MapEntry]:
     """Return the entries without those of sandbox accounts."""
     owners = {each.account_id for each in page}
-    real = await identity.find_real_accounts(conn, account_ids=owners)
+    real = await accounts.find_real_accounts(conn, account_ids=owners)
     return [each for each in page if real.get(each.account_id) == each.account_id]
 
 

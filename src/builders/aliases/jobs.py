@@ -7,16 +7,17 @@ from uuid import UUID
 
 from procrastinate import JobContext
 
-from builders.aliases import service as aliases
+from builders.aliases import account_aliases, billing, claims, confirmations
+from builders.aliases.claims import PRUNE_BATCH
 from builders.aliases.confirmations import SEND_TASK
-from builders.invoices import service as invoices
+from builders.invoices import charges
 from builders.invoices.records import Seller
 from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue, time_slices
 from builders.kit.values.ids import ALL_ACCOUNTS
-from builders.mail.service import VerifyDestination
+from builders.mail.templates import VerifyDestination
 
 CLAIMED = frozenset({"alias.created", "alias.updated"})
 
@@ -26,17 +27,17 @@ CLAIMED = frozenset({"alias.created", "alias.updated"})
 async def prune(context: JobContext, timestamp: int) -> None:
     """Delete expired reservations, quarantines and confirmation links."""
     del timestamp
-    deleted = aliases.PRUNE_BATCH
-    while deleted >= aliases.PRUNE_BATCH:
+    deleted = PRUNE_BATCH
+    while deleted >= PRUNE_BATCH:
         async with queue.database(context).transaction() as conn:
-            deleted = await aliases.prune_names(conn)
-    await aliases.prune_confirmations(queue.database(context))
+            deleted = await claims.prune_names(conn)
+    await confirmations.prune_confirmations(queue.database(context))
 
 
 @queue.app.task(name=SEND_TASK, aliases=["aliases.request_confirmation"], retry=queue.RETRY, pass_context=True)
 async def send_confirmations(context: JobContext, account_id: str | None = None) -> None:
     """Send the due confirmations, of one account or of all."""
-    await aliases.send_due_confirmations(
+    await confirmations.send_due_confirmations(
         queue.database(context),
         keyring=queue.keyring(context),
         settings=queue.settings(context),
@@ -54,7 +55,7 @@ async def send_confirmations(context: JobContext, account_id: str | None = None)
 async def send_late_confirmations(context: JobContext, timestamp: int) -> None:
     """Send confirmations that were postponed, or whose job was lost."""
     del timestamp
-    await aliases.send_due_confirmations(
+    await confirmations.send_due_confirmations(
         queue.database(context), keyring=queue.keyring(context), settings=queue.settings(context)
     )
 
@@ -77,8 +78,11 @@ async def withdraw(context: JobContext, account_id: str, alias_ids: list[str], a
     """
     owner, released = UUID(account_id), {UUID(each) for each in alias_ids}
     async with queue.database(context).transaction() as conn:
-        again = {each.id for each in await aliases.list_aliases(conn, account_id=owner, alias_ids=list(released))}
-        await invoices.withdraw_charges(
+        again = {
+            each.id
+            for each in await account_aliases.list_aliases(conn, account_id=owner, alias_ids=list(released))
+        }
+        await charges.withdraw_charges(
             conn, account_id=owner, alias_ids=released - again, at=datetime.fromisoformat(at)
         )
 
@@ -88,7 +92,7 @@ async def withdraw(context: JobContext, account_id: str, alias_ids: list[str], a
 )
 async def record_verified_email(conn: Conn, event: PublishedEvent) -> None:
     """Confirm the account's own address as a destination when the account verifies it."""
-    await aliases.verify_destination(conn, account_id=event.account_id, email=event.read()["email"])
+    await confirmations.verify_destination(conn, account_id=event.account_id, email=event.read()["email"])
 
 
 @dispatcher.subscribe("mail.bounced", name="aliases.record_bounce", alias="builders.aliases.jobs.note_bounced")
@@ -96,7 +100,7 @@ async def record_bounce(conn: Conn, event: PublishedEvent) -> None:
     """Record that a confirmation bounced."""
     data = event.read()
     if data["letter"] == VerifyDestination.name:
-        await aliases.record_bounce(conn, account_id=event.account_id, message_id=UUID(data["message_id"]))
+        await confirmations.record_bounce(conn, account_id=event.account_id, message_id=UUID(data["message_id"]))
 
 
 @queue.app.periodic(cron="23 * * * *")
@@ -107,7 +111,7 @@ async def renew(context: JobContext, timestamp: int) -> None:
     accounts: Sequence[UUID] = [UUID(int=0)]
     while accounts:
         async with queue.database(context).transaction() as conn:
-            accounts = await aliases.list_due_accounts(conn, after=accounts[-1])
+            accounts = await billing.list_due_accounts(conn, after=accounts[-1])
             await time_slices.defer_all(conn, renew_account, accounts)
 
 
@@ -115,14 +119,14 @@ async def renew(context: JobContext, timestamp: int) -> None:
 async def renew_account(context: JobContext, account_id: str) -> None:
     """Renew the due names of an account, with one invoice per currency."""
     seller = Seller.of(queue.settings(context))
-    await time_slices.repeat(context, partial(aliases.renew_aliases, account_id=UUID(account_id), seller=seller))
+    await time_slices.repeat(context, partial(billing.renew_aliases, account_id=UUID(account_id), seller=seller))
 
 
 @queue.app.task(name="aliases.settle", retry=queue.RETRY, pass_context=True)
 async def settle(context: JobContext, account_id: str, invoice_id: str) -> None:
     """Suspend, restore or release the names of an invoice, by its current status."""
     async with queue.database(context).transaction() as conn:
-        await aliases.settle_invoice(
+        await claims.settle_invoice(
             conn,
             account_id=UUID(account_id),
             invoice_id=UUID(invoice_id),

@@ -11,11 +11,13 @@ from typing import Annotated, Any
 from fastapi import Depends, Path as PathParameter, Query, Request, Response
 from pydantic import TypeAdapter
 
-from builders.catalog import funnel, service as catalog
+from builders.catalog import availability, funnel, snapshot, suggestions
 from builders.catalog.catalog_file.images import MEDIA_TYPES, stored
 from builders.catalog.errors import AssetNotFound, DomainNotFound, RangeNotSatisfiable
+from builders.catalog.funnel import Funnel
 from builders.catalog.records import Check, Suggestions
 from builders.catalog.schemas import catalog as schemas, events as event_schemas
+from builders.catalog.snapshot import CatalogCache, Snapshot
 from builders.kit.db.connections import Reads
 from builders.kit.errors import UNAVAILABLE, problems
 from builders.kit.http import visitors
@@ -64,21 +66,21 @@ _IMMUTABLE = "public, max-age=31536000, immutable"  # the name is the hash of th
 _RANGE = re.compile(r"bytes=([0-9]{0,12})-([0-9]{0,12})")
 
 
-async def current_catalog(request: Request) -> catalog.Snapshot:
+async def current_catalog(request: Request) -> Snapshot:
     """Return the public catalog from the cache."""
-    cache: catalog.CatalogCache = request.app.state.catalog
+    cache: CatalogCache = request.app.state.catalog
     return cache.find_current() or await cache.current()
 
 
 def assets_folder(request: Request) -> Path:
     """Return the folder of the images."""
-    cache: catalog.CatalogCache = request.app.state.catalog
+    cache: CatalogCache = request.app.state.catalog
     return cache.assets
 
 
-def event_recorder(request: Request) -> catalog.Funnel:
+def event_recorder(request: Request) -> Funnel:
     """Return the recorder of funnel events."""
-    found: catalog.Funnel = request.app.state.funnel
+    found: Funnel = request.app.state.funnel
     return found
 
 
@@ -87,8 +89,8 @@ async def body_size(request: Request) -> int:
     return len(await request.body())
 
 
-Current = Annotated[catalog.Snapshot, Depends(current_catalog)]
-Events = Annotated[catalog.Funnel, Depends(event_recorder)]
+Current = Annotated[Snapshot, Depends(current_catalog)]
+Events = Annotated[Funnel, Depends(event_recorder)]
 Size = Annotated[int, Depends(body_size)]
 Assets = Annotated[Path, Depends(assets_folder)]
 
@@ -116,7 +118,7 @@ async def list_domains(
     """List the domains of the catalog by rank; with `q`, prefix matches are first."""
 
     def body() -> bytes:
-        return _json(_DOMAINS, catalog.list_domains(current, category=category, q=q, page=page))
+        return _json(_DOMAINS, snapshot.list_domains(current, category=category, q=q, page=page))
 
     return _version_response(request, current.version, body)
 
@@ -128,7 +130,7 @@ async def list_domains(
 )
 async def get_domain(request: Request, current: Current, domain: DomainName) -> Response:
     """Read one domain of the catalog by either form of its name, `bücher.example` or its A-label."""
-    found = catalog.get_domain(current, name=domain)
+    found = snapshot.get_domain(current, name=domain)
     return _version_response(request, found.serial, lambda: _json(_DOMAIN, found))
 
 
@@ -150,7 +152,7 @@ async def check(
     ],
 ) -> Check:
     """Check whether a name can be claimed: always 200, with the reason and alternatives when it cannot."""
-    return await catalog.check_availability(conn, catalog=current, local_part=local_part, domain=domain)
+    return await availability.check_availability(conn, catalog=current, local_part=local_part, domain=domain)
 
 
 @router.get(
@@ -164,7 +166,7 @@ async def suggest(
     limit: Annotated[int, Query(ge=1, le=24, description="Maximum number of suggestions.")] = 12,
 ) -> Response:
     """Suggest available names, each with its price and its score."""
-    found = await catalog.suggest_names(conn, catalog=current, q=q, limit=limit)
+    found = await suggestions.suggest_names(conn, catalog=current, q=q, limit=limit)
     return _content_response(request, _suggested(found))
 
 

@@ -6,8 +6,9 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from builders.aliases import service as aliases
+from builders.aliases import claims
 from builders.aliases.records import LIVE, Availability, Reason, RequestedName, ReservedClass, Rules, Validation
+from builders.aliases.rules import validation as rules_validation
 from builders.catalog.records import CatalogDomain, Check, DomainStatus, Suggestion
 from builders.catalog.snapshot import Snapshot
 from builders.catalog.store import domains as domain_store
@@ -41,7 +42,7 @@ def decide_name(local_part: str, domain: CatalogDomain | None) -> NameDecision:
     """Decide on a name; a domain that is not public counts as unknown."""
     public = domain if domain is not None and domain.public else None
     rules, label = (public.rules, public.domain) if public else (DEFAULT_RULES, "")
-    validation = aliases.validate_local_part(local_part, domain=label, rules=rules)
+    validation = rules_validation.validate_local_part(local_part, domain=label, rules=rules)
     return NameDecision(domain=public, validation=validation, refusal=_find_refusal(validation, public))
 
 
@@ -102,7 +103,7 @@ async def check_availability(conn: Conn, *, catalog: Snapshot, local_part: str, 
 async def _look_up(conn: Conn, domain: str, validation: Validation) -> Availability:
     """Return the availability of a valid name in the registry."""
     wanted = RequestedName(domain=domain, key=validation.key, skeleton=validation.skeleton)
-    found = await aliases.check_availability(conn, realm=LIVE, wanted=[wanted])
+    found = await claims.check_availability(conn, realm=LIVE, wanted=[wanted])
     return found.get(wanted.name, Availability(reason=Reason.OK))
 
 

@@ -2,7 +2,7 @@
 
 from procrastinate import JobContext
 
-from builders.catalog import service as catalog
+from builders.catalog import funnel
 from builders.kit.jobs import queue
 
 
@@ -11,7 +11,7 @@ from builders.kit.jobs import queue
 async def roll_up(context: JobContext, timestamp: int) -> None:
     """Sum up the events of the funnel by day and domain."""
     del timestamp
-    await catalog.roll_up(queue.database(context))
+    await funnel.roll_up(queue.database(context))
 
 
 @queue.app.periodic(cron="40 3 * * *")
@@ -20,6 +20,6 @@ async def rank_popularity(context: JobContext, timestamp: int) -> None:
     """Write the popularity of each domain in the last 30 days; delete expired deduplication keys."""
     del timestamp
     async with queue.database(context).transaction() as conn:
-        await catalog.rank_popularity(conn)
+        await funnel.rank_popularity(conn)
     async with queue.database(context).transaction() as conn:
-        await catalog.prune_event_keys(conn)
+        await funnel.prune_event_keys(conn)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from builders.aliases.records import Reason, ReservedClass, Rules
-from builders.aliases.service import validate_local_part
+from builders.aliases.rules.validation import validate_local_part
 from builders.catalog.records import CatalogDomain, Points, PriceTier, Suggestion
 from builders.catalog.suggestion_index import MIN_SPELLED, Fit, SuggestionIndex, trigrams
 

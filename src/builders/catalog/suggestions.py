@@ -6,7 +6,7 @@ give the same list.
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from builders.aliases import service as aliases
+from builders.aliases import claims
 from builders.aliases.records import LIVE, Availability, Name, RequestedName
 from builders.catalog.records import Suggestion, Suggestions
 from builders.catalog.scoring import (
@@ -66,7 +66,7 @@ async def _look_up(
 ) -> Mapping[Name, Availability]:
     """Return those of the candidates of a query that are not free, with the reasons, in one statement."""
     wanted = index.cached(("wanted", *query), lambda: tuple(map(_wanted, found)))
-    return await aliases.check_availability(conn, realm=LIVE, wanted=wanted) if wanted else {}
+    return await claims.check_availability(conn, realm=LIVE, wanted=wanted) if wanted else {}
 
 
 def _wanted(candidate: Candidate) -> RequestedName:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import click
 
 from builders.cli.session import account_option, fail, json_option, plain, query, run, show, table, transact
-from builders.identity import service as identity
+from builders.identity import accounts as identity_accounts, oidc
 from builders.identity.records import Account, Identity
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import OPERATOR
@@ -33,7 +33,7 @@ def create(email: str, name: str | None, *, unverified: bool, as_json: bool) -> 
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--email") from None
     account = transact(
-        lambda conn: identity.create_account(conn, email=address, name=name, verified=not unverified)
+        lambda conn: identity_accounts.create_account(conn, email=address, name=name, verified=not unverified)
     )
     show(account, as_json=as_json, text=f"Account {account.id} for {account.email}.")
 
@@ -46,7 +46,7 @@ def create(email: str, name: str | None, *, unverified: bool, as_json: bool) -> 
 @json_option
 def list_accounts(containing: str | None, limit: int, *, as_json: bool) -> None:
     """List accounts, newest first."""
-    found = query(lambda conn: identity.list_accounts(conn, containing=containing, limit=limit))
+    found = query(lambda conn: identity_accounts.list_accounts(conn, containing=containing, limit=limit))
     rows = ((each.id, each.email, each.name, _confirmed(each), f"{each.created_at:%Y-%m-%d}") for each in found)
     text = table(("ID", "EMAIL", "NAME", "CONFIRMED", "CREATED"), rows, empty="No accounts.")
     show(list(found), as_json=as_json, text=text)
@@ -57,7 +57,7 @@ def list_accounts(containing: str | None, limit: int, *, as_json: bool) -> None:
 @json_option
 def show_account(email: str, *, as_json: bool) -> None:
     """Show an account."""
-    found = query(lambda conn: identity.get_account_by_email(conn, email=email))
+    found = query(lambda conn: identity_accounts.get_account_by_email(conn, email=email))
     rows = [
         ("id", found.id),
         ("sandbox account", found.sandbox_id),
@@ -85,10 +85,8 @@ def link_identity(email: str, issuer: str, subject: str, *, as_json: bool) -> No
         if issuer not in {each.issuer for each in settings.oidc_issuers}:
             fail(f"BUILDERS_OIDC_ISSUERS has no issuer {issuer}.")
         async with database.transaction() as conn:
-            account = await identity.get_account_by_email(conn, email=email)
-            await identity.link_identity(
-                conn, account_id=account.id, issuer=issuer, subject=subject, actor=OPERATOR
-            )
+            account = await identity_accounts.get_account_by_email(conn, email=email)
+            await oidc.link_identity(conn, account_id=account.id, issuer=issuer, subject=subject, actor=OPERATOR)
             return account
 
     account = run(work)
@@ -105,8 +103,8 @@ def unlink_identity(email: str, issuer: str, subject: str, *, as_json: bool) -> 
     """Remove a link; tokens of the subject are refused within seconds."""
 
     async def work(conn: Conn) -> Account:  # the issuer may have been removed from the settings
-        account = await identity.get_account_by_email(conn, email=email)
-        await identity.unlink_identity(conn, account_id=account.id, issuer=issuer, subject=subject, actor=OPERATOR)
+        account = await identity_accounts.get_account_by_email(conn, email=email)
+        await oidc.unlink_identity(conn, account_id=account.id, issuer=issuer, subject=subject, actor=OPERATOR)
         return account
 
     account = transact(work)
@@ -121,8 +119,8 @@ def list_identities(email: str, *, as_json: bool) -> None:
     """List the linked subjects of an account, newest first."""
 
     async def work(conn: Conn) -> Sequence[Identity]:
-        account = await identity.get_account_by_email(conn, email=email)
-        return await identity.list_identities(conn, account_id=account.id)
+        account = await identity_accounts.get_account_by_email(conn, email=email)
+        return await oidc.list_identities(conn, account_id=account.id)
 
     found = query(work)
     rows = ((f"{each.created_at:%Y-%m-%d %H:%M}Z", each.issuer, each.subject) for each in found)

@@ -7,9 +7,9 @@ from typing import Any, Literal, TextIO
 import click
 from pydantic_core import to_json
 
-from builders.aliases import service as aliases
+from builders.aliases import forwarding
 from builders.aliases.records import MapEntry, Rules, SeparatorPolicy
-from builders.catalog import service as catalog
+from builders.catalog import availability
 from builders.cli.session import counted, json_option, note, open_output, run
 from builders.kit.db.connections import Database
 from builders.kit.process.settings import Settings
@@ -58,34 +58,34 @@ def export(since: int, form: Format, output: Path | None, *, as_json: bool) -> N
 async def _write_map(database: Database, file: TextIO, since: int) -> str:
     del since
     domains, names = set(), 0
-    async for entry in aliases.list_map_entries(database):
-        file.writelines(f"{line}\n" for line in aliases.format_map_entry(entry))
+    async for entry in forwarding.list_map_entries(database):
+        file.writelines(f"{line}\n" for line in forwarding.format_map_entry(entry))
         if entry.destinations:
             domains.add(entry.domain)
             names += 1
-    file.writelines(f"{aliases.format_domain(domain)}\n" for domain in sorted(domains))
+    file.writelines(f"{forwarding.format_domain(domain)}\n" for domain in sorted(domains))
     return f"{counted(names, 'name')} on {counted(len(domains), 'domain')} {_are(names)}"
 
 
 async def _write_spellings(database: Database, file: TextIO, since: int) -> str:
     del since
     async with database.connection() as conn:
-        domains = await aliases.list_live_domains(conn)
-        known = await catalog.find_domains(conn, domains=domains)
+        domains = await forwarding.list_live_domains(conn)
+        known = await availability.find_domains(conn, domains=domains)
     rules = {domain: known[domain].rules if domain in known else Rules() for domain in domains}
     for policy in SeparatorPolicy:
         alike = [domain for domain in domains if rules[domain].separator_policy is policy]
-        file.writelines(f"{line}\n" for line in aliases.format_spelling_rules(policy, alike))
+        file.writelines(f"{line}\n" for line in forwarding.format_spelling_rules(policy, alike))
     return f"The spellings of {counted(len(domains), 'domain')} are"
 
 
 async def _write_changes(database: Database, file: TextIO, since: int) -> str:
     async with database.connection() as conn:
-        horizon = await aliases.get_horizon(conn, since=since)
+        horizon = await forwarding.get_horizon(conn, since=since)
     changes: AsyncIterator[MapEntry] = (
-        aliases.list_map_changes(database, since=since, horizon=horizon)
+        forwarding.list_map_changes(database, since=since, horizon=horizon)
         if since
-        else aliases.list_map_entries(database)
+        else forwarding.list_map_entries(database)
     )
     count = 0
     async for entry in changes:

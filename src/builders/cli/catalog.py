@@ -5,11 +5,13 @@ from pathlib import Path
 
 import click
 
-from builders.catalog import service as catalogs
+from builders.catalog import funnel as catalog_funnel
+from builders.catalog.catalog_file import loader
 from builders.catalog.records import FunnelLine, LoadReport
 from builders.cli.session import counted, fail, json_option, plain, run, show
 from builders.kit.db.connections import Database
 from builders.kit.process.settings import Settings
+from builders.kit.values import domain_names
 
 _FUNNEL_HEAD = ("domain", "views", "checks", "of free names", "claims", "completed", "sessions", "machines")
 
@@ -29,7 +31,7 @@ def load(file: Path, *, partial: bool, dry_run: bool, as_json: bool) -> None:
 
     async def work(database: Database, settings: Settings) -> LoadReport:
         assets = settings.data_dir / "assets"
-        return await catalogs.load(database, path=file, assets=assets, partial=partial, dry_run=dry_run)
+        return await loader.load(database, path=file, assets=assets, partial=partial, dry_run=dry_run)
 
     report = run(work)
     show(report, as_json=as_json, text=_text(report))
@@ -63,15 +65,15 @@ def funnel(*, days: int, domain: str | None, limit: int, as_json: bool) -> None:
 
     A session counts once per day and step; machines are events of crawlers and programs, as curl.
     """
-    name = None if domain is None else catalogs.find_a_label(domain)
+    name = None if domain is None else domain_names.find_a_label(domain)
     if domain is not None and name is None:
         fail(f"{plain(domain)} is not a domain name.")
 
     async def work(database: Database, settings: Settings) -> Sequence[FunnelLine]:
         del settings
-        await catalogs.roll_up(database)
+        await catalog_funnel.roll_up(database)
         async with database.connection() as conn:
-            return await catalogs.report_funnel(conn, days=days, domain=name, limit=limit)
+            return await catalog_funnel.report_funnel(conn, days=days, domain=name, limit=limit)
 
     lines = run(work)
     show(lines, as_json=as_json, text=_funnel_table(lines))

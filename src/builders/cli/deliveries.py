@@ -19,12 +19,12 @@ from builders.cli.session import (
     table,
     transact,
 )
-from builders.identity import service as identity
+from builders.identity import accounts
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.pagination import MAX_LIMIT, PageRequest
 from builders.kit.process.settings import Settings
 from builders.kit.values import ids
-from builders.webhooks import service as webhooks
+from builders.webhooks import deliveries as webhook_deliveries
 from builders.webhooks.records import Backlog, DeliveryDetail, DeliveryFilter, DeliveryStatus, UnhealthyDestination
 
 Item = dict[str, Any]  # a delivery as GET /v1/notifications/deliveries lists it
@@ -36,7 +36,7 @@ def deliveries() -> None:
 
 
 async def _account(conn: Conn, email: str, *, sandbox: bool) -> UUID:
-    account = await identity.get_account_by_email(conn, email=email)
+    account = await accounts.get_account_by_email(conn, email=email)
     return account.sandbox_id if sandbox else account.id
 
 
@@ -62,7 +62,7 @@ def list_deliveries(
             )
             page = PageRequest(limit=min(limit, MAX_LIMIT), seal=lambda key: str(key[0]))
             while len(items) < limit:
-                found = await webhooks.list_deliveries(
+                found = await webhook_deliveries.list_deliveries(
                     conn,
                     account_id=account_id,
                     livemode=not sandbox,
@@ -88,7 +88,7 @@ def show_delivery(email: str, delivery_id: str, *, sandbox: bool, as_json: bool)
     """Show a delivery with its attempts."""
 
     async def work(conn: Conn) -> DeliveryDetail:
-        return await webhooks.get_delivery_detail(
+        return await webhook_deliveries.get_delivery_detail(
             conn, account_id=await _account(conn, email, sandbox=sandbox), delivery_id=ids.parse(delivery_id)
         )
 
@@ -113,8 +113,8 @@ def retry(email: str, delivery_id: str, *, sandbox: bool, as_json: bool) -> None
     async def work(conn: Conn) -> DeliveryDetail:
         account_id = await _account(conn, email, sandbox=sandbox)
         key = ids.parse(delivery_id)
-        await webhooks.requeue_delivery(conn, account_id=account_id, delivery_id=key)
-        return await webhooks.get_delivery_detail(conn, account_id=account_id, delivery_id=key)
+        await webhook_deliveries.requeue_delivery(conn, account_id=account_id, delivery_id=key)
+        return await webhook_deliveries.get_delivery_detail(conn, account_id=account_id, delivery_id=key)
 
     found = transact(work)
     show(found.delivery, as_json=as_json, text=f"The delivery {found.delivery.id} is due.")
@@ -124,7 +124,7 @@ def retry(email: str, delivery_id: str, *, sandbox: bool, as_json: bool) -> None
 @json_option
 def stuck(*, as_json: bool) -> None:
     """Show the backlog of all accounts and the failing receivers."""
-    found = query(webhooks.get_backlog)
+    found = query(webhook_deliveries.get_backlog)
     lines = [
         f"oldest unpublished event: {found.outbox_s} s",
         f"deliveries due: {found.due}, the oldest for {found.overdue_s} s; pending in all: {found.pending}",

@@ -6,9 +6,9 @@ from typing import Any
 import click
 
 from builders.cli.session import account_option, json_option, query, run, show, table, transact
-from builders.domains import service as domains
+from builders.domains import assignment
 from builders.domains.records import AccountDomain, AccountDomainStatus, DomainSource, RecordHealth
-from builders.identity import service as identity
+from builders.identity import accounts
 from builders.kit.db.connections import Conn, Database
 from builders.kit.process import secret_keys
 from builders.kit.process.settings import Settings
@@ -39,8 +39,8 @@ def assign(domain: str, email: str, source: str, *, as_json: bool) -> None:
 
     async def work(database: Database, settings: Settings) -> AccountDomain:
         async with database.transaction() as conn:
-            account = await identity.get_account_by_email(conn, email=email)
-            return await domains.assign(
+            account = await accounts.get_account_by_email(conn, email=email)
+            return await assignment.assign(
                 conn,
                 keyring=secret_keys.keyring_of(settings),
                 account_id=account.id,
@@ -58,7 +58,7 @@ def assign(domain: str, email: str, source: str, *, as_json: bool) -> None:
 @json_option
 def unassign(domain: str, *, release_names: bool, as_json: bool) -> None:
     """Remove a domain from its account; refused while the account has names on it."""
-    released = transact(lambda conn: domains.unassign(conn, domain=domain, with_names=release_names))
+    released = transact(lambda conn: assignment.unassign(conn, domain=domain, with_names=release_names))
     show(_item(released), as_json=as_json, text=f"{released.domain} is not assigned.")
 
 
@@ -73,8 +73,8 @@ def list_command(email: str | None, status: str | None, limit: int, *, as_json: 
     """List domains of accounts, newest first."""
 
     async def work(conn: Conn) -> Sequence[AccountDomain]:
-        account = await identity.get_account_by_email(conn, email=email) if email else None
-        return await domains.list_newest(
+        account = await accounts.get_account_by_email(conn, email=email) if email else None
+        return await assignment.list_newest(
             conn,
             account_id=account.id if account else ALL_ACCOUNTS,
             status=AccountDomainStatus(status) if status else None,

@@ -19,9 +19,9 @@ from builders.cli.session import (
     table,
     transact,
 )
-from builders.identity import service as identity
+from builders.identity import accounts
 from builders.identity.records import Account
-from builders.invoices import service as invoices
+from builders.invoices import invoices, payments
 from builders.invoices.records import (
     Credit,
     CreditGrant,
@@ -78,7 +78,7 @@ def list_command(email: str | None, status: str | None, limit: int, *, sandbox: 
     async def work(conn: Conn) -> Sequence[Invoice]:
         account_id: AccountSelection = ALL_ACCOUNTS
         if email is not None:
-            account = await identity.get_account_by_email(conn, email=email)
+            account = await accounts.get_account_by_email(conn, email=email)
             account_id = _id(account, sandbox=sandbox)
         wanted = None if status is None else InvoiceStatus(status)
         return await invoices.list_all_invoices(conn, account_id=account_id, status=wanted, limit=limit)
@@ -153,7 +153,7 @@ def pay(number: str, reference: str, amount: str | None, method: str, *, as_json
     async def work(conn: Conn) -> PaymentResult:
         account_id, invoice_id = await invoices.get_ids_by_number(conn, number=number)
         invoice = await invoices.get_invoice(conn, account_id=account_id, invoice_id=invoice_id)
-        return await invoices.pay(
+        return await payments.pay(
             conn,
             account_id=account_id,
             invoice_id=invoice_id,
@@ -192,7 +192,7 @@ def _moved(number: str, move: Callable[..., Any]) -> Invoice:
 @json_option
 def void(number: str, *, as_json: bool) -> None:
     """Void an invoice; its payments and the credit that it used become credit of the account."""
-    show(_shown(_moved(number, invoices.void)), as_json=as_json, text=f"{number} is void.")
+    show(_shown(_moved(number, payments.void)), as_json=as_json, text=f"{number} is void.")
 
 
 @commands.command("give-up")
@@ -231,14 +231,14 @@ def credit(
     async def booked(conn: Conn, account_id: UUID) -> CreditGrant | None:
         if given is None or reason is None or reference is None:
             return None
-        return await invoices.grant_credit(
+        return await payments.grant_credit(
             conn, account_id=account_id, amount=given, reason=reason, reference=reference
         )
 
     async def work(conn: Conn) -> tuple[CreditGrant | None, Credit]:
-        account = await identity.get_account_by_email(conn, email=email)
+        account = await accounts.get_account_by_email(conn, email=email)
         account_id = _id(account, sandbox=sandbox)
-        return await booked(conn, account_id), await invoices.get_credit(conn, account_id=account_id)
+        return await booked(conn, account_id), await payments.get_credit(conn, account_id=account_id)
 
     granted, found = _or_fail(lambda: transact(work))
     if granted is not None and granted.repeated:
@@ -255,5 +255,5 @@ def credit(
 @json_option
 def discrepancies(limit: int, *, as_json: bool) -> None:
     """List Stripe events that do not match the invoices, newest first."""
-    found = query(lambda conn: invoices.list_discrepancies(conn, limit=limit))
+    found = query(lambda conn: payments.list_discrepancies(conn, limit=limit))
     show(found, as_json=as_json, text="\n".join(map(_event, found)) or "No discrepancies.")

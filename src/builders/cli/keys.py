@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from builders.cli.session import account_option, fail, json_option, plain, run, show, table, transact
-from builders.identity import service as identity
+from builders.identity import accounts, keys as identity_keys, sessions
 from builders.identity.records import MAX_LABEL, ApiKey, KeyKind, NewApiKey, NewSession, Preset, SessionKind
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import OPERATOR
@@ -67,8 +67,8 @@ def create(
     """Create a key and print its secret, which is shown only once."""
 
     async def work(conn: Conn) -> NewApiKey:
-        account = await identity.get_account_by_email(conn, email=email)
-        return await identity.create_key(
+        account = await accounts.get_account_by_email(conn, email=email)
+        return await identity_keys.create_key(
             conn,
             account_id=account.id,
             label=label,
@@ -93,10 +93,10 @@ def list_keys(email: str, *, as_json: bool) -> None:
     async def work(database: Database, _: Settings) -> list[Item]:
         items: list[Item] = []
         async with database.connection() as conn:
-            account = await identity.get_account_by_email(conn, email=email)
+            account = await accounts.get_account_by_email(conn, email=email)
             page = PageRequest(limit=MAX_LIMIT, seal=lambda key: str(key[0]))
             while True:
-                found = await identity.list_keys(conn, account_id=account.id, page=page)
+                found = await identity_keys.list_keys(conn, account_id=account.id, page=page)
                 items += json.loads(found.items)
                 if found.next_cursor is None:
                     return items
@@ -114,8 +114,8 @@ def revoke(email: str, key_id: str, *, as_json: bool) -> None:
     """Revoke a key by its id; it is refused within seconds."""
 
     async def work(conn: Conn) -> ApiKey:
-        account = await identity.get_account_by_email(conn, email=email)
-        return await identity.revoke_key(
+        account = await accounts.get_account_by_email(conn, email=email)
+        return await identity_keys.revoke_key(
             conn,
             account_id=account.id,
             key_id=ids.parse(key_id),
@@ -156,8 +156,8 @@ def token(email: str, minutes: int, *, as_json: bool) -> None:
         except ValueError as error:
             fail(f"The secret keys are not valid: {error}")
         async with database.transaction() as conn:
-            account = await identity.get_account_by_email(conn, email=email)
-            return await identity.open_session(
+            account = await accounts.get_account_by_email(conn, email=email)
+            return await sessions.open_session(
                 conn,
                 keyring=keyring,
                 settings=settings,

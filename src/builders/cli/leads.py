@@ -16,7 +16,7 @@ from builders.kit.process import secret_keys
 from builders.kit.process.settings import Settings
 from builders.kit.sheets.cells import safe_cell
 from builders.kit.values.texts import canonical_email
-from builders.leads import service as leads
+from builders.leads import lifecycle
 from builders.leads.records import Erased, Interest, Lead, LeadFilter, Status
 
 CSV_DETAILS = (
@@ -63,7 +63,7 @@ def commands() -> None:
 @json_option
 def list_command(limit: int, *, as_json: bool, **chosen: Any) -> None:
     """List leads, newest first."""
-    found = query(lambda conn: leads.list_newest(conn, filters=_filter(**chosen), limit=limit))
+    found = query(lambda conn: lifecycle.list_newest(conn, filters=_filter(**chosen), limit=limit))
     show(found, as_json=as_json, text=table(_HEAD, map(_cells, found), empty="No leads."))
 
 
@@ -86,13 +86,15 @@ def export(output: Path | None, *, as_json: bool, **chosen: Any) -> None:
 
     async def work(database: Database, settings: Settings) -> int:
         keyring = secret_keys.keyring_of(settings)
-        found = leads.list_all(database, filters=_filter(**chosen))
+        found = lifecycle.list_all(database, filters=_filter(**chosen))
         if settings.base_url is None and not as_json:
             note(f"The unsubscribe links begin with {settings.url}; set BUILDERS_BASE_URL to the public address.")
         with open_output(output) as file:
             if not as_json:
                 return await write_csv(
-                    found, file, link=lambda lead: leads.unsubscribe_link(keyring, settings=settings, lead=lead)
+                    found,
+                    file,
+                    link=lambda lead: lifecycle.unsubscribe_link(keyring, settings=settings, lead=lead),
                 )
             rows = [lead async for lead in found]
             file.write(to_json(rows, indent=2, ensure_ascii=True).decode() + "\n")
@@ -115,7 +117,7 @@ def erase(email: str, *, as_json: bool) -> None:
 
     async def work(database: Database, settings: Settings) -> Erased:
         async with database.transaction() as conn:
-            return await leads.erase(conn, keyring=secret_keys.keyring_of(settings), email=address)
+            return await lifecycle.erase(conn, keyring=secret_keys.keyring_of(settings), email=address)
 
     erased = run(work)
     result = f"Erased {counted(erased.requests, 'request')}" if erased.requests else "No data was stored"

@@ -6,7 +6,7 @@ from dataclasses import asdict
 import click
 
 from builders.cli.session import account_option, json_option, plain, query, show, table, transact
-from builders.identity import service as identity
+from builders.identity import accounts, sessions
 from builders.identity.records import Grant, NewGrant
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock, ids
@@ -42,8 +42,8 @@ def grant(email: str, operator: str, reason: str, *, write: bool, as_json: bool)
     """Create a grant, which is printed once and can be redeemed once within 10 minutes."""
 
     async def work(conn: Conn) -> NewGrant:
-        account = await identity.get_account_by_email(conn, email=email)
-        return await identity.create_grant(
+        account = await accounts.get_account_by_email(conn, email=email)
+        return await sessions.create_grant(
             conn, account_id=account.id, operator=operator, reason=reason, may_write=write
         )
 
@@ -58,8 +58,8 @@ def list_grants(email: str, *, as_json: bool) -> None:
     """List the newest grants for an account."""
 
     async def work(conn: Conn) -> Sequence[Grant]:
-        account = await identity.get_account_by_email(conn, email=email)
-        return await identity.list_grants(conn, account_id=account.id)
+        account = await accounts.get_account_by_email(conn, email=email)
+        return await sessions.list_grants(conn, account_id=account.id)
 
     found = query(work)
     show(list(found), as_json=as_json, text=table(_HEAD, map(_cells, found), empty="No grants."))
@@ -70,7 +70,7 @@ def list_grants(email: str, *, as_json: bool) -> None:
 @json_option
 def revoke(grant_id: str, *, as_json: bool) -> None:
     """Revoke a grant by its id; its session ends within seconds."""
-    ended = transact(lambda conn: identity.revoke_grant(conn, grant_id=ids.parse(grant_id)))
+    ended = transact(lambda conn: sessions.revoke_grant(conn, grant_id=ids.parse(grant_id)))
     show(ended, as_json=as_json, text=f"Revoked {ended.id} ({plain(ended.operator)}).")
 
 

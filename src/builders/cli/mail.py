@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from builders.cli.session import fail, json_option, note, plain, query, read_settings, show, table
-from builders.identity import service as identity
+from builders.identity import accounts
 from builders.kit.db.connections import Conn
 from builders.kit.process.settings import Settings
 from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection
@@ -87,7 +87,7 @@ def list_command(email: str | None, status: str | None, limit: int, *, as_json: 
     async def work(conn: Conn) -> Sequence[Message]:
         account_id: AccountSelection = ALL_ACCOUNTS
         if email is not None:
-            account_id = (await identity.get_account_by_email(conn, email=email)).id
+            account_id = (await accounts.get_account_by_email(conn, email=email)).id
         wanted = None if status is None else Status(status)
         return await mails.list_messages(conn, account_id=account_id, status=wanted, limit=limit)
 

@@ -24,9 +24,9 @@ from builders.kit.process.secret_keys import Resealed, keyring_of
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.mail import service as mail
-from builders.portfolio.ledger import service as ledger
-from builders.portfolio.registrars import service as registrars
-from builders.webhooks import service as webhooks
+from builders.portfolio.ledger import rates
+from builders.portfolio.registrars import credentials
+from builders.webhooks import signing
 
 MAX_RATES_AGE = timedelta(days=7)  # the European Central Bank pauses for up to five days
 
@@ -74,7 +74,7 @@ def _check_exchange_rates(conninfo: str) -> Finding:
 
 async def _find_newest_rates(conninfo: str) -> date | None:
     async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as conn:
-        return await ledger.find_newest_day(conn)
+        return await rates.find_newest_day(conn)
 
 
 def _finding_line(finding: Finding) -> str:
@@ -102,8 +102,8 @@ def reseal(*, as_json: bool) -> None:
         except (ValueError, OSError) as error:
             fail(str(error))
         return {
-            "webhook_secrets": await webhooks.reseal_secrets(database, keyring=keyring),
-            "registrar_credentials": await registrars.reseal_credentials(database, keyring=keyring),
+            "webhook_secrets": await signing.reseal_secrets(database, keyring=keyring),
+            "registrar_credentials": await credentials.reseal_credentials(database, keyring=keyring),
             "mail_optouts": await mail.rehash_optouts(database, keyring=keyring),
         }
 

@@ -14,15 +14,15 @@ from builders.kit.db.connections import Conn
 from builders.kit.http.bulk import RowOutcome
 from builders.kit.values import clock
 from builders.kit.values.money import Money
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import changes, lookups, names as domain_names
 from builders.portfolio.domains.records import NewDomain, Ownership, PortfolioDomainStatus, RenewalDecision
-from builders.portfolio.finance import service as finance
+from builders.portfolio.finance import changes as finance_changes
 from builders.portfolio.finance.records import FinanceChange, Payment, SalePatch
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import entries as ledger_entries, references
 from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry
-from builders.portfolio.parking import service as parking
+from builders.portfolio.parking import planning, revenue
 from builders.portfolio.parking.records import RevenueDefaults, SentRevenue, SentSheet, SheetFormat
-from builders.portfolio.renewals import service as renewals
+from builders.portfolio.renewals import pushes
 from builders.portfolio.renewals.records import BulkOptions, DecisionPatch, DecisionRow
 from builders.portfolio.team.records import Access, TeamRole
 
@@ -81,7 +81,7 @@ class DemoDomain:
         cells = self.cells
         share = cells["revenue_share"]
         return NewDomain(
-            name=domains.parse_name(self.name),
+            name=domain_names.parse_name(self.name),
             status=PortfolioDomainStatus(cells["status"]),
             ownership=Ownership.CONSIGNED if share else Ownership.OWNED,
             counterparty=cells["counterparty"] or None,
@@ -115,10 +115,10 @@ async def add_portfolio(conn: Conn, *, account_id: UUID, has_costs: bool = True)
     """
     rows = read_domains(clock.now().date())
     names = [each.name for each in rows]
-    if await domains.find_domains(conn, account_id=account_id, names=names):
+    if await lookups.find_domains(conn, account_id=account_id, names=names):
         return False
     new = [each.new_domain() for each in rows]
-    written = await domains.add_domains(conn, account_id=account_id, new=new, uses_rdap=False)
+    written = await changes.add_domains(conn, account_id=account_id, new=new, uses_rdap=False)
     if any(each.outcome is not RowOutcome.CREATED for each in written):
         return False  # a concurrent call has added them
     if has_costs:
@@ -126,7 +126,7 @@ async def add_portfolio(conn: Conn, *, account_id: UUID, has_costs: bool = True)
     for row in rows:
         if row.cells["sold"]:
             change = FinanceChange(sale=sale_of(row))
-            await finance.change_finance(
+            await finance_changes.change_finance(
                 conn, account_id=account_id, key=row.name, change=change, member_id=account_id
             )
     return True
@@ -142,7 +142,7 @@ async def add_decisions(conn: Conn, *, account_id: UUID) -> None:
     ]
     access = Access(portfolio_id=account_id, owner_id=account_id, member_id=account_id, role=TeamRole.OWNER)
     options = BulkOptions(dry_run=False, push_to_registrar=False)
-    await renewals.decide_and_plan(conn, access=access, rows=rows, options=options)
+    await pushes.decide_and_plan(conn, access=access, rows=rows, options=options)
 
 
 async def find_start(conn: Conn, *, account_id: UUID) -> date | None:
@@ -151,7 +151,7 @@ async def find_start(conn: Conn, *, account_id: UUID) -> date | None:
     It is read from the days of purchase, since a sync with a registrar changes days of expiry.
     """
     rows = {each.name: each for each in read_domains(clock.now().date())}
-    found = await domains.find_domains(conn, account_id=account_id, names=[*rows])
+    found = await lookups.find_domains(conn, account_id=account_id, names=[*rows])
     days = Counter(
         each.acquired_on + (rows[name].today - rows[name].acquired_on)
         for name, each in found.items()
@@ -163,11 +163,11 @@ async def find_start(conn: Conn, *, account_id: UUID) -> date | None:
 async def _record_costs(conn: Conn, *, account_id: UUID, rows: Sequence[DemoDomain], ids: Sequence[UUID]) -> None:
     """Record the costs of the domains, and the income from leases and parking."""
     entries = [entry for row, domain_id in zip(rows, ids, strict=True) for entry in list_entries(row, domain_id)]
-    await ledger.post_entries(conn, account_id=account_id, entries=entries)
+    await ledger_entries.post_entries(conn, account_id=account_id, entries=entries)
     sheet = SentSheet(text=write_parking_sheet(rows), format=SheetFormat.GENERIC, date_format=None)
     sent = SentRevenue(content=sheet, defaults=RevenueDefaults())
-    plan = await parking.plan_own_revenue(conn, account_id=account_id, sent=sent)
-    await parking.record_revenue(conn, account_id=account_id, plan=plan, member_id=account_id)
+    plan = await planning.plan_own_revenue(conn, account_id=account_id, sent=sent)
+    await revenue.record_revenue(conn, account_id=account_id, plan=plan, member_id=account_id)
 
 
 def list_entries(row: DemoDomain, domain_id: UUID) -> Iterator[NewEntry]:
@@ -187,7 +187,7 @@ def list_entries(row: DemoDomain, domain_id: UUID) -> Iterator[NewEntry]:
             money=money,
             occurred_on=day,
             source=EntrySource.MANUAL,
-            reference=ledger.acquisition_reference(domain_id) if money is price else None,
+            reference=references.acquisition_reference(domain_id) if money is price else None,
             years=1 if kind in {EntryKind.REGISTRATION, EntryKind.RENEWAL} else None,
             registrar=row.cells["registrar"] if kind is EntryKind.RENEWAL else None,
         )

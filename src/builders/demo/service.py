@@ -13,16 +13,19 @@ from io import StringIO
 from pathlib import Path
 from uuid import UUID
 
-from builders.catalog import service as catalog
+from builders.catalog import availability
+from builders.catalog.catalog_file import loader
 from builders.demo import images
 from builders.demo.portfolio import add_decisions, add_portfolio, find_start
-from builders.identity import service as identity
+from builders.identity import accounts, keys as identity_keys
+from builders.identity.authenticator import Authenticator
+from builders.identity.errors import AccountNotFound
 from builders.identity.records import KeyKind, Preset
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import OPERATOR
 from builders.kit.http.credentials import Credential, CredentialsInvalid
-from builders.portfolio.notifications import service as notifications
-from builders.portfolio.team import service as team
+from builders.portfolio.notifications import runs
+from builders.portfolio.team import members
 from builders.portfolio.team.records import Access, TeamRole
 
 _KEYS = "demo-keys.json"
@@ -61,31 +64,31 @@ async def set_up(database: Database, *, data_dir: Path) -> Sequence[DemoKey]:
             ]
         _write(stored, keys)
     async with database.transaction() as conn:
-        domainer = await identity.ensure_account(conn, email=DOMAINER, verified=True)
+        domainer = await accounts.ensure_account(conn, email=DOMAINER, verified=True)
         is_added = await add_portfolio(conn, account_id=domainer.id)
         await add_portfolio(conn, account_id=domainer.sandbox_id, has_costs=False)
         if is_added:
             await add_decisions(conn, account_id=domainer.id)
             await _add_members(conn, account_id=domainer.id)
     if is_added:  # the daily job makes the notices of later days
-        await notifications.run(database, account_id=domainer.id)
+        await runs.run(database, account_id=domainer.id)
     return keys
 
 
 async def _add_members(conn: Conn, *, account_id: UUID) -> None:
     """Add the members of the team of a live portfolio, unless they are members."""
     for email, role in MEMBERS.items():
-        member = await identity.ensure_account(conn, email=email, verified=True)
+        member = await accounts.ensure_account(conn, email=email, verified=True)
         access = Access(portfolio_id=account_id, owner_id=account_id, member_id=member.id, role=role)
-        await team.add_member(conn, access=access)
+        await members.add_member(conn, access=access)
 
 
 async def find_day(database: Database) -> date | None:
     """Return the day that the dates of the demo portfolio of test keys are relative to; None without one."""
     async with database.connection() as conn:
         try:
-            domainer = await identity.get_account_by_email(conn, email=DOMAINER)
-        except identity.AccountNotFound:
+            domainer = await accounts.get_account_by_email(conn, email=DOMAINER)
+        except AccountNotFound:
             return None
         return await find_start(conn, account_id=domainer.sandbox_id)
 
@@ -102,16 +105,16 @@ async def _load_catalog(database: Database, data_dir: Path) -> None:
     """Load the demo domains with their images, unless they are present. Drawing the images takes seconds."""
     titles, assets = list_titles(), data_dir / "assets"
     async with database.connection() as conn:
-        present = await catalog.find_domains(conn, domains=[domain for domain, _ in titles])
+        present = await availability.find_domains(conn, domains=[domain for domain, _ in titles])
     if len(present) == len(titles) and assets.exists():
         return
     with tempfile.TemporaryDirectory(dir=data_dir) as folder, as_file(demo_csv()) as path:
         await images.draw(Path(folder), titles)
-        await catalog.load(database, path=path, images=Path(folder), assets=assets)
+        await loader.load(database, path=path, images=Path(folder), assets=assets)
 
 
 async def _are_valid(database: Database, keys: Sequence[DemoKey]) -> bool:
-    authenticate = identity.Authenticator(database, cache_s=0)
+    authenticate = Authenticator(database, cache_s=0)
     try:
         for key in keys:
             await authenticate(Credential("api_key", key.key), fresh=True)
@@ -121,8 +124,8 @@ async def _are_valid(database: Database, keys: Sequence[DemoKey]) -> bool:
 
 
 async def _make_key(conn: Conn, email: str, preset: Preset, kind: KeyKind) -> DemoKey:
-    account = await identity.ensure_account(conn, email=email, verified=True)
-    new = await identity.create_key(
+    account = await accounts.ensure_account(conn, email=email, verified=True)
+    new = await identity_keys.create_key(
         conn,
         account_id=account.id,
         label=f"demo {kind}",

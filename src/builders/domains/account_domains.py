@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from builders.aliases import service as aliases
+from builders.aliases import account_aliases, claims
 from builders.aliases.records import LIVE
-from builders.catalog import service as catalog
+from builders.catalog import availability
 from builders.domains.bulk import with_catalog_rules
 from builders.domains.errors import (
     DomainExists,
@@ -97,7 +97,7 @@ async def add(
 
 
 async def _refuse_catalog_domain(conn: Conn, domain: str) -> None:
-    if await catalog.find_domains(conn, domains=[domain]):
+    if await availability.find_domains(conn, domains=[domain]):
         raise DomainInCatalog(f"{domain} is a domain of the catalog.")
 
 
@@ -156,7 +156,9 @@ async def with_details(conn: Conn, domain: AccountDomain) -> DomainDetails:
 
 
 async def _with_details(conn: Conn, account_id: UUID, domains: Sequence[AccountDomain]) -> list[DomainDetails]:
-    counts = await aliases.count_by_domain(conn, account_id=account_id, domains=[each.domain for each in domains])
+    counts = await account_aliases.count_by_domain(
+        conn, account_id=account_id, domains=[each.domain for each in domains]
+    )
     with_rules = await with_catalog_rules(conn, domains)
     return [DomainDetails(domain=each, alias_count=counts[each.domain]) for each in with_rules]
 
@@ -218,7 +220,7 @@ async def release(
 
 async def release_unused(conn: Conn, domain: AccountDomain, *, reason: str) -> AccountDomain:
     """Release a locked domain without names. Raise DomainInUse."""
-    counts = await aliases.count_by_domain(conn, account_id=domain.account_id, domains=[domain.domain])
+    counts = await account_aliases.count_by_domain(conn, account_id=domain.account_id, domains=[domain.domain])
     if count := counts[domain.domain]:
         raise DomainInUse(
             f"{count} names on {domain.domain} are still claimed.",
@@ -232,7 +234,7 @@ async def release_locked(conn: Conn, domain: AccountDomain, *, reason: str) -> A
     owner = domain.account_id
     await store.delete_holder(conn, realm=domain.realm, domain=domain.domain, account_id=owner)
     if domain.source is not DomainSource.CATALOG:  # the next holder of the domain can claim all names on it
-        await aliases.expire_reservations(conn, realm=domain.realm, domain=domain.domain, account_id=owner)
+        await claims.expire_reservations(conn, realm=domain.realm, domain=domain.domain, account_id=owner)
     changed = replace(domain, status=AccountDomainStatus.RELEASED, next_check_at=None)
     after = await store.set_status(conn, changed=changed, now=clock.now())
     await outbox.publish(conn, DOMAIN_RELEASED, account_id=domain.account_id, data=loss_data(after, reason))

@@ -6,8 +6,9 @@ from uuid import UUID
 
 from fastapi import Depends, Path, Request
 
-from builders.catalog import service as catalog
-from builders.domains import service as domains
+from builders.catalog.snapshot import CatalogCache, Snapshot
+from builders.domains import account_domains, claimable, verification
+from builders.domains.claimable import CLAIMABLE_LIMIT
 from builders.domains.errors import (
     DomainExists,
     DomainInCatalog,
@@ -43,9 +44,9 @@ VERIFY = declare(
 )
 
 
-async def current_catalog(request: Request) -> catalog.Snapshot:
+async def current_catalog(request: Request) -> Snapshot:
     """Return the public catalog from the cache."""
-    cache: catalog.CatalogCache = request.app.state.catalog
+    cache: CatalogCache = request.app.state.catalog
     return await cache.current()
 
 
@@ -54,14 +55,14 @@ def has_limit(request: Request) -> bool:
     return "limit" in request.query_params
 
 
-Current = Annotated[catalog.Snapshot, Depends(current_catalog)]
+Current = Annotated[Snapshot, Depends(current_catalog)]
 HasLimit = Annotated[bool, Depends(has_limit)]
 
 
 @router.get("", response_model=PageReply[schemas.AccountDomainReply])
 async def list_domains(caller: Reader, conn: Reads, page: PageQuery) -> Page[schemas.AccountDomainReply]:
     """List the account's domains by name, without released ones."""
-    found = await domains.list_domains(conn, account_id=caller.account_id, page=page)
+    found = await account_domains.list_domains(conn, account_id=caller.account_id, page=page)
     return Page(items=[schemas.domain_reply(each) for each in found.items], next_cursor=found.next_cursor)
 
 
@@ -73,8 +74,8 @@ async def list_claimable(
 
     The list has no catch-all domains and no duplicates. Without `limit`, a page has up to 1,000 domains.
     """
-    wanted = page if limited else replace(page, limit=domains.CLAIMABLE_LIMIT)
-    return await domains.list_claimable(conn, current=current, account_id=caller.account_id, page=wanted)
+    wanted = page if limited else replace(page, limit=CLAIMABLE_LIMIT)
+    return await claimable.list_claimable(conn, current=current, account_id=caller.account_id, page=wanted)
 
 
 @router.post(
@@ -88,11 +89,11 @@ async def add(
     body: schemas.DomainCreate, caller: Writer, conn: Tx, keyring: KeyringDep
 ) -> schemas.AccountDomainWritten:
     """Add a domain to the account; the response has the DNS record that proves the ownership."""
-    added = await domains.add(
+    added = await account_domains.add(
         conn,
         keyring=keyring,
         account_id=caller.account_id,
-        realm=domains.realm_of(caller.account_id, is_live=caller.mode == "live"),
+        realm=account_domains.realm_of(caller.account_id, is_live=caller.mode == "live"),
         actor=caller.actor,
         domain=body.domain,
         settings=body.settings(),
@@ -108,7 +109,7 @@ async def add(
 )
 async def get_domain(domain_id: Id, caller: Reader, conn: Reads) -> ReplyWithHeaders:
     """Read a domain of the account, active or released."""
-    found = await domains.get_domain(conn, account_id=caller.account_id, domain_id=domain_id)
+    found = await account_domains.get_domain(conn, account_id=caller.account_id, domain_id=domain_id)
     return with_etag(schemas.domain_reply(found), of=found.domain.id, version=found.domain.version)
 
 
@@ -122,7 +123,7 @@ async def change(
     domain_id: Id, body: schemas.DomainUpdate, caller: Holder, conn: Tx, if_match: IfMatch
 ) -> ReplyWithHeaders:
     """Change the default destination of a domain, and whether it receives all mail of the domain."""
-    changed = await domains.change(
+    changed = await account_domains.change(
         conn,
         account_id=caller.account_id,
         domain_id=domain_id,
@@ -141,7 +142,7 @@ async def change(
 )
 async def release(domain_id: Id, caller: Holder, conn: Tx, if_match: IfMatch) -> ReplyWithHeaders:
     """Release a domain without names; a repeated request has no effect."""
-    released = await domains.release(
+    released = await account_domains.release(
         conn,
         account_id=caller.account_id,
         domain_id=domain_id,
@@ -165,5 +166,7 @@ async def verify(
 
     In a sandbox the domain is live at once, without DNS.
     """
-    found = await domains.verify(database, settings=settings, account_id=caller.account_id, domain_id=domain_id)
+    found = await verification.verify(
+        database, settings=settings, account_id=caller.account_id, domain_id=domain_id
+    )
     return schemas.verified_reply(found)

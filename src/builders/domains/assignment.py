@@ -5,9 +5,9 @@ from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
-from builders.aliases import service as aliases
+from builders.aliases import account_aliases, billing, claims
 from builders.aliases.records import LIVE, AliasFilters
-from builders.catalog import service as catalog
+from builders.catalog import availability
 from builders.catalog.records import DomainStatus
 from builders.domains import account_domains
 from builders.domains.errors import DomainInCatalog, DomainLimit, DomainNotFound, DomainNotInCatalog, DomainTaken
@@ -38,7 +38,7 @@ async def assign(
     Invalid, DomainTaken, DomainLimit, DomainInCatalog, DomainNotInCatalog.
     """
     label = account_domains.parse_domain(domain)
-    shared = (await catalog.find_domains(conn, domains=[label])).get(label)
+    shared = (await availability.find_domains(conn, domains=[label])).get(label)
     if source is DomainSource.CATALOG and shared is None:
         raise DomainNotInCatalog(f"The catalog has no domain {label}.")
     if source is not DomainSource.CATALOG and shared is not None and shared.status is not DomainStatus.RETIRED:
@@ -131,13 +131,13 @@ async def _release_names(conn: Conn, domain: AccountDomain) -> None:
     some = PageRequest(limit=MAX_LIMIT, seal=lambda _: "")  # released names are not in the next page
     released: list[UUID] = []
     while True:
-        page = await aliases.list_owned(
+        page = await account_aliases.list_owned(
             conn, account_id=domain.account_id, filters=AliasFilters(domain=domain.domain), page=some
         )
         if not page.items:
             break
         versions = {each.alias.id: each.alias.version for each in page.items}
-        await aliases.release_aliases(
+        await claims.release_aliases(
             conn,
             realm=domain.realm,
             account_id=domain.account_id,
@@ -145,7 +145,7 @@ async def _release_names(conn: Conn, domain: AccountDomain) -> None:
             quarantine=timedelta(),
         )
         released += versions
-    await aliases.withdraw_charges(conn, account_id=domain.account_id, alias_ids=released)
+    await billing.withdraw_charges(conn, account_id=domain.account_id, alias_ids=released)
 
 
 async def list_newest(

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from builders.catalog import service as catalog
+from builders.catalog import availability
 from builders.domains.errors import DomainsChanged, KeysTaken
 from builders.domains.events import DOMAIN_UPDATED, event_data
 from builders.domains.records import AccountDomain, DomainChange
 from builders.domains.store import domains as store, sets
-from builders.identity import service as identity
+from builders.identity import accounts
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.values import clock
@@ -30,7 +30,7 @@ async def find_domains(
 
 async def with_catalog_rules(conn: Conn, domains: Sequence[AccountDomain]) -> list[AccountDomain]:
     """Return the domains, each with the rules of the catalog if it is there too: one name must have one key."""
-    shared = await catalog.find_domains(conn, domains=[each.domain for each in domains]) if domains else {}
+    shared = await availability.find_domains(conn, domains=[each.domain for each in domains]) if domains else {}
     return [replace(each, rules=shared[each.domain].rules) if each.domain in shared else each for each in domains]
 
 
@@ -66,5 +66,5 @@ async def clear(conn: Conn, *, account_id: UUID) -> int:
 
     Raise ValueError for a live account.
     """
-    await identity.require_sandbox_account(conn, account_id=account_id)
+    await accounts.require_sandbox_account(conn, account_id=account_id)
     return await sets.clear(conn, account_id=account_id)

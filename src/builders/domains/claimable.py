@@ -2,8 +2,9 @@
 
 from uuid import UUID
 
-from builders.catalog import service as catalog
+from builders.catalog import snapshot
 from builders.catalog.records import CatalogDomain, MailMode
+from builders.catalog.snapshot import Snapshot
 from builders.domains.bulk import with_catalog_rules
 from builders.domains.records import AccountDomain, Claimable, ClaimableSource
 from builders.domains.store import domains as store
@@ -14,9 +15,7 @@ CLAIMABLE_LIMIT = 1_000  # of a page; a catalog of usual size is one page
 _OWN, _CATALOG = "own", "catalog"
 
 
-async def list_claimable(
-    conn: Conn, *, current: catalog.Snapshot, account_id: UUID, page: PageRequest
-) -> Page[Claimable]:
+async def list_claimable(conn: Conn, *, current: Snapshot, account_id: UUID, page: PageRequest) -> Page[Claimable]:
     """Return own live domains by name, then live ones of the catalog by rank; no catch-all, and none twice.
 
     Two statements; the catalog is in memory.
@@ -29,7 +28,7 @@ async def list_claimable(
     if (missing := page.limit + 1 - len(found)) > 0:
         found += (
             _from_catalog(each)
-            for each in catalog.list_claimable(
+            for each in snapshot.list_claimable(
                 current,
                 after=after if source == _CATALOG else None,
                 without={each.domain for each in own},

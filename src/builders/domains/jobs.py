@@ -7,13 +7,13 @@ from procrastinate import JobContext
 from builders.domains import account_domains, verification
 from builders.domains.records import AccountDomainStatus
 from builders.domains.verification import GRACE
-from builders.identity import service as identity
+from builders.identity import accounts
 from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue
 from builders.mail import service as mail
-from builders.mail.service import DomainUnproved
+from builders.mail.templates import DomainUnproved
 
 
 @queue.app.periodic(cron="* * * * *")
@@ -41,7 +41,7 @@ async def mail_suspended(context: JobContext, account_id: str, domain_id: str) -
         domain = await account_domains.get(conn, account_id=owner, domain_id=UUID(domain_id))
         if domain.status is not AccountDomainStatus.SUSPENDED or domain.is_sandbox:
             return
-        account = await identity.get_account(conn, account_id=owner)
+        account = await accounts.get_account(conn, account_id=owner)
         template = DomainUnproved(
             domain=domain.unicode or domain.domain,
             record=domain.challenge_name,

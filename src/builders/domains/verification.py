@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from builders.aliases import service as aliases
+from builders.aliases import account_aliases
 from builders.domains import account_domains
 from builders.domains.dns import health
 from builders.domains.dns.client import Dns
@@ -199,7 +199,7 @@ async def _is_free(conn: Conn, domain: AccountDomain) -> bool:
     holder = await store.find(conn, account_id=found[0], domain_id=found[1], lock=True)
     if holder is None or holder.status is AccountDomainStatus.RELEASED:
         return True  # released while this transaction waited for the lock
-    counts = await aliases.count_by_domain(conn, account_id=holder.account_id, domains=[holder.domain])
+    counts = await account_aliases.count_by_domain(conn, account_id=holder.account_id, domains=[holder.domain])
     if holder.status is not AccountDomainStatus.SUSPENDED or counts[holder.domain]:
         return False
     await account_domains.release_locked(conn, holder, reason="proved_by_another")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from fastapi import Request, Response
 
-from builders.identity import service as identity
+from builders.identity import accounts
 from builders.kit.db.connections import Database, Pool
 from builders.kit.errors import NotFound
 from builders.kit.http import html
@@ -69,6 +69,6 @@ def _guest_page() -> Response:
 
 async def _account_page(database: Database, caller: Caller) -> Response:
     async with database.connection() as conn:
-        account = await identity.get_account(conn, account_id=caller.live_account_id)
+        account = await accounts.get_account(conn, account_id=caller.live_account_id)
     signed_in = f"You are signed in as {account.email}."
     return html.page("Builders", [*_ABOUT, signed_in], links=_LINKS, button=_SIGN_OUT)

@@ -26,7 +26,7 @@ from builders.kit.http.callers import Actor
 from builders.kit.http.pagination import JsonPage, PageRequest
 from builders.kit.values import clock, ids
 from builders.kit.values.texts import canonical_email
-from builders.mail import service as mail
+from builders.mail import addresses
 
 MAX_CACHED = 10_000  # accounts
 MAILBOX_OWNER = Actor(type="user")  # a person who proved with a code or a link to receive the mail of the address
@@ -103,7 +103,7 @@ async def verify_email(conn: Conn, *, account_id: UUID, email: str) -> bool:
     if await store.verify_email(conn, account_id=account_id, email=address, now=now):
         data = EmailVerified(email=address, verified_at=now)
         await outbox.publish(conn, EMAIL_VERIFIED, account_id=account_id, data=data)
-        about = {"email": mail.mask(address)}
+        about = {"email": addresses.mask(address)}
         await record_audit(
             conn, account_id=account_id, actor=MAILBOX_OWNER, action=AuditAction.EMAIL_VERIFIED, about=about
         )

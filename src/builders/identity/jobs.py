@@ -4,7 +4,7 @@ from uuid import UUID
 
 from procrastinate import JobContext
 
-from builders.identity import keys, login, service as identity
+from builders.identity import keys, login, sessions
 from builders.kit.jobs import queue
 from builders.kit.values import ids
 
@@ -36,7 +36,7 @@ async def mail_new_key(context: JobContext, account_id: str, key_id: str, replac
 async def prune_sign_ins(context: JobContext, timestamp: int) -> None:
     """Delete requests to sign in that are older than a day."""
     del timestamp
-    await identity.prune_requests(queue.database(context))
+    await login.prune_requests(queue.database(context))
 
 
 @queue.app.periodic(cron="51 3 * * *")
@@ -44,4 +44,4 @@ async def prune_sign_ins(context: JobContext, timestamp: int) -> None:
 async def prune_sessions(context: JobContext, timestamp: int) -> None:
     """Delete sessions that ended three months ago."""
     del timestamp
-    await identity.prune_sessions(queue.database(context))
+    await sessions.prune_sessions(queue.database(context))

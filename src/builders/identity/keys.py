@@ -30,7 +30,7 @@ from builders.kit.jobs import queue
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 from builders.mail import service as mail
-from builders.mail.service import ApiKeyCreated
+from builders.mail.templates import ApiKeyCreated
 
 MAIL_NEW_KEY = "identity.mail_new_key"  # the task
 ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase

@@ -26,8 +26,8 @@ from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.mail import service as mail
-from builders.mail.service import SignInCode
+from builders.mail import addresses, service as mail
+from builders.mail.templates import SignInCode
 
 MAIL_CODE = "identity.mail_code"  # the task
 CODE_LIFETIME = timedelta(minutes=15)
@@ -93,7 +93,7 @@ async def send_code(conn: Conn, *, keyring: Keyring, settings: Settings, sign_in
     address, network = request.address, request.requested_from
     account = await account_store.find_account_by_email(conn, email=address)
     if await _is_limited(conn, address=address, network=network, account=account):
-        _log.warning("too_many_sign_in_codes", address=mail.mask(address))
+        _log.warning("too_many_sign_in_codes", address=addresses.mask(address))
         return
     code, token = "".join(secrets.choice(ALPHABET) for _ in range(CODE_LENGTH)), secrets.token_urlsafe(32)
     made = await store.set_code(
@@ -215,7 +215,7 @@ async def _find_by_code(
 
 async def get_link_address(conn: Conn, *, keyring: Keyring, token: str) -> str:
     """Return the masked email address that a link signs in; the link stays valid. Raise TokenInvalid."""
-    return mail.mask((await _find_link(conn, keyring, token)).address)
+    return addresses.mask((await _find_link(conn, keyring, token)).address)
 
 
 async def prune_requests(database: Database) -> None:

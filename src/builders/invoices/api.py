@@ -9,8 +9,9 @@ from uuid import UUID
 from fastapi import Header, Path as PathParameter, Query, Request
 from starlette.responses import Response
 
-from builders.invoices import schemas, service as invoices
+from builders.invoices import checkout, invoices, issuance, schemas, stripe_events
 from builders.invoices.checkout import Checkout
+from builders.invoices.documents import document, pdf
 from builders.invoices.errors import (
     EventMalformed,
     InvalidTransition,
@@ -91,7 +92,7 @@ async def list_invoices(
 @router.get("/billing-details", response_model=schemas.BillingDetailsReply)
 async def get_billing_details(caller: AccountReader, conn: Reads) -> BillingDetails:
     """Read the billing details: the buyer on invoices."""
-    return await invoices.get_billing_details(conn, account_id=caller.account_id)
+    return await issuance.get_billing_details(conn, account_id=caller.account_id)
 
 
 @router.put("/billing-details", response_model=schemas.BillingDetailsReply)
@@ -99,7 +100,7 @@ async def put_billing_details(
     body: schemas.BillingDetailsUpdate, caller: AccountWriter, conn: Tx
 ) -> BillingDetails:
     """Set the billing details: the buyer on invoices. Issued invoices do not change."""
-    return await invoices.put_billing_details(conn, account_id=caller.account_id, details=body.details())
+    return await issuance.put_billing_details(conn, account_id=caller.account_id, details=body.details())
 
 
 @router.post(
@@ -123,7 +124,9 @@ async def receive_stripe(
     """
     payload = await request.body()
     async with database.transaction() as conn:
-        return await invoices.receive_stripe_event(conn, settings=settings, payload=payload, signature=signature)
+        return await stripe_events.receive_stripe_event(
+            conn, settings=settings, payload=payload, signature=signature
+        )
 
 
 @router.get(
@@ -180,7 +183,7 @@ async def create_checkout(
     settings: SettingsDep,
 ) -> Checkout | Response:
     """Get a payment link of Stripe for an invoice: the existing one while it is valid. A browser is redirected."""
-    found = await invoices.create_checkout(
+    found = await checkout.create_checkout(
         database,
         outbound=outbound,
         settings=settings,
@@ -225,8 +228,8 @@ async def _json(invoice: Invoice) -> Response:
 
 async def _page(invoice: Invoice, caller: Caller, settings: Settings) -> Response:
     may_pay = caller.impersonation is None and "account:write" in caller.scopes
-    can_pay = may_pay and invoices.can_pay(settings, invoice)
-    return html.rendered_page(invoices.render_html(invoice, can_pay=can_pay))
+    can_pay = may_pay and checkout.can_pay(settings, invoice)
+    return html.rendered_page(document.render_html(invoice, can_pay=can_pay))
 
 
 def _checkout_page(found: Checkout) -> Response:
@@ -239,7 +242,7 @@ def _checkout_page(found: Checkout) -> Response:
 
 async def _pdf(invoice: Invoice, request: Request, caller: Caller) -> Response:
     settings: Settings = request.app.state.settings
-    writing = partial(invoices.render_pdf, invoice, font=settings.invoice_font)
+    writing = partial(pdf.render_pdf, invoice, font=settings.invoice_font)
     content = await run_on_second_loop(request, writing, account=caller.live_account_id)
     disposition = {"Content-Disposition": f'inline; filename="{invoice.number}.pdf"'}
     return Response(content, 200, {**html.NEGOTIATED, **disposition}, PDF)

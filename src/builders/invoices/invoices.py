@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from uuid import UUID
 
-from builders.identity import service as identity
+from builders.identity import accounts
 from builders.invoices.errors import InvalidTransition, InvoiceNotFound
 from builders.invoices.events import (
     INVOICE_GRACE_ENDED,
@@ -133,7 +133,7 @@ async def clear(conn: Conn, *, account_id: UUID) -> int:
 
     Raise ValueError for a live account, whose invoices are never deleted.
     """
-    await identity.require_sandbox_account(conn, account_id=account_id)
+    await accounts.require_sandbox_account(conn, account_id=account_id)
     return await account_store.clear(conn, account_id=account_id)
 
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from uuid import UUID
 
-from builders.identity import service as identity
+from builders.identity import accounts
 from builders.identity.records import Account
 from builders.invoices import invoices, payments
 from builders.invoices.events import INVOICE_CREATED, INVOICE_GRACE_ENDED, INVOICE_PAID, InvoiceData
@@ -189,5 +189,5 @@ async def _get_buyer(conn: Conn, *, account_id: UUID) -> Buyer:
 
 async def get_holder(conn: Conn, *, account_id: UUID) -> Account:
     """Return the account, or the real account of a sandbox account."""
-    owners = await identity.find_real_accounts(conn, account_ids=[account_id])
-    return await identity.get_account(conn, account_id=owners.get(account_id, account_id))
+    owners = await accounts.find_real_accounts(conn, account_ids=[account_id])
+    return await accounts.get_account(conn, account_id=owners.get(account_id, account_id))

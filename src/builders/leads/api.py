@@ -15,7 +15,7 @@ from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.http.visitors import CHANGES_STATE, PrefetchRefused, refuse_prefetch, truncate_address
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.process.secret_keys import Keyring
-from builders.leads import schemas, service as leads
+from builders.leads import lifecycle, schemas
 from builders.leads.records import Confirmation, Receipt
 
 router = Router(prefix="/v1/leads", tags=["leads"])
@@ -32,13 +32,13 @@ async def create(body: schemas.CreateLeadRequest, address: ClientAddress, conn: 
 
     The response is the same for known and unknown addresses.
     """
-    return await leads.create(conn, request=body.request(address))
+    return await lifecycle.create(conn, request=body.request(address))
 
 
 @waitlist_router.post("", status_code=201, response_model=schemas.LeadReply, dependencies=[rate_limit(LEADS)])
 async def join_waitlist(body: schemas.BuildersWaitlistRequest, address: ClientAddress, conn: Tx) -> Receipt:
     """Join the builders waitlist: stored as a lead of the source `builders_waitlist`."""
-    return await leads.create(conn, request=body.request(address))
+    return await lifecycle.create(conn, request=body.request(address))
 
 
 @router.get(
@@ -91,7 +91,7 @@ async def _form_page(database: Database, keyring: Keyring, token: str) -> Respon
     Mail scanners open links in browsers, and must not confirm for the recipient.
     """
     async with database.connection() as conn:
-        email = await leads.find_unused_link(conn, keyring=keyring, token=token)
+        email = await lifecycle.find_unused_link(conn, keyring=keyring, token=token)
     if email is None:
         return None
     paragraphs = [
@@ -104,7 +104,7 @@ async def _form_page(database: Database, keyring: Keyring, token: str) -> Respon
 
 async def _confirm(database: Database, keyring: Keyring, token: str, address: str) -> Confirmation:
     async with database.transaction() as conn:
-        return await leads.confirm(conn, keyring=keyring, token=token, client=truncate_address(address))
+        return await lifecycle.confirm(conn, keyring=keyring, token=token, client=truncate_address(address))
 
 
 def _thanks(confirmation: Confirmation) -> Response:

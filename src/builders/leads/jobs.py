@@ -8,9 +8,9 @@ from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue
-from builders.leads import lifecycle, service as leads
+from builders.leads import lifecycle
 from builders.mail.records import Topic
-from builders.mail.service import LeadConfirm
+from builders.mail.templates import LeadConfirm
 
 
 @queue.app.task(name=lifecycle.TAKE, retry=queue.RETRY, pass_context=True)
@@ -29,7 +29,7 @@ async def record_unsubscribed(conn: Conn, event: PublishedEvent) -> None:
     """Unsubscribe the lead of an address that opted out."""
     data = event.read()
     if data["topic"] == Topic.LEADS:
-        await leads.unsubscribe(conn, email=data["address"], at=event.created_at)
+        await lifecycle.unsubscribe(conn, email=data["address"], at=event.created_at)
 
 
 @dispatcher.subscribe("mail.bounced", name="leads.record_bounce", alias="builders.leads.jobs.note_bounced")
@@ -37,7 +37,7 @@ async def record_bounce(conn: Conn, event: PublishedEvent) -> None:
     """Record the bounce of a link."""
     data = event.read()
     if data["letter"] == LeadConfirm.name:
-        await leads.bounce(conn, message_id=UUID(data["message_id"]), at=event.created_at)
+        await lifecycle.bounce(conn, message_id=UUID(data["message_id"]), at=event.created_at)
 
 
 @queue.app.periodic(cron="37 * * * *")
@@ -45,4 +45,4 @@ async def record_bounce(conn: Conn, event: PublishedEvent) -> None:
 async def expire(context: JobContext, timestamp: int) -> None:
     """Expire unconfirmed leads, and delete old ones."""
     del timestamp
-    await leads.expire(queue.database(context))
+    await lifecycle.expire(queue.database(context))

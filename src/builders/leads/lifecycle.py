@@ -32,9 +32,9 @@ from builders.leads.records import (
     Token,
 )
 from builders.leads.store import leads as store, requests
-from builders.mail import service as mail
-from builders.mail.records import VENDOR, Topic
-from builders.mail.service import LeadConfirm
+from builders.mail import addresses, service as mail
+from builders.mail.records import RETENTION as MAIL_RETENTION, VENDOR, Topic
+from builders.mail.templates import LeadConfirm
 
 TAKE = "leads.take"  # the task
 PATH = "/v1/leads/confirm"
@@ -88,7 +88,7 @@ async def create(conn: Conn, *, request: Request) -> Receipt:
     if not request.is_trapped:
         await requests.insert(conn, account_id=VENDOR, request_id=request_id, request=request, now=clock.now())
         await queue.defer(conn, TAKE, request_id=str(request_id))
-    return Receipt(id=request_id, email_masked=mail.mask(request.email))
+    return Receipt(id=request_id, email_masked=addresses.mask(request.email))
 
 
 async def take(conn: Conn, *, keyring: Keyring, settings: Settings, request_id: UUID) -> None:
@@ -151,7 +151,7 @@ async def _mail_link(
         template=LeadConfirm(link=f"{settings.url}{PATH}?token={text}", hours=LINK_LIFE // timedelta(hours=1)),
         expires_at=expires_at,
     )
-    oldest = ids.lowest(clock.now() - mail.RETENTION)
+    oldest = ids.lowest(clock.now() - MAIL_RETENTION)
     await store.set_message(conn, account_id=VENDOR, lead_id=lead.id, message_id=message_id, oldest=oldest)
 
 
@@ -160,7 +160,7 @@ async def find_unused_link(conn: Conn, *, keyring: Keyring, token: str) -> str |
     found = await store.find_token(
         conn, account_id=VENDOR, digests=keyring.hashes(TOKEN_PURPOSE, token), now=clock.now()
     )
-    return None if found is None or found.used_at is not None else mail.mask(found.email)
+    return None if found is None or found.used_at is not None else addresses.mask(found.email)
 
 
 async def confirm(conn: Conn, *, keyring: Keyring, token: str, client: str | None) -> Confirmation:
@@ -175,11 +175,11 @@ async def confirm(conn: Conn, *, keyring: Keyring, token: str, client: str | Non
         lead = await store.lock(conn, account_id=VENDOR, lead_id=found.lead_id)
         if lead is not None and await store.use_token(conn, account_id=VENDOR, digests=digests, now=now):
             await _confirm(conn, lead, found, client=client, now=now)
-            return Confirmation(repeated=False, email_masked=mail.mask(found.email))
+            return Confirmation(repeated=False, email_masked=addresses.mask(found.email))
         found = await store.find_token(conn, account_id=VENDOR, digests=digests, now=now)
     if found is None:
         raise TokenInvalid("This link is not valid or has expired.", next_action="Submit the address again.")
-    return Confirmation(repeated=True, email_masked=mail.mask(found.email))
+    return Confirmation(repeated=True, email_masked=addresses.mask(found.email))
 
 
 async def _confirm(conn: Conn, lead: LeadState, token: Token, *, client: str | None, now: datetime) -> None:

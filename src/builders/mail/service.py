@@ -12,41 +12,12 @@ from builders.kit.process.secret_keys import Keyring, Resealed
 from builders.kit.values import clock, ids
 from builders.kit.values.ids import AccountSelection
 from builders.mail import addresses, delivery, optouts, store
-from builders.mail.addresses import mask as mask
 from builders.mail.events import MAIL_FORGOTTEN, MAIL_UNSUBSCRIBED, MailForgotten, MailUnsubscribed
-from builders.mail.links import (
-    is_target as is_target,
-    is_token as is_token,
-    message_of as message_of,
-    mint_links as mint_links,
-)
 from builders.mail.optouts import Subscription
-from builders.mail.records import RETENTION as RETENTION, Message, Origin, Status, Topic
-from builders.mail.renderer import (
-    render as render,
-)
+from builders.mail.records import Message, Origin, Status, Topic
 from builders.mail.store import Key, Reply
 from builders.mail.templates import (
-    ApiKeyCreated as ApiKeyCreated,
-    DomainUnproved as DomainUnproved,
-    EmailChanged as EmailChanged,
-    EmailReplaced as EmailReplaced,
-    EmailTemplate as EmailTemplate,
-    InvoiceIssued as InvoiceIssued,
-    InvoicePaid as InvoicePaid,
-    InvoiceReminder as InvoiceReminder,
-    InvoiceVoided as InvoiceVoided,
-    LeadConfirm as LeadConfirm,
-    PortfolioEvent as PortfolioEvent,
-    ReminderStage as ReminderStage,
-    Renewal as Renewal,
-    RenewalNotice as RenewalNotice,
-    SampleNotice as SampleNotice,
-    SignInCode as SignInCode,
-    TeamInvite as TeamInvite,
-    VerifyDestination as VerifyDestination,
-    VerifyEmail as VerifyEmail,
-    WebhookDisabled as WebhookDisabled,
+    EmailTemplate,
 )
 from builders.mail.transport import FolderTransport
 

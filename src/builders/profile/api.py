@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from builders.identity import service as identity
+from builders.identity.errors import EmailTaken
 from builders.kit.db.connections import Database, Pool, Reads, Tx
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable, Problem, TokenInvalid, problems
 from builders.kit.http import etags, forms, html
@@ -19,7 +19,7 @@ from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.http.visitors import CHANGES_STATE, PrefetchRefused, refuse_prefetch
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.process.secret_keys import Keyring
-from builders.profile import schemas, service as profiles
+from builders.profile import profiles, schemas, verification as profile_verification
 from builders.profile.records import Confirmation, Verification
 from builders.profile.verification import ResendTooSoon
 
@@ -74,7 +74,7 @@ async def update(
 @router.get(VERIFICATION, response_model=schemas.VerificationReply)
 async def get_verification(caller: Reader, conn: Reads) -> Verification:
     """Read the verification of the account's email address."""
-    return await profiles.get_verification(conn, account_id=caller.live_account_id)
+    return await profile_verification.get_verification(conn, account_id=caller.live_account_id)
 
 
 @router.post(
@@ -85,7 +85,7 @@ async def get_verification(caller: Reader, conn: Reads) -> Verification:
 )
 async def resend(caller: Writer, conn: Tx, keys: KeyringDep, settings: SettingsDep) -> schemas.ResendReply:
     """Resend the verification message, unless no address is pending."""
-    sent, verification = await profiles.resend(
+    sent, verification = await profile_verification.resend(
         conn, keyring=keys, settings=settings, account_id=caller.live_account_id
     )
     return schemas.resent(sent=sent, verification=verification)
@@ -94,7 +94,7 @@ async def resend(caller: Writer, conn: Tx, keys: KeyringDep, settings: SettingsD
 @router.get(
     f"{VERIFICATION}/confirm",
     response_model=schemas.ConfirmationReply,
-    responses=problems(TokenInvalid, identity.EmailTaken, PrefetchRefused, DatabaseUnavailable, DatabaseBusy),
+    responses=problems(TokenInvalid, EmailTaken, PrefetchRefused, DatabaseUnavailable, DatabaseBusy),
     dependencies=[CHANGES_STATE],
 )
 async def confirm(
@@ -114,14 +114,14 @@ async def confirm(
         if not html.wants_html(request):
             return ReplyWithHeaders(schemas.confirmed(await _confirm(database, keys, token)), html.NEGOTIATED)
         return await _form_page(database, keys, token) or _thanks(await _confirm(database, keys, token))
-    except (TokenInvalid, identity.EmailTaken, PrefetchRefused) as error:
+    except (TokenInvalid, EmailTaken, PrefetchRefused) as error:
         return _error_page(request, error)
 
 
 @router.post(
     f"{VERIFICATION}/confirm/page",
     response_class=Response,
-    responses={**problems(TokenInvalid, identity.EmailTaken), **forms.FORM_RESPONSES, **PAGE},
+    responses={**problems(TokenInvalid, EmailTaken), **forms.FORM_RESPONSES, **PAGE},
     openapi_extra={**BEYOND_SPEC, **forms.TOKEN_FORM_BODY},
 )
 async def confirm_page(request: Request, token: FormToken, database: Pool, keys: KeyringDep) -> Response:
@@ -131,13 +131,13 @@ async def confirm_page(request: Request, token: FormToken, database: Pool, keys:
     """
     try:
         return _thanks(await _confirm(database, keys, token))
-    except (TokenInvalid, identity.EmailTaken) as error:
+    except (TokenInvalid, EmailTaken) as error:
         return _error_page(request, error)
 
 
 async def _confirm(database: Database, keyring: Keyring, token: str) -> Confirmation:
     async with database.transaction() as conn:
-        return await profiles.confirm(conn, keyring=keyring, token=token)
+        return await profile_verification.confirm(conn, keyring=keyring, token=token)
 
 
 async def _form_page(database: Database, keyring: Keyring, token: str) -> Response | None:
@@ -146,7 +146,7 @@ async def _form_page(database: Database, keyring: Keyring, token: str) -> Respon
     Mail scanners open links in browsers, so opening the page must not confirm.
     """
     async with database.connection() as conn:
-        link = await profiles.find_unused_link(conn, keyring=keyring, token=token)
+        link = await profile_verification.find_unused_link(conn, keyring=keyring, token=token)
     if link is None:
         return None
     title = "Confirm your email address"

@@ -12,7 +12,7 @@ from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue
 from builders.kit.values import clock, ids
-from builders.profile import onboarding, service as profiles
+from builders.profile import onboarding, verification
 from builders.profile.records import Proof, Role, StepKey
 
 CATCH_UP_PERIOD = timedelta(days=1)  # longer than workers of two versions run concurrently
@@ -46,7 +46,7 @@ async def record_step(conn: Conn, event: PublishedEvent) -> None:
     """Record the step that an event proves."""
     proof = proof_of(event)
     if proof is not None:
-        await profiles.record_step(
+        await onboarding.record_step(
             conn, account_id=event.account_id, step=proof.step, at=event.created_at, role=proof.role
         )
 
@@ -87,7 +87,7 @@ async def catch_up(context: JobContext, timestamp: int) -> None:
 async def _list_unrecorded(conn: Conn, events: Sequence[PublishedEvent]) -> list[PublishedEvent]:
     """Return the events whose step or role the profile of their account lacks."""
     proofs = [(each, proof) for each in events if (proof := proof_of(each)) is not None]
-    missing = await profiles.list_missing(conn, claims=[(each.account_id, proof) for each, proof in proofs])
+    missing = await onboarding.list_missing(conn, claims=[(each.account_id, proof) for each, proof in proofs])
     return [each for (each, _), is_missing in zip(proofs, missing, strict=True) if is_missing]
 
 
@@ -99,7 +99,7 @@ def _is_unverified(event: PublishedEvent) -> bool:
 async def begin_verification(context: JobContext, account_id: str) -> None:
     """Send the first link to a new account."""
     async with queue.database(context).transaction() as conn:
-        await profiles.begin_verification(
+        await verification.begin_verification(
             conn, keyring=queue.keyring(context), settings=queue.settings(context), account_id=UUID(account_id)
         )
 
@@ -109,4 +109,4 @@ async def begin_verification(context: JobContext, account_id: str) -> None:
 async def prune(context: JobContext, timestamp: int) -> None:
     """Delete old records of verification messages and links."""
     del timestamp
-    await profiles.prune(queue.database(context))
+    await verification.prune(queue.database(context))

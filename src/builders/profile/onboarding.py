@@ -6,7 +6,8 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
-from builders.identity import service as identity
+from builders.identity import accounts
+from builders.identity.errors import AccountNotFound
 from builders.identity.records import Account, Preset
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
@@ -124,8 +125,8 @@ async def record_step(
     stored = await store.find(conn, account_id=account_id)
     if step in stored.steps and (role is None or role in stored.roles):
         return
-    with suppress(identity.AccountNotFound):
-        account = await identity.get_account(conn, account_id=account_id)
+    with suppress(AccountNotFound):
+        account = await accounts.get_account(conn, account_id=account_id)
         stored = await store.lock(conn, account_id=account_id)
         updated = await complete_steps(conn, account=account, stored=stored, steps={step: at}, role=role)
         if updated != stored:
@@ -135,7 +136,7 @@ async def record_step(
 async def list_missing(conn: Conn, *, claims: Sequence[tuple[UUID, Proof]]) -> Sequence[bool]:
     """Return for each account whether its profile lacks the step or role; False for a sandbox account."""
     account_ids = {account_id for account_id, _ in claims}
-    real = await identity.find_real_accounts(conn, account_ids=account_ids)
+    real = await accounts.find_real_accounts(conn, account_ids=account_ids)
     found = await store.find_done(conn, account_ids=account_ids)
     return [
         real.get(account_id) == account_id and not found.get(account_id, frozenset()) >= proof.names

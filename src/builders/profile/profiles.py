@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import fields, replace
 from uuid import UUID
 
-from builders.identity import service as identity
+from builders.identity import accounts
 from builders.identity.records import Account, AuditAction
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
@@ -24,7 +24,7 @@ async def get(conn: Conn, *, account_id: UUID) -> Profile:
     """Return the profile of a real account. Raise AccountNotFound."""
     # The profile is read first, so that its version is never newer than the account: a client would cache that.
     stored = await store.find(conn, account_id=account_id)
-    return _profile_of(await identity.get_account(conn, account_id=account_id), stored)
+    return _profile_of(await accounts.get_account(conn, account_id=account_id), stored)
 
 
 async def update(
@@ -47,7 +47,7 @@ async def update(
         _require_owner(actor, live=live)
     stored = await store.lock(conn, account_id=account_id)
     expected.check(of=account_id, version=stored.version)
-    account = await identity.get_account(conn, account_id=account_id)
+    account = await accounts.get_account(conn, account_id=account_id)
     patched = replace(stored, **set_members(replace(patch, email=UNSET)))
     if patch.email is not UNSET:
         sender = Sender(keyring=keyring, settings=settings)
@@ -67,7 +67,7 @@ async def update(
     await outbox.publish(conn, PROFILE_UPDATED, account_id=account_id, data=change)
     if actor.type == "support":
         about = {"changed": ", ".join(changed)}
-        await identity.record_audit(
+        await accounts.record_audit(
             conn, account_id=account_id, actor=actor, action=AuditAction.PROFILE_CHANGED, about=about
         )
     return _profile_of(account, saved)

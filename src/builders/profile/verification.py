@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from builders.identity import service as identity
+from builders.identity import accounts
 from builders.identity.records import Account, AuditAction
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Problem, TokenInvalid
@@ -19,9 +19,9 @@ from builders.kit.limits import maximums
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.mail import service as mail
+from builders.mail import addresses, service as mail
 from builders.mail.records import Message, Status as MailStatus
-from builders.mail.service import EmailChanged, EmailReplaced, EmailTemplate, VerifyEmail
+from builders.mail.templates import EmailChanged, EmailReplaced, EmailTemplate, VerifyEmail
 from builders.profile import onboarding, store
 from builders.profile.records import (
     LINK_LIFETIME,
@@ -148,12 +148,12 @@ async def request_change(
         if stored.pending_email is not None:
             await store.delete_token(conn, account_id=account.id)
         return None
-    about = {"from": mail.mask(account.email), "to": mail.mask(email)}
-    await identity.record_audit(
+    about = {"from": addresses.mask(account.email), "to": addresses.mask(email)}
+    await accounts.record_audit(
         conn, account_id=account.id, actor=actor, action=AuditAction.EMAIL_CHANGE_REQUESTED, about=about
     )
     await _send(conn, sender, account_id=account.id, purpose=Purpose.CHANGE, email=email)
-    await _notify(conn, sender.keyring, account, EmailChanged(new_address_masked=mail.mask(email)))
+    await _notify(conn, sender.keyring, account, EmailChanged(new_address_masked=addresses.mask(email)))
     return email
 
 
@@ -167,7 +167,7 @@ async def find_unused_link(conn: Conn, *, keyring: Keyring, token: str) -> Unuse
     found = await store.find_token(conn, digests=keyring.hashes(PURPOSE, token), now=clock.now())
     if found is None or found.used_at is not None:
         return None
-    return UnusedLink(email=mail.mask(found.email), is_change=found.purpose == Purpose.CHANGE)
+    return UnusedLink(email=addresses.mask(found.email), is_change=found.purpose == Purpose.CHANGE)
 
 
 async def confirm(conn: Conn, *, keyring: Keyring, token: str) -> Confirmation:
@@ -182,22 +182,22 @@ async def confirm(conn: Conn, *, keyring: Keyring, token: str) -> Confirmation:
         stored = await store.lock(conn, account_id=found.account_id)
         if await store.use_token(conn, account_id=found.account_id, digests=digests, now=now):
             await _confirm_address(conn, keyring, token=found, stored=stored, now=now)
-            return Confirmation(repeated=False, email=mail.mask(found.email))
+            return Confirmation(repeated=False, email=addresses.mask(found.email))
         found = await store.find_token(conn, digests=digests, now=now)
     if found is None:
         raise _invalid()
-    return Confirmation(repeated=True, email=mail.mask(found.email))
+    return Confirmation(repeated=True, email=addresses.mask(found.email))
 
 
 async def _confirm_address(
     conn: Conn, keyring: Keyring, *, token: Token, stored: StoredProfile, now: datetime
 ) -> None:
-    account = await identity.get_account(conn, account_id=token.account_id)
+    account = await accounts.get_account(conn, account_id=token.account_id)
     if token.purpose == Purpose.CHANGE:
         if stored.pending_email != token.email:
             raise _invalid()
         await _change_address(conn, keyring, account=account, email=token.email)
-    elif not await identity.verify_email(conn, account_id=account.id, email=token.email):
+    elif not await accounts.verify_email(conn, account_id=account.id, email=token.email):
         raise _invalid()
     updated = await onboarding.complete_steps(
         conn, account=account, stored=replace(stored, pending_email=None), steps={StepKey.VERIFY_EMAIL: now}
@@ -207,12 +207,12 @@ async def _confirm_address(
 
 async def _change_address(conn: Conn, keyring: Keyring, *, account: Account, email: str) -> None:
     """Change the address of the account, and notify the earlier address."""
-    await identity.change_email(conn, account_id=account.id, email=email)
-    about = {"from": mail.mask(account.email), "to": mail.mask(email)}
-    await identity.record_audit(
+    await accounts.change_email(conn, account_id=account.id, email=email)
+    about = {"from": addresses.mask(account.email), "to": addresses.mask(email)}
+    await accounts.record_audit(
         conn, account_id=account.id, actor=RECIPIENT, action=AuditAction.EMAIL_CHANGED, about=about
     )
-    await _notify(conn, keyring, account, EmailReplaced(new_address_masked=mail.mask(email)))
+    await _notify(conn, keyring, account, EmailReplaced(new_address_masked=addresses.mask(email)))
 
 
 def _invalid() -> TokenInvalid:
@@ -225,7 +225,7 @@ def _invalid() -> TokenInvalid:
 async def get_verification(conn: Conn, *, account_id: UUID) -> Verification:
     """Return the verification of a real account's address. Raise AccountNotFound."""
     stored = await store.find(conn, account_id=account_id)
-    account = await identity.get_account(conn, account_id=account_id)
+    account = await accounts.get_account(conn, account_id=account_id)
     return await _describe(conn, account=account, stored=stored)
 
 
@@ -237,7 +237,7 @@ async def resend(
     Raise ResendTooSoon.
     """
     stored = await store.lock(conn, account_id=account_id)
-    account = await identity.get_account(conn, account_id=account_id)
+    account = await accounts.get_account(conn, account_id=account_id)
     target = _find_target(account, stored)
     if target is not None:
         purpose, email = target

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from builders.kit.events.outbox import Event, declare
 from builders.kit.http.fields import EventManifest, EventManifestKey, Version
-from builders.mail import service as mail
+from builders.mail import addresses
 from builders.projects.records import Project
 
 
@@ -85,7 +85,7 @@ def project_data(project: Project, changed: Sequence[str] = ()) -> ProjectData:
         changed=list(changed),
         website=project.website,
         allowed_domains=list(project.allowed_domains),
-        default_destination=None if mailbox is None else mail.mask(mailbox),
+        default_destination=None if mailbox is None else addresses.mask(mailbox),
         alias_limit=project.alias_limit,
         manifest=project.manifest,
         manifest_key=project.manifest_key,

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from builders.identity import service as identity
+from builders.identity import accounts
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
 from builders.kit.events import outbox
@@ -19,12 +19,12 @@ from builders.kit.values import clock
 from builders.kit.values.patches import UNSET, patched, set_members
 from builders.projects import fields, store
 from builders.projects.errors import (
-    ProjectArchived as ProjectArchived,
-    ProjectKeysTaken as ProjectKeysTaken,
-    ProjectLimit as ProjectLimit,
-    ProjectNotFound as ProjectNotFound,
-    ProjectsChanged as ProjectsChanged,
-    SlugsTaken as SlugsTaken,
+    ProjectArchived,
+    ProjectKeysTaken,
+    ProjectLimit,
+    ProjectNotFound,
+    ProjectsChanged,
+    SlugsTaken,
 )
 from builders.projects.events import (
     PROJECT_ARCHIVED,
@@ -32,11 +32,6 @@ from builders.projects.events import (
     PROJECT_RESTORED,
     PROJECT_UPDATED,
     project_data,
-)
-from builders.projects.fields import (
-    derive_slug as derive_slug,
-    parse_description as parse_description,
-    parse_domain as parse_domain,
 )
 from builders.projects.records import (
     MAX_METADATA,
@@ -48,7 +43,7 @@ from builders.projects.records import (
     change_of,
     changed_fields,
 )
-from builders.webhooks import service as webhooks
+from builders.webhooks import destinations
 
 
 async def list_page(conn: Conn, *, account_id: UUID, include_archived: bool, page: PageRequest) -> Page[Project]:
@@ -197,7 +192,7 @@ async def clear(conn: Conn, *, account_id: UUID) -> int:
 
     Raise ValueError for a live account, whose projects can only be archived.
     """
-    await identity.require_sandbox_account(conn, account_id=account_id)
+    await accounts.require_sandbox_account(conn, account_id=account_id)
     return await store.clear(conn, account_id=account_id)
 
 
@@ -270,7 +265,7 @@ async def _check_webhooks(conn: Conn, *, account_id: UUID, wanted: Sequence[UUID
     """Raise Invalid with an error for each webhook that is not the account's."""
     if not wanted:
         return
-    page = await webhooks.list_destinations(conn, account_id=account_id, page=PageRequest(limit=MAX_PROJECTS))
+    page = await destinations.list_destinations(conn, account_id=account_id, page=PageRequest(limit=MAX_PROJECTS))
     existing = {each.id for each in page.items}
     errors: list[dict[str, Any]] = [
         {"loc": ("body", "webhook_ids", index), "msg": "No webhook of the account.", "type": "webhook_unknown"}

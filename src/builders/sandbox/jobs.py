@@ -8,9 +8,11 @@ from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.jobs import queue, time_slices
 from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.process import log
-from builders.sandbox import service as sandbox
+from builders.sandbox import planning
+from builders.sandbox.promotion import complete, run, start
+from builders.sandbox.promotion.start import FINISH
 from builders.sandbox.records import PromotionStatus
-from builders.sandbox.service import RunParameters
+from builders.sandbox.resources.kinds import RunParameters
 
 TRIES = 7
 RETRY = RetryStrategy(max_attempts=TRIES, exponential_wait=3)  # 55 minutes, without another promotion
@@ -18,7 +20,7 @@ RETRY = RetryStrategy(max_attempts=TRIES, exponential_wait=3)  # 55 minutes, wit
 _log = log.get_logger()
 
 
-@queue.app.task(name=sandbox.FINISH, queue=queue.LONG, retry=RETRY, pass_context=True)
+@queue.app.task(name=FINISH, queue=queue.LONG, retry=RETRY, pass_context=True)
 async def finish(context: JobContext, account_id: str, promotion_id: str) -> None:
     """Continue one promotion for a time slice; abandon it when the last try fails."""
     time_slice = TimeSlice.of(queue.settings(context))
@@ -26,7 +28,7 @@ async def finish(context: JobContext, account_id: str, promotion_id: str) -> Non
     parameters = RunParameters.of(queue.settings(context), queue.keyring(context))
     owner = {"account_id": UUID(account_id), "promotion_id": UUID(promotion_id)}
     try:
-        promotion = await sandbox.run_promotion(database, **owner, parameters=parameters, time_slice=time_slice)
+        promotion = await run.run_promotion(database, **owner, parameters=parameters, time_slice=time_slice)
         if promotion.status is PromotionStatus.RUNNING:
             await time_slices.go_on(context)
     except (DatabaseUnavailable, DatabaseBusy):
@@ -36,7 +38,7 @@ async def finish(context: JobContext, account_id: str, promotion_id: str) -> Non
             raise
         _log.exception("promotion_abandoned", account=account_id, promotion=promotion_id)
         async with database.transaction() as conn:
-            await sandbox.abandon(conn, **owner, parameters=parameters)
+            await complete.abandon(conn, **owner, parameters=parameters)
 
 
 @queue.app.periodic(cron="* * * * *")
@@ -45,7 +47,7 @@ async def resume(context: JobContext, timestamp: int) -> None:
     """Enqueue a job for each promotion whose process has stopped."""
     del timestamp
     async with queue.database(context).transaction() as conn:
-        await sandbox.resume_abandoned(conn)
+        await start.resume_abandoned(conn)
 
 
 @queue.app.periodic(cron="41 3 * * *")
@@ -54,4 +56,4 @@ async def prune(context: JobContext, timestamp: int) -> None:
     """Delete plans that are older than 30 days and were never promoted."""
     del timestamp
     async with queue.database(context).transaction() as conn:
-        await sandbox.prune_plans(conn)
+        await planning.prune_plans(conn)

@@ -21,7 +21,7 @@ from builders.kit.limits import maximums
 from builders.kit.outbound.client import Outbound
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
-from builders.projects.service import ProjectArchived
+from builders.projects.errors import ProjectArchived
 from builders.sandbox.errors import PlanNotFound
 from builders.sandbox.events import PLAN_CREATED, PlanData
 from builders.sandbox.manifest import DomainView, Manifest
@@ -46,8 +46,8 @@ from builders.sandbox.resources.kinds import PROJECT_PRUNED, KindDiff
 from builders.sandbox.resources.live_state import LiveState
 from builders.sandbox.resources.references import DomainIndex, ProjectIndex, index_domains, index_projects
 from builders.sandbox.store import plans as store
-from builders.webhooks import service as webhook_service
-from builders.webhooks.service import ValidatedUrls
+from builders.webhooks import destinations
+from builders.webhooks.records import ValidatedUrls
 
 PLAN_RETENTION = timedelta(days=30)
 MAX_PLANS = maximums.declare_kept(
@@ -82,7 +82,7 @@ async def make_plan(
     A plan with errors is stored as `blocked`, with all errors. Take the database, since the URLs of webhooks are
     resolved outside a transaction. Publish plan.created. Raise ProjectArchived.
     """
-    urls = await webhook_service.validate_urls(outbound, [each.url for each in manifest.webhooks])
+    urls = await destinations.validate_urls(outbound, [each.url for each in manifest.webhooks])
     async with database.transaction() as conn:
         plan = await build_plan(
             conn, target=target, manifest=manifest, actor=actor, urls=urls, cooling_off=cooling_off

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from psycopg import Rollback
 
-from builders.invoices import service as invoices
+from builders.invoices import issuance
 from builders.invoices.records import Invoice, NewInvoice, NewLine
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
@@ -38,8 +38,8 @@ from builders.sandbox.resources.kinds import Batch, RunParameters, Task
 from builders.sandbox.simulation import account_lock, find_sandbox_id
 from builders.sandbox.step_errors import StepError
 from builders.sandbox.store import promotions as store
-from builders.webhooks import service as webhooks
-from builders.webhooks.service import ValidatedUrls
+from builders.webhooks import destinations
+from builders.webhooks.records import ValidatedUrls
 
 INJECTED = "The request injects this failure."
 HINTED = 5  # unknown addresses with a suggestion; a suggestion is slow to compute
@@ -89,7 +89,7 @@ async def rehearse(
     Take the database, since the URLs of webhooks are resolved outside a transaction. Raise Invalid at `fail_at`
     for an action that the plan does not have, and ProjectArchived.
     """
-    urls = await webhooks.validate_urls(outbound, {desired.url for desired in request.manifest.webhooks})
+    urls = await destinations.validate_urls(outbound, {desired.url for desired in request.manifest.webhooks})
     async with account_lock(account_id), database.transaction() as conn:
         return await _rehearse(conn, account_id=account_id, request=request, parameters=parameters, urls=urls)
 
@@ -224,7 +224,7 @@ async def _bill(conn: Conn, plan: Plan, steps: Sequence[Step], parameters: RunPa
     """Issue an invoice in each currency for the claims; last, since it blocks other invoices until the commit."""
     return [
         Bill(
-            invoice=await invoices.issue(
+            invoice=await issuance.issue(
                 conn,
                 account_id=plan.account_id,
                 new=NewInvoice(

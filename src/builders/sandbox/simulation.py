@@ -10,21 +10,23 @@ from typing import Any
 from uuid import UUID
 from weakref import WeakValueDictionary
 
-from builders.aliases import service as aliases
+from builders.aliases import account_aliases, claims
 from builders.aliases.records import Name, Reason, RequestedName, ReservedClass
-from builders.catalog import service as catalog
-from builders.domains import service as domains
-from builders.identity import service as identity
-from builders.invoices import service as invoices
+from builders.catalog import availability as catalog_availability
+from builders.catalog.availability import NameDecision
+from builders.domains import bulk
+from builders.identity import accounts
+from builders.invoices import invoices as invoice_invoices
 from builders.kit.db.connections import Conn
 from builders.kit.process.secret_keys import Keyring
-from builders.kit.values import clock, ids
+from builders.kit.values import clock, domain_names, ids
 from builders.projects import service as projects
 from builders.sandbox.records import Price
 from builders.sandbox.resources.references import index_domains
 from builders.sandbox.store import plans, promotions
 from builders.sandbox.store.plans import OpenPlan
-from builders.webhooks import service as webhooks
+from builders.webhooks import destinations, simulation
+from builders.webhooks.records import Simulation
 
 NEWEST = 5  # open plans in the overview
 
@@ -53,7 +55,7 @@ class Overview:
 
 async def get_overview(conn: Conn, *, account_id: UUID) -> Overview:
     """Return the overview of a real account's sandbox, in six statements."""
-    account = await identity.get_account(conn, account_id=account_id)
+    account = await accounts.get_account(conn, account_id=account_id)
     now, sandbox_id = clock.now(), account.sandbox_id
     plans_open, running = await promotions.count_open(conn, account_id=account_id, now=now)
     return Overview(
@@ -62,9 +64,9 @@ async def get_overview(conn: Conn, *, account_id: UUID) -> Overview:
         email_verified=account.email_verified_at is not None,
         open_plans=await plans.list_open(conn, account_id=account_id, limit=NEWEST, now=now),
         sandbox=Contents(
-            aliases=await aliases.count_aliases(conn, account_id=sandbox_id),
+            aliases=await account_aliases.count_aliases(conn, account_id=sandbox_id),
             projects=await projects.count(conn, account_id=sandbox_id),
-            webhooks=await webhooks.count_destinations(conn, account_id=sandbox_id),
+            webhooks=await destinations.count_destinations(conn, account_id=sandbox_id),
         ),
     )
 
@@ -87,7 +89,7 @@ class NameCheck:
 
 async def find_sandbox_id(conn: Conn, *, account_id: UUID) -> UUID:
     """Return the sandbox account of a real one. Raise AccountNotFound."""
-    return (await identity.get_account(conn, account_id=account_id)).sandbox_id
+    return (await accounts.get_account(conn, account_id=account_id)).sandbox_id
 
 
 async def simulate_event(
@@ -100,14 +102,14 @@ async def simulate_event(
     webhook_id: str | None,
     deliver: bool,
     seed: str | None,
-) -> webhooks.Simulation:
+) -> Simulation:
     """Return the requests that the sandbox account's destinations would receive; `account_id` is the real account.
 
     Raise Invalid at the members of the body, TooManyTests.
     """
     sandbox_id = await find_sandbox_id(conn, account_id=account_id)
 
-    return await webhooks.simulate(
+    return await simulation.simulate(
         conn,
         keyring=keyring,
         account_id=sandbox_id,
@@ -128,11 +130,11 @@ async def check_names(conn: Conn, *, account_id: UUID, addresses: Sequence[str])
     parts = [
         (each.rpartition("@")[0], each.rpartition("@")[2]) if "@" in each else (each, "") for each in addresses
     ]
-    labels = [catalog.find_a_label(domain) or domain for _, domain in parts]
-    own = await domains.find_domains(conn, account_id=sandbox_id, domains=labels)
-    known = index_domains(await catalog.find_domains(conn, domains=labels), own).domains
+    labels = [domain_names.find_a_label(domain) or domain for _, domain in parts]
+    own = await bulk.find_domains(conn, account_id=sandbox_id, domains=labels)
+    known = index_domains(await catalog_availability.find_domains(conn, domains=labels), own).domains
     decisions = [
-        catalog.decide_name(local_part, known.get(label))
+        catalog_availability.decide_name(local_part, known.get(label))
         for (local_part, _), label in zip(parts, labels, strict=True)
     ]
     wanted = {
@@ -142,7 +144,7 @@ async def check_names(conn: Conn, *, account_id: UUID, addresses: Sequence[str])
         for label, each in zip(labels, decisions, strict=True)
         if each.refusal is None
     }
-    availability = await aliases.check_availability(
+    availability = await claims.check_availability(
         conn, realm=sandbox_id, wanted=list(wanted.values()), account_id=sandbox_id
     )
     taken = {name: each.reason for name, each in availability.items()}
@@ -152,7 +154,7 @@ async def check_names(conn: Conn, *, account_id: UUID, addresses: Sequence[str])
     ]
 
 
-def _name_check(address: str, decision: catalog.NameDecision, taken: Reason) -> NameCheck:
+def _name_check(address: str, decision: NameDecision, taken: Reason) -> NameCheck:
     domain, validation = decision.domain, decision.validation
     reason = decision.refusal or taken
     price = None
@@ -162,7 +164,7 @@ def _name_check(address: str, decision: catalog.NameDecision, taken: Reason) -> 
     return NameCheck(
         address=address,
         reason=reason.value,
-        message=catalog.describe_reason(reason, validation),
+        message=catalog_availability.describe_reason(reason, validation),
         normalized=f"{validation.normalized}@{domain.domain}"
         if domain is not None and validation.normalized
         else None,
@@ -191,11 +193,11 @@ async def reset_account(conn: Conn, *, account_id: UUID) -> ResetCounts:
     sandbox_id = await find_sandbox_id(conn, account_id=account_id)
     await promotions.lock_account(conn, account_id=sandbox_id)
     # Rows that refer to others are deleted first, so that a concurrent reader finds no broken reference.
-    alias_count = await aliases.clear_aliases(conn, account_id=sandbox_id)
+    alias_count = await claims.clear_aliases(conn, account_id=sandbox_id)
     project_count = await projects.clear(conn, account_id=sandbox_id)
-    domain_count = await domains.clear(conn, account_id=sandbox_id)
-    invoice_count = await invoices.clear(conn, account_id=sandbox_id)
-    webhook_count, delivery_count = await webhooks.clear_destinations(conn, account_id=sandbox_id)
+    domain_count = await bulk.clear(conn, account_id=sandbox_id)
+    invoice_count = await invoice_invoices.clear(conn, account_id=sandbox_id)
+    webhook_count, delivery_count = await destinations.clear_destinations(conn, account_id=sandbox_id)
     return ResetCounts(
         aliases=alias_count,
         projects=project_count,

@@ -17,7 +17,7 @@ from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.http.visitors import Machine, Visitor
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.tracking import schemas, service as tracking
-from builders.tracking.recorder import LinkAltered
+from builders.tracking.recorder import LinkAltered, Recorder
 from builders.tracking.records import TrackedMessage
 
 router = Router(prefix="/v1/t", tags=["tracking"])
@@ -63,13 +63,13 @@ _SAFE = ":/%#?=@[]!$&'()*+,;~"  # characters that a browser leaves unescaped
 _PREVIEWS = {Machine.SCANNER, Machine.PREFETCH}  # they read the target without following it
 
 
-def get_recorder(request: Request) -> tracking.Recorder:
+def get_recorder(request: Request) -> Recorder:
     """Return the recorder of the service."""
-    found: tracking.Recorder = request.app.state.tracking_recorder
+    found: Recorder = request.app.state.tracking_recorder
     return found
 
 
-RecorderDep = Annotated[tracking.Recorder, Depends(get_recorder)]
+RecorderDep = Annotated[Recorder, Depends(get_recorder)]
 
 
 @router.get(

@@ -20,7 +20,7 @@ from builders.kit.http.visitors import Machine, Visitor
 from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
-from builders.mail import service as mail
+from builders.mail import links, service as mail
 from builders.mail.records import Origin
 from builders.tracking import store
 from builders.tracking.records import TrackingEvent, TrackingEventKind
@@ -65,8 +65,8 @@ class Recorder:
 
     async def record_open(self, *, token: str, visitor: Visitor) -> None:
         """Record an open; ignore an invalid token."""
-        if len(token) == _TOKEN and mail.is_token(self._keyring, token):
-            message_id = mail.message_of(token)
+        if len(token) == _TOKEN and links.is_token(self._keyring, token):
+            message_id = links.message_of(token)
             await self._record(TrackingEvent(message_id, TrackingEventKind.OPEN, None, clock.now(), visitor))
 
     def check(self, *, token: str, target: str, mac: str) -> None:
@@ -75,13 +75,13 @@ class Recorder:
         The MAC is compared first, in constant time. All minted links pass the other checks, which are a second
         barrier.
         """
-        is_valid = mail.is_target(self._keyring, token, target=target, mac=mac)
+        is_valid = links.is_target(self._keyring, token, target=target, mac=mac)
         if not is_valid or not _MAC.fullmatch(mac) or not is_web_address(target):
             raise LinkAltered("The link was altered. Follow it from the original email.")
 
     async def record_click(self, *, token: str, target: str, visitor: Visitor) -> None:
         """Record a click of a link that `check` accepted."""
-        message_id = mail.message_of(token)
+        message_id = links.message_of(token)
         await self._record(TrackingEvent(message_id, TrackingEventKind.CLICK, target, clock.now(), visitor))
 
     async def _record(self, event: TrackingEvent) -> None:

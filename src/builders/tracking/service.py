@@ -9,7 +9,6 @@ from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.values import clock, ids
 from builders.mail import service as mail
 from builders.tracking import store
-from builders.tracking.recorder import Recorder as Recorder
 from builders.tracking.records import Count, TrackedMessage, TrackingEventKind
 
 BURST = timedelta(seconds=2)

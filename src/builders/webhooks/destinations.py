@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from builders.identity import service as identity
+from builders.identity import accounts
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid, RotationUnderWay
 from builders.kit.events import outbox
@@ -185,7 +185,7 @@ async def clear_destinations(conn: Conn, *, account_id: UUID) -> tuple[int, int]
 
     A request in progress still reaches its receiver, but is not recorded. Raise ValueError for a live account.
     """
-    await identity.require_sandbox_account(conn, account_id=account_id)
+    await accounts.require_sandbox_account(conn, account_id=account_id)
     return await store.clear(conn, account_id=account_id)
 
 

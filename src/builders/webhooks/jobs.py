@@ -6,7 +6,7 @@ from uuid import UUID
 
 from procrastinate import JobContext
 
-from builders.identity import service as identity
+from builders.identity import accounts
 from builders.kit.db import partitions
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import dispatcher, outbox
@@ -17,7 +17,7 @@ from builders.kit.process import secret_keys
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.mail import service as mail
-from builders.mail.service import WebhookDisabled
+from builders.mail.templates import WebhookDisabled
 from builders.webhooks import catalog, feed, metrics
 from builders.webhooks.attempts import RETENTION
 from builders.webhooks.records import DisabledReason
@@ -59,7 +59,7 @@ async def fan_out(conn: Conn, events: Sequence[PublishedEvent]) -> None:
         raise LookupError(f"no package of this revision declares {', '.join(sorted(unknown))}")
     public = [each for each in relevant if not known[each.name].internal]
     if public:
-        real = await identity.find_real_accounts(conn, account_ids={each.account_id for each in public})
+        real = await accounts.find_real_accounts(conn, account_ids={each.account_id for each in public})
         selected = await catalog.list_selected(conn, {(each.account_id, each.name) for each in public})
         outgoing = [
             _outgoing_event(each, real[each.account_id], selected.get((each.account_id, each.name)))
@@ -101,8 +101,8 @@ async def send_disabled_email(context: JobContext, account_id: str, webhook_id: 
         reason = REASONS.get(found.disabled_reason) if found and found.disabled_reason else None
         if found is None or reason is None:
             return
-        real = await identity.find_real_accounts(conn, account_ids=[owner])
-        account = await identity.get_account(conn, account_id=real[owner])
+        real = await accounts.find_real_accounts(conn, account_ids=[owner])
+        account = await accounts.get_account(conn, account_id=real[owner])
         sandbox = account.id != owner
         message = WebhookDisabled(label=found.label, url=found.url, reason=reason, sandbox=sandbox)
         await mail.send(

@@ -9,7 +9,7 @@ from math import ceil
 from typing import Any
 from uuid import UUID
 
-from builders.identity import service as identity
+from builders.identity import accounts
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
 from builders.kit.events.outbox import Event
@@ -136,7 +136,7 @@ def _default_event(destination: Destination, prefer: Sequence[str]) -> Event:
 async def insert_test_delivery(conn: Conn, *, destination: Destination, event: Event) -> UUID:
     """Insert a delivery of the event's example for `deliver_now`; the sender sends it if the caller does not."""
     now, event_id, account_id = clock.now(), ids.new(), destination.account_id
-    real = (await identity.find_real_accounts(conn, account_ids=[account_id]))[account_id]
+    real = (await accounts.find_real_accounts(conn, account_ids=[account_id]))[account_id]
     body = catalog.render_payload(
         event_id=event_id,
         name=event.name,
@@ -217,7 +217,7 @@ def _unknown() -> Invalid:
 
 
 async def _message(conn: Conn, *, account_id: UUID, event: Event, data: str, seed: str | None) -> _Message:
-    real = (await identity.find_real_accounts(conn, account_ids=[account_id]))[account_id]
+    real = (await accounts.find_real_accounts(conn, account_ids=[account_id]))[account_id]
     event_id, at = (ids.new(), clock.now()) if seed is None else _seeded_id(event.name, seed)
     body = catalog.render_payload(
         event_id=event_id,

@@ -11,7 +11,7 @@ from builders.kit.values import clock, ids
 from builders.portfolio.billing.applying import Booking
 from builders.portfolio.billing.recording import Origin, RecordedLine, record_lines
 from builders.portfolio.billing.records import MIN_CONFIDENCE, ChargeSource
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import changes, names as domain_names
 from builders.portfolio.domains.records import NewDomain
 from builders.portfolio.registrars.records import BilledLine, ChargeKind
 from tests.cast import Client, Person
@@ -34,9 +34,9 @@ def database_of(person: Person) -> Database:
 
 async def add_domains(person: Person, *names: str, **fields: Any) -> dict[str, UUID]:
     """Add domains to the person's portfolio; return their ids by A-label."""
-    new = [NewDomain(name=domains.parse_name(name), **fields) for name in names]
+    new = [NewDomain(name=domain_names.parse_name(name), **fields) for name in names]
     async with database_of(person).transaction() as conn:
-        written = await domains.add_domains(conn, account_id=person.account.id, new=new)
+        written = await changes.add_domains(conn, account_id=person.account.id, new=new)
     return {each.name.domain: found.id for each, found in zip(new, written, strict=True)}
 
 

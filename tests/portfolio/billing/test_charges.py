@@ -7,7 +7,7 @@ from uuid import UUID
 
 from builders.kit.db.connections import Database
 from builders.kit.values import clock
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import changes
 from builders.portfolio.registrars.records import ChargeKind
 from tests.cast import Person
 from tests.portfolio.billing.make import (
@@ -110,7 +110,7 @@ async def test_charges_are_booked_once_taken_back_and_booked_again(alice: Person
     await add_domains(alice, "nobodys.com")
     assert (await apply(alice))["applied"] == 1
     async with database.transaction() as conn:
-        await domains.remove_domains(conn, account_id=alice.account.id, ids=[held["lantern.com"]], is_quiet=True)
+        await changes.remove_domains(conn, account_id=alice.account.id, ids=[held["lantern.com"]], is_quiet=True)
     assert of_domain(await charges(alice), "lantern.com")["state"] == "unmatched"
     await add_domains(alice, "lantern.com")
     done = await apply(alice)

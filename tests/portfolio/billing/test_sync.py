@@ -15,11 +15,11 @@ from builders.kit.db.connections import Conn
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.portfolio.billing import service as billing, summaries, syncing
+from builders.portfolio.billing import summaries, syncing
 from builders.portfolio.billing.store import charges as charge_store
 from builders.portfolio.billing.sync_records import SyncOptions
-from builders.portfolio.ledger import service as ledger
-from builders.portfolio.registrars import service as registrars
+from builders.portfolio.ledger import entries as ledger_entries
+from builders.portfolio.registrars import connections as registrar_connections, runs
 from builders.portfolio.registrars.records import Connection
 from tests.cast import Person
 from tests.portfolio.billing.make import BILLING, Json, add_domains, charges, database_of, entries, load, ok
@@ -133,7 +133,7 @@ async def test_a_failing_registrar_fails_alone(
 
 async def list_connections(person: Person) -> Sequence[Connection]:
     async with database_of(person).connection() as conn:
-        return await registrars.list_connections(conn, account_id=person.account.id)
+        return await registrar_connections.list_connections(conn, account_id=person.account.id)
 
 
 async def failures(person: Person) -> list[tuple[str, str, str]]:
@@ -153,15 +153,15 @@ async def test_a_disconnected_registrar_is_charged_no_more(
     await add_domains(alice, *NAMES)
     connection = await connect(alice, billing_fake(), fakes)
     run = ok(await alice.post(SYNC, params={"wait": 0}))
-    real = registrars.open_adapter
+    real = registrar_connections.open_adapter
 
     async def slow(*arguments: Any, **options: Any) -> Any:
         adapter = await real(*arguments, **options)
         assert ok(await alice.delete("/v1/portfolio/registrars/namesilo"))["disconnected"]
         return adapter
 
-    monkeypatch.setattr(registrars, "open_adapter", slow)
-    await billing.sync_charges(
+    monkeypatch.setattr(registrar_connections, "open_adapter", slow)
+    await syncing.sync_charges(
         database_of(alice),
         account_id=alice.account.id,
         run_id=UUID(run["run_id"]),
@@ -204,7 +204,7 @@ async def test_a_scheduled_sync_fetches_charges_after_the_first_one(
     run = await sync_domains(alice, worker)
     for expected in (0, 4):
         async with database_of(alice).transaction() as conn:
-            await billing.follow_sync(conn, account_id=alice.account.id, run_id=UUID(run["run_id"]))
+            await syncing.follow_sync(conn, account_id=alice.account.id, run_id=UUID(run["run_id"]))
         await work(alice, worker)
         assert (await charges(alice))["count"] == expected
         if not expected:
@@ -217,16 +217,16 @@ class Killed(BaseException):
 
 # Where the worker is killed: the module that calls, the name, the number of the call, before or after it.
 POINTS = [
-    (registrars, "begin_part", 1, False),
-    (registrars, "open_adapter", 1, False),
+    (runs, "begin_part", 1, False),
+    (registrar_connections, "open_adapter", 1, False),
     (syncing, "record_lines", 1, True),
     (charge_store, "insert", 1, False),
-    (ledger, "post_entries", 1, False),
+    (ledger_entries, "post_entries", 1, False),
     (charge_store, "update", 1, False),
-    (registrars, "advance_part", 1, False),
+    (runs, "advance_part", 1, False),
     (syncing, "record_lines", 2, True),
     (summaries, "publish_run", 1, False),
-    (registrars, "finish_part", 1, False),
+    (runs, "finish_part", 1, False),
 ]
 
 
@@ -285,9 +285,9 @@ async def test_a_killed_worker_is_continued_with_the_same_result(
             with monkeypatch.context() as patched:
                 patched.setattr(module, name, killing(getattr(module, name), number, is_before=is_before))
                 with pytest.raises(Killed):
-                    await billing.sync_charges(database_of(person), **target, **tools)
+                    await syncing.sync_charges(database_of(person), **target, **tools)
         for _ in range(2):  # a repeated job does nothing
-            await billing.sync_charges(database_of(person), **target, **tools)
+            await syncing.sync_charges(database_of(person), **target, **tools)
         left = await outcome(person, conn, run)
         expected = expected or left
         assert left == expected, point

@@ -10,9 +10,9 @@ import pytest
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.bulk import RowOutcome
 from builders.kit.values import ids
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import changes as domain_changes, lookups, names as domain_names
 from builders.portfolio.domains.records import DomainChange, DomainPatch, ExpirySource, NewDomain
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import entries
 from tests.cast import Person
 from tests.portfolio.domains.make import DOMAINS, add, names
 
@@ -75,7 +75,7 @@ async def test_a_domain_is_removed_with_its_entries(alice: Person, bob: Person, 
 
     assert (await alice.get("/v1/portfolio/tags")).json()["items"] == []
     async with database.connection() as conn:
-        [entry] = await ledger.list_entries(conn, account_id=alice.account.id, domain_id=UUID(added["id"]))
+        [entry] = await entries.list_entries(conn, account_id=alice.account.id, domain_id=UUID(added["id"]))
     assert entry.is_void
     again = await add(alice)
     assert (again["id"] != added["id"], again["finance"]["total_cost"]["amount"]) == (True, "0.00")
@@ -121,11 +121,11 @@ async def test_each_change_is_an_event(alice: Person, conn: Conn) -> None:
 async def test_many_are_added_changed_and_removed_at_once(alice: Person, database: Database, conn: Conn) -> None:
     account_id = alice.account.id
     present = UUID((await add(alice, "a.com"))["id"])
-    new = [NewDomain(name=domains.parse_name(name)) for name in ("c.com", "a.com", "b.com")]
+    new = [NewDomain(name=domain_names.parse_name(name)) for name in ("c.com", "a.com", "b.com")]
 
     async with database.transaction() as tx:
-        added = await domains.add_domains(tx, account_id=account_id, new=new)
-        assert await domains.add_domains(tx, account_id=account_id, new=[]) == []
+        added = await domain_changes.add_domains(tx, account_id=account_id, new=new)
+        assert await domain_changes.add_domains(tx, account_id=account_id, new=[]) == []
     assert [each.outcome for each in added] == [RowOutcome.CREATED, RowOutcome.UNCHANGED, RowOutcome.CREATED]
     assert (added[1].id, added[0].domain and added[0].domain.domain) == (present, "c.com")
 
@@ -135,15 +135,15 @@ async def test_many_are_added_changed_and_removed_at_once(alice: Person, databas
         DomainChange(id=present, patch=DomainPatch(auto_renew=None)),
     ]
     async with database.transaction() as tx:
-        changed = await domains.change_domains(tx, account_id=account_id, changes=changes, is_quiet=True)
+        changed = await domain_changes.change_domains(tx, account_id=account_id, changes=changes, is_quiet=True)
     assert [each.outcome for each in changed] == [RowOutcome.UPDATED, RowOutcome.SKIPPED, RowOutcome.UNCHANGED]
     async with database.connection() as plain:
-        by_name = await domains.find_domains(plain, account_id=account_id, names=["c.com", "b.com", "none.com"])
-        by_id = await domains.find_domains_by_id(plain, account_id=account_id, ids=[present, ids.new()])
+        by_name = await lookups.find_domains(plain, account_id=account_id, names=["c.com", "b.com", "none.com"])
+        by_id = await lookups.find_domains_by_id(plain, account_id=account_id, ids=[present, ids.new()])
     assert {name: list(each.tags) for name, each in by_name.items()} == {"c.com": ["x", "y"], "b.com": []}
     assert by_id.keys() == {present}
     async with database.transaction() as tx:
-        removed = await domains.remove_domains(
+        removed = await domain_changes.remove_domains(
             tx, account_id=account_id, ids=[*(each.id for each in added), ids.new()], is_quiet=True
         )
     assert set(removed) == {each.id for each in added}
@@ -186,11 +186,11 @@ async def test_an_expiry_says_where_it_comes_from(
     added = await add(alice)
     assert (await add(alice, "x.com", expires_at="2190-01-01"))["expiry_source"] == "manual"
     async with database.transaction() as tx:
-        domain = await domains.get_domain(tx, account_id=alice.account.id, key="x.com")
+        domain = await lookups.get_domain(tx, account_id=alice.account.id, key="x.com")
         patch = DomainPatch(expires_at=domain.expires_at)
         if source is not None:
             patch = DomainPatch(expires_at=domain.expires_at, expiry_source=source)
-        changed = await domains.change_domain(
+        changed = await domain_changes.change_domain(
             tx, account_id=alice.account.id, domain_id=UUID(added["id"]), patch=patch
         )
     assert changed.expiry_source is expected

@@ -7,7 +7,7 @@ import pytest
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.bulk import RowOutcome
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import changes, names
 from builders.portfolio.domains.domain_limit import MAX_TEST_DOMAINS
 from builders.portfolio.domains.records import NewDomain
 from tests.cast import Person
@@ -77,11 +77,11 @@ async def test_a_list_of_a_registrar_above_the_maximum_names_the_domains_that_we
 
 @pytest.mark.maximum("portfolio_domains")
 async def test_a_batch_is_added_up_to_the_maximum(alice: Person, database: Database) -> None:
-    new = [NewDomain(name=domains.parse_name(f"harbour-{at}.com")) for at in range(4)]
+    new = [NewDomain(name=names.parse_name(f"harbour-{at}.com")) for at in range(4)]
 
     async def add_two(first: int) -> list[RowOutcome]:
         async with database.transaction() as conn:
-            written = await domains.add_domains(
+            written = await changes.add_domains(
                 conn, account_id=alice.account.id, new=new[first : first + 2], max_domains=3
             )
         return [each.outcome for each in written]

@@ -8,7 +8,7 @@ import pytest
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import changes, lookups, names as domain_names
 from builders.portfolio.domains.records import DomainSort, NewDomain, Ownership, PortfolioDomainStatus
 from tests.cast import Person
 from tests.portfolio.domains.make import DOMAINS, add, names
@@ -28,9 +28,9 @@ async def fill(database: Database, account_id: UUID) -> None:
     now = clock.now()
     for name, (days, members) in KEPT.items():
         expires_at = None if days is None else now + timedelta(days=days, minutes=1)
-        new = NewDomain(name=domains.parse_name(name), expires_at=expires_at, **members)
+        new = NewDomain(name=domain_names.parse_name(name), expires_at=expires_at, **members)
         async with database.transaction() as conn:
-            await domains.add_domains(conn, account_id=account_id, new=[new])
+            await changes.add_domains(conn, account_id=account_id, new=[new])
 
 
 BOOKS = "xn--bcher-kva.de"
@@ -78,7 +78,7 @@ async def test_each_order_and_filter(alice: Person, bob: Person, database: Datab
     tags = (await alice.get("/v1/portfolio/tags")).json()["items"]
     assert tags == [{"tag": "ports", "count": 2}, {"tag": "sale", "count": 2}]
     async with database.connection() as conn:
-        streamed = [each async for each in domains.stream_domains(conn, account_id=alice.account.id)]
+        streamed = [each async for each in lookups.stream_domains(conn, account_id=alice.account.id)]
     assert [each.domain for batch in streamed for each in batch] == ORDERS[DomainSort.DOMAIN]
 
 
@@ -115,5 +115,5 @@ async def test_the_most_frequent_tags_are_listed(alice: Person, conn: Conn) -> N
         ("quay.com", ["port", "sea"]),
     ):
         assert (await alice.post(DOMAINS, json={"domain": name, "tags": tags})).status_code == 201
-    listed = await domains.list_tags(conn, account_id=alice.account.id, limit=2)
+    listed = await lookups.list_tags(conn, account_id=alice.account.id, limit=2)
     assert [(each.tag, each.count) for each in listed] == [("port", 3), ("sea", 2)]

@@ -7,8 +7,8 @@ from importlib import resources
 import pytest
 from hypothesis import given, strategies
 
+from builders.portfolio.domains.errors import NameInvalid
 from builders.portfolio.domains.names import parse_name
-from builders.portfolio.domains.service import NameInvalid
 
 # The unlisted TLD of the official file; `example` is accepted as the TLD of documentation.
 _LISTED = re.compile(r"checkPublicSuffix\('([^']*)', (?:null|'([^']*)')\);")

@@ -11,7 +11,7 @@ from hypothesis import given, strategies
 from builders.kit.db.connections import Database
 from builders.kit.outbound.client import Outbound
 from builders.kit.values import clock
-from builders.portfolio.domains import rdap, registries, service as domains
+from builders.portfolio.domains import changes, lookups, rdap, registries
 from builders.portfolio.domains.rdap import RdapUnreadable, RegistryFacts, read_domain
 from builders.portfolio.domains.records import DomainChange, DomainPatch
 from tests.cast import Person
@@ -137,7 +137,7 @@ Refresh = Callable[[], Any]
 @pytest.fixture
 def refresh(registry: tuple[Registry, Outbound], database: Database) -> Refresh:
     fake, outbound = registry
-    return lambda: domains.refresh_rdap(database, outbound=outbound, url=f"{fake.url}dns.json", pause_s=0)
+    return lambda: registries.refresh_rdap(database, outbound=outbound, url=f"{fake.url}dns.json", pause_s=0)
 
 
 async def test_a_registry_fills_in_what_nobody_gave(
@@ -153,9 +153,9 @@ async def test_a_registry_fills_in_what_nobody_gave(
     await add(alice.test, "harbour.com")
     await add(alice, "sold.com", status="sold")
     async with database.transaction() as conn:
-        found = await domains.get_domain(conn, account_id=alice.account.id, key="connected.com")
+        found = await lookups.get_domain(conn, account_id=alice.account.id, key="connected.com")
         patch = DomainPatch(connection_id=found.id)
-        await domains.change_domains(
+        await changes.change_domains(
             conn, account_id=alice.account.id, changes=[DomainChange(id=found.id, patch=patch)]
         )
     for name in ("harbour.com", "mine.com", "connected.com", "sold.com"):

@@ -10,8 +10,8 @@ import pytest
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
-from builders.portfolio.finance import service as finance
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.finance import overview
+from builders.portfolio.ledger import entries
 from builders.portfolio.ledger.records import EntryKind, EntrySource
 from tests.cast import Client, Person
 from tests.portfolio.finance.make import DOMAINS, Book, add_domain, amounts, first_error, usd
@@ -221,7 +221,7 @@ async def test_an_entry_with_an_unreadable_reference_is_an_ordinary_one(
     written = None if reference is None else reference.format(sale=sale_id)
     odd = entry(UUID(book.domain_id), "7.00", "EUR", kind=EntryKind.TAX, source=source, reference=written)
     async with database.transaction() as tx:
-        await ledger.post_entries(tx, account_id=book.owner.account.id, entries=[odd])
+        await entries.post_entries(tx, account_id=book.owner.account.id, entries=[odd])
     found = await book.get()
     assert found["entries_count"] == 2
     assert found["sale"]["price"] == usd("300.00")
@@ -240,14 +240,14 @@ async def test_a_part_of_a_sale_in_another_currency_is_answered(
     values = {"kind": EntryKind.SALE_INSTALLMENT, "source": EntrySource.SALE, "reference": reference}
     async with database.transaction() as tx:
         odd = entry(UUID(book.domain_id), "7.00", "EUR", **values)
-        await ledger.post_entries(tx, account_id=book.owner.account.id, entries=[odd])
+        await entries.post_entries(tx, account_id=book.owner.account.id, entries=[odd])
     assert (await book.get())["sale"]["price"] == usd("300.00")
 
 
 async def test_only_the_newest_entries_are_shown_and_all_count(book: Book, database: Database) -> None:
     visits = [entry(UUID(book.domain_id), "0.01", kind=EntryKind.PARKING_REVENUE)] * 510
     async with database.transaction() as conn:
-        await ledger.post_entries(conn, account_id=book.owner.account.id, entries=visits)
+        await entries.post_entries(conn, account_id=book.owner.account.id, entries=visits)
     found = await book.get()
     assert (len(found["entries"]), found["entries_count"]) == (500, 510)
     assert found["income"]["parking"] == usd("5.10")
@@ -266,12 +266,12 @@ async def test_the_figures_are_those_of_the_ledger_in_three_statements(
     account_id, sent = book.owner.account.id, tmp_path / "sent"
     with sent.open("wb") as file:
         conn.pgconn.trace(file.fileno())
-        found = await finance.get_finance(conn, account_id=account_id, key="harbour.com", currency="JPY")
+        found = await overview.get_finance(conn, account_id=account_id, key="harbour.com", currency="JPY")
         conn.pgconn.untrace()
     executed = STATEMENT.findall(sent.read_text(encoding="utf-8", errors="replace"))
     assert len(executed) == 3
     assert len(found.entries) == 2 + 2 * len(kinds)
     shown = await book.get()
-    [totals] = (await ledger.list_totals(conn, account_id=account_id, domain_ids=[found.domain.id])).values()
+    [totals] = (await entries.list_totals(conn, account_id=account_id, domain_ids=[found.domain.id])).values()
     assert shown["total_cost"] == totals.total_cost.to_wire()
     assert shown["net_position"] == shown["realized_profit"] == totals.net_position.to_wire()

@@ -4,7 +4,7 @@ import asyncio
 from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.ledger.records import EntryKind, EntrySource
 from tests.cast import Person
 from tests.portfolio.finance.make import DOMAINS, SALE, Book, add_domain, amounts, changed, shown, usd
@@ -148,14 +148,14 @@ async def test_an_imported_sale_is_voided_or_replaced(alice: Person, book: Book,
     ]
     await alice.patch(f"{DOMAINS}/{book.domain_id}", json={"status": "sold"})
     async with database.transaction() as conn:
-        posted = await ledger.post_entries(conn, account_id=alice.account.id, entries=sold)
+        posted = await ledger_entries.post_entries(conn, account_id=alice.account.id, entries=sold)
     found = await book.get()
     assert amounts(found["sale"], "gross", "costs", "net", "price") == ["900.00", "90.00", "810.00", None]
-    found = await book.change(entries_void=[str(ledger.require_recorded(posted[0]).id)])
+    found = await book.change(entries_void=[str(ledger_entries.require_recorded(posted[0]).id)])
     assert (found["sale"], found["status"]) == (None, "owned")
     assert amounts(found, "net_position") == ["0.00"]
     async with database.transaction() as conn:
-        await ledger.post_entries(conn, account_id=alice.account.id, entries=sold[:1])
+        await ledger_entries.post_entries(conn, account_id=alice.account.id, entries=sold[:1])
     found = await book.change(sale={"gross": usd("950")})
     assert amounts(found["sale"], "gross", "price") == ["950.00", "950.00"]
 

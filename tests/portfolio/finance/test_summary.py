@@ -11,8 +11,8 @@ from builders.identity.records import Preset
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
 from builders.portfolio.domains.filters import ALL_DOMAINS
-from builders.portfolio.finance import service as finance, store
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.finance import store, summary
+from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
@@ -40,7 +40,7 @@ async def add(owner: Person, domain: str, *tags: str) -> UUID:
 
 async def post(database: Database, account_id: UUID, *entries: NewEntry) -> None:
     async with database.transaction() as conn:
-        await ledger.post_entries(conn, account_id=account_id, entries=entries)
+        await ledger_entries.post_entries(conn, account_id=account_id, entries=entries)
 
 
 def amounts(sums: dict[str, Any]) -> list[str]:
@@ -134,11 +134,11 @@ async def test_a_summary_reads_sums(owner: Person, conn: Conn, tmp_path: Path) -
     account_id = owner.account.id
     await add_entries(conn, account_id=account_id, domain="harbour.com", count=100)
     with traced(conn, tmp_path) as few:
-        await finance.get_summary(conn, account_id=account_id, months=12)
+        await summary.get_summary(conn, account_id=account_id, months=12)
     await multiply(conn, account_id=account_id, domain="harbour.com", count=100)
     await add_entries(conn, account_id=account_id, domain="harbour.com", count=100)
     with traced(conn, tmp_path) as many:
-        found = await finance.get_summary(conn, account_id=account_id, months=12)
+        found = await summary.get_summary(conn, account_id=account_id, months=12)
     assert found.domains == 103
     assert (many.statements, many.rows, many.sent) == (few.statements, few.rows, few.sent)
 

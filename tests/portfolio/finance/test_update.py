@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from builders.kit.db.connections import Conn, Database
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import currencies, entries
 from tests.cast import Person
 from tests.portfolio.finance.make import SALE, Book, add_domain, amounts, changed, first_error, shown, usd
 from tests.portfolio.ledger.make import entry
@@ -97,8 +97,8 @@ async def test_the_base_currency_is_that_of_the_whole_portfolio(book: Book) -> N
 async def test_a_new_base_currency_rounds_as_it_does_at_the_end(
     book: Book, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    of_one = partial(ledger.set_base_currency, batch_size=1)  # a job converts the other entries
-    monkeypatch.setattr(ledger, "set_base_currency", of_one)
+    of_one = partial(currencies.set_base_currency, batch_size=1)  # a job converts the other entries
+    monkeypatch.setattr(currencies, "set_base_currency", of_one)
     add = {"kind": "renewal", "amount": "0.01", "currency": "EUR", "occurred_on": "2024-03-04"}  # 1.63 JPY
     await book.change(entries_add=[add] * 3)
     found = await book.change(base_currency="JPY")
@@ -165,7 +165,7 @@ async def test_an_entry_of_an_earlier_release_can_have_the_reference_of_an_acqui
     other = await add_domain(book.owner, "pier.com")
     taken = entry(UUID(book.domain_id), reference=f"acquisition/{other.domain_id}")
     async with database.transaction() as conn:
-        await ledger.post_entries(conn, account_id=book.owner.account.id, entries=[taken])
+        await entries.post_entries(conn, account_id=book.owner.account.id, entries=[taken])
     added = [{"kind": "tax", "amount": "1"}]
     assert await other.refuse(entries_add=added, acquisition={"amount": "5"}) == (
         ["acquisition"],

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from builders.portfolio.domain_files.formats import FORMATS
+from builders.portfolio.domain_files.reading import open_source
 from builders.portfolio.domain_files.records import Draft, Options, Source
-from builders.portfolio.domain_files.service import open_source
 
 FILES: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
     "sav": (

@@ -4,7 +4,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 from builders.kit.values import ids
-from builders.portfolio.imports import service as imports
+from builders.portfolio.imports import stepping
 from tests.cast import Person
 from tests.portfolio.imports.make import IMPORTS, Json, load, ok
 
@@ -24,7 +24,7 @@ async def test_an_import_whose_job_is_lost_is_enqueued_again(
     await queue.run_pending(database, settings)
     assert await state(alice, imported) == "queued"
     async with database.transaction() as transaction:
-        assert await imports.resume_imports(transaction, after=ids.NIL) is not None
+        assert await stepping.resume_imports(transaction, after=ids.NIL) is not None
     await queue.run_pending(database, settings)
     assert await state(alice, imported) == "completed"
 

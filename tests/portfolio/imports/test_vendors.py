@@ -3,8 +3,8 @@
 from decimal import Decimal
 
 from builders.kit.db.connections import Conn
-from builders.portfolio.domains import service as domains
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.domains import lookups
+from builders.portfolio.ledger import entries as ledger_entries
 from tests.cast import Person
 from tests.portfolio.imports import vendors
 from tests.portfolio.imports.make import EXPORT, Json, counts, load, undo
@@ -54,7 +54,7 @@ async def _check_values(alice: Person, conn: Conn) -> None:
     """The values of one domain of each registrar, and what the marketplaces added to them."""
     account_id = alice.account.id
     names = [HELD[at].name for at in (1, 300, 500, 750, 10)]
-    found = await domains.find_domains(conn, account_id=account_id, names=names)
+    found = await lookups.find_domains(conn, account_id=account_id, names=names)
     first, second, third, fourth, sold = (found[name] for name in names)
     for domain, held in zip(
         (first, second, third, fourth), (HELD[1], HELD[300], HELD[500], HELD[750]), strict=True
@@ -81,7 +81,7 @@ async def _check_values(alice: Person, conn: Conn) -> None:
     assert (f"{third.expires_at:%H:%M:%S}", f"{fourth.expires_at:%H:%M}") == ("10:11:12", "19:43")
     assert fourth.notes == "=bought at a drop"
     assert (sold.status, first.min_offer, first.tags) == ("sold", None, ["trade"])
-    entries = await ledger.list_entries(conn, account_id=account_id, domain_id=sold.id)
+    entries = await ledger_entries.list_entries(conn, account_id=account_id, domain_id=sold.id)
     assert [(each.kind.value, each.amount) for each in entries] == [
         ("acquisition", Decimal(110)),
         ("sale", Decimal(2010)),

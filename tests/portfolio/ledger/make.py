@@ -9,7 +9,11 @@ from uuid import UUID
 
 from builders.kit.db.connections import Database
 from builders.kit.values.money import Money
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import (
+    currencies as ledger_currencies,
+    entries as ledger_entries,
+    rates as ledger_rates,
+)
 from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource, NewEntry, Rate, Totals
 
 FRIDAY, MONDAY, NEWEST = date(2024, 3, 1), date(2024, 3, 4), date(2024, 3, 5)
@@ -34,7 +38,7 @@ async def add_rates(database: Database, *days: date) -> None:
     """Load the rates of the days, or of all, in place of those that other tests loaded."""
     async with database.transaction() as conn:
         await conn.execute("DELETE FROM portfolio_ledger_rates")
-        await ledger.load_rates(conn, rates=rates(*days))
+        await ledger_rates.load_rates(conn, rates=rates(*days))
 
 
 def entry(domain_id: UUID, amount: str = "10.00", currency: str = "USD", **more: Any) -> NewEntry:
@@ -68,25 +72,29 @@ class Books:
 
     async def post(self, *entries: NewEntry) -> Sequence[Posted]:
         async with self.database.transaction() as conn:
-            posted = await ledger.post_entries(conn, account_id=self.account_id, entries=entries)
-        return [Posted(ledger.require_recorded(each), each.is_new) for each in posted]
+            posted = await ledger_entries.post_entries(conn, account_id=self.account_id, entries=entries)
+        return [Posted(ledger_entries.require_recorded(each), each.is_new) for each in posted]
 
     async def void(self, *posted: Posted) -> Sequence[UUID]:
         async with self.database.transaction() as conn:
             entry_ids = [each.entry.id for each in posted]
-            return await ledger.void_entries(conn, account_id=self.account_id, ids=entry_ids, reason="mistake")
+            return await ledger_entries.void_entries(
+                conn, account_id=self.account_id, ids=entry_ids, reason="mistake"
+            )
 
     async def entries(self, currency: str | None = None) -> Sequence[Entry]:
         async with self.database.connection() as conn:
-            return await ledger.list_entries(
+            return await ledger_entries.list_entries(
                 conn, account_id=self.account_id, domain_id=self.domain_id, currency=currency
             )
 
     async def totals(self) -> Totals:
         async with self.database.connection() as conn:
-            found = await ledger.list_totals(conn, account_id=self.account_id, domain_ids=[self.domain_id])
+            found = await ledger_entries.list_totals(conn, account_id=self.account_id, domain_ids=[self.domain_id])
         return found[self.domain_id]
 
     async def set_base_currency(self, currency: str, **options: Any) -> None:
         async with self.database.transaction() as conn:
-            await ledger.set_base_currency(conn, account_id=self.account_id, base_currency=currency, **options)
+            await ledger_currencies.set_base_currency(
+                conn, account_id=self.account_id, base_currency=currency, **options
+            )

@@ -7,7 +7,7 @@ import pytest
 
 from builders.kit.values import ids
 from builders.kit.values.money import Money
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import entries
 from builders.portfolio.ledger.records import EntryGroup, EntryKind, EntrySource, Totals, group_of
 from tests.portfolio.ledger.make import MONDAY, Books, entry
 
@@ -58,7 +58,7 @@ async def test_a_void_entry_counts_nowhere_and_frees_its_reference(books: Books)
     [again] = await books.post(books.entry(reference="r1"))
     assert again.is_new
     async with books.database.transaction() as conn:
-        gone = await ledger.void_references(
+        gone = await entries.void_references(
             conn,
             account_id=books.account_id,
             source=EntrySource.MANUAL,
@@ -74,12 +74,12 @@ async def test_the_entries_of_a_domain_are_voided_together(books: Books) -> None
     other = ids.new()
     await books.post(books.entry(), books.entry(), entry(other))
     async with books.database.transaction() as conn:
-        gone = await ledger.void_domains(
+        gone = await entries.void_domains(
             conn, account_id=books.account_id, domain_ids=[books.domain_id], reason="removed"
         )
     assert len(gone) == 2
     async with books.database.connection() as conn:
-        totals = await ledger.list_totals(
+        totals = await entries.list_totals(
             conn, account_id=books.account_id, domain_ids=[books.domain_id, other, other]
         )
     assert {domain_id: each.entries for domain_id, each in totals.items()} == {books.domain_id: 0, other: 1}

@@ -9,7 +9,7 @@ import pytest
 
 from builders.identity.records import Preset
 from builders.kit.db.connections import Conn, Database
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.ledger.records import MAX_ENTRIES
 from tests.cast import Person
 from tests.conftest import MakePerson
@@ -106,7 +106,7 @@ async def id_of(alice: Person, domain: str = "harbour.com") -> UUID:
 async def post(alice: Person, database: Database, *entries: Any) -> Sequence[bool | None]:
     """Record entries; return for each whether it is new, or None when it was refused."""
     async with database.transaction() as conn:
-        posted = await ledger.post_entries(conn, account_id=alice.account.id, entries=entries)
+        posted = await ledger_entries.post_entries(conn, account_id=alice.account.id, entries=entries)
     return [None if each.entry is None else each.is_new for each in posted]
 
 

@@ -14,7 +14,7 @@ from builders.kit.values import clock, ids
 from builders.kit.values.money import Money, decimals_of
 from builders.portfolio.domains.filters import ALL_DOMAINS
 from builders.portfolio.finance import store
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import sums as ledger_sums
 from builders.portfolio.ledger.records import Entry, EntryGroup, EntryKind, EntrySource, NewEntry, Totals, group_of
 from tests.portfolio.ledger.make import FRIDAY, NEWEST, RATES, Books, entry
 
@@ -100,7 +100,9 @@ async def check_sums(one: Books, kept: Sequence[NewEntry], expected: Totals) -> 
             now=clock.now(),
         )
         found = await store.sum_by_month(conn, query=query)
-    period = ledger.group_by_period(found, base_currency=query.base_currency, since=query.since, until=query.until)
+    period = ledger_sums.group_by_period(
+        found, base_currency=query.base_currency, since=query.since, until=query.until
+    )
     nothing = Totals.zero(expected.base_currency)
     assert period.total == sum(period.by_month.values(), start=nothing) == expected
     assert list(period.by_month) == [date(2024, 2, 1), date(2024, 3, 1)]

@@ -16,7 +16,7 @@ from builders.kit.jobs import queue
 from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.portfolio.ledger import rates, service as ledger
+from builders.portfolio.ledger import currencies, rates
 from builders.portfolio.ledger.records import Rate
 from tests.kit.outbound.receivers import Reader, Writer, calling, receiving
 from tests.portfolio.ledger.make import FRIDAY, MONDAY, NEWEST, RATES, Books
@@ -138,7 +138,7 @@ async def test_another_base_currency_converts_each_entry_at_its_date(books: Book
         await books.set_base_currency("BTC")
     assert refused.value.code == "currency_unknown"
     async with books.database.connection() as conn:
-        assert await ledger.get_base_currency(conn, account_id=books.account_id) == "JPY"
+        assert await currencies.get_base_currency(conn, account_id=books.account_id) == "JPY"
     await books.set_base_currency("USD")
     assert [str(each.base_money) for each in await books.entries()] == [
         "10.00 USD",
@@ -165,15 +165,15 @@ async def test_the_days_since_are_fetched_from_the_bank(books: Books, unpublishe
         writer.close()
 
     async with receiving(answer) as bank, calling(bank) as outbound:
-        fetch = partial(ledger.fetch_rates, books.database, outbound=outbound, url=bank.url)
+        fetch = partial(rates.fetch_rates, books.database, outbound=outbound, url=bank.url)
         assert await fetch() == 0  # another file
         assert await fetch() == 3
         with clock.moved(datetime.combine(unpublished, time(20), UTC) - clock.now()):
             assert await fetch() == 0  # there is nothing newer to fetch
     async with calling(bank) as outbound:
-        assert await ledger.fetch_rates(books.database, outbound=outbound, url=bank.url) == 0  # it is away
+        assert await rates.fetch_rates(books.database, outbound=outbound, url=bank.url) == 0  # it is away
     async with books.database.connection() as conn:
-        assert await ledger.find_newest_day(conn) == unpublished
+        assert await rates.find_newest_day(conn) == unpublished
 
 
 async def test_a_job_converts_the_entries_of_a_large_portfolio(books: Books, settings: Settings) -> None:
@@ -192,7 +192,7 @@ async def test_a_conversion_continues_after_the_last_entry_of_its_turn(books: Bo
     await books.set_base_currency("JPY", batch_size=1)
     after, slices = ids.NIL, 0
     while (
-        last := await ledger.convert_entries(
+        last := await currencies.convert_entries(
             books.database,
             account_id=books.account_id,
             after=after,
@@ -225,11 +225,11 @@ async def test_entries_are_converted_when_the_rates_of_their_date_arrive(books: 
         for currency, rate in {"USD": "1.1", "CHF": "0.55"}.items()
     ]
     async with books.database.transaction() as conn:
-        assert await ledger.load_rates(conn, rates=new) == 3
-        assert await ledger.load_rates(conn, rates=new) == 0
+        assert await rates.load_rates(conn, rates=new) == 3
+        assert await rates.load_rates(conn, rates=new) == 0
     async with books.database.connection() as conn:
-        assert books.account_id in await ledger.list_awaiting(conn)
-    await ledger.convert_entries(books.database, account_id=books.account_id)
+        assert books.account_id in await currencies.list_awaiting(conn)
+    await currencies.convert_entries(books.database, account_id=books.account_id)
     after = await books.entries()
     assert [(each.fx_date, each.base_amount) for each in after] == [
         (NEWEST, Decimal("10.85")),

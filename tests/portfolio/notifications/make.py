@@ -12,9 +12,9 @@ from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.mail import service as mail
 from builders.mail.records import Message
-from builders.portfolio.domains import service as portfolio_domains
+from builders.portfolio.domains import changes, names
 from builders.portfolio.domains.records import NewDomain
-from builders.portfolio.notifications import service as notifications
+from builders.portfolio.notifications import delivery, runs
 from tests.cast import Client, Person
 
 NOTICES = "/v1/portfolio/notifications"
@@ -26,22 +26,20 @@ def domain(name: str, days: int, *, auto_renew: bool | None = False, **more: Any
     midnight = clock.now().replace(hour=23, minute=59, second=59, microsecond=0)
     members: dict[str, Any] = {"renewal_price": Money.of("12.00", "USD"), **more}
     expires_at = midnight + timedelta(days=days)
-    return NewDomain(
-        name=portfolio_domains.parse_name(name), expires_at=expires_at, auto_renew=auto_renew, **members
-    )
+    return NewDomain(name=names.parse_name(name), expires_at=expires_at, auto_renew=auto_renew, **members)
 
 
 async def notify(database: Database, account_id: UUID, domains: Sequence[NewDomain] = ()) -> int:
     """Add the domains that are new, and make the notices that are due."""
     async with database.transaction() as conn:
-        await portfolio_domains.add_domains(conn, account_id=account_id, new=domains)
-    return (await notifications.run(database, account_id=account_id)).made
+        await changes.add_domains(conn, account_id=account_id, new=domains)
+    return (await runs.run(database, account_id=account_id)).made
 
 
 async def deliver(database: Database, settings: Settings, account_id: UUID) -> int:
     """Send the emails that are due."""
     async with database.transaction() as conn:
-        return await notifications.deliver(conn, keyring=secret_keys.keyring_of(settings), account_id=account_id)
+        return await delivery.deliver(conn, keyring=secret_keys.keyring_of(settings), account_id=account_id)
 
 
 async def emails(database: Database, person: Person) -> Sequence[Message]:

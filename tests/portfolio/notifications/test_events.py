@@ -11,7 +11,7 @@ from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from builders.mail import service as mail
-from builders.portfolio.notifications import service as notifications
+from builders.portfolio.notifications import notices as notification_notices
 from tests.cast import Person
 from tests.portfolio.notifications.make import PREFERENCES, deliver, emails, notices, prefer
 from tests.portfolio.team.make import join, of
@@ -89,4 +89,4 @@ async def happen_in(database: Database, account_id: UUID, *happened: tuple[str, 
         for name, data in happened
     ]
     async with database.transaction() as conn:
-        await notifications.notify_of_events(conn, events=events)
+        await notification_notices.notify_of_events(conn, events=events)

@@ -9,9 +9,9 @@ from builders.kit.db.connections import Database
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.portfolio.domains import service as portfolio_domains
+from builders.portfolio.domains import changes
 from builders.portfolio.domains.records import PortfolioDomainStatus
-from builders.portfolio.notifications import jobs, runs, service as notifications
+from builders.portfolio.notifications import inbox, jobs, runs
 from builders.portfolio.notifications.runs import Progress
 from tests.cast import Person
 from tests.portfolio.notifications.make import domain, emails, notices
@@ -28,21 +28,21 @@ async def test_the_job_looks_through_each_portfolio_once_a_day(
 
     async with database.transaction() as conn:
         new = [domain("a.example", 7), domain("sold.example", 7, status=PortfolioDomainStatus.SOLD)]
-        await portfolio_domains.add_domains(conn, account_id=alice.account.id, new=new)
+        await changes.add_domains(conn, account_id=alice.account.id, new=new)
     await work()
     assert [each["domain"] for each in await notices(alice)] == ["a.example"]
     assert len(await emails(database, alice)) == 1
     async with database.transaction() as conn:
-        await portfolio_domains.add_domains(conn, account_id=alice.account.id, new=[domain("b.example", 7)])
+        await changes.add_domains(conn, account_id=alice.account.id, new=[domain("b.example", 7)])
     await work()
     assert len(await notices(alice)) == 1
     clock.move(timedelta(days=1))
     await work()
     assert len(await notices(alice)) == 2
-    await notifications.prune_notices(database)
+    await inbox.prune_notices(database)
     assert len(await notices(alice)) == 2
     clock.move(timedelta(days=181))
-    await notifications.prune_notices(database)
+    await inbox.prune_notices(database)
     assert await notices(alice) == []
 
 
@@ -57,10 +57,10 @@ async def test_a_large_portfolio_is_looked_through_in_time_slices(
             made.append(progress.made)
         return progress
 
-    monkeypatch.setattr(notifications, "run", run)
+    monkeypatch.setattr(runs, "run", run)
     async with database.transaction() as conn:
         new = [domain(f"{name}.example", 7) for name in "abcde"]
-        await portfolio_domains.add_domains(conn, account_id=alice.account.id, new=new)
+        await changes.add_domains(conn, account_id=alice.account.id, new=new)
         await queue.defer(conn, jobs.send_renewal_notices, timestamp=0)
     await queue.run_pending(database, settings.model_copy(update={"worker_slice_s": 0.0}))
     assert made == [2, 2, 1]

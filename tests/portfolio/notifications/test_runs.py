@@ -15,11 +15,11 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.mail import service as mail
-from builders.portfolio.domains import service as portfolio_domains
+from builders.portfolio.domains import changes as domain_changes, lookups
 from builders.portfolio.domains.records import DomainChange, DomainPatch
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import rates
 from builders.portfolio.ledger.records import Rate
-from builders.portfolio.notifications import runs, service as notifications
+from builders.portfolio.notifications import notices as notification_notices, runs
 from tests.cast import Person
 from tests.conftest import MakePerson
 from tests.portfolio.notifications.make import (
@@ -61,13 +61,13 @@ def due(expiries: dict[str, datetime], now: datetime, sent: Made) -> None:
 async def renew(database: Database, account_id: UUID, expiries: dict[str, datetime], names: Sequence[str]) -> None:
     """Move the expiry of domains by a year."""
     async with database.transaction() as conn:
-        found = await portfolio_domains.find_domains(conn, account_id=account_id, names=names)
+        found = await lookups.find_domains(conn, account_id=account_id, names=names)
         for name in names:
             expiries[name] += timedelta(days=365)
         changes = [
             DomainChange(id=each.id, patch=DomainPatch(expires_at=expiries[name])) for name, each in found.items()
         ]
-        await portfolio_domains.change_domains(conn, account_id=account_id, changes=changes)
+        await domain_changes.change_domains(conn, account_id=account_id, changes=changes)
 
 
 async def test_over_a_year_each_threshold_is_one_notice(
@@ -88,7 +88,7 @@ async def test_over_a_year_each_threshold_is_one_notice(
         if elapsed % 7 == 0:
             await run_killed(database, owner, monkeypatch)
         await asyncio.gather(
-            *(notifications.run(database, account_id=owner, batch_size=100) for _ in range(1 + (elapsed % 5 == 0)))
+            *(runs.run(database, account_id=owner, batch_size=100) for _ in range(1 + (elapsed % 5 == 0)))
         )
         if elapsed % 3 == 0:
             await deliver(database, settings, owner)
@@ -104,7 +104,7 @@ async def test_over_a_year_each_threshold_is_one_notice(
 
 async def run_killed(database: Database, owner: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run until the second batch has been written, which is then rolled back."""
-    write, written = notifications.notify_of_expiry, 0
+    write, written = notification_notices.notify_of_expiry, 0
 
     async def write_and_end(*args: object, **options: object) -> int:
         nonlocal written
@@ -117,7 +117,7 @@ async def run_killed(database: Database, owner: UUID, monkeypatch: pytest.Monkey
     with monkeypatch.context() as patch:
         patch.setattr(runs, "notify_of_expiry", write_and_end)
         with pytest.raises(WorkerKilledError):
-            await notifications.run(database, account_id=owner, batch_size=100)
+            await runs.run(database, account_id=owner, batch_size=100)
 
 
 async def test_a_worker_that_ends_while_it_sends_leaves_the_email_to_the_next(
@@ -187,7 +187,7 @@ async def test_a_month_above_the_limit_is_one_alert(
     today = clock.now().date()
     async with database.transaction() as transaction:
         rate = Rate(currency="XTS", quoted_on=today - timedelta(days=1), rate=Decimal(2))
-        await ledger.load_rates(transaction, rates=[rate])
+        await rates.load_rates(transaction, rates=[rate])
     next_month = (today.replace(day=1) + timedelta(days=31)).replace(day=15)
     days = (next_month - today).days
     euros, others = Money.of("12.00", "EUR"), Money.of("30.00", "XTS")
@@ -208,7 +208,7 @@ async def test_a_month_above_the_limit_is_one_alert(
 async def test_a_snoozed_renewal_has_no_notice_before_its_day(alice: Person, database: Database) -> None:
     today, new = clock.now().date(), [domain("harbour.com", 20), domain("lantern.com", 20)]
     async with database.transaction() as conn:
-        await portfolio_domains.add_domains(conn, account_id=alice.account.id, new=new)
+        await domain_changes.add_domains(conn, account_id=alice.account.id, new=new)
     items = [
         {"domain_id": "harbour.com", "snooze_until": str(today + timedelta(days=3))},
         {"domain_id": "lantern.com", "snooze_until": str(today)},

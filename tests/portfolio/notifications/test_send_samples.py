@@ -9,7 +9,7 @@ from builders.kit.db.connections import Database
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.mail import service as mail
+from builders.mail import addresses, service as mail
 from builders.mail.records import Status
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
@@ -88,7 +88,7 @@ async def test_a_sample_mail_goes_to_the_accounts_own_address(
 
     assert result["webhooks"] == []
     assert (result["email"]["status"], result["email"]["error"]) == ("queued", None)
-    assert result["email"]["to"] == mail.mask(dana.account.email)
+    assert result["email"]["to"] == addresses.mask(dana.account.email)
     async with database.connection() as conn:
         found = await mail.list_messages(conn, account_id=dana.account.id)
     (message,) = [each for each in found if each.template == "sample_notice"]
@@ -100,7 +100,7 @@ async def test_an_unverified_address_gets_no_email(people: MakePerson, database:
     result = await ask(unverified, channel="email")
 
     assert result["email"] == {
-        "to": mail.mask(unverified.account.email),
+        "to": addresses.mask(unverified.account.email),
         "status": "not_sent",
         "message_id": None,
         "error": "email_unverified",
@@ -125,7 +125,7 @@ async def test_a_test_key_tries_the_sandboxs_webhooks_and_the_real_address(
     result = await ask(dana.test)
 
     assert [each["webhook_id"] for each in result["webhooks"]] == [made["id"]]
-    assert result["email"]["to"] == mail.mask(dana.account.email)
+    assert result["email"]["to"] == addresses.mask(dana.account.email)
 
 
 async def test_unknown_members_are_named(dana: Person) -> None:

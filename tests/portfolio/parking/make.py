@@ -8,9 +8,9 @@ from uuid import UUID
 from builders.kit.db.connections import Database
 from builders.kit.values import clock
 from builders.kit.values.money import Money
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import changes, names as domain_names
 from builders.portfolio.domains.records import NewDomain
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.ledger.records import Entry
 from tests.cast import Client, Person
 
@@ -26,14 +26,14 @@ async def add_domains(person: Person, *names: str, price: str | None = None, **f
     """Add domains to the person's portfolio; return their ids by name."""
     new = [
         NewDomain(
-            name=domains.parse_name(name),
+            name=domain_names.parse_name(name),
             renewal_price=None if price is None else Money.of(price, "USD"),
             **fields,
         )
         for name in names
     ]
     async with database_of(person).transaction() as conn:
-        written = await domains.add_domains(conn, account_id=person.account.id, new=new)
+        written = await changes.add_domains(conn, account_id=person.account.id, new=new)
     return {name: each.id for name, each in zip(names, written, strict=True)}
 
 
@@ -61,7 +61,7 @@ async def report(owner: Client, headers: Any = None, **query: Any) -> dict[str, 
 
 async def entries(person: Person, domain_id: UUID) -> Sequence[Entry]:
     async with database_of(person).connection() as conn:
-        return await ledger.list_entries(conn, account_id=person.account.id, domain_id=domain_id)
+        return await ledger_entries.list_entries(conn, account_id=person.account.id, domain_id=domain_id)
 
 
 async def valid(person: Person, domain_id: UUID) -> list[tuple[date, str]]:

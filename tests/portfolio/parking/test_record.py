@@ -13,8 +13,8 @@ from hypothesis import given, strategies as st
 
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
-from builders.portfolio.domains import service as domains
-from builders.portfolio.parking import service as parking
+from builders.portfolio.domains import changes
+from builders.portfolio.parking import exports, revenue
 from builders.portfolio.parking.planning import spread
 from builders.portfolio.parking.records import RevenueRow
 from tests.cast import Client, Person
@@ -35,8 +35,8 @@ from tests.portfolio.team.make import code, join, of
 async def test_many_days_are_recorded_and_exported_in_parts(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parking, "record_revenue", partial(parking.record_revenue, batch_size=4))
-    monkeypatch.setattr(parking, "stream_csv", partial(parking.stream_csv, batch_size=2))
+    monkeypatch.setattr(revenue, "record_revenue", partial(revenue.record_revenue, batch_size=4))
+    monkeypatch.setattr(exports, "stream_csv", partial(exports.stream_csv, batch_size=2))
     found = await add_domains(alice, "harbour.com", "lantern.com", "pier.com")
     row = {"period": {"from": day(4), "to": day(0)}, "currency": "USD"}
     rows = [{**row, "domain": name, "amount": "5.01"} for name in found]
@@ -185,7 +185,7 @@ async def test_revenue_goes_with_its_domain(alice: Person) -> None:
     body = {"domain": "harbour.com", "date": day(), "amount": "1.00"}
     await record(alice, body)
     async with database_of(alice).transaction() as conn:
-        await domains.remove_domain(conn, account_id=alice.account.id, domain_id=domain_id)
+        await changes.remove_domain(conn, account_id=alice.account.id, domain_id=domain_id)
     assert (await alice.get(PARKING)).json()["totals"]["domains"] == 0
     await add_domains(alice, "harbour.com")
     assert outcomes(await record(alice, body)) == ["created"]

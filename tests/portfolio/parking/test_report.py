@@ -8,8 +8,8 @@ import pytest
 from builders.kit.db.connections import Conn
 from builders.kit.http.pagination import PageRequest
 from builders.kit.values import clock
-from builders.portfolio.ledger import service as ledger
-from builders.portfolio.parking import service as parking
+from builders.portfolio.ledger import currencies
+from builders.portfolio.parking import report as parking_report
 from builders.portfolio.parking.records import GroupBy, Period, ReportQuery
 from tests.cast import Client, Person
 from tests.portfolio.ledger.make import add_rates
@@ -78,7 +78,7 @@ async def test_the_report_by_domain(alice: Person, bob: Person) -> None:
     empty = await report(bob, days=365)
     assert (empty["items"], empty["daily"], empty["totals"]["revenue"]) == ([], [], usd("0.00"))
     async with database_of(alice).transaction() as conn:
-        await ledger.set_base_currency(conn, account_id=alice.account.id, base_currency="EUR")
+        await currencies.set_base_currency(conn, account_id=alice.account.id, base_currency="EUR")
     in_euro = await report(alice, days=10, domain="lighthouse.com")
     assert in_euro["totals"]["revenue"] == {"amount": "2.00", "currency": "EUR"}
 
@@ -189,7 +189,7 @@ async def read_page(owner: Person, conn: Conn, folder: Path) -> Traced:
     period = Period.ending(clock.now().date(), days=10)
     query = ReportQuery(period=period, group_by=GroupBy.DOMAIN, domain=None, provider=None)
     with traced(conn, folder) as found:
-        await parking.get_report(
+        await parking_report.get_report(
             conn, account_id=owner.account.id, query=query, page=PageRequest(limit=1, seal=str), shows_finance=True
         )
     return found

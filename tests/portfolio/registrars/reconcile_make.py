@@ -6,7 +6,7 @@ from uuid import UUID
 
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import changes, names as domain_names
 from builders.portfolio.domains.records import NewDomain
 from tests.cast import Client, Person
 from tests.portfolio.parking.make import database_of
@@ -94,9 +94,9 @@ async def own(person: Person, *names: str, **fields: Any) -> dict[str, UUID]:
         "acquired_on": ahead(-7).date(),
         **fields,
     }
-    new = [NewDomain(name=domains.parse_name(name), **known) for name in names]
+    new = [NewDomain(name=domain_names.parse_name(name), **known) for name in names]
     async with database_of(person).transaction() as conn:
-        written = await domains.add_domains(conn, account_id=person.account.id, new=new)
+        written = await changes.add_domains(conn, account_id=person.account.id, new=new)
     return {name: each.id for name, each in zip(names, written, strict=True)}
 
 

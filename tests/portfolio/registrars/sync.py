@@ -11,7 +11,7 @@ from builders.demo.registrars.fakes import FAKES
 from builders.kit.jobs import queue
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
-from builders.portfolio.registrars import service as registrars
+from builders.portfolio.registrars import syncing
 from tests.cast import Client, Person
 from tests.portfolio.registrars.make import REGISTRARS, database_of, keyring_of
 
@@ -66,7 +66,7 @@ def by_provider(run: Json) -> dict[str, Json]:
 async def run_parts(person: Person, run: Json, outbound: Outbound, **options: int) -> None:
     """Do what the jobs of a run do."""
     for each in run["providers"]:
-        await registrars.sync_part(
+        await syncing.sync_part(
             database_of(person),
             account_id=person.account.id,
             run_id=UUID(run["run_id"]),

@@ -11,7 +11,8 @@ from builders.kit.db.connections import Database
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.portfolio.registrars import connections, runs, service as registrars
+from builders.portfolio.registrars import connections, errors, runs
+from builders.portfolio.registrars.errors import NotConnected
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.pace import SharedPace
 from builders.portfolio.registrars.records import (
@@ -69,14 +70,14 @@ def pace_of(made: Connection, database: Database, *, quota: Quota = QUOTA, max_w
 
 async def record(person: Person, made: Connection, failure: RegistrarFailed | None) -> Connection:
     async with database_of(person).transaction() as conn:
-        await registrars.record_outcome(
+        await connections.record_outcome(
             conn,
             account_id=made.account_id,
             connection_id=made.id,
             failure=failure,
             synced_at=None if failure else clock.now(),
         )
-        return await registrars.get_connection(conn, account_id=made.account_id, connection_id=made.id)
+        return await connections.get_connection(conn, account_id=made.account_id, connection_id=made.id)
 
 
 async def test_the_outcome_of_requests_is_the_status(alice: Person, fakes: FakeServer, outbound: Outbound) -> None:
@@ -97,13 +98,13 @@ async def test_the_outcome_of_requests_is_the_status(alice: Person, fakes: FakeS
         assert shown.status is status, failure
     assert await events_of(alice) == ["credentials_invalid", "restricted"]
     with pytest.raises(RegistrarFailed) as refused:
-        await registrars.open_adapter(
+        await connections.open_adapter(
             database_of(alice), outbound=outbound, keyring=keyring_of(alice), connection=shown
         )
     assert 3590 < (refused.value.retry_after_s or 0) <= 3600
     with clock.moved(timedelta(days=3)):
         async with database_of(alice).connection() as conn:
-            [later] = await registrars.list_connections(conn, account_id=made.account_id, providers=["porkbun"])
+            [later] = await connections.list_connections(conn, account_id=made.account_id, providers=["porkbun"])
     assert later.status is ConnectionStatus.STALE
 
 
@@ -111,27 +112,27 @@ async def test_an_adapter_is_opened_with_the_credentials(
     alice: Person, bob: Person, fakes: FakeServer, outbound: Outbound
 ) -> None:
     made = await connect(alice, FAKES["namesilo"](FakeAccount()), fakes)
-    adapter = await registrars.open_adapter(
+    adapter = await connections.open_adapter(
         database_of(alice), outbound=outbound, keyring=keyring_of(alice), connection=made
     )
     await adapter.verify()
     async with database_of(alice).connection() as conn:
-        found = await registrars.find_connection(
+        found = await connections.find_connection(
             conn, account_id=alice.account.id, provider="namesilo", name="default"
         )
         assert found is not None
         assert found.id == made.id
-        assert await registrars.list_connections(conn, account_id=bob.account.id) == []
-        with pytest.raises(registrars.NotConnected):
-            await registrars.get_connection(conn, account_id=bob.account.id, connection_id=made.id)
-        with pytest.raises(registrars.NotConnected):
-            await registrars.get_connection(conn, account_id=alice.account.id, connection_id=ids.new())
+        assert await connections.list_connections(conn, account_id=bob.account.id) == []
+        with pytest.raises(NotConnected):
+            await connections.get_connection(conn, account_id=bob.account.id, connection_id=made.id)
+        with pytest.raises(NotConnected):
+            await connections.get_connection(conn, account_id=alice.account.id, connection_id=ids.new())
 
 
 async def test_a_registrar_without_an_adapter_is_connected_once(alice: Person, outbound: Outbound) -> None:
     async def ensure() -> Connection:
         async with database_of(alice).transaction() as conn:
-            return await registrars.ensure_manual_connection(
+            return await connections.ensure_manual_connection(
                 conn, account_id=alice.account.id, provider="manual:Park.io"
             )
 
@@ -140,10 +141,10 @@ async def test_a_registrar_without_an_adapter_is_connected_once(alice: Person, o
     assert first.provider == "manual:park.io"
     assert await events_of(alice) == ["connected"]
     with pytest.raises(RegistrarFailed) as refused:
-        await registrars.open_adapter(
+        await connections.open_adapter(
             database_of(alice), outbound=outbound, keyring=keyring_of(alice), connection=first
         )
-    assert registrars.problem_of(refused.value).code == "provider_unsupported"
+    assert errors.problem_of(refused.value).code == "provider_unsupported"
     listed = (await alice.get("/v1/portfolio/registrars")).json()
     assert listed["count"] == len(FAKES) + 1
     assert listed["items"][0]["connection_id"] == str(first.id)
@@ -192,7 +193,7 @@ async def test_connections_that_were_disconnected_long_ago_are_deleted(alice: Pe
 
 
 def test_each_failure_has_a_response() -> None:
-    found = {kind: registrars.problem_of(RegistrarFailed(kind, retry_after_s=7.2)) for kind in RegistrarFailure}
+    found = {kind: errors.problem_of(RegistrarFailed(kind, retry_after_s=7.2)) for kind in RegistrarFailure}
     assert {kind.value: (each.status, each.code) for kind, each in found.items()} == {
         "auth_failed": (424, "provider_auth_failed"),
         "restricted": (424, "provider_access_restricted"),

@@ -16,7 +16,7 @@ from builders.kit.values import clock, ids
 from builders.portfolio.billing.applying import Booking
 from builders.portfolio.billing.recording import Origin, record_lines
 from builders.portfolio.billing.records import ChargeSource
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import lookups
 from builders.portfolio.registrars.api_client import ApiClient
 from builders.portfolio.registrars.providers import ADAPTERS
 from tests.cast import Person
@@ -78,7 +78,7 @@ async def test_each_charge_is_booked_on_the_domain_that_it_is_for(
     async with database_of(alice).transaction() as conn:
         await add_portfolio(conn, account_id=account_id, has_costs=False)
         names = sorted({name for each in truth.values() for name in each.domains})
-        owned = await domains.find_domains(conn, account_id=account_id, names=names)
+        owned = await lookups.find_domains(conn, account_id=account_id, names=names)
 
     await record_bills(alice, fakes, outbound, today)
 

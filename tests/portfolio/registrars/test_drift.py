@@ -13,7 +13,8 @@ from builders.kit.jobs import queue
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.portfolio.registrars import jobs, service as registrars
+from builders.portfolio.registrars import drift, jobs, runs, syncing
+from builders.portfolio.registrars.run_records import RunKind
 from tests.cast import Person
 from tests.portfolio.parking.make import database_of
 from tests.portfolio.registrars import make
@@ -35,7 +36,7 @@ async def drifts(alice: Person) -> list[dict[str, Any]]:
 
 async def detect(alice: Person) -> None:
     async with database_of(alice).transaction() as conn:
-        await registrars.detect_drift(conn, account_id=alice.account.id)
+        await drift.detect_drift(conn, account_id=alice.account.id)
 
 
 async def test_only_what_is_new_is_published(alice: Person) -> None:
@@ -113,15 +114,15 @@ async def test_a_sync_shows_differences_and_reports_the_urgent_ones(
     connection = await make.connect(alice, FakeGoDaddy(FakeAccount(domains=domains)), fakes)
     await own(alice, "clean.com", "deleted.com", "missing.com", registrar="GoDaddy", renewal_price=None)
     async with database.transaction() as conn:
-        run = await registrars.start_run(
+        run = await runs.start_run(
             conn,
             account_id=alice.account.id,
-            kind=registrars.RunKind.SYNC,
+            kind=RunKind.SYNC,
             connections=[connection],
             options={},
         )
     target: dict[str, Any] = {"account_id": alice.account.id, "run_id": run.id, "connection_id": connection.id}
-    await registrars.sync_part(database, **target, outbound=outbound, keyring=make.keyring_of(alice))
+    await syncing.sync_part(database, **target, outbound=outbound, keyring=make.keyring_of(alice))
     async with database.transaction() as conn:
         await dispatcher.dispatch(conn)
     await queue.run_pending(database, settings)

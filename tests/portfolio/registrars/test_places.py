@@ -9,7 +9,7 @@ import pytest
 from builders.demo.registrars.fake import FakeServer
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
-from builders.portfolio.registrars import places, service as registrars
+from builders.portfolio.registrars import places, syncing
 from builders.portfolio.registrars.places import Places
 from tests.cast import Person
 from tests.portfolio.registrars.make import connect, database_of
@@ -52,7 +52,7 @@ async def test_a_registrar_that_hangs_does_not_take_all_places(
     for person in (alice, bob):
         await connect(person, fake_of("porkbun", "a.com"), fakes)
     runs = [await start(alice), await start(bob)]
-    real, begun = registrars.sync_part, 0
+    real, begun = syncing.sync_part, 0
 
     async def hanging(*arguments: Any, **options: Any) -> None:
         nonlocal begun
@@ -60,7 +60,7 @@ async def test_a_registrar_that_hangs_does_not_take_all_places(
         await asyncio.sleep(1)  # while the other job starts
         await real(*arguments, **options)
 
-    monkeypatch.setattr(registrars, "sync_part", hanging)
+    monkeypatch.setattr(syncing, "sync_part", hanging)
     await work(alice, worker)
     states = [
         (await read(person, run))["providers"][0]["state"] for person, run in zip((alice, bob), runs, strict=True)

@@ -27,8 +27,9 @@ from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.portfolio.registrars import credentials as sealing, service as registrars
+from builders.portfolio.registrars import connections as registrar_connections, credentials as sealing, errors
 from builders.portfolio.registrars.adapters import dynadot, gandi, godaddy, namecom, route53, spaceship
+from builders.portfolio.registrars.failures import RegistrarFailed
 from builders.portfolio.registrars.providers import ADAPTERS
 from builders.portfolio.registrars.schemas import RegistrarConnect
 from builders.portfolio.registrars.store import credentials as store
@@ -193,7 +194,7 @@ async def reprs(person: Person, outbound: Outbound, account_id: UUID) -> list[st
     """What a debugger or a traceback shows of the objects that hold credentials."""
     shown = []
     async with database_of(person).connection() as conn:
-        connections = await registrars.list_connections(conn, account_id=account_id)
+        connections = await registrar_connections.list_connections(conn, account_id=account_id)
         for each in connections:
             sealed = await store.find(conn, account_id=account_id, connection_id=each.id)
             assert sealed is not None
@@ -203,7 +204,7 @@ async def reprs(person: Person, outbound: Outbound, account_id: UUID) -> list[st
     assert len(connections) == len(ADAPTERS)
     for each in connections:
         if each.next_allowed_at is None:
-            adapter = await registrars.open_adapter(
+            adapter = await registrar_connections.open_adapter(
                 database_of(person), outbound=outbound, keyring=keyring_of(person), connection=each
             )
             shown += [repr(adapter), str(adapter)]
@@ -216,14 +217,16 @@ async def test_credentials_are_sealed_anew_under_another_secret_key(
     old, new = generate_secret(), generate_secret()
     made = await connect(alice, FAKES["porkbun"](FakeAccount()), fakes, keyring=Keyring([old]))
     database = database_of(alice)
-    done = await registrars.reseal_credentials(database, keyring=Keyring([new, old]))
+    done = await sealing.reseal_credentials(database, keyring=Keyring([new, old]))
     assert done.renewed == 1
-    again = await registrars.reseal_credentials(database, keyring=Keyring([new, old]))
+    again = await sealing.reseal_credentials(database, keyring=Keyring([new, old]))
     assert (again.renewed, again.lost) == (0, done.lost)
-    await registrars.open_adapter(database, outbound=outbound, keyring=Keyring([new]), connection=made)
-    with pytest.raises(registrars.RegistrarFailed) as lost:
-        await registrars.open_adapter(database, outbound=outbound, keyring=Keyring([old]), connection=made)
-    assert registrars.problem_of(lost.value).code == "provider_auth_failed"
+    await registrar_connections.open_adapter(database, outbound=outbound, keyring=Keyring([new]), connection=made)
+    with pytest.raises(RegistrarFailed) as lost:
+        await registrar_connections.open_adapter(
+            database, outbound=outbound, keyring=Keyring([old]), connection=made
+        )
+    assert errors.problem_of(lost.value).code == "provider_auth_failed"
     body = {"label": "x", "base_url": None, "verify": False}
     refused = await alice.put(f"{REGISTRARS}/porkbun", json=body)
     assert {each["type"] for each in refused.json()["detail"]} == {"credential_required"}

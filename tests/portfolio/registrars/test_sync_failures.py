@@ -19,13 +19,7 @@ from builders.kit.jobs import queue
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.portfolio.registrars import (
-    connections,
-    jobs,
-    runs,
-    service as registrars,
-    syncing,
-)
+from builders.portfolio.registrars import connections, jobs, runs, syncing
 from builders.portfolio.registrars.api_client import ApiClient
 from tests.cast import Person
 from tests.conftest import MakePerson
@@ -267,7 +261,7 @@ async def test_connections_are_synced_on_schedule(
         with clock.moved(timedelta(hours=hours)):
             after: tuple[UUID, UUID] | None = (alice.account.id, ids.NIL)
             async with conn.transaction():
-                await registrars.schedule_syncs(conn, after=after)
+                await syncing.schedule_syncs(conn, after=after)
             await work(alice, worker)
         return fake.account.requests - before
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from builders.kit.values import clock
 from builders.portfolio.domains.records import PortfolioDomainStatus
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.ledger.records import EntryKind
 from tests.cast import Client, Person
 from tests.portfolio.ledger.make import add_rates, entry
@@ -37,7 +37,7 @@ async def fill(alice: Person) -> None:
         entry(renewed["renewed.com"], "99.00", "EUR", kind=EntryKind.REDEMPTION, reference="r3"),
     ]
     async with database_of(alice).transaction() as conn:
-        await ledger.post_entries(conn, account_id=alice.account.id, entries=entries)
+        await ledger_entries.post_entries(conn, account_id=alice.account.id, entries=entries)
 
 
 async def report(owner: Client, headers: Any = None, **query: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from builders.kit.events import dispatcher
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.portfolio.renewals import service as renewals
+from builders.portfolio.renewals import calendars
 from tests.cast import Client, Person
 from tests.heavy import held_turn
 from tests.portfolio.reads import multiply, traced
@@ -99,7 +99,7 @@ async def test_the_calendar_reads_its_maximum_of_events(alice: Person, conn: Con
     await fill(alice)
     await multiply(conn, account_id=alice.account.id, domain="harbour.com", count=2_050)
     with traced(conn, tmp_path) as read:
-        due = await renewals.list_calendar_events(conn, account_id=alice.account.id)
+        due = await calendars.list_calendar_events(conn, account_id=alice.account.id)
     assert len(due) == 2_000
     assert due[0].domain.domain == "overdue.com"
     assert read.rows <= 2_000 + 10

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from builders.kit.values import ids
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import changes
 from builders.portfolio.domains.records import DomainPatch, RenewalDecision
 from builders.portfolio.renewals.records import Decision
 from tests.cast import Client, Person
@@ -112,13 +112,13 @@ async def test_a_renewal_makes_the_decision_obsolete(alice: Person) -> None:
     for days, shown in ((11, ["drop"]), (374, [])):
         patch = DomainPatch(expires_at=ahead(days))
         async with database_of(alice).transaction() as conn:
-            await domains.change_domain(
+            await changes.change_domain(
                 conn, account_id=alice.account.id, domain_id=found["harbour.com"], patch=patch
             )
         items = (await report(alice, within_days=365))["items"]
         assert [each["decision"] for each in items] == shown
     async with database_of(alice).transaction() as conn:
-        await domains.remove_domain(conn, account_id=alice.account.id, domain_id=found["harbour.com"])
+        await changes.remove_domain(conn, account_id=alice.account.id, domain_id=found["harbour.com"])
 
 
 def test_a_correction_of_the_expiry_keeps_the_decision() -> None:

@@ -17,8 +17,8 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from builders.portfolio.domains.records import RenewalDecision
-from builders.portfolio.registrars import service as registrars
-from builders.portfolio.renewals import pushes, service as renewals, store
+from builders.portfolio.registrars import connections as registrar_connections
+from builders.portfolio.renewals import pushes, store
 from builders.portfolio.renewals.records import DecisionPatch
 from tests.cast import Person, replaced
 from tests.portfolio.parking.make import database_of
@@ -133,7 +133,7 @@ async def test_a_failing_registrar_fails_alone(alice: Person, fakes: FakeServer)
     assert "does not allow" in pushed[0]["error"]
     assert settings(namesilo) == {"c.com": False}
     async with database_of(alice).connection() as conn:
-        connections = await registrars.list_connections(conn, account_id=alice.account.id)
+        connections = await registrar_connections.list_connections(conn, account_id=alice.account.id)
     assert [(each.provider, each.status.value) for each in connections if each.provider == "godaddy"] == [
         ("godaddy", "restricted")
     ]
@@ -142,7 +142,7 @@ async def test_a_failing_registrar_fails_alone(alice: Person, fakes: FakeServer)
 async def test_a_job_sends_what_the_request_could_not(
     alice: Person, fakes: FakeServer, outbound: Outbound, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(renewals, "push_decided", partial(renewals.push_decided, timeout_s=0.3))
+    monkeypatch.setattr(pushes, "push_decided", partial(pushes.push_decided, timeout_s=0.3))
     fake = await held_at(alice, fakes, FakeGoDaddy, "a.com", "b.com")
     fake.account.faults.append(Fault.HANG)
     rows = [{"domain_id": name, "decision": "drop"} for name in ("a.com", "b.com")]
@@ -153,13 +153,13 @@ async def test_a_job_sends_what_the_request_could_not(
     target: dict[str, Any] = {"account_id": alice.account.id, "outbound": outbound, "keyring": keyring_of(alice)}
     fake.account.faults.append(Fault.RATE_LIMITED)
     with pytest.raises(pushes.PushesWaiting):
-        await renewals.push_waiting(database_of(alice), **target)
+        await pushes.push_waiting(database_of(alice), **target)
     async with database_of(alice).connection() as conn:
         await conn.execute(
             "UPDATE portfolio_registrars_connections SET next_allowed_at = NULL WHERE account_id = %(account_id)s",
             account,
         )
-    await renewals.push_waiting(database_of(alice), **target)
+    await pushes.push_waiting(database_of(alice), **target)
     assert settings(fake) == {"a.com": False, "b.com": False}
     assert states(await push(alice, *rows)) == ["unchanged", "unchanged"]
 
@@ -176,14 +176,14 @@ async def test_of_two_decisions_the_last_one_is_sent_last(
     assert states(await push(alice, {"domain_id": "a.com", "decision": "drop"})) == ["queued"]
     target: dict[str, Any] = {"account_id": account_id, "outbound": outbound, "keyring": keyring_of(alice)}
     with pytest.raises(pushes.PushesWaiting):
-        await renewals.push_waiting(database_of(alice), **target)
+        await pushes.push_waiting(database_of(alice), **target)
     assert fake.account.requests == 0
     async with database_of(alice).transaction() as conn:
         waiting = await store.end_pushes(
             conn, account_id=account_id, claim=claim["claim"], ended={domain_id: True}, failed=()
         )
     assert waiting == 1
-    await renewals.push_waiting(database_of(alice), **target)
+    await pushes.push_waiting(database_of(alice), **target)
     assert settings(fake) == {"a.com": False}
 
 
@@ -197,8 +197,8 @@ async def test_a_setting_that_keeps_failing_is_abandoned_and_reported(
     target: dict[str, Any] = {"account_id": alice.account.id, "outbound": outbound, "keyring": keyring_of(alice)}
     for _ in range(pushes.MAX_ATTEMPTS - 2):
         with pytest.raises(pushes.PushesWaiting):
-            await renewals.push_waiting(database_of(alice), **target)
-    await renewals.push_waiting(database_of(alice), **target)
+            await pushes.push_waiting(database_of(alice), **target)
+    await pushes.push_waiting(database_of(alice), **target)
     async with database_of(alice).connection() as conn:
         rows = await (await conn.execute(FIND_EVENTS, {"account_id": alice.account.id})).fetchall()
     [event] = [json.loads(data) for (data,) in rows]

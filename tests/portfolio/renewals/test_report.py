@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from builders.kit.db.connections import Conn
 from builders.kit.http.pagination import PageRequest
 from builders.portfolio.domains.records import RenewalDecision
-from builders.portfolio.renewals import service as renewals
+from builders.portfolio.renewals import report as renewal_report
 from builders.portfolio.renewals.prices import add_up
 from builders.portfolio.renewals.records import DueSum
 from tests.cast import Client, Person
@@ -119,7 +119,9 @@ async def test_a_page_reads_its_own_rows_and_sums(alice: Person, conn: Conn, tmp
 async def read_page(owner: Person, conn: Conn, folder: Path) -> Traced:
     page = PageRequest(limit=1, seal=str)
     with traced(conn, folder) as found:
-        await renewals.get_report(conn, account_id=owner.account.id, within_days=30, page=page, shows_finance=True)
+        await renewal_report.get_report(
+            conn, account_id=owner.account.id, within_days=30, page=page, shows_finance=True
+        )
     return found
 
 

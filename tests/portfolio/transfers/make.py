@@ -7,7 +7,7 @@ from typing import Any
 from builders.demo.registrars.fake import FakeAccount, FakeDomain, FakeServer
 from builders.demo.registrars.fakes import FAKES
 from builders.kit.values import clock, ids
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import changes, names
 from builders.portfolio.domains.records import Domain, NewDomain
 from builders.portfolio.registrars.records import TransferDirection, TransferState
 from builders.portfolio.transfers import moves
@@ -79,8 +79,8 @@ async def add_held(
     account = FakeAccount(domains=[made])
     connection = await connect(person, FAKES[provider](account), fakes)
     async with database_of(person).transaction() as conn:
-        new = NewDomain(name=domains.parse_name(domain), connection_id=connection.id)
-        await domains.add_domains(conn, account_id=person.account.id, new=[new])
+        new = NewDomain(name=names.parse_name(domain), connection_id=connection.id)
+        await changes.add_domains(conn, account_id=person.account.id, new=[new])
     return account
 
 

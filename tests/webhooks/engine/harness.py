@@ -11,7 +11,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from builders.aliases.events import ALIAS_CREATED
-from builders.identity import service as identity
+from builders.identity import accounts
 from builders.identity.records import Account
 from builders.kit.db.connections import Database
 from builders.kit.events import dispatcher, outbox
@@ -85,7 +85,7 @@ class Harness:
 
     async def account(self) -> Account:
         async with self.database.transaction() as conn:
-            made = await identity.create_account(conn, email=f"{ids.new().hex}@example.net", verified=True)
+            made = await accounts.create_account(conn, email=f"{ids.new().hex}@example.net", verified=True)
             await conn.execute(MARK_DISPATCHED, [made.id])
             return made
 

@@ -21,7 +21,7 @@ import psycopg
 from pydantic import SecretStr
 
 from builders.aliases.events import ALIAS_CREATED
-from builders.identity import service as identity
+from builders.identity import accounts as identity_accounts
 from builders.kit.db.connections import Database
 from builders.kit.events import outbox
 from builders.kit.process.secret_keys import Keyring, keyring_of
@@ -160,7 +160,9 @@ async def _make(database: Database, keyring: Keyring, port: int, plan: Plan) -> 
     async with database.transaction() as conn:
         for n in range(plan.destinations):
             if n % plan.of_account == 0:
-                account = await identity.create_account(conn, email=f"{ids.new()}@soak.example", verified=True)
+                account = await identity_accounts.create_account(
+                    conn, email=f"{ids.new()}@soak.example", verified=True
+                )
             made.append((account.id, ids.new()))
             text = signing.generate_secret()
             spec = DestinationSpec(

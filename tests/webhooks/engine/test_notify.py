@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from builders.mail.service import WebhookDisabled
+from builders.mail.templates import WebhookDisabled
 from tests.kit.outbound.receivers import calling, receiving, saying
 from tests.webhooks.engine.harness import Harness, status
 

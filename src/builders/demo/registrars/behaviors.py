@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from builders.demo.registrars.fake import Fault
 from builders.demo.registrars.fakes import FAKES
-from builders.portfolio.registrars import service as registrars
+from builders.portfolio.registrars import providers
 from builders.portfolio.registrars.records import AuthCodeDelivery, Capabilities, Profile
 
 
@@ -85,7 +85,7 @@ _FAULTS = {
 
 def find_reason(behavior: Behavior, provider: str) -> str | None:
     """Return why a behavior does not occur at a registrar; None when it does."""
-    offers, fake = registrars.get_profile(provider).capabilities, FAKES[provider]
+    offers, fake = providers.get_profile(provider).capabilities, FAKES[provider]
     if behavior in FAULTS:
         fault = FAULTS[behavior]
         return None if fault in fake.faults else _FAULTS[fault]
@@ -110,11 +110,11 @@ def find_reason(behavior: Behavior, provider: str) -> str | None:
 def describe() -> Sequence[tuple[str, tuple[Sequence[str], Sequence[Sequence[str]]]]]:
     """Return the tables of docs/reference/registrars.md: the title, and the columns with the rows."""
     columns = ("Registrar", "`provider`", "Credentials", "Offers", "Quota", "Sandbox", _VERIFIED)
-    labels = (registrars.get_profile(name).label for name in sorted(FAKES))
+    labels = (providers.get_profile(name).label for name in sorted(FAKES))
     reasons = [(str(number), reason) for number, reason in enumerate(list_reasons(), 1)]
-    ends = [(each.label, each.list_end) for each in map(registrars.get_profile, sorted(FAKES))]
+    ends = [(each.label, each.list_end) for each in map(providers.get_profile, sorted(FAKES))]
     return (
-        ("Providers", (columns, [_provider_row(registrars.get_profile(name)) for name in sorted(FAKES)])),
+        ("Providers", (columns, [_provider_row(providers.get_profile(name)) for name in sorted(FAKES)])),
         ("What confirms that a list is complete", (("Registrar", "Confirmed by"), ends)),
         ("Tested behaviors", (("Behavior", *labels), [*list_behaviors()])),
         ("Why a behavior does not occur", (("Number", "Reason"), reasons)),

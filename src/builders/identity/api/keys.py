@@ -6,7 +6,7 @@ from uuid import UUID
 
 from fastapi import Path
 
-from builders.identity import service as identity
+from builders.identity import keys, scopes
 from builders.identity.errors import KeyLimit, KeyLimited, KeyNotFound, KeyRevoked
 from builders.identity.records import ApiKey, KeyKind, Scope
 from builders.identity.schemas import keys as schemas
@@ -38,7 +38,7 @@ ROTATION: dict[int | str, dict[str, Any]] = {
 )
 async def create(body: schemas.ApiKeyCreate, caller: Minter, conn: Tx) -> schemas.ApiKeyCreated:
     """Mint an API key. Only this response contains the secret."""
-    new = await identity.create_key(
+    new = await keys.create_key(
         conn,
         account_id=caller.live_account_id,
         label=body.label,
@@ -56,13 +56,13 @@ async def create(body: schemas.ApiKeyCreate, caller: Minter, conn: Tx) -> schema
 async def list_scopes(caller: Reader) -> Listing[Scope]:
     """List every scope and the presets that hold it."""
     del caller  # every caller with the scope gets the same list
-    return Listing(items=identity.list_scopes())
+    return Listing(items=scopes.list_scopes())
 
 
 @router.get("", response_model=PageReply[schemas.ApiKeyItem], openapi_extra=BEYOND_SPEC)
 async def list_keys(caller: Reader, conn: Reads, page: PageQuery) -> JsonPage:
     """List the account's API keys, newest first."""
-    return await identity.list_keys(conn, account_id=caller.live_account_id, page=page)
+    return await keys.list_keys(conn, account_id=caller.live_account_id, page=page)
 
 
 @router.get(
@@ -70,7 +70,7 @@ async def list_keys(caller: Reader, conn: Reads, page: PageQuery) -> JsonPage:
 )
 async def get(key_id: KeyId, caller: Reader, conn: Reads) -> ApiKey:
     """Read one API key."""
-    return await identity.get_key(conn, account_id=caller.live_account_id, key_id=key_id)
+    return await keys.get_key(conn, account_id=caller.live_account_id, key_id=key_id)
 
 
 @router.delete(
@@ -81,7 +81,7 @@ async def get(key_id: KeyId, caller: Reader, conn: Reads) -> ApiKey:
 )
 async def revoke(key_id: KeyId, caller: Minter, conn: Tx) -> ApiKey:
     """Revoke an API key; it is refused within the cache time of credentials."""
-    return await identity.revoke_key(
+    return await keys.revoke_key(
         conn,
         account_id=caller.live_account_id,
         key_id=key_id,
@@ -101,7 +101,7 @@ async def rotate(
     key_id: KeyId, caller: Minter, conn: Tx, body: schemas.ApiKeyRotate | None = None
 ) -> schemas.ApiKeyCreated:
     """Replace an API key; the old key works until the end of the overlap."""
-    new = await identity.rotate_key(
+    new = await keys.rotate_key(
         conn,
         account_id=caller.live_account_id,
         key_id=key_id,

@@ -9,10 +9,11 @@ from typing import Annotated, Any
 from fastapi import Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from builders.identity import service as identity
+from builders.identity import login, sessions as identity_sessions
 from builders.identity.api import sessions
 from builders.identity.api.sessions import LOGIN, LOGIN_AS, REDEEM, Client, ClientWithCredentials, login_client
 from builders.identity.errors import GrantInvalid
+from builders.identity.login import CODE_LIFETIME
 from builders.identity.records import MailedCode, MailedLink, SignedIn
 from builders.identity.schemas import login as schemas
 from builders.kit.db.connections import Pool, Reads, Tx
@@ -32,7 +33,7 @@ router = Router(prefix="/v1/auth", tags=["auth"])
 def _signed_in_answer(new: SignedIn, *, secure: bool) -> ReplyWithHeaders:
     """Return the reply of GET /v1/auth/session, with the cookie."""
     session = new.session
-    reply = schemas.signed_in_reply(new.principal, identity.caller_of(session, method="cookie"))
+    reply = schemas.signed_in_reply(new.principal, identity_sessions.caller_of(session, method="cookie"))
     return sessions.with_cookie(reply, token=new.token, expires_at=session.expires_at, secure=secure)
 
 
@@ -50,10 +51,10 @@ async def request_login(
 
     The body is JSON; a browser sends a form and gets the page (`text/html`) with the form for the code.
     """
-    await identity.request_code(conn, email=body.email, client=client.address, return_to=body.return_to)
+    await login.request_code(conn, email=body.email, client=client.address, return_to=body.return_to)
     if html.is_browser_navigation(request.scope):
         return code_page(body.email, return_to=body.return_to)
-    return schemas.LoginReply(expires_in_s=int(identity.CODE_LIFETIME.total_seconds()))
+    return schemas.LoginReply(expires_in_s=int(CODE_LIFETIME.total_seconds()))
 
 
 @router.post(
@@ -72,7 +73,7 @@ async def redeem_login(
     secure: sessions.Secure,
 ) -> ReplyWithHeaders:
     """Sign in with the emailed code or the token of the link; sets the cookie."""
-    new = await identity.sign_in(
+    new = await login.sign_in(
         database,
         keyring=keyring,
         settings=settings,
@@ -98,7 +99,7 @@ async def login_as(
     secure: sessions.Secure,
 ) -> ReplyWithHeaders:
     """Redeem a login-as grant once: support signs in as the account for an hour; sets the cookie."""
-    new = await identity.redeem_grant(
+    new = await identity_sessions.redeem_grant(
         conn,
         keyring=keyring,
         settings=settings,
@@ -186,7 +187,7 @@ async def show_login(
     if token is None:
         return _address_page(request, back)
     try:
-        address = await identity.get_link_address(conn, keyring=keyring, token=token)
+        address = await login.get_link_address(conn, keyring=keyring, token=token)
     except TokenInvalid as refusal:
         return _refusal_page(request, refusal, back)
     return _link_page(address, token=token, return_to=back)
@@ -237,7 +238,7 @@ async def redeem_page(
     try:
         client = login_client(request)
         source = {"address": client.address, "user_agent": client.user_agent}
-        new = await identity.sign_in(database, keyring=keyring, settings=settings, proof=proof, **source)
+        new = await login.sign_in(database, keyring=keyring, settings=settings, proof=proof, **source)
     except (TokenInvalid, OriginForbidden) as refusal:
         return _proof_refusal_page(request, refusal, proof, back)
     return _signed_in_page(request, new, return_to=back, secure=secure)

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from fastapi import Depends, Path, Query, Request, Response
 
-from builders.identity import service as identity
+from builders.identity import accounts, sessions, tokens
 from builders.identity.errors import NoSession, SessionNotFound
 from builders.identity.records import AuditAction
 from builders.identity.schemas import account as schemas
@@ -113,7 +113,7 @@ JWKS_MAX_AGE_S = 300
 @router.get("/session", response_model=schemas.SessionReply)
 async def get_session(caller: Reader, conn: Reads) -> schemas.SessionReply:
     """Read the session: the account, the credentials of the request, and their scopes."""
-    return schemas.session_reply(await identity.get_principal(conn, caller=caller), caller)
+    return schemas.session_reply(await sessions.get_principal(conn, caller=caller), caller)
 
 
 @router.post(
@@ -129,7 +129,7 @@ async def log_out(request: Request, caller: SessionOwner, conn: Tx, secure: Secu
         raise NoSession(
             "The credentials are an API key or a token of another issuer, not a session of this service."
         )
-    await identity.log_out(conn, account_id=caller.account_id, session_id=caller.session_id, actor=caller.actor)
+    await sessions.log_out(conn, account_id=caller.account_id, session_id=caller.session_id, actor=caller.actor)
     return _logout_answer(request, without_cookie(schemas.LogoutReply(), secure=secure))
 
 
@@ -142,7 +142,7 @@ def _logout_answer(request: Request, answer: ReplyWithHeaders) -> ReplyWithHeade
 @router.get("/sessions", response_model=PageReply[schemas.SessionItem], openapi_extra=BEYOND_SPEC)
 async def list_sessions(caller: Reader, conn: Reads, page: PageQuery) -> Page[schemas.SessionItem]:
     """List the account's active sessions, newest first, with support sessions; none with a test key."""
-    found = await identity.list_sessions(conn, account_id=caller.account_id, page=page)
+    found = await sessions.list_sessions(conn, account_id=caller.account_id, page=page)
     items = [schemas.session_item(each, caller) for each in found.items]
     return Page(items=items, next_cursor=found.next_cursor)
 
@@ -155,7 +155,7 @@ async def list_sessions(caller: Reader, conn: Reads, page: PageQuery) -> Page[sc
 )
 async def end_session(session_id: SessionId, caller: Writer, conn: Tx) -> schemas.SessionItem:
     """End a session of the account; its token is refused within the cache time of credentials."""
-    ended = await identity.end_session(
+    ended = await sessions.end_session(
         conn, account_id=caller.account_id, session_id=session_id, actor=caller.actor
     )
     return schemas.session_item(ended, caller)
@@ -166,7 +166,7 @@ async def end_session(session_id: SessionId, caller: Writer, conn: Tx) -> schema
 )
 async def list_public_keys(keyring: KeyringDep) -> ReplyWithHeaders:
     """List the public keys that verify our tokens."""
-    keys = [schemas.jwk_reply(each) for each in identity.list_public_keys(keyring)]
+    keys = [schemas.jwk_reply(each) for each in tokens.list_public_keys(keyring)]
     return ReplyWithHeaders(schemas.JwksReply(keys=keys), {"Cache-Control": f"public, max-age={JWKS_MAX_AGE_S}"})
 
 
@@ -178,4 +178,4 @@ async def list_audit(
     action: Annotated[AuditAction | None, Query(description="Only entries of this kind.")] = None,
 ) -> JsonPage:
     """List the audit entries of the account, newest first; with a test key, those of the real account."""
-    return await identity.list_audit(conn, account_id=caller.live_account_id, page=page, action=action)
+    return await accounts.list_audit(conn, account_id=caller.live_account_id, page=page, action=action)

@@ -13,7 +13,7 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.mail import service as mail
-from builders.mail.service import (
+from builders.mail.templates import (
     EmailTemplate,
     InvoiceIssued,
     InvoicePaid,

@@ -25,8 +25,8 @@ from builders.portfolio.billing.records import (
 )
 from builders.portfolio.billing.store import charges as store
 from builders.portfolio.billing.wording import entry_kind
-from builders.portfolio.domains import service as domains
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.domains.errors import DomainNotFound
+from builders.portfolio.ledger import currencies, entries as ledger_entries
 from builders.portfolio.ledger.records import MAX_MEMO, Entry, EntrySource, NewEntry, PostedEntry
 
 _UNDONE = "The application of the charge was undone."
@@ -125,8 +125,8 @@ async def _book(
     posted: Sequence[PostedEntry] = ()
     if entries:
         # The domains are not locked: those of the next batch could be locked before them by another request.
-        await ledger.lock_base_currency(conn, account_id=account_id, exclusive=True)
-        posted = await ledger.post_entries(conn, account_id=account_id, entries=entries)
+        await currencies.lock_base_currency(conn, account_id=account_id, exclusive=True)
+        posted = await ledger_entries.post_entries(conn, account_id=account_id, entries=entries)
     by_charge = {each.charge.id: found.entry for (each, _), found in zip(new, posted, strict=True)}
     return [_applied(each, by_charge, is_applied=booking.applies) for each in decisions]
 
@@ -215,8 +215,10 @@ async def undo_charges(
     if own:
         # Before any entry is locked: a change of the base currency locks all entries of the portfolio. Exclusively
         # as in `_book`, which can follow in the same transaction.
-        await ledger.lock_base_currency(conn, account_id=account_id, exclusive=True)
-        await ledger.void_entries(conn, account_id=account_id, ids=own, reason=_UNDONE, voided_by=member_id)
+        await currencies.lock_base_currency(conn, account_id=account_id, exclusive=True)
+        await ledger_entries.void_entries(
+            conn, account_id=account_id, ids=own, reason=_UNDONE, voided_by=member_id
+        )
     await update_charges(conn, account_id=account_id, rows=[taken_back(each) for each in charges])
     return [AppliedCharge(charge=each, outcome=ApplyOutcome.UNDONE) for each in charges]
 
@@ -246,4 +248,4 @@ async def update_charges(conn: Conn, *, account_id: UUID, rows: Sequence[Mapping
         await store.update(conn, account_id=account_id, rows=rows)
     except ForeignKeyViolation:
         message = "A domain was removed at the same time, so no charge was applied."
-        raise domains.DomainNotFound(message, next_action="Send the request again.") from None
+        raise DomainNotFound(message, next_action="Send the request again.") from None

@@ -26,8 +26,8 @@ from builders.portfolio.billing.records import (
     StateSum,
 )
 from builders.portfolio.billing.store import charges as store, lists
-from builders.portfolio.domains import service as domains
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.domains import lookups
+from builders.portfolio.ledger.errors import EntryLimitReached
 
 BATCH = 1_000  # charges of a statement
 MAX_EXAMINED = 10_000  # charges of a call
@@ -135,7 +135,7 @@ async def change_charge(
     charge = await _get_charge(conn, account_id=account_id, charge_id=charge_id)
     row: dict[str, Any] = {"is_ignored": charge.is_ignored if is_ignored is UNSET else is_ignored}
     if domain is not UNSET:
-        found = None if domain is None else await domains.get_domain(conn, account_id=account_id, key=domain)
+        found = None if domain is None else await lookups.get_domain(conn, account_id=account_id, key=domain)
         row |= {"domain_id": None, "confidence": None, "method": None, "candidates": []}
         if found is not None:
             row |= {"domain_id": found.id, "confidence": Decimal(1), "method": MatchMethod.MANUAL}
@@ -147,7 +147,7 @@ async def change_charge(
         booking = Booking(min_confidence=MIN_CONFIDENCE, member_id=member_id)
         done = await match_charges(conn, account_id=account_id, charges=[changed], booking=booking)
         if any(each.reason is ChargeReason.ENTRY_LIMIT for each in done):
-            raise ledger.EntryLimitReached
+            raise EntryLimitReached
         if changed.domain_id != charge.domain_id:
             await summaries.publish_matches(conn, account_id=account_id, found=done)
     return await _get_charge(conn, account_id=account_id, charge_id=charge_id)

@@ -8,9 +8,9 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
 from builders.portfolio.billing.sync_records import Freshness, FreshnessReason, Refresh, Refreshed, SyncOptions
 from builders.portfolio.billing.syncing import list_wanted, start_sync, wait_for_sync
-from builders.portfolio.registrars import service as registrars
+from builders.portfolio.registrars import providers as registrar_providers, runs
 from builders.portfolio.registrars.records import Connection
-from builders.portfolio.registrars.service import RunKind
+from builders.portfolio.registrars.run_records import RunKind
 
 COOLDOWN = timedelta(minutes=5)  # between two refreshes, forced ones too
 
@@ -40,7 +40,7 @@ async def ensure_fresh(
         return Refresh(connections=states)
     inventory = None
     if refreshes_inventory:
-        inventory = await registrars.start_run(
+        inventory = await runs.start_run(
             conn,
             account_id=account_id,
             kind=RunKind.SYNC,
@@ -54,7 +54,7 @@ async def ensure_fresh(
 
 def assess(connection: Connection, *, now: datetime, max_age: timedelta, is_forced: bool) -> Freshness:
     """Return how old the data of a connection is, and whether it is refreshed."""
-    has_billing = registrars.get_profile(connection.provider).capabilities.billing
+    has_billing = registrar_providers.get_profile(connection.provider).capabilities.billing
     times = [connection.last_sync_at, *([connection.last_billing_sync_at] if has_billing else [])]
     known = [each for each in times if each is not None]
     age = now - min(known) if len(known) == len(times) else None
@@ -79,7 +79,7 @@ async def wait_for_refresh(database: Database, *, refresh: Refresh, timeout_s: f
     until = clock.monotonic() + timeout_s
     inventory, billing = refresh.inventory, None
     if inventory is not None:
-        inventory = await registrars.wait_for_run(
+        inventory = await runs.wait_for_run(
             database, account_id=inventory.account_id, run_id=inventory.id, timeout_s=timeout_s
         )
     if refresh.billing is not None:

@@ -11,16 +11,16 @@ from builders.portfolio.billing.matching import REFUND_PERIOD, Holdings
 from builders.portfolio.billing.names import read_names
 from builders.portfolio.billing.records import Charge
 from builders.portfolio.billing.store import charges as store
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import lookups
 from builders.portfolio.domains.records import Domain, PortfolioDomainStatus
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import holdings as ledger_holdings
 from builders.portfolio.ledger.records import NewEntry
-from builders.portfolio.registrars import service as registrars
+from builders.portfolio.registrars import providers
 
 
 def label_of(provider: str) -> str:
     """Return the name of a provider as people write it."""
-    return registrars.get_profile(provider).label
+    return providers.get_profile(provider).label
 
 
 async def load_holdings(conn: Conn, *, account_id: UUID, charges: Sequence[Charge]) -> Holdings:
@@ -28,10 +28,10 @@ async def load_holdings(conn: Conn, *, account_id: UUID, charges: Sequence[Charg
     found = [read_names(each.domain_raw, each.description) for each in charges]
     names = {name for each in found for name in (each.field, *each.text) if name is not None}
     labels = {label for each in found for label in each.labels}
-    by_name = await domains.find_domains(conn, account_id=account_id, names=sorted(names)) if names else {}
+    by_name = await lookups.find_domains(conn, account_id=account_id, names=sorted(names)) if names else {}
     by_label: Mapping[str, Sequence[Domain]] = {}
     if labels:
-        by_label = await domains.find_domains_by_label(conn, account_id=account_id, labels=sorted(labels))
+        by_label = await lookups.find_domains_by_label(conn, account_id=account_id, labels=sorted(labels))
     held = {each.domain: each for each in (*by_name.values(), *(d for found in by_label.values() for d in found))}
     return Holdings(
         by_name=held,
@@ -45,7 +45,7 @@ async def load_holdings(conn: Conn, *, account_id: UUID, charges: Sequence[Charg
 async def _load_sales(conn: Conn, *, account_id: UUID, held: Iterable[Domain]) -> Mapping[UUID, date]:
     """Return the day of the sale of each domain that is sold."""
     sold = [each.id for each in held if each.status is PortfolioDomainStatus.SOLD]
-    return await ledger.list_last_sales(conn, account_id=account_id, domain_ids=sold)
+    return await ledger_holdings.list_last_sales(conn, account_id=account_id, domain_ids=sold)
 
 
 async def load_earlier(conn: Conn, *, account_id: UUID, charges: Sequence[Charge]) -> Sequence[Charge]:
@@ -71,13 +71,13 @@ async def with_domains_of(
     missing = {each.domain_id for each in charges if each.domain_id is not None} - holdings.by_id.keys()
     if not missing:
         return holdings
-    found = await domains.find_domains_by_id(conn, account_id=account_id, ids=sorted(missing))
+    found = await lookups.find_domains_by_id(conn, account_id=account_id, ids=sorted(missing))
     return replace(holdings, by_id={**holdings.by_id, **found})
 
 
 async def load_recorded(conn: Conn, *, account_id: UUID, paid: Sequence[NewEntry]) -> linking.Recorded:
     """Return the entries that members recorded and no charge has, of those that can be linked."""
-    entries = await ledger.list_like(conn, account_id=account_id, entries=paid, likeness=linking.LIKENESS)
+    entries = await ledger_holdings.list_like(conn, account_id=account_id, entries=paid, likeness=linking.LIKENESS)
     entry_ids = [each.id for each in entries]
     taken = set(await list_booked_entries(conn, account_id=account_id, entry_ids=entry_ids))
     return linking.Recorded(each for each in entries if each.id not in taken)

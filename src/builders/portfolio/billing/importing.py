@@ -18,8 +18,8 @@ from builders.portfolio.billing.recording import BATCH, Origin, RecordedLine, re
 from builders.portfolio.billing.records import MIN_CONFIDENCE, AppliedCharge, ChargeSource
 from builders.portfolio.billing.rows import ReadLine
 from builders.portfolio.billing.sheets import Opening, Sheet, SheetOptions
-from builders.portfolio.ledger import service as ledger
-from builders.portfolio.registrars import service as registrars
+from builders.portfolio.ledger import currencies
+from builders.portfolio.registrars import connections, providers
 from builders.portfolio.registrars.records import MANUAL, BilledLine, Profile
 
 MAX_CHARGES = 10_000  # of an import: a row has one for each domain that it names
@@ -62,7 +62,7 @@ class ImportedCharges:
 async def read_charges(database: Database, *, account_id: UUID, new: NewImport) -> ReadCharges:
     """Read charges in slices, without a connection. Raise Invalid for a file without the needed columns."""
     async with database.connection() as conn:
-        base_currency = await ledger.get_base_currency(conn, account_id=account_id)
+        base_currency = await currencies.get_base_currency(conn, account_id=account_id)
     sheet = await slices.run(_open(new, base_currency))
     found = await slices.run(_read(sheet))
     return ReadCharges(sheet=sheet, rows=found, provider=new.provider, applies=new.applies)
@@ -75,7 +75,7 @@ async def import_charges(conn: Conn, *, account_id: UUID, new: ReadCharges, memb
     portfolio.billing.imported. Raise ProviderNotFound.
     """
     sheet, read = new.sheet, new.rows
-    provider = registrars.get_profile(new.provider or sheet.template.provider or DEFAULT_PROVIDER)
+    provider = providers.get_profile(new.provider or sheet.template.provider or DEFAULT_PROVIDER)
     origin = Origin(
         provider=provider.provider,
         account="",
@@ -116,9 +116,9 @@ async def _find_connection(conn: Conn, *, account_id: UUID, provider: Profile) -
     if provider.provider == DEFAULT_PROVIDER:
         return None
     if not provider.credential_fields:
-        made = await registrars.ensure_manual_connection(conn, account_id=account_id, provider=provider.provider)
+        made = await connections.ensure_manual_connection(conn, account_id=account_id, provider=provider.provider)
         return made.id
-    found = await registrars.list_connections(conn, account_id=account_id, providers=[provider.provider])
+    found = await connections.list_connections(conn, account_id=account_id, providers=[provider.provider])
     return found[0].id if len(found) == 1 else None
 
 

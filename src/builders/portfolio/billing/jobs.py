@@ -11,8 +11,8 @@ from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue
 from builders.kit.outbound import client
 from builders.kit.process import log
-from builders.portfolio.billing import service as billing
-from builders.portfolio.registrars import service as registrars
+from builders.portfolio.billing import syncing
+from builders.portfolio.registrars import places
 
 TRIES = 6  # of a job that fails otherwise than by the database
 
@@ -28,9 +28,9 @@ async def sync_registrar_charges(context: JobContext, account_id: str, run_id: s
     target = {"account_id": UUID(account_id), "run_id": UUID(run_id), "connection_id": UUID(connection_id)}
     outbound = await queue.get_shared(context, client.open_client)
     try:
-        async with registrars.take_place(context, **target) as is_free:
+        async with places.take_place(context, **target) as is_free:
             if is_free:
-                await billing.sync_charges(
+                await syncing.sync_charges(
                     database,
                     account_id=target["account_id"],
                     run_id=target["run_id"],
@@ -45,10 +45,10 @@ async def sync_registrar_charges(context: JobContext, account_id: str, run_id: s
             raise
         _log.exception("billing_sync_abandoned", account_id=account_id, run_id=run_id, connection_id=connection_id)
         async with database.transaction() as conn:
-            await billing.abandon_sync(conn, **target)
+            await syncing.abandon_sync(conn, **target)
 
 
 @dispatcher.subscribe("portfolio.sync.completed", name="portfolio.follow_sync_with_charges")
 async def follow_sync_with_charges(conn: Conn, event: PublishedEvent) -> None:
     """Sync the charges of connections whose domains were synced."""
-    await billing.follow_sync(conn, account_id=event.account_id, run_id=UUID(event.read()["run_id"]))
+    await syncing.follow_sync(conn, account_id=event.account_id, run_id=UUID(event.read()["run_id"]))

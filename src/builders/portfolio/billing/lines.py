@@ -13,7 +13,7 @@ from builders.kit.values.money import Money
 from builders.portfolio.billing import names
 from builders.portfolio.billing.records import MAX_DESCRIPTION, MAX_TEXT, MAX_YEARS, NameOrigin, NewCharge
 from builders.portfolio.billing.splitting import split
-from builders.portfolio.registrars import service as registrars
+from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import BilledLine, ChargeKind
 
 FIRST_DAY, LAST_DAY = date(1985, 1, 1), date(2999, 12, 31)  # of charges; no domain was sold before
@@ -85,7 +85,7 @@ def require_storable(line: BilledLine) -> BilledLine:
     is_exact = all(each.is_finite() and abs(each) < AMOUNT_LIMIT for each in amounts)
     is_dated = FIRST_DAY <= line.charged_on <= LAST_DAY
     if not (is_exact and is_dated and _CURRENCY.fullmatch(line.currency) and len(line.domains) <= MAX_DOMAINS):
-        raise registrars.RegistrarFailed(registrars.RegistrarFailure.MALFORMED)
+        raise RegistrarFailed(RegistrarFailure.MALFORMED)
     return line
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 
 from builders.kit.values import domain_names
-from builders.portfolio.domains import service as domains
-from builders.portfolio.domains.service import NameInvalid
+from builders.portfolio.domains import names as portfolio_domain_names
+from builders.portfolio.domains.errors import NameInvalid
 
 _DOTS = ".\u3002\uff0e\uff61"  # UTS 46 maps the last three to the first
 _LABEL = r"[^\W_](?:[\w-]{0,61}[^\W_])?"
@@ -81,7 +81,7 @@ def find_name(text: str) -> str | None:
     if not 0 < len(host) <= _MAX_HOST or any(each.isspace() for each in host):
         return None
     try:
-        return domains.parse_name(host).domain
+        return portfolio_domain_names.parse_name(host).domain
     except NameInvalid as invalid:
         return invalid.did_you_mean
 

@@ -16,8 +16,9 @@ from builders.portfolio.billing.applying import Booking, match_charges
 from builders.portfolio.billing.names import find_name
 from builders.portfolio.billing.records import AppliedCharge, ChargeSource, NewCharge
 from builders.portfolio.billing.store import charges as store
-from builders.portfolio.domains import service as domains
-from builders.portfolio.registrars import service as registrars
+from builders.portfolio.domains import lookups
+from builders.portfolio.registrars import inventory_limits
+from builders.portfolio.registrars.errors import ChargeLimit
 from builders.portfolio.registrars.records import BilledLine, ChargeKind
 
 BATCH = 500  # lines of a transaction
@@ -93,10 +94,10 @@ def find_most(*, is_sandbox: bool) -> int:
 
 
 async def _require_below_maximum(conn: Conn, *, account_id: UUID) -> None:
-    is_sandbox = await registrars.is_sandbox(conn, account_id=account_id)
+    is_sandbox = await inventory_limits.is_sandbox(conn, account_id=account_id)
     most = find_most(is_sandbox=is_sandbox)
     if await store.count_up_to(conn, account_id=account_id, most=most + 1) > most:
-        raise registrars.ChargeLimit(f"A portfolio has at most {most:,} charges.")
+        raise ChargeLimit(f"A portfolio has at most {most:,} charges.")
 
 
 async def _charges(
@@ -137,7 +138,7 @@ async def _find_prices(conn: Conn, *, account_id: UUID, lines: Sequence[BilledLi
     names = {find_name(raw) for found in shared if len(found) > 1 for raw in found if raw is not None} - {None}
     if not names:
         return {}
-    found = await domains.find_domains(conn, account_id=account_id, names=sorted(filter(None, names)))
+    found = await lookups.find_domains(conn, account_id=account_id, names=sorted(filter(None, names)))
     return {name: each.renewal_price for name, each in found.items() if each.renewal_price is not None}
 
 

@@ -19,7 +19,7 @@ from builders.portfolio.billing.records import MAX_TEXT, MAX_YEARS
 from builders.portfolio.billing.sheets import Sheet
 from builders.portfolio.billing.templates import ChargeField
 from builders.portfolio.billing.wording import read_years
-from builders.portfolio.registrars import service as registrars
+from builders.portfolio.registrars import adapter
 from builders.portfolio.registrars.records import BilledLine, ChargeKind
 
 _AHEAD = timedelta(days=1)  # of UTC: where it is tomorrow
@@ -113,8 +113,8 @@ def _billed(cells: Mapping[ChargeField, str], sheet: Sheet) -> BilledLine:
 
 
 def _kind(kind: str, description: str) -> ChargeKind:
-    found = registrars.classify(kind)
-    return registrars.classify(description) if found is ChargeKind.OTHER else found
+    found = adapter.classify(kind)
+    return adapter.classify(description) if found is ChargeKind.OTHER else found
 
 
 def _text(field: ChargeField, cells: Mapping[ChargeField, str]) -> str:

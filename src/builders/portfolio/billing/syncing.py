@@ -24,9 +24,19 @@ from builders.portfolio.billing.recording import BATCH, Origin, record_lines
 from builders.portfolio.billing.records import MIN_CONFIDENCE, ChargeSource
 from builders.portfolio.billing.store import lists
 from builders.portfolio.billing.sync_records import SyncedRun, SyncOptions
-from builders.portfolio.registrars import service as registrars
+from builders.portfolio.registrars import (
+    adapter as registrar_adapter,
+    connections as registrar_connections,
+    errors,
+    providers as registrar_providers,
+    runs,
+    syncing,
+)
+from builders.portfolio.registrars.errors import ChargeLimit, NotConnected
+from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import BilledLine, Connection
-from builders.portfolio.registrars.service import PartError, PartState, RegistrarFailed, Run, RunKind, RunPart
+from builders.portfolio.registrars.run_records import PartError, PartState, Run, RunKind, RunPart
+from builders.portfolio.registrars.runs import PartLost
 
 OVERLAP = timedelta(days=7)  # that is read again: a registrar can date a charge back
 HISTORY = timedelta(days=3_650)  # that the first sync reads
@@ -57,7 +67,7 @@ async def start_sync(
         "dry_run": options.dry_run,
         "member_id": None if options.member_id is None else str(options.member_id),
     }
-    return await registrars.start_run(
+    return await runs.start_run(
         conn, account_id=account_id, kind=RunKind.BILLING, connections=connections, options=stored
     )
 
@@ -67,11 +77,11 @@ async def list_wanted(conn: Conn, *, account_id: UUID, providers: Sequence[str] 
 
     Raise ProviderNotFound, and NotConnected for a registrar without a connection.
     """
-    named = None if providers is None else [registrars.get_profile(each).provider for each in providers]
-    found = await registrars.list_connections(conn, account_id=account_id, providers=named)
+    named = None if providers is None else [registrar_providers.get_profile(each).provider for each in providers]
+    found = await registrar_connections.list_connections(conn, account_id=account_id, providers=named)
     missing = set(named or ()) - {each.provider for each in found}
     if missing:
-        raise registrars.NotConnected(f"The portfolio is not connected to {', '.join(sorted(missing))}.")
+        raise NotConnected(f"The portfolio is not connected to {', '.join(sorted(missing))}.")
     return found
 
 
@@ -132,21 +142,23 @@ async def sync_charges(
             await _record(database, work=work, outbound=outbound, keyring=keyring, batch_size=batch_size)
         except RegistrarFailed as failed:
             failure = failed
-        except registrars.ChargeLimit as full:
-            failure = registrars.failure_of(full)
+        except ChargeLimit as full:
+            failure = errors.failure_of(full)
         async with database.transaction() as conn:
             await _finish(conn, work=work, failure=failure)
-    except registrars.PartLost:
+    except PartLost:
         _log.warning("billing_part_lost", run_id=str(run_id), connection_id=str(connection_id))
 
 
 async def _begin(database: Database, *, account_id: UUID, run_id: UUID, connection_id: UUID) -> _Progress | None:
     async with database.transaction() as conn:
-        run = await registrars.get_run(conn, account_id=account_id, run_id=run_id)
-        part = await registrars.begin_part(conn, account_id=account_id, run_id=run_id, connection_id=connection_id)
+        run = await runs.get_run(conn, account_id=account_id, run_id=run_id)
+        part = await runs.begin_part(conn, account_id=account_id, run_id=run_id, connection_id=connection_id)
         if part is None:
             return None
-        connection = await registrars.get_connection(conn, account_id=account_id, connection_id=connection_id)
+        connection = await registrar_connections.get_connection(
+            conn, account_id=account_id, connection_id=connection_id
+        )
     return _Progress(
         part=part,
         connection=connection,
@@ -177,10 +189,10 @@ def read_options(stored: Any) -> SyncOptions:  # of a run, in JSON
 async def _record(
     database: Database, *, work: _Progress, outbound: Outbound, keyring: Keyring, batch_size: int
 ) -> None:
-    adapter = await registrars.open_adapter(
+    adapter = await registrar_connections.open_adapter(
         database, outbound=outbound, keyring=keyring, connection=work.connection
     )
-    pages = registrars.bounded(adapter.list_charges(since=work.since, until=work.until))
+    pages = registrar_adapter.bounded(adapter.list_charges(since=work.since, until=work.until))
     async with aclosing(_batches(pages, batch_size)) as batches:
         async for batch in batches:
             async with database.transaction() as conn:
@@ -203,8 +215,10 @@ async def _batches(pages: AsyncIterator[_Lines], size: int) -> AsyncGenerator[_L
 
 async def _record_batch(conn: Conn, *, work: _Progress, lines: Sequence[BilledLine]) -> None:
     account_id, options = work.part.account_id, work.options
-    if not await registrars.lock_connected(conn, account_id=account_id, connection_id=work.connection.id):
-        raise RegistrarFailed(registrars.RegistrarFailure.AUTH_FAILED, hint="The registrar was disconnected.")
+    if not await registrar_connections.lock_connected(
+        conn, account_id=account_id, connection_id=work.connection.id
+    ):
+        raise RegistrarFailed(RegistrarFailure.AUTH_FAILED, hint="The registrar was disconnected.")
     booking = Booking(min_confidence=MIN_CONFIDENCE, applies=options.applies, member_id=options.member_id)
     async with conn.transaction(force_rollback=options.dry_run):
         recorded = await record_lines(
@@ -221,7 +235,7 @@ async def _record_batch(conn: Conn, *, work: _Progress, lines: Sequence[BilledLi
             "unmatched": sum(not each.is_matched for each in new),
             "refunds": sum(each.charge.is_refund for each in new),
         }
-    work.part = await registrars.advance_part(conn, part=work.part, counts=counts)
+    work.part = await runs.advance_part(conn, part=work.part, counts=counts)
     work.lines += len(lines)
 
 
@@ -237,36 +251,36 @@ async def _finish(conn: Conn, *, work: _Progress, failure: RegistrarFailed | Non
             fetched=work.lines,
             charges=work.charges,
         )
-        part = await registrars.advance_part(conn, part=part, counts=summary.counts(work.charges))
-    await registrars.record_outcome(
+        part = await runs.advance_part(conn, part=part, counts=summary.counts(work.charges))
+    await registrar_connections.record_outcome(
         conn,
         account_id=part.account_id,
         connection_id=part.connection_id,
         failure=failure,
         billing_synced_at=work.began_at if failure is None and work.is_complete else None,
     )
-    error = None if failure is None else registrars.part_error(failure)
-    is_connected = await registrars.lock_connected(
+    error = None if failure is None else runs.part_error(failure)
+    is_connected = await registrar_connections.lock_connected(
         conn, account_id=part.account_id, connection_id=part.connection_id
     )
-    await registrars.finish_part(conn, part=part, state=registrars.state_after(failure), error=error)
+    await runs.finish_part(conn, part=part, state=runs.state_after(failure), error=error)
     if error is not None and is_connected:
-        await registrars.publish_failure(
+        await syncing.publish_failure(
             conn, connection=work.connection, part=part, error=error, is_scheduled=work.options.member_id is None
         )
 
 
 async def abandon_sync(conn: Conn, *, account_id: UUID, run_id: UUID, connection_id: UUID) -> None:
     """End a part that keeps failing on our side; recorded charges stay, and the next sync reads all again."""
-    part = await registrars.begin_part(conn, account_id=account_id, run_id=run_id, connection_id=connection_id)
+    part = await runs.begin_part(conn, account_id=account_id, run_id=run_id, connection_id=connection_id)
     if part is not None:
         error = PartError(code="sync_failed", message="An internal error stopped the sync. Start it again.")
-        connection = await registrars.get_connection(conn, account_id=account_id, connection_id=connection_id)
-        await registrars.finish_part(conn, part=part, state=PartState.FAILED, error=error)
+        connection = await registrar_connections.get_connection(
+            conn, account_id=account_id, connection_id=connection_id
+        )
+        await runs.finish_part(conn, part=part, state=PartState.FAILED, error=error)
         if connection.disconnected_at is None:
-            await registrars.publish_failure(
-                conn, connection=connection, part=part, error=error, is_scheduled=False
-            )
+            await syncing.publish_failure(conn, connection=connection, part=part, error=error, is_scheduled=False)
 
 
 async def follow_sync(conn: Conn, *, account_id: UUID, run_id: UUID) -> None:
@@ -274,11 +288,11 @@ async def follow_sync(conn: Conn, *, account_id: UUID, run_id: UUID) -> None:
 
     The first sync of charges is the member's to start: it books the bills of years.
     """
-    run = await registrars.get_run(conn, account_id=account_id, run_id=run_id)
+    run = await runs.get_run(conn, account_id=account_id, run_id=run_id)
     synced = {each.connection_id for each in run.parts if each.state is PartState.COMPLETED}
     connections = [
         each
-        for each in await registrars.list_connections(conn, account_id=account_id)
+        for each in await registrar_connections.list_connections(conn, account_id=account_id)
         if each.id in synced and each.last_billing_sync_at is not None
     ]
     if connections:
@@ -288,8 +302,8 @@ async def follow_sync(conn: Conn, *, account_id: UUID, run_id: UUID) -> None:
 async def wait_for_sync(database: Database, *, run: Run, timeout_s: float) -> SyncedRun:
     """Return a sync when it has ended, or its state after a time. Holds no database connection."""
     target = {"account_id": run.account_id, "run_id": run.id}
-    run = await registrars.wait_for_run(database, **target, timeout_s=timeout_s)
+    run = await runs.wait_for_run(database, **target, timeout_s=timeout_s)
     async with database.connection() as conn:
         totals = await lists.list_run_totals(conn, **target)
-        connections = await registrars.list_connections(conn, account_id=run.account_id)
+        connections = await registrar_connections.list_connections(conn, account_id=run.account_id)
     return SyncedRun(run=run, totals=totals, next_since={each.id: next_since(each) for each in connections})

@@ -19,7 +19,7 @@ from builders.kit.values.days import Day
 from builders.kit.values.money import Money
 from builders.portfolio.domain_files.records import DraftEntry
 from builders.portfolio.domains.records import MAX_TEXT
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import references
 from builders.portfolio.ledger.records import (
     MAX_MEMO,
     MAX_REFERENCE,
@@ -96,7 +96,7 @@ def _draft_entry(cell: _EntryCell) -> DraftEntry:
     An entry of another source becomes one of the import, without the reference of its source.
     """
     is_own = cell.source in _WRITABLE
-    given = ledger.given_reference(cell.reference) if is_own else None
+    given = references.given_reference(cell.reference) if is_own else None
     return DraftEntry(
         kind=cell.kind,
         money=Money.of(cell.amount, cell.currency),
@@ -105,5 +105,5 @@ def _draft_entry(cell: _EntryCell) -> DraftEntry:
         registrar=cell.registrar,
         memo=cell.memo,
         source=cell.source if is_own else EntrySource.IMPORT,
-        reference=None if given is None else ledger.require_given(given),
+        reference=None if given is None else references.require_given(given),
     )

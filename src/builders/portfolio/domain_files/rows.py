@@ -21,7 +21,8 @@ from builders.portfolio.domain_files.records import (
     ImportFormat,
     Options,
 )
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import names
+from builders.portfolio.domains.errors import NameInvalid
 from builders.portfolio.domains.records import (
     FIELDS,
     MAX_TAGS,
@@ -125,8 +126,8 @@ class _Row:
             self._refuse(position, "domain_missing", "The row has no domain. Write one, or delete the row.")
             return None
         try:
-            return domains.parse_name(text)
-        except domains.NameInvalid as refusal:
+            return names.parse_name(text)
+        except NameInvalid as refusal:
             meant = refusal.did_you_mean
             hint = f" Did you mean {meant}?" if meant and meant not in refusal.message else ""
             self._refuse(position, "domain_invalid", f"{refusal.message}{hint}", did_you_mean=meant)

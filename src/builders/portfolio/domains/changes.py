@@ -27,7 +27,7 @@ from builders.portfolio.domains.records import (
 )
 from builders.portfolio.domains.store import domains as store
 from builders.portfolio.domains.store.rows import written_columns
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import entries, references
 from builders.portfolio.ledger.records import EntrySource, NewEntry
 
 
@@ -63,12 +63,12 @@ async def add_domain(
             money=purchase.money,
             occurred_on=on,
             source=EntrySource.MANUAL,
-            reference=ledger.acquisition_reference(written.id),
+            reference=references.acquisition_reference(written.id),
             registrar=new.registrar,
             created_by=member_id,
         )
-        [posted] = await ledger.post_entries(conn, account_id=account_id, entries=[entry])
-        ledger.require_recorded(posted)
+        [posted] = await entries.post_entries(conn, account_id=account_id, entries=[entry])
+        entries.require_recorded(posted)
     await outbox.publish(conn, DOMAIN_ADDED, account_id=account_id, data=domain_data(written.domain))
     return written.domain
 
@@ -206,7 +206,7 @@ async def remove_domains(
     Publish portfolio.domain.removed, unless `is_quiet`.
     """
     removed = await store.delete(conn, account_id=account_id, ids=ids)
-    await ledger.void_domains(
+    await entries.void_domains(
         conn,
         account_id=account_id,
         domain_ids=[each.id for each in removed],

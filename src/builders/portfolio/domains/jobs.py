@@ -5,7 +5,7 @@ from procrastinate import JobContext
 from builders.kit.db.connections import Conn
 from builders.kit.jobs import queue, time_slices
 from builders.kit.outbound import client
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import announcements, registries
 
 BATCH = 500  # domains of one transaction
 
@@ -24,7 +24,7 @@ async def advance_lifecycles(context: JobContext, timestamp: int) -> None:
 
 
 async def _advance(conn: Conn) -> bool:
-    return await domains.advance_lifecycles(conn, limit=BATCH) == BATCH
+    return await announcements.advance_lifecycles(conn, limit=BATCH) == BATCH
 
 
 @queue.app.periodic(cron="*/10 * * * *")
@@ -40,4 +40,4 @@ async def refresh_rdap(context: JobContext, timestamp: int) -> None:
     url = queue.settings(context).rdap
     if url != "off":
         outbound = await queue.get_shared(context, client.open_client)
-        await domains.refresh_rdap(queue.database(context), outbound=outbound, url=url)
+        await registries.refresh_rdap(queue.database(context), outbound=outbound, url=url)

@@ -18,9 +18,9 @@ from builders.portfolio.domains.records import (
     TagCount,
 )
 from builders.portfolio.domains.store import domains as store, pages, rdap
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import entries
 from builders.portfolio.ledger.records import Totals
-from builders.portfolio.team import service as team
+from builders.portfolio.team import access as team_access
 from builders.portfolio.team.records import Access
 
 BATCH = 1_000  # domains of `stream_domains` at a time
@@ -120,15 +120,15 @@ async def list_domains(
     last = None if len(rows) <= page.limit else (shown[-1].sort_key, str(shown[-1].id))
     totals = None
     if shows_finance:
-        totals = await ledger.list_totals(conn, account_id=account_id, domain_ids=[each.id for each in shown])
+        totals = await entries.list_totals(conn, account_id=account_id, domain_ids=[each.id for each in shown])
     return page.json(items.write(shown, totals=totals, now=now), last)
 
 
 async def find_totals(conn: Conn, *, access: Access, domain_id: UUID) -> Totals | None:
     """Return the sums of the entries of a domain; None when the role does not see money."""
-    if not team.shows_finance(access):
+    if not team_access.shows_finance(access):
         return None
-    return (await ledger.list_totals(conn, account_id=access.portfolio_id, domain_ids=[domain_id]))[domain_id]
+    return (await entries.list_totals(conn, account_id=access.portfolio_id, domain_ids=[domain_id]))[domain_id]
 
 
 async def list_batch(

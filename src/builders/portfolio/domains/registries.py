@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from http import HTTPStatus
 from urllib.parse import urljoin, urlsplit
 
-from builders.identity import service as identity
+from builders.identity import accounts
 from builders.kit.db.connections import Database
 from builders.kit.outbound.client import Outbound, OutboundFailed, Response
 from builders.kit.process import log
@@ -88,7 +88,7 @@ async def _claim(database: Database) -> Mapping[str, Sequence[DueDomain]]:
     later: list[Later] = []
     async with database.transaction() as conn:
         due = await rdap.claim(conn, now=now, due_at=now + CLAIM_TIME, limit=RUN_SIZE)
-        owners = await identity.find_real_accounts(conn, account_ids={each.account_id for each in due})
+        owners = await accounts.find_real_accounts(conn, account_ids={each.account_id for each in due})
         services = await rdap.list_services(conn, tlds=[_tld(each) for each in due])
         blocked = await rdap.list_blocked(conn, now=now)
         for each in due:

@@ -10,7 +10,7 @@ from builders.kit.values.money import Money
 from builders.kit.values.patches import UNSET, patched
 from builders.portfolio.finance.calculation import START_KINDS
 from builders.portfolio.finance.records import Acquisition, AcquisitionPatch, DomainFinance, Plan
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import references
 from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource, NewEntry
 
 
@@ -46,7 +46,7 @@ def plan_acquisition(
         money=new.money,
         occurred_on=new.on,
         source=EntrySource.MANUAL,
-        reference=ledger.acquisition_reference(before.domain.id),
+        reference=references.acquisition_reference(before.domain.id),
         memo=new.venue,
         created_by=member_id,
     )

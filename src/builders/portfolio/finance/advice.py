@@ -14,7 +14,7 @@ from builders.portfolio.finance.calculation import BASIS_KINDS, YEAR
 from builders.portfolio.finance.overview import own_share
 from builders.portfolio.finance.recommendation import Recommendation, RecommendationInputs, recommend
 from builders.portfolio.finance.records import Traffic
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import holdings, rates as ledger_rates
 from builders.portfolio.ledger.records import EntryGroup, EntryKind, KindTotal, group_of
 
 
@@ -33,7 +33,7 @@ async def list_recommendations(
     """
     ids = [each.id for each in domains]
     totals: dict[UUID, list[KindTotal]] = defaultdict(list)
-    found = await ledger.list_kind_totals(
+    found = await holdings.list_kind_totals(
         conn, account_id=account_id, domain_ids=ids, since=as_of - YEAR, until=as_of
     )
     for each in found:
@@ -41,7 +41,7 @@ async def list_recommendations(
     traffic = await store.list_traffic(conn, account_id=account_id, domain_ids=ids)
     prices = {each.id: each.estimated_value or each.asking_price for each in domains}
     given = [money for money in (*prices.values(), *renewal_prices.values()) if money is not None]
-    rates = await ledger.list_rates(
+    rates = await ledger_rates.list_rates(
         conn, base_currency=base_currency, needed={(each.currency, as_of) for each in given}
     )
 

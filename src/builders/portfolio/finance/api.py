@@ -13,12 +13,15 @@ from builders.kit.http.idempotency import WITH_IDEMPOTENCY, InFlight
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.values import decimals
 from builders.kit.values.days import Day
-from builders.portfolio.domains import service as domains
-from builders.portfolio.finance import service as finance
+from builders.portfolio.domains.errors import DomainNotFound
+from builders.portfolio.domains.filters import Filters
+from builders.portfolio.finance import changes, overview, renewals as finance_renewals, summary as finance_summary
 from builders.portfolio.finance.records import MAX_MONTHS
 from builders.portfolio.finance.schemas import figures, mapping, renewals, requests, summary
-from builders.portfolio.ledger import service as ledger
-from builders.portfolio.team import service as team
+from builders.portfolio.ledger import currencies
+from builders.portfolio.ledger.errors import EntryLimitReached
+from builders.portfolio.team import access as team_access
+from builders.portfolio.team.access import ACCESS_REFUSALS, PortfolioAccount
 from builders.portfolio.team.records import Permission
 
 router = Router(prefix="/v1/portfolio", tags=["portfolio"], strict_query=True)
@@ -62,7 +65,7 @@ EntriesOf = Annotated[
 ]
 # A domain with as many entries as it can have takes a tenth of a second of processor time.
 LARGE_LEDGER = heavy()
-REFUSALS = (*team.ACCESS_REFUSALS, domains.DomainNotFound)
+REFUSALS = (*ACCESS_REFUSALS, DomainNotFound)
 
 
 @router.get(
@@ -79,11 +82,11 @@ async def get_domain_finance(
     as_of: AsOf = None,
     commission_rate: Commission = Decimal(0),
     year: EntriesOf = None,
-    portfolio: team.PortfolioAccount = None,
+    portfolio: PortfolioAccount = None,
 ) -> figures.FinanceReply:
     """Read the finance of a domain: totals, returns, entries, and advice on its next renewal."""
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
-    found = await finance.get_finance(
+    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+    found = await overview.get_finance(
         conn,
         account_id=access.portfolio_id,
         key=domain_id,
@@ -91,13 +94,13 @@ async def get_domain_finance(
         as_of=as_of,
         commission_rate=commission_rate,
     )
-    return mapping.finance_reply(found, shows_finance=team.shows_finance(access), year=year)
+    return mapping.finance_reply(found, shows_finance=team_access.shows_finance(access), year=year)
 
 
 @router.patch(
     FINANCE,
     response_model=figures.FinanceWritten,
-    responses=problems(*REFUSALS, ledger.EntryLimitReached, InFlight, HeavyRequestRunning),
+    responses=problems(*REFUSALS, EntryLimitReached, InFlight, HeavyRequestRunning),
     dependencies=[WITH_IDEMPOTENCY, LARGE_LEDGER],
 )
 async def update_domain_finance(
@@ -105,17 +108,17 @@ async def update_domain_finance(
     body: requests.FinanceUpdate,
     caller: Writer,
     conn: Tx,
-    portfolio: team.PortfolioAccount = None,
+    portfolio: PortfolioAccount = None,
 ) -> figures.FinanceWritten:
     """Record the acquisition, the sale, prices or single entries of a domain, with a merge patch.
 
     In a team, `pinned`, `notes` and prices require a role that may change domains.
     """
     needed = Permission.EDIT if body.changes_domain else Permission.EDIT_FINANCE  # which all with EDIT hold
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=needed)
+    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=needed)
     account_id = access.portfolio_id
-    change = body.change(await ledger.get_base_currency(conn, account_id=account_id))
-    changed = await finance.change_finance(
+    change = body.change(await currencies.get_base_currency(conn, account_id=account_id))
+    changed = await changes.change_finance(
         conn, account_id=account_id, key=domain_id, change=change, member_id=access.member_id
     )
     return mapping.written_reply(changed)
@@ -124,7 +127,7 @@ async def update_domain_finance(
 @router.post(
     f"{FINANCE}/renewals",
     response_model=figures.RenewalRecorded,
-    responses=problems(*REFUSALS, ledger.EntryLimitReached, InFlight, HeavyRequestRunning),
+    responses=problems(*REFUSALS, EntryLimitReached, InFlight, HeavyRequestRunning),
     dependencies=[LARGE_LEDGER],
 )
 async def record_domain_renewal(
@@ -132,37 +135,39 @@ async def record_domain_renewal(
     body: renewals.RenewalCreate,
     caller: Writer,
     conn: Tx,
-    portfolio: team.PortfolioAccount = None,
+    portfolio: PortfolioAccount = None,
 ) -> figures.RenewalRecorded:
     """Record a paid renewal, and extend the expiry of the domain. The response names a likely duplicate."""
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT_FINANCE)
+    access = await team_access.get_access(
+        conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT_FINANCE
+    )
     account_id = access.portfolio_id
-    renewal = body.renewal(await ledger.get_base_currency(conn, account_id=account_id))
-    recorded = await finance.record_renewal(
+    renewal = body.renewal(await currencies.get_base_currency(conn, account_id=account_id))
+    recorded = await finance_renewals.record_renewal(
         conn, account_id=account_id, key=domain_id, renewal=renewal, member_id=access.member_id
     )
-    after = await finance.get_finance(conn, account_id=account_id, key=str(recorded.domain.id))
+    after = await overview.get_finance(conn, account_id=account_id, key=str(recorded.domain.id))
     return mapping.recorded_reply(recorded, after)
 
 
 @router.get(
     "/summary",
     response_model=summary.PortfolioSummaryReply,
-    responses=problems(*team.ACCESS_REFUSALS, HeavyRequestRunning),
+    responses=problems(*ACCESS_REFUSALS, HeavyRequestRunning),
     openapi_extra=BEYOND_SPEC,
     dependencies=[heavy()],  # its statements take half a second for 100,000 domains
 )
 async def get_portfolio_summary(
     caller: Reader,
     conn: Reads,
-    filters: domains.Filters,
+    filters: Filters,
     months: Months = None,
     year: Year = None,
-    portfolio: team.PortfolioAccount = None,
+    portfolio: PortfolioAccount = None,
 ) -> summary.PortfolioSummaryReply:
     """Read the costs and income of all domains: totals by month, currency, public suffix and tag."""
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
-    found = await finance.get_summary(
+    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+    found = await finance_summary.get_summary(
         conn, account_id=access.portfolio_id, months=months, year=year, filters=filters
     )
-    return summary.summary_reply(found, shows_finance=team.shows_finance(access))
+    return summary.summary_reply(found, shows_finance=team_access.shows_finance(access))

@@ -10,7 +10,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
 from builders.kit.values import clock
 from builders.kit.values.patches import UNSET, Patch
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import changes, lookups
 from builders.portfolio.domains.records import DomainPatch
 from builders.portfolio.finance import sales, store
 from builders.portfolio.finance.acquisition import acquisition_of, find_purchase, plan_acquisition
@@ -27,7 +27,7 @@ from builders.portfolio.finance.records import (
     SalePatch,
     SaleTerms,
 )
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import currencies, entries
 from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry, PostedEntry
 
 VOIDED, REPLACED = "Voided by a member.", "Replaced by a correction."
@@ -41,18 +41,18 @@ async def change_finance(
     A new base currency is that of the whole portfolio. Raise DomainNotFound, and Invalid at the member of the
     body that does not fit.
     """
-    domain = await domains.lock_domain(conn, account_id=account_id, key=key)
+    domain = await lookups.lock_domain(conn, account_id=account_id, key=key)
     today = clock.now().date()
     before = await read_finance(conn, account_id=account_id, domain=domain, as_of=today)
     plan = _plan(before, change, member_id)
     if change.base_currency is UNSET:
         # Two changes that void a reference which the other records would wait for each other.
         frees_and_takes = bool(plan.void or plan.replace) and bool(plan.post)
-        await ledger.lock_base_currency(conn, account_id=account_id, exclusive=frees_and_takes)
+        await currencies.lock_base_currency(conn, account_id=account_id, exclusive=frees_and_takes)
     else:
-        await ledger.set_base_currency(conn, account_id=account_id, base_currency=change.base_currency)
+        await currencies.set_base_currency(conn, account_id=account_id, base_currency=change.base_currency)
     await _write(conn, account_id, before, plan, member_id, added=len(change.entries_add))
-    changed = await domains.change_domain(
+    changed = await changes.change_domain(
         conn, account_id=account_id, domain_id=domain.id, patch=DomainPatch(**plan.domain)
     )
     after = await read_finance(conn, account_id=account_id, domain=changed, as_of=today)
@@ -64,11 +64,11 @@ async def _write(
 ) -> None:
     for void_ids, reason in ((plan.void, VOIDED), (plan.replace, REPLACED)):
         if void_ids:
-            await ledger.void_entries(
+            await entries.void_entries(
                 conn, account_id=account_id, ids=void_ids, reason=reason, voided_by=member_id
             )
     if plan.post:
-        posted = await ledger.post_entries(conn, account_id=account_id, entries=plan.post)
+        posted = await entries.post_entries(conn, account_id=account_id, entries=plan.post)
         _require_own(plan.post, posted, added=added)
     if plan.sale is None and before.sale is not None:
         await store.void_sale(conn, account_id=account_id, sale=before.sale, now=clock.now())
@@ -82,7 +82,7 @@ def _require_own(new: Sequence[NewEntry], posted: Sequence[PostedEntry], *, adde
     The first `added` entries are those of `entries_add`; of the others, that of the acquisition can be taken.
     """
     for at, (given, found) in enumerate(zip(new, posted, strict=True)):
-        entry = ledger.require_recorded(found)
+        entry = entries.require_recorded(found)
         same = (entry.domain_id, entry.kind, entry.money) == (given.domain_id, given.kind, given.money)
         if not found.is_new and not same:
             message = f"Another entry has the reference {given.reference!r}."

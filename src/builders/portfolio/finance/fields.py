@@ -12,7 +12,7 @@ from builders.kit.values.days import require_day
 from builders.kit.values.texts import checked
 from builders.portfolio.domains.records import MAX_NOTES, MAX_TEXT as MAX_REGISTRAR
 from builders.portfolio.finance.records import MAX_TEXT
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import references
 from builders.portfolio.ledger.records import MAX_MEMO, MAX_REFERENCE, MAX_YEARS
 
 
@@ -30,7 +30,7 @@ def _notes(text: str) -> str:
 
 
 def _own(text: str) -> str:
-    return texts.plain(ledger.require_given(text))
+    return texts.plain(references.require_given(text))
 
 
 def _without_default(schema: JsonDict) -> None:

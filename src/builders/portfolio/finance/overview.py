@@ -9,7 +9,7 @@ from uuid import UUID
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from builders.kit.values.money import Money
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import lookups
 from builders.portfolio.domains.records import Domain, Ownership
 from builders.portfolio.finance import store
 from builders.portfolio.finance.calculation import Facts, Figures, FigureWarning, calculate
@@ -21,7 +21,7 @@ from builders.portfolio.finance.records import (
     Sale,
 )
 from builders.portfolio.finance.sales import terms_of
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.ledger.records import Entry, EntryKind, Statement
 
 
@@ -39,7 +39,7 @@ async def get_finance(
     The commission rate is assumed of a sale that is not recorded. Raise DomainNotFound, and Invalid for a
     currency without exchange rates.
     """
-    domain = await domains.get_domain(conn, account_id=account_id, key=key)
+    domain = await lookups.get_domain(conn, account_id=account_id, key=key)
     return await read_finance(
         conn,
         account_id=account_id,
@@ -61,7 +61,7 @@ async def read_finance(
 ) -> DomainFinance:
     """Return the finance of a domain that has been read."""
     sale, traffic = await store.find_sale_and_traffic(conn, account_id=account_id, domain_id=domain.id)
-    statement = await ledger.get_statement(
+    statement = await ledger_entries.get_statement(
         conn,
         account_id=account_id,
         domain_id=domain.id,

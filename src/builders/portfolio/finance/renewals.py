@@ -9,11 +9,11 @@ from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
 from builders.kit.events import outbox
 from builders.kit.values import clock, ids
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import changes, lookups
 from builders.portfolio.domains.records import Domain, DomainPatch
 from builders.portfolio.finance.events import RENEWAL_RECORDED, renewal_data
 from builders.portfolio.finance.records import NewRenewal, RecordedRenewal, RenewalNotice
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import entries as ledger_entries, references
 from builders.portfolio.ledger.records import Entry, EntrySource, NewEntry
 
 DAY = timedelta(days=1)  # that another time zone can be ahead
@@ -33,20 +33,20 @@ async def record_renewal(
         raise Invalid(
             ("body", "renewed_on"), "The day of the payment must not be in the future.", "date_in_future"
         )
-    domain = await domains.lock_domain(conn, account_id=account_id, key=key)
-    entries = await ledger.list_entries(conn, account_id=account_id, domain_id=domain.id)
+    domain = await lookups.lock_domain(conn, account_id=account_id, key=key)
+    entries = await ledger_entries.list_entries(conn, account_id=account_id, domain_id=domain.id)
     duplicate = find_duplicate(entries, renewal)
     expires_at, notices = next_expiry(domain, renewal, now=clock.now())
     if duplicate is not None:
         notices = [RenewalNotice.LIKELY_DUPLICATE, *notices]
-    [posted] = await ledger.post_entries(
+    [posted] = await ledger_entries.post_entries(
         conn, account_id=account_id, entries=[_new_entry(domain, renewal, member_id)]
     )
     if expires_at != domain.expires_at:
         patch = DomainPatch(expires_at=expires_at)
-        changed = await domains.change_domain(conn, account_id=account_id, domain_id=domain.id, patch=patch)
+        changed = await changes.change_domain(conn, account_id=account_id, domain_id=domain.id, patch=patch)
     recorded = RecordedRenewal(
-        entry=ledger.require_recorded(posted),
+        entry=ledger_entries.require_recorded(posted),
         domain=domain if expires_at == domain.expires_at else changed,
         previous_expires_at=domain.expires_at,
         duplicate_of=None if duplicate is None else duplicate.id,
@@ -92,7 +92,7 @@ def add_years(at: datetime, years: int) -> datetime:
 def _is_likely_same(entry: Entry, renewal: NewRenewal) -> bool:
     if entry.kind is not renewal.kind:
         return False
-    if renewal.order_ref is not None and ledger.shown_reference(entry) == renewal.order_ref:
+    if renewal.order_ref is not None and references.shown_reference(entry) == renewal.order_ref:
         return True
     return (
         (entry.years or 1) == renewal.years
@@ -109,7 +109,9 @@ def _new_entry(domain: Domain, renewal: NewRenewal, member_id: UUID | None) -> N
         money=renewal.money,
         occurred_on=renewal.renewed_on,
         source=EntrySource.MANUAL,
-        reference=None if renewal.order_ref is None else ledger.renewal_reference(ids.new(), renewal.order_ref),
+        reference=None
+        if renewal.order_ref is None
+        else references.renewal_reference(ids.new(), renewal.order_ref),
         years=renewal.years,
         registrar=renewal.registrar or domain.registrar,
         memo=renewal.memo,

@@ -9,7 +9,9 @@ from uuid import UUID
 from psycopg.rows import class_row, dict_row, kwargs_row
 
 from builders.kit.db.connections import Conn
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains.filters import ALL_DOMAINS, DomainFilters
+from builders.portfolio.domains.store import filters as domains_store_filters
+from builders.portfolio.domains.store.filters import MATCHES
 from builders.portfolio.finance.records import Label, LabelKind, Sale, Traffic
 from builders.portfolio.ledger.records import EntrySum
 
@@ -56,7 +58,7 @@ VOID_SALE = """
 LIST_LABELS = f"""
     WITH listed AS MATERIALIZED (
         SELECT tld, tags, count(*) AS number FROM portfolio_domains AS listed
-        WHERE account_id = %(account_id)s AND {domains.MATCHES} GROUP BY tld, tags
+        WHERE account_id = %(account_id)s AND {MATCHES} GROUP BY tld, tags
     )
     (
         SELECT 'tld' AS kind, tld AS label, sum(number)::bigint AS domains, sum(sum(number)) OVER ()::bigint AS of
@@ -76,7 +78,7 @@ SUM_BY_MONTH = f"""
     FROM portfolio_ledger_entries
     WHERE account_id = %(account_id)s AND occurred_on BETWEEN %(since)s AND %(until)s AND voided_at IS NULL
       AND (%(all)s::boolean OR domain_id IN (
-          SELECT id FROM portfolio_domains AS listed WHERE account_id = %(account_id)s AND {domains.MATCHES}
+          SELECT id FROM portfolio_domains AS listed WHERE account_id = %(account_id)s AND {MATCHES}
       ))
     GROUP BY 1, currency, kind, source
 """
@@ -89,7 +91,7 @@ SUM_BY_LABEL = f"""
         FROM portfolio_ledger_entries AS entry
         JOIN (
             SELECT id, tld, tags FROM portfolio_domains AS listed
-            WHERE account_id = %(account_id)s AND {domains.MATCHES}
+            WHERE account_id = %(account_id)s AND {MATCHES}
         ) AS domain ON domain.id = entry.domain_id
         WHERE entry.account_id = %(account_id)s AND occurred_on BETWEEN %(since)s AND %(until)s
           AND voided_at IS NULL
@@ -155,7 +157,7 @@ class SummaryQuery:
     """The entries of a summary: of the domains that match, in a period with both days."""
 
     account_id: UUID
-    filters: domains.DomainFilters
+    filters: DomainFilters
     base_currency: str
     since: date
     until: date
@@ -164,8 +166,8 @@ class SummaryQuery:
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of the statements."""
         return {
-            **domains.filter_parameters(self.filters, now=self.now),
-            "all": self.filters == domains.ALL_DOMAINS,
+            **domains_store_filters.filter_parameters(self.filters, now=self.now),
+            "all": self.filters == ALL_DOMAINS,
             "account_id": self.account_id,
             "base_currency": self.base_currency,
             "since": self.since,

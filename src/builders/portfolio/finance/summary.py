@@ -8,10 +8,10 @@ from uuid import UUID
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
 from builders.kit.values import clock
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains.filters import ALL_DOMAINS, DomainFilters
 from builders.portfolio.finance import store
 from builders.portfolio.finance.records import LabelKind, LabelledTotals, PortfolioSummary
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import currencies, sums as ledger_sums
 from builders.portfolio.ledger.records import EntrySum
 
 DEFAULT_MONTHS = 12  # of a summary
@@ -24,7 +24,7 @@ async def get_summary(
     account_id: UUID,
     months: int | None = None,
     year: int | None = None,
-    filters: domains.DomainFilters = domains.ALL_DOMAINS,
+    filters: DomainFilters = ALL_DOMAINS,
 ) -> PortfolioSummary:
     """Return the totals of the present month and those before it, or of a year, up to today, in four statements.
 
@@ -32,12 +32,12 @@ async def get_summary(
     """
     now = clock.now()
     since, until = _period(now.date(), months=months, year=year)
-    base_currency = await ledger.get_base_currency(conn, account_id=account_id)
+    base_currency = await currencies.get_base_currency(conn, account_id=account_id)
     query = store.SummaryQuery(
         account_id=account_id, filters=filters, base_currency=base_currency, since=since, until=until, now=now
     )
     found = await store.sum_by_month(conn, query=query)
-    period = ledger.group_by_period(found, base_currency=base_currency, since=since, until=until)
+    period = ledger_sums.group_by_period(found, base_currency=base_currency, since=since, until=until)
     return PortfolioSummary(
         since=since,
         until=until,
@@ -59,7 +59,7 @@ async def _by_label(conn: Conn, query: store.SummaryQuery) -> dict[str, Any]:
             LabelledTotals(
                 label=each.label,
                 domains=each.domains,
-                totals=ledger.add_up(sums[kind, each.label], query.base_currency),
+                totals=ledger_sums.add_up(sums[kind, each.label], query.base_currency),
             )
             for each in labels
             if each.kind is kind

@@ -8,10 +8,11 @@ from builders.kit.db.connections import Tx
 from builders.kit.errors import problems
 from builders.kit.http.callers import Caller, needs
 from builders.kit.http.routes import BEYOND_SPEC, Router
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.history import service as history
 from builders.portfolio.history.errors import DomainHasHistory
-from builders.portfolio.team import service as team
+from builders.portfolio.team import access as team_access
+from builders.portfolio.team.access import ACCESS_REFUSALS, PortfolioAccount
 from builders.portfolio.team.records import Permission
 
 router = Router(prefix="/v1/portfolio", tags=["portfolio"], strict_query=True)
@@ -29,7 +30,7 @@ History = Annotated[
 @router.delete(
     "/domains/{domain_id}",
     status_code=204,
-    responses=problems(*team.ACCESS_REFUSALS, domains.DomainNotFound, DomainHasHistory),
+    responses=problems(*ACCESS_REFUSALS, DomainNotFound, DomainHasHistory),
     openapi_extra=BEYOND_SPEC,
 )
 async def remove_domain(
@@ -37,7 +38,7 @@ async def remove_domain(
     caller: Writer,
     conn: Tx,
     deleted: History = None,
-    portfolio: team.PortfolioAccount = None,
+    portfolio: PortfolioAccount = None,
 ) -> None:
     """Remove a domain that was added by mistake. For a sold or dropped domain, set its status instead.
 
@@ -45,6 +46,6 @@ async def remove_domain(
     it with them for good, and leaves their totals in the audit list of the account.
     """
     needed = Permission.EDIT if deleted is None else Permission.DELETE_HISTORY
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=needed)
+    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=needed)
     with_history = deleted is not None
     await history.remove_domain(conn, access=access, actor=caller.actor, key=domain_id, with_history=with_history)

@@ -4,17 +4,17 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from builders.identity import service as identity
+from builders.identity import accounts
 from builders.identity.records import AuditAction
 from builders.kit.db.connections import Conn
 from builders.kit.http.callers import Actor
 from builders.kit.values import clock
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import changes, lookups
 from builders.portfolio.domains.records import Domain, PortfolioDomainStatus
 from builders.portfolio.history import store
 from builders.portfolio.history.errors import DomainHasHistory
 from builders.portfolio.history.records import DomainHistory
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import sums
 from builders.portfolio.team.records import Access
 
 MAX_TOTALS = 50  # sums of an audit entry
@@ -47,22 +47,22 @@ async def remove_domain(conn: Conn, *, access: Access, actor: Actor, key: str, w
     Raise DomainNotFound, and DomainHasHistory unless `with_history`.
     """
     account_id = access.portfolio_id
-    found = await domains.get_domain(conn, account_id=account_id, key=key)
-    await domains.lock_for_removal(conn, account_id=account_id, ids=[found.id])
+    found = await lookups.get_domain(conn, account_id=account_id, key=key)
+    await lookups.lock_for_removal(conn, account_id=account_id, ids=[found.id])
     known = await list_history(conn, account_id=account_id, domain_ids=[found.id], since=clock.now())
     recorded = known[found.id].recorded if found.id in known else {}
     if recorded and not with_history:
         raise _refusal(found, recorded)
     if recorded:
         totals = await _totals(conn, account_id=account_id, domain_id=found.id)
-        await identity.record_audit(
+        await accounts.record_audit(
             conn,
             account_id=access.owner_id,
             actor=actor,
             action=AuditAction.DOMAIN_HISTORY_DELETED,
             about={"portfolio_id": str(account_id), "domain": found.domain, **recorded, **totals},
         )
-    await domains.remove_domain(conn, account_id=account_id, domain_id=found.id, member_id=access.member_id)
+    await changes.remove_domain(conn, account_id=account_id, domain_id=found.id, member_id=access.member_id)
 
 
 def _refusal(domain: Domain, recorded: Mapping[str, int]) -> DomainHasHistory:
@@ -82,5 +82,5 @@ def _refusal(domain: Domain, recorded: Mapping[str, int]) -> DomainHasHistory:
 
 async def _totals(conn: Conn, *, account_id: UUID, domain_id: UUID) -> Mapping[str, str]:
     """Return the sums of the entries for an audit entry: `total.renewal.USD`."""
-    found = await ledger.list_kind_sums(conn, account_id=account_id, domain_id=domain_id, limit=MAX_TOTALS)
+    found = await sums.list_kind_sums(conn, account_id=account_id, domain_id=domain_id, limit=MAX_TOTALS)
     return {f"total.{kind}.{money.currency}": str(money) for kind, money in found}

@@ -23,18 +23,29 @@ from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.http.streams import HeavyStream
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.portfolio.domain_files.records import DateNotation, ImportConflict
-from builders.portfolio.domains import service as domains
-from builders.portfolio.imports import errors, export_replies, exporting, replies, schemas, service as imports
+from builders.portfolio.domains.filters import DomainFilters, Filters
+from builders.portfolio.imports import (
+    errors,
+    export_replies,
+    exporting,
+    listing,
+    replies,
+    running,
+    schemas,
+    undoing,
+)
 from builders.portfolio.imports.records import MAX_BYTES
 from builders.portfolio.imports.schemas import FileOptions
-from builders.portfolio.team import service as team
+from builders.portfolio.team import access as team_access
+from builders.portfolio.team.access import PortfolioAccount
+from builders.portfolio.team.errors import PortfolioNotFound, RoleForbidden
 from builders.portfolio.team.records import Access, Permission
 
 router = Router(prefix="/v1/portfolio", tags=["portfolio"], strict_query=True)
 Reader = Annotated[Caller, needs("portfolio:read")]
 Writer = Annotated[Caller, needs("portfolio:write")]
 ImportId = Annotated[UUID, Path(description="Identifier of the import."), ResourceId(errors.ImportNotFound)]
-SELECTED = (team.PortfolioNotFound, team.RoleForbidden)
+SELECTED = (PortfolioNotFound, RoleForbidden)
 IMPORTS = declare(
     Policy(name="portfolio_imports", quota=120, window_s=3_600, by="account", counts="Imports into portfolios.")
 )
@@ -83,7 +94,7 @@ async def import_portfolio(
     pool: Pool,
     keyring: KeyringDep,
     options: Annotated[FileOptions, Depends(file_options)],
-    portfolio: team.PortfolioAccount = None,
+    portfolio: PortfolioAccount = None,
 ) -> replies.PortfolioImportReply:
     """Import domains, purchases and sales from a file, from rows, or from names.
 
@@ -94,12 +105,12 @@ async def import_portfolio(
     hours. It publishes `portfolio.import.completed`, and no events for single domains.
     """
     async with pool.connection() as conn:
-        access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
+        access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
     new = body.new_import(options)
-    small = await imports.read_small(new)
+    small = await running.read_small(new)
     async with pool.transaction() as conn:
-        made = await imports.import_source(conn, access=access, new=new, small=small, keyring=keyring)
-        results = await imports.list_first_results(conn, account_id=access.portfolio_id, made=made)
+        made = await running.import_source(conn, access=access, new=new, small=small, keyring=keyring)
+        results = await listing.list_first_results(conn, account_id=access.portfolio_id, made=made)
     return replies.import_reply(made, results)
 
 
@@ -110,11 +121,11 @@ async def import_portfolio(
     openapi_extra=BEYOND_SPEC,
 )
 async def list_portfolio_imports(
-    caller: Reader, conn: Reads, page: PageQuery, portfolio: team.PortfolioAccount = None
+    caller: Reader, conn: Reads, page: PageQuery, portfolio: PortfolioAccount = None
 ) -> PageReply[replies.PortfolioImportItem]:
     """List the imports of the last 30 days, the newest first."""
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
-    return replies.import_page(await imports.list_imports(conn, account_id=access.portfolio_id, page=page))
+    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
+    return replies.import_page(await listing.list_imports(conn, account_id=access.portfolio_id, page=page))
 
 
 @router.get(
@@ -130,15 +141,15 @@ async def get_portfolio_import(
     page: PageQuery,
     outcome: Annotated[RowOutcome | None, Query(description="Only rows with this outcome.")] = None,
     kept: Annotated[bool, Query(description="Whether to list only rows of which an undo kept something.")] = False,
-    portfolio: team.PortfolioAccount = None,
+    portfolio: PortfolioAccount = None,
 ) -> replies.PortfolioImportReply:
     """Read the progress of an import, and a page of the results of its rows.
 
     After an undo, the warnings of a row say what the undo kept: their codes begin with `kept_`.
     """
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
-    made = await imports.get_import(conn, account_id=access.portfolio_id, import_id=import_id)
-    results = await imports.list_results(
+    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
+    made = await running.get_import(conn, account_id=access.portfolio_id, import_id=import_id)
+    results = await listing.list_results(
         conn, account_id=access.portfolio_id, made=made, outcome=outcome, page=page, only_kept=kept
     )
     return replies.import_reply(made, results)
@@ -161,7 +172,7 @@ async def undo_portfolio_import(
     before_row: Annotated[
         int | None, Query(ge=1, le=2**31 - 1, description="`before_row` of the last dry run, to continue it.")
     ] = None,
-    portfolio: team.PortfolioAccount = None,
+    portfolio: PortfolioAccount = None,
 ) -> replies.PortfolioImportUndone:
     """Undo an import: remove the domains that it added, restore changed fields, void its entries.
 
@@ -169,11 +180,11 @@ async def undo_portfolio_import(
     `kept_rows` has the reasons. A job undoes more than 2,000 rows: `state` is `undoing` until it ends. A dry run
     examines 2,000 rows at a time, the last rows first. A repeated request has no effect.
     """
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
-    undone = await imports.undo_import(
+    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
+    undone = await undoing.undo_import(
         conn, account_id=access.portfolio_id, import_id=import_id, dry_run=dry_run, before_row=before_row
     )
-    kept = [imports.result_of(each, undone.made.source) for each in undone.kept]
+    kept = [listing.result_of(each, undone.made.source) for each in undone.kept]
     return replies.undone_reply(undone, kept)
 
 
@@ -187,8 +198,8 @@ async def undo_portfolio_import(
 async def export_portfolio(
     caller: Reader,
     pool: Pool,
-    filters: domains.Filters,
-    portfolio: team.PortfolioAccount = None,
+    filters: Filters,
+    portfolio: PortfolioAccount = None,
 ) -> Response:
     """Export the domains of the portfolio with their amounts, as the body of an import.
 
@@ -196,7 +207,7 @@ async def export_portfolio(
     Without the permission to see finance, the members of money are null.
     """
     access = await _may_view(pool, caller, portfolio)
-    return _attached("json", imports.write_json, caller=caller, access=access, filters=filters)
+    return _attached("json", exporting.write_json, caller=caller, access=access, filters=filters)
 
 
 @router.get(
@@ -209,8 +220,8 @@ async def export_portfolio(
 async def export_portfolio_csv(
     caller: Reader,
     pool: Pool,
-    filters: domains.Filters,
-    portfolio: team.PortfolioAccount = None,
+    filters: Filters,
+    portfolio: PortfolioAccount = None,
 ) -> Response:
     """Export the domains of the portfolio with their amounts, as a CSV file that an import reads.
 
@@ -218,13 +229,13 @@ async def export_portfolio_csv(
     the permission to see finance, the columns of money are empty.
     """
     access = await _may_view(pool, caller, portfolio)
-    return _attached("csv", imports.write_csv, caller=caller, access=access, filters=filters)
+    return _attached("csv", exporting.write_csv, caller=caller, access=access, filters=filters)
 
 
 async def _may_view(pool: Database, caller: Caller, portfolio: str | None) -> Access:
     """Return the portfolio; the connection is given back before the export is sent."""
     async with pool.connection() as conn:
-        return await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+        return await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
 
 
 def _attached(
@@ -233,9 +244,9 @@ def _attached(
     *,
     caller: Caller,
     access: Access,
-    filters: domains.DomainFilters,
+    filters: DomainFilters,
 ) -> Response:
-    finance = team.shows_finance(access)
+    finance = team_access.shows_finance(access)
     return HeavyStream(
         partial(write, account_id=access.portfolio_id, filters=filters, shows_finance=finance),
         account_id=caller.live_account_id,

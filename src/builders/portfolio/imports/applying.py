@@ -11,13 +11,15 @@ from builders.kit.db.connections import Conn
 from builders.kit.http.bulk import RowOutcome, RowProblem
 from builders.kit.process import log
 from builders.portfolio.domain_files.records import Draft, Field, ImportConflict, Options, Source
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import changes as domain_changes, lookups
+from builders.portfolio.domains.domain_limit import FULL_PROBLEM
 from builders.portfolio.domains.records import DomainChange, WrittenDomain
 from builders.portfolio.imports import images, merging, outcomes
 from builders.portfolio.imports.outcomes import Group
 from builders.portfolio.imports.records import Counts
 from builders.portfolio.imports.store import rows as store
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import entries as ledger_entries, holdings
+from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.ledger.records import NewEntry
 
 _REMOVED = RowProblem(
@@ -29,8 +31,8 @@ _KEPT = RowProblem(
     field=Field.ENTRIES.value,
 )
 _FULL = RowProblem(
-    code=ledger.EntryLimitReached.code,
-    message=f"{ledger.EntryLimitReached.default_detail} Those of the row that exceed it were not recorded.",
+    code=EntryLimitReached.code,
+    message=f"{EntryLimitReached.default_detail} Those of the row that exceed it were not recorded.",
     field=Field.ENTRIES.value,
 )
 # Of the database about a value; other errors are not those of a row.
@@ -124,10 +126,10 @@ async def _group(
 
 
 async def _write_domains(conn: Conn, *, account_id: UUID, groups: Sequence[Group], options: Options) -> None:
-    present = await domains.find_domains(conn, account_id=account_id, names=[each.name for each in groups])
+    present = await lookups.find_domains(conn, account_id=account_id, names=[each.name for each in groups])
     added = [each for each in groups if each.name not in present]
     new = [merging.new_domain(each.draft) for each in added]
-    found = await domains.add_domains(conn, account_id=account_id, new=new)
+    found = await domain_changes.add_domains(conn, account_id=account_id, new=new)
     created = {each.name: written for each, written in zip(added, found, strict=True)}
     for each in groups:
         written = created.get(each.name)
@@ -153,7 +155,7 @@ async def _change_domains(conn: Conn, *, account_id: UUID, groups: Sequence[Grou
             continue
         changed.append(each)
         changes.append(DomainChange(id=each.present.id, patch=merging.patch_of(each.present, each.draft, mode)))
-    found = await domains.change_domains(conn, account_id=account_id, changes=changes, is_quiet=True)
+    found = await domain_changes.change_domains(conn, account_id=account_id, changes=changes, is_quiet=True)
     for each, written in zip(changed, found, strict=True):
         _record(each, written)
 
@@ -161,7 +163,7 @@ async def _change_domains(conn: Conn, *, account_id: UUID, groups: Sequence[Grou
 def _record(group: Group, written: WrittenDomain) -> None:
     """Store the result of the domain of a group."""
     if written.domain is None:
-        group.problems.append(domains.FULL_PROBLEM if written.outcome is RowOutcome.ERROR else _REMOVED)
+        group.problems.append(FULL_PROBLEM if written.outcome is RowOutcome.ERROR else _REMOVED)
         group.outcome, group.domain_id = RowOutcome.ERROR, None
         return
     group.outcome, group.domain_id = written.outcome, written.id
@@ -181,7 +183,7 @@ async def _post_entries(conn: Conn, *, account_id: UUID, member_id: UUID, groups
     if not wanted:
         return
     listed = [entry for _, entries in wanted for entry in entries]
-    present = await ledger.count_same(conn, account_id=account_id, entries=listed)
+    present = await holdings.count_same(conn, account_id=account_id, entries=listed)
     missing = [(each, entry) for each, entries in wanted for entry in merging.missing_entries(entries, present)]
     taken = await _post(conn, account_id=account_id, entries=missing)
     if taken:
@@ -197,7 +199,9 @@ async def _post(
     One of the same domain and kind that was recorded before is the same entry: with other values it stays, with a
     warning.
     """
-    posted = await ledger.post_entries(conn, account_id=account_id, entries=[entry for _, entry in entries])
+    posted = await ledger_entries.post_entries(
+        conn, account_id=account_id, entries=[entry for _, entry in entries]
+    )
     taken = list[tuple[Group, NewEntry]]()
     for (group, new), found in zip(entries, posted, strict=True):
         present = found.entry

@@ -14,9 +14,10 @@ from builders.kit.http import slices
 from builders.kit.sheets.cells import reversible_cell
 from builders.kit.values.money import Money
 from builders.portfolio.domain_files.records import PRICES, Field
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import lookups
+from builders.portfolio.domains.filters import DomainFilters
 from builders.portfolio.domains.records import Domain
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.ledger.records import Entry
 
 _PLAIN = (
@@ -39,7 +40,7 @@ _dump = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 async def write_csv(
-    database: Database, *, account_id: UUID, filters: domains.DomainFilters, shows_finance: bool
+    database: Database, *, account_id: UUID, filters: DomainFilters, shows_finance: bool
 ) -> AsyncGenerator[str]:
     """Yield the lines of the CSV file, some at a time; without finance the columns of money are empty."""
     yield _csv_line(COLUMNS)
@@ -49,7 +50,7 @@ async def write_csv(
 
 
 async def write_json(
-    database: Database, *, account_id: UUID, filters: domains.DomainFilters, shows_finance: bool
+    database: Database, *, account_id: UUID, filters: DomainFilters, shows_finance: bool
 ) -> AsyncGenerator[str]:
     """Yield the parts of the JSON body; without finance the members of money are null."""
     yield '{"rows":['
@@ -66,14 +67,14 @@ async def _rows(
     write: Callable[[Mapping[str, Any]], str],
     *,
     account_id: UUID,
-    filters: domains.DomainFilters,
+    filters: DomainFilters,
     shows_finance: bool,
 ) -> AsyncIterator[Sequence[str]]:
     """Yield written rows in the order of the names. No connection is held while the client reads."""
     after, size = "", FEW_DOMAINS
     while True:
         async with database.connection() as conn:
-            found = await domains.list_batch(conn, account_id=account_id, filters=filters, after=after)
+            found = await lookups.list_batch(conn, account_id=account_id, filters=filters, after=after)
         if not found:
             return
         at = 0
@@ -98,7 +99,9 @@ async def _entries(
 ) -> Mapping[UUID, Sequence[Entry]]:
     if not found or not shows_finance:
         return {}
-    return await ledger.list_entries_by_domain(conn, account_id=account_id, domain_ids=[each.id for each in found])
+    return await ledger_entries.list_entries_by_domain(
+        conn, account_id=account_id, domain_ids=[each.id for each in found]
+    )
 
 
 def _written(

@@ -10,27 +10,28 @@ from builders.kit.jobs import queue, time_slices
 from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.process import log
 from builders.kit.values import ids
-from builders.portfolio.imports import service as imports
+from builders.portfolio.imports import running, stepping, undoing
+from builders.portfolio.imports.running import RUN_IMPORT
 
 TRIES = 6  # of a job that fails otherwise than by the database
 
 _log = log.get_logger()
 
 
-@queue.app.task(name=imports.RUN_IMPORT, queue=queue.LONG, retry=queue.RETRY, pass_context=True)
+@queue.app.task(name=RUN_IMPORT, queue=queue.LONG, retry=queue.RETRY, pass_context=True)
 async def run_import(context: JobContext, account_id: str, import_id: str) -> None:
     """Continue an import or its undo for a time slice; abandon it when that keeps failing."""
     time_slice = TimeSlice.of(queue.settings(context))
     database, target = queue.database(context), {"account_id": UUID(account_id), "import_id": UUID(import_id)}
     async with database.connection() as conn:
-        following = await imports.find_next(conn, account_id=target["account_id"])
+        following = await stepping.find_next(conn, account_id=target["account_id"])
     if following not in {None, target["import_id"]}:  # this one is enqueued again when those before it have ended
         await _enqueue_next(database, target["account_id"])
         return
     try:
         keyring = queue.keyring(context)
-        is_open = await imports.run_import(database, **target, keyring=keyring, time_slice=time_slice)
-        is_open = is_open or await imports.run_undo(database, **target, time_slice=time_slice)
+        is_open = await stepping.run_import(database, **target, keyring=keyring, time_slice=time_slice)
+        is_open = is_open or await undoing.run_undo(database, **target, time_slice=time_slice)
     except (DatabaseUnavailable, DatabaseBusy):
         raise
     except Exception:
@@ -38,7 +39,7 @@ async def run_import(context: JobContext, account_id: str, import_id: str) -> No
             raise
         _log.exception("import_abandoned", account_id=account_id, import_id=import_id)
         async with database.transaction() as conn:
-            await imports.abandon_import(conn, **target)
+            await running.abandon_import(conn, **target)
         is_open = False
     if is_open:
         await time_slices.go_on(context)
@@ -48,9 +49,9 @@ async def run_import(context: JobContext, account_id: str, import_id: str) -> No
 
 async def _enqueue_next(database: Database, account_id: UUID) -> None:
     async with database.transaction() as conn:
-        import_id = await imports.find_next(conn, account_id=account_id)
+        import_id = await stepping.find_next(conn, account_id=account_id)
         if import_id is not None:
-            await imports.defer(conn, account_id=account_id, import_id=import_id)
+            await running.defer(conn, account_id=account_id, import_id=import_id)
 
 
 @queue.app.periodic(cron="*/10 * * * *")
@@ -61,7 +62,7 @@ async def resume_imports(context: JobContext, timestamp: int) -> None:
     after: UUID | None = ids.NIL
     while after is not None:
         async with queue.database(context).transaction() as conn:
-            after = await imports.resume_imports(conn, after=after)
+            after = await stepping.resume_imports(conn, after=after)
 
 
 @queue.app.periodic(cron="23 4 * * *")
@@ -71,4 +72,4 @@ async def resume_imports(context: JobContext, timestamp: int) -> None:
 async def prune_imports(context: JobContext, timestamp: int) -> None:
     """Delete imports that are older than 30 days or above the maximum, with the results of their rows."""
     del timestamp
-    await time_slices.repeat(context, imports.prune_imports)
+    await time_slices.repeat(context, running.prune_imports)

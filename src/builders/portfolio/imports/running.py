@@ -14,9 +14,10 @@ from builders.kit.jobs import time_slices
 from builders.kit.limits import maximums
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
-from builders.portfolio.domain_files import service as domain_files
+from builders.portfolio.domain_files import reading as domain_files_reading
+from builders.portfolio.domain_files.errors import FileRefused
+from builders.portfolio.domain_files.reading import Reading
 from builders.portfolio.domain_files.records import MAX_ROWS, Draft
-from builders.portfolio.domain_files.service import FileRefused, Reading
 from builders.portfolio.imports import conversion, sources
 from builders.portfolio.imports.applying import apply_batch
 from builders.portfolio.imports.errors import ImportNotFound, ImportRowLimit, TooManyImports
@@ -63,7 +64,7 @@ async def read_small(new: NewImport) -> SmallSource | None:
     if len(new.content) > INLINE_BYTES:
         return None
     try:
-        reading = await slices.run(domain_files.opening(new.source, new.content, new.options))
+        reading = await slices.run(domain_files_reading.opening(new.source, new.content, new.options))
     except FileRefused as refusal:
         raise Invalid(("body", *refusal.member), str(refusal), refusal.code) from None
     if reading.total > INLINE_ROWS:

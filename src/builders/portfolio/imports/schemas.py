@@ -17,7 +17,8 @@ from pydantic_core import PydanticCustomError, to_json
 
 from builders.kit.http.bodies import Body, by_example
 from builders.kit.values import texts
-from builders.portfolio.domain_files import records, service as domain_files
+from builders.portfolio.domain_files import formats, records
+from builders.portfolio.domain_files.formats import FORMATS
 from builders.portfolio.domain_files.records import (
     AUTO,
     MAX_ROWS,
@@ -39,12 +40,12 @@ def _keep_bytes(value: Any, read: ValidatorFunctionWrapHandler) -> Any:  # JSON,
 
 
 def _check_format(name: str) -> str:
-    if name not in domain_files.list_ids():
+    if name not in formats.list_ids():
         raise PydanticCustomError("format_unknown", "Input should be one of: {known}", {"known": _FORMAT_NAMES})
     return name
 
 
-_FORMAT_NAMES = ", ".join([AUTO, *domain_files.FORMATS])
+_FORMAT_NAMES = ", ".join([AUTO, *FORMATS])
 FormatName = Annotated[str, AfterValidator(_check_format)]
 CurrencyCode = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
 RegistrarName = Annotated[

@@ -11,8 +11,9 @@ from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
-from builders.portfolio.domain_files import service as domain_files
-from builders.portfolio.domain_files.service import FileRefused, Reading
+from builders.portfolio.domain_files import parts as domain_files_parts, reading as domain_files_reading
+from builders.portfolio.domain_files.errors import FileRefused
+from builders.portfolio.domain_files.reading import Reading
 from builders.portfolio.imports import sources
 from builders.portfolio.imports.records import Import, ImportState
 from builders.portfolio.imports.running import OPEN_DAYS, apply, defer, finish, get_import, start
@@ -70,7 +71,7 @@ async def resume_imports(conn: Conn, *, after: UUID) -> UUID | None:
 
 
 async def _import_rows(database: Database, *, account_id: UUID, made: Import, part: bytes) -> None:
-    drafts = await asyncio.to_thread(domain_files.read_part, part, made.options)
+    drafts = await asyncio.to_thread(domain_files_parts.read_part, part, made.options)
     async with database.transaction() as conn:
         if await _is_next(conn, account_id=account_id, made=made):
             batch = list(enumerate(drafts, start=made.rows_done))
@@ -99,8 +100,8 @@ async def _cut(database: Database, *, account_id: UUID, made: Import, keyring: K
 
 def _read(made: Import, content: bytes) -> tuple[Reading, Sequence[tuple[int, bytes]]]:
     """Read a source, and cut it from the first row that is not done; for a thread. Raise FileRefused."""
-    reading = domain_files.open_source(made.source, content, made.options)
-    return reading, list(domain_files.cut(reading, start=made.rows_done))
+    reading = domain_files_reading.open_source(made.source, content, made.options)
+    return reading, list(domain_files_parts.cut(reading, start=made.rows_done))
 
 
 async def _is_next(conn: Conn, *, account_id: UUID, made: Import) -> bool:

@@ -10,7 +10,7 @@ from builders.kit.events import outbox
 from builders.kit.http.bulk import RowOutcome, RowProblem
 from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.values import clock
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import changes, lookups
 from builders.portfolio.imports import conversion
 from builders.portfolio.imports.errors import ImportFinal, ImportNotFound, ImportRunning
 from builders.portfolio.imports.events import IMPORT_UNDONE
@@ -18,7 +18,7 @@ from builders.portfolio.imports.records import MAX_KEPT, Import, ImportRow, Impo
 from builders.portfolio.imports.running import BATCH_ROWS, INLINE_ROWS, defer, event_data, get_import
 from builders.portfolio.imports.store import imports as store, rows as rows_store
 from builders.portfolio.imports.undo_plans import UndoPlan, plan_undo
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import currencies, entries
 
 _REASON = "The import was undone."
 _OPEN = frozenset({ImportState.QUEUED, ImportState.RUNNING})
@@ -134,16 +134,16 @@ async def _plan(
 ) -> UndoPlan:
     """Lock the domains of rows, and return what undoes them."""
     touched = {each.domain_id for each in rows if each.domain_id is not None and _is_touched(each)}
-    locked = await domains.lock_for_removal(conn, account_id=account_id, ids=touched)
-    await ledger.lock_base_currency(conn, account_id=account_id)
+    locked = await lookups.lock_for_removal(conn, account_id=account_id, ids=touched)
+    await currencies.lock_base_currency(conn, account_id=account_id)
     return await plan_undo(conn, account_id=account_id, made=made, rows=rows, later=later, locked=locked)
 
 
 async def _carry_out(conn: Conn, *, account_id: UUID, import_id: UUID, plan: UndoPlan) -> None:
     if plan.void:
-        await ledger.void_entries(conn, account_id=account_id, ids=plan.void, reason=_REASON)
-    await domains.remove_domains(conn, account_id=account_id, ids=plan.remove, is_quiet=True)
-    await domains.change_domains(conn, account_id=account_id, changes=plan.changes, is_quiet=True)
+        await entries.void_entries(conn, account_id=account_id, ids=plan.void, reason=_REASON)
+    await changes.remove_domains(conn, account_id=account_id, ids=plan.remove, is_quiet=True)
+    await changes.change_domains(conn, account_id=account_id, changes=plan.changes, is_quiet=True)
     if plan.kept:
         kept = {number: _as_json(reasons) for number, reasons in plan.kept.items()}
         await rows_store.keep(conn, account_id=account_id, import_id=import_id, kept=kept)

@@ -8,14 +8,14 @@ from builders.kit.jobs import queue, time_slices
 from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.outbound import client
 from builders.kit.values import ids
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import currencies, rates
 
 
 @queue.app.task(name="portfolio.convert_entries", queue=queue.LONG, pass_context=True, retry=queue.RETRY)
 async def convert_entries(context: JobContext, account_id: str, after: str = str(ids.NIL)) -> None:
     """Convert the entries of a large portfolio to its new base currency, and those that wait for rates."""
     time_slice = TimeSlice.of(queue.settings(context))
-    following = await ledger.convert_entries(
+    following = await currencies.convert_entries(
         queue.database(context), account_id=UUID(account_id), after=UUID(after), time_slice=time_slice
     )
     if following is not None:
@@ -36,9 +36,9 @@ async def load_exchange_rates(context: JobContext, timestamp: int) -> None:
     url = queue.settings(context).exchange_rates
     if url == "off":
         return
-    await ledger.load_installed_rates(queue.database(context))
+    await rates.load_installed_rates(queue.database(context))
     if url != "installed":
         outbound = await queue.get_shared(context, client.open_client)
-        await ledger.fetch_rates(queue.database(context), outbound=outbound, url=url)
+        await rates.fetch_rates(queue.database(context), outbound=outbound, url=url)
     async with queue.database(context).transaction() as conn:
-        await time_slices.defer_all(conn, convert_entries, await ledger.list_awaiting(conn))
+        await time_slices.defer_all(conn, convert_entries, await currencies.list_awaiting(conn))

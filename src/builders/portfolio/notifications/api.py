@@ -15,18 +15,22 @@ from builders.kit.http.pagination import Listing, Page, PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
-from builders.portfolio.notifications import service as notifications
+from builders.portfolio.notifications import (
+    event_kinds,
+    inbox,
+    preferences as notification_preferences,
+    samples as notification_samples,
+)
 from builders.portfolio.notifications.schemas import notices, preferences, samples
 from builders.portfolio.notifications.schemas.updates import NotificationPreferencesUpdate
-from builders.portfolio.team import service as team
+from builders.portfolio.team import access as team_access
+from builders.portfolio.team.access import ACCESS_REFUSALS, PortfolioAccount
 from builders.portfolio.team.records import Permission
-from builders.webhooks import service as webhooks
+from builders.webhooks.errors import DeliveryInFlight, TooManyTests, WebhookNotFound
 from builders.webhooks.records import CatalogEvent
 
 router = Router(prefix="/v1/portfolio", tags=["portfolio"], strict_query=True)
-WebhookId = Annotated[
-    UUID, Path(description="Identifier of the destination."), ResourceId(webhooks.WebhookNotFound)
-]
+WebhookId = Annotated[UUID, Path(description="Identifier of the destination."), ResourceId(WebhookNotFound)]
 Reader = Annotated[Caller, needs("portfolio:read")]
 Writer = Annotated[Caller, needs("portfolio:write")]
 # Samples go only to receivers that the account's holder has chosen.
@@ -40,45 +44,47 @@ SAMPLES = declare(
         counts="Samples to all webhooks and to the account's own address.",
     )
 )
-_FAILED = (webhooks.WebhookNotFound, webhooks.TooManyTests, webhooks.DeliveryInFlight, InFlight)
+_FAILED = (WebhookNotFound, TooManyTests, DeliveryInFlight, InFlight)
 OWN = Permission.SET_OWN_NOTIFICATIONS
 
 
 @router.get(
     "/notifications/preferences",
     response_model=preferences.NotificationPreferencesReply,
-    responses=problems(*team.ACCESS_REFUSALS),
+    responses=problems(*ACCESS_REFUSALS),
 )
 async def get_notification_preferences(
-    caller: Reader, conn: Reads, portfolio: team.PortfolioAccount = None
+    caller: Reader, conn: Reads, portfolio: PortfolioAccount = None
 ) -> preferences.NotificationPreferencesReply:
     """Read your notification preferences in the portfolio, with defaults for members that you have not set."""
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=OWN)
-    return preferences.preferences_reply(await notifications.get_preferences(conn, access=access))
+    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=OWN)
+    return preferences.preferences_reply(await notification_preferences.get_preferences(conn, access=access))
 
 
 @router.patch(
     "/notifications/preferences",
     response_model=preferences.NotificationPreferencesWritten,
-    responses=problems(*team.ACCESS_REFUSALS),
+    responses=problems(*ACCESS_REFUSALS),
 )
 async def update_notification_preferences(
     body: NotificationPreferencesUpdate,
     caller: Writer,
     conn: Tx,
     keyring: KeyringDep,
-    portfolio: team.PortfolioAccount = None,
+    portfolio: PortfolioAccount = None,
 ) -> preferences.NotificationPreferencesWritten:
     """Change your notification preferences in the portfolio. Objects merge, arrays replace, null resets."""
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=OWN)
-    changed = await notifications.change_preferences(conn, keyring=keyring, access=access, patch=body.patch())
+    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=OWN)
+    changed = await notification_preferences.change_preferences(
+        conn, keyring=keyring, access=access, patch=body.patch()
+    )
     return preferences.preferences_written(changed, body)
 
 
 @router.get(
     "/notifications",
     response_model=PageReply[notices.PortfolioNoticeReply],
-    responses=problems(*team.ACCESS_REFUSALS),
+    responses=problems(*ACCESS_REFUSALS),
     openapi_extra=BEYOND_SPEC,
 )
 async def list_notices(
@@ -86,41 +92,41 @@ async def list_notices(
     conn: Reads,
     page: PageQuery,
     unread: Annotated[bool, Query(description="Only notices that are not marked as read.")] = False,
-    portfolio: team.PortfolioAccount = None,
+    portfolio: PortfolioAccount = None,
 ) -> Page[notices.PortfolioNoticeReply]:
     """List your notices in the portfolio, newest first."""
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=OWN)
-    found = await notifications.list_notices(conn, access=access, is_unread=unread, page=page)
-    return notices.notice_page(found, shows_finance=team.shows_finance(access))
+    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=OWN)
+    found = await inbox.list_notices(conn, access=access, is_unread=unread, page=page)
+    return notices.notice_page(found, shows_finance=team_access.shows_finance(access))
 
 
 @router.post(
     "/notifications/read",
     response_model=notices.NoticesReadReply,
-    responses=problems(*team.ACCESS_REFUSALS, InFlight),
+    responses=problems(*ACCESS_REFUSALS, InFlight),
     openapi_extra=BEYOND_SPEC,
 )
 async def mark_notices_read(
-    body: notices.NoticesRead, caller: Writer, conn: Tx, portfolio: team.PortfolioAccount = None
+    body: notices.NoticesRead, caller: Writer, conn: Tx, portfolio: PortfolioAccount = None
 ) -> notices.NoticesReadReply:
     """Mark notices as read. A repeated request has no effect."""
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=OWN)
-    marked = await notifications.mark_read(conn, access=access, notice_ids=body.ids, until=body.until)
+    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=OWN)
+    marked = await inbox.mark_read(conn, access=access, notice_ids=body.ids, until=body.until)
     return notices.NoticesReadReply(marked=marked)
 
 
 @router.post(
     "/notifications/acknowledge",
     response_model=notices.NoticesAcknowledgedReply,
-    responses=problems(*team.ACCESS_REFUSALS, InFlight),
+    responses=problems(*ACCESS_REFUSALS, InFlight),
     openapi_extra=BEYOND_SPEC,
 )
 async def acknowledge_notices(
-    body: notices.NoticesRead, caller: Writer, conn: Tx, portfolio: team.PortfolioAccount = None
+    body: notices.NoticesRead, caller: Writer, conn: Tx, portfolio: PortfolioAccount = None
 ) -> notices.NoticesAcknowledgedReply:
     """Acknowledge notices, so that `expiry.repeat_until_ack` does not repeat them; marks them as read."""
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=OWN)
-    found = await notifications.acknowledge(conn, access=access, notice_ids=body.ids, until=body.until)
+    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=OWN)
+    found = await inbox.acknowledge(conn, access=access, notice_ids=body.ids, until=body.until)
     return notices.NoticesAcknowledgedReply(acknowledged=found)
 
 
@@ -128,7 +134,7 @@ async def acknowledge_notices(
 async def list_webhook_events(caller: Reader) -> Listing[CatalogEvent]:
     """List the events that the owner of a portfolio can subscribe to."""
     del caller  # the scope is enough
-    return Listing(items=list(notifications.list_catalog()))
+    return Listing(items=list(event_kinds.list_catalog()))
 
 
 @router.post(
@@ -148,7 +154,7 @@ async def send_sample(
     ] = None,
 ) -> samples.WebhookTestReply:
     """Send a signed sample, marked as a test, to a webhook destination; return the receiver's response."""
-    sample = await notifications.send_sample(
+    sample = await notification_samples.send_sample(
         database,
         outbound=outbound,
         keyring=keyring,
@@ -162,7 +168,7 @@ async def send_sample(
 @router.post(
     "/notifications/test",
     response_model=samples.NotificationTestReply,
-    responses=problems(*team.ACCESS_REFUSALS, *_FAILED),
+    responses=problems(*ACCESS_REFUSALS, *_FAILED),
     dependencies=[rate_limit(SAMPLES), heavy(is_alone=False)],
 )
 async def send_samples(
@@ -171,12 +177,12 @@ async def send_samples(
     database: Pool,
     keyring: KeyringDep,
     outbound: OutboundDep,
-    portfolio: team.PortfolioAccount = None,
+    portfolio: PortfolioAccount = None,
 ) -> samples.NotificationTestReply:
     """Send samples through every channel, to test their delivery; return the result of each."""
     async with database.connection() as conn:
-        access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=OWN)
-    sent = await notifications.send_samples(
+        access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=OWN)
+    sent = await notification_samples.send_samples(
         database, outbound=outbound, keyring=keyring, access=access, request=body.request()
     )
     return samples.all_tested(sent)

@@ -5,19 +5,19 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from uuid import UUID
 
-from builders.identity import service as identity
+from builders.identity import accounts as identity_accounts
 from builders.identity.records import Account
 from builders.kit.db.connections import Conn
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
 from builders.mail import service as mail
-from builders.mail.service import PortfolioEvent, Renewal, RenewalNotice
-from builders.portfolio.domains import service as portfolio_domains
+from builders.mail.templates import PortfolioEvent, Renewal, RenewalNotice
+from builders.portfolio.domains import lookups
 from builders.portfolio.notifications import texts
 from builders.portfolio.notifications.preferences import Recipient, list_recipients
 from builders.portfolio.notifications.records import Channel, Notice, Suppression
 from builders.portfolio.notifications.store import notices as store
-from builders.portfolio.team import service as team
+from builders.portfolio.team import roles
 from builders.portfolio.team.records import Permission
 
 MAX_ACCOUNTS = 500  # for whom jobs are enqueued in one transaction
@@ -47,8 +47,8 @@ async def deliver(conn: Conn, *, keyring: Keyring, account_id: UUID) -> int:
         if notice.id not in outdated:
             due_to[notice.member_id].append(notice)
     recipients = (await list_recipients(conn, account_ids=[account_id]))[account_id]
-    owner_id = (await identity.find_real_accounts(conn, account_ids=[account_id]))[account_id]
-    accounts = await identity.list_accounts_by_id(conn, account_ids={owner_id, *due_to})
+    owner_id = (await identity_accounts.find_real_accounts(conn, account_ids=[account_id]))[account_id]
+    accounts = await identity_accounts.list_accounts_by_id(conn, account_ids={owner_id, *due_to})
     for recipient in recipients:
         member, notices = accounts.get(recipient.member_id), due_to.get(recipient.member_id)
         is_on = Channel.EMAIL in recipient.preferences.channels.enabled
@@ -63,7 +63,7 @@ async def _list_outdated(conn: Conn, account_id: UUID, notices: Sequence[Notice]
     about = {each.domain_id for each in notices if each.expires_on is not None and each.domain_id is not None}
     if not about:
         return frozenset()
-    domains = await portfolio_domains.find_domains_by_id(conn, account_id=account_id, ids=sorted(about))
+    domains = await lookups.find_domains_by_id(conn, account_id=account_id, ids=sorted(about))
     expiries = {
         each.id: each.expires_at.date()
         for each in domains.values()
@@ -77,7 +77,7 @@ async def _list_outdated(conn: Conn, account_id: UUID, notices: Sequence[Notice]
 
 
 def _message(recipient: Recipient, notices: Sequence[Notice], *, owner: Account, now: datetime) -> RenewalNotice:
-    shows_finance = Permission.VIEW_FINANCE in team.list_permissions(recipient.role)
+    shows_finance = Permission.VIEW_FINANCE in roles.list_permissions(recipient.role)
     domains = _renewals(notices, today=now.date(), shows_finance=shows_finance)
     others = [each for each in notices if each.expires_on is None]
     others.sort(key=lambda each: (texts.SECTIONS.index(texts.section_of(each)), each.id))

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from builders.kit.events import outbox
 from builders.portfolio.notifications.records import Severity, Topic
-from builders.webhooks import service as webhooks
+from builders.webhooks import catalog
 from builders.webhooks.records import CatalogEvent
 
 # By the part of the name before the first dot, so that the events of a new package are in the catalog.
@@ -93,4 +93,4 @@ def list_kinds() -> Mapping[str, EventKind]:
 
 def list_catalog() -> Sequence[CatalogEvent]:
     """Return the events that the owner of a portfolio may want, by name."""
-    return [event for event in webhooks.list_catalog() if event.area in (*PORTFOLIO, *ACCOUNT)]
+    return [event for event in catalog.list_catalog() if event.area in (*PORTFOLIO, *ACCOUNT)]

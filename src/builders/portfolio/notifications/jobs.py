@@ -13,22 +13,20 @@ from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue, time_slices
 from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.values import ids
-from builders.portfolio.notifications import service as notifications
-from builders.portfolio.notifications.service import Progress
+from builders.portfolio.notifications import delivery, inbox, notices, runs
+from builders.portfolio.notifications.runs import Progress
 
 
 @dispatcher.subscribe_batches(name="portfolio.notify_members")
 async def notify_members(conn: Conn, events: Sequence[PublishedEvent]) -> None:
     """Create the notices about a batch of events for the members whose preferences select them."""
-    await notifications.notify_of_events(conn, events=events)
+    await notices.notify_of_events(conn, events=events)
 
 
 @dispatcher.subscribe("portfolio.team.member_removed", name="portfolio.delete_member_notices")
 async def delete_member_notices(conn: Conn, event: PublishedEvent) -> None:
     """Delete the preferences and notices of a former member."""
-    await notifications.delete_member(
-        conn, account_id=event.account_id, member_id=UUID(event.read()["account_id"])
-    )
+    await inbox.delete_member(conn, account_id=event.account_id, member_id=UUID(event.read()["account_id"]))
 
 
 # From six o'clock on, so that notices do not arrive in the night of Europe; each hour, for a worker that was down.
@@ -42,7 +40,7 @@ async def send_renewal_notices(context: JobContext, timestamp: int) -> None:
     after: UUID | None = ids.NIL
     while after is not None:
         async with queue.database(context).transaction() as conn:
-            accounts, after = await notifications.list_portfolios(conn, after=after)
+            accounts, after = await runs.list_portfolios(conn, after=after)
             await time_slices.defer_all(conn, send_account_renewal_notices, accounts)
 
 
@@ -58,7 +56,7 @@ async def send_account_renewal_notices(
         after = (datetime.fromisoformat(after_at), UUID(after_id))
         progress = Progress(now=datetime.fromisoformat(started), after=after)
     database, time_slice = queue.database(context), TimeSlice.of(queue.settings(context))
-    done = await notifications.run(database, account_id=UUID(account_id), progress=progress, time_slice=time_slice)
+    done = await runs.run(database, account_id=UUID(account_id), progress=progress, time_slice=time_slice)
     if not done.is_done and done.after is not None:
         expires_at, domain_id = done.after
         await time_slices.go_on(
@@ -77,7 +75,7 @@ async def deliver_notices(context: JobContext, timestamp: int) -> None:
     accounts: Sequence[UUID] = [ids.NIL]
     while accounts:
         async with queue.database(context).transaction() as conn:
-            accounts = await notifications.list_due_accounts(conn, after=accounts[-1])
+            accounts = await delivery.list_due_accounts(conn, after=accounts[-1])
             await time_slices.defer_all(conn, deliver_account_notices, accounts)
 
 
@@ -85,7 +83,7 @@ async def deliver_notices(context: JobContext, timestamp: int) -> None:
 async def deliver_account_notices(context: JobContext, account_id: str) -> None:
     """Send the emails of notices of a portfolio that are due."""
     await time_slices.repeat(
-        context, partial(notifications.deliver, keyring=queue.keyring(context), account_id=UUID(account_id))
+        context, partial(delivery.deliver, keyring=queue.keyring(context), account_id=UUID(account_id))
     )
 
 
@@ -94,4 +92,4 @@ async def deliver_account_notices(context: JobContext, account_id: str) -> None:
 async def prune_notices(context: JobContext, timestamp: int) -> None:
     """Delete old notices, and the keys that decide that none is made twice."""
     del timestamp
-    await notifications.prune_notices(queue.database(context))
+    await inbox.prune_notices(queue.database(context))

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import TypeAdapter
 
-from builders.identity import service as identity
+from builders.identity import accounts
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
 from builders.kit.process.secret_keys import Keyring
@@ -18,10 +18,10 @@ from builders.portfolio.notifications import rules
 from builders.portfolio.notifications.event_kinds import OWN_EVENTS
 from builders.portfolio.notifications.records import OwnPreferences, Preferences, Threshold
 from builders.portfolio.notifications.store import preferences as store
-from builders.portfolio.team import service as team
+from builders.portfolio.team import members as team_members
 from builders.portfolio.team.records import Access, TeamRole
-from builders.profile import service as profile
-from builders.webhooks import service as webhooks
+from builders.profile import profiles
+from builders.webhooks import batches, catalog
 
 Settings = Mapping[str, Any]  # the settings of a member: the JSON of preferences without defaults
 
@@ -95,7 +95,7 @@ def _check(preferences: Preferences, *, is_owner: bool) -> None:
 async def _check_webhooks(conn: Conn, access: Access, webhook_ids: Sequence[str]) -> None:
     if webhook_ids and access.member_id != access.owner_id:
         raise Invalid(("body", "channels", "webhook", "webhook_ids"), _OWNER_DECIDES, "owner_decides")
-    found = await webhooks.list_managed(conn, account_id=access.portfolio_id) if webhook_ids else ()
+    found = await batches.list_managed(conn, account_id=access.portfolio_id) if webhook_ids else ()
     known = {each.id for each in found}
     for at, text in enumerate(webhook_ids):
         if ids.find(text) not in known:
@@ -106,10 +106,10 @@ async def _check_webhooks(conn: Conn, access: Access, webhook_ids: Sequence[str]
             )
 
 
-@webhooks.filter_destinations(*OWN_EVENTS)
+@catalog.filter_destinations(*OWN_EVENTS)
 async def list_webhook_ids(conn: Conn, account_ids: Collection[UUID]) -> Mapping[UUID, Collection[UUID]]:
     """Return the destinations that the accounts of portfolios have selected for notices, of those that have."""
-    owners = await identity.find_real_accounts(conn, account_ids=account_ids)
+    owners = await accounts.find_real_accounts(conn, account_ids=account_ids)
     stored = await store.list_settings(conn, account_ids=account_ids)
     selected = {
         account_id: _get(settings, "channels", "webhook", "webhook_ids")
@@ -135,13 +135,13 @@ def merge(settings: Settings, patch: Settings) -> dict[str, Any]:
 
 async def list_recipients(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, Sequence[Recipient]]:
     """Return the members of portfolios with enabled notices, by the account of the portfolio."""
-    owners = await identity.find_real_accounts(conn, account_ids=account_ids)
-    roles = await team.list_roles(conn, account_ids=account_ids)
+    owners = await accounts.find_real_accounts(conn, account_ids=account_ids)
+    roles = await team_members.list_roles(conn, account_ids=account_ids)
     stored = await store.list_settings(conn, account_ids=account_ids)
     members = dict.fromkeys(owners.items(), TeamRole.OWNER)
     # Notices are off for others until they turn them on.
     members |= {key: role for key, role in roles.items() if key in stored and key[0] in owners}
-    zones = await profile.list_time_zones(conn, account_ids={member_id for _, member_id in members})
+    zones = await profiles.list_time_zones(conn, account_ids={member_id for _, member_id in members})
     recipients: dict[UUID, list[Recipient]] = {each: [] for each in account_ids}
     for (account_id, member_id), role in members.items():
         preferences = _read(
@@ -164,8 +164,8 @@ async def list_recipients(conn: Conn, *, account_ids: Collection[UUID]) -> Mappi
 
 
 async def _own(conn: Conn, access: Access, settings: Settings) -> OwnPreferences:
-    account = await identity.get_account(conn, account_id=access.member_id)
-    zones = await profile.list_time_zones(conn, account_ids=[access.member_id])
+    account = await accounts.get_account(conn, account_id=access.member_id)
+    zones = await profiles.list_time_zones(conn, account_ids=[access.member_id])
     preferences = _read(
         settings,
         is_owner=access.member_id == access.owner_id,

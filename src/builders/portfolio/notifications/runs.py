@@ -14,9 +14,9 @@ from builders.kit.events import outbox
 from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
-from builders.portfolio.domains import service as portfolio_domains
+from builders.portfolio.domains import renewal_facts
 from builders.portfolio.domains.records import ExpiringDomain, RenewalDecision, RenewalSum
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import rates as ledger_rates
 from builders.portfolio.notifications import rules
 from builders.portfolio.notifications.event_kinds import COST_EXCEEDED, EVENT_KINDS
 from builders.portfolio.notifications.events import RENEWAL_COST_EXCEEDED, CostExceededData
@@ -24,9 +24,9 @@ from builders.portfolio.notifications.notices import notify_of_expiry
 from builders.portfolio.notifications.preferences import Recipient, list_recipients
 from builders.portfolio.notifications.records import MIN_DAYS, Channel, NewNotice, NoticeKind
 from builders.portfolio.notifications.store import notices as store
-from builders.portfolio.renewals import service as renewals
+from builders.portfolio.renewals import report
 from builders.portfolio.renewals.records import Decision
-from builders.portfolio.team import service as team
+from builders.portfolio.team import roles
 from builders.portfolio.team.records import Permission
 
 MAX_PORTFOLIOS = 500  # for which jobs are enqueued in one transaction
@@ -46,7 +46,7 @@ class Progress:
 
 async def list_portfolios(conn: Conn, *, after: UUID) -> tuple[Sequence[UUID], UUID | None]:
     """Return portfolios with ids after `after` that have had no run today, and the last id; None at the end."""
-    found = await portfolio_domains.list_portfolios(conn, after=after, limit=MAX_PORTFOLIOS)
+    found = await renewal_facts.list_portfolios(conn, after=after, limit=MAX_PORTFOLIOS)
     run = await store.list_run(conn, account_ids=found, today=clock.now().date())
     return [each for each in found if each not in run], found[-1] if found else None
 
@@ -91,7 +91,7 @@ async def _notify(
 ) -> int:
     """Make the notices about a batch of domains, except those whose reminders are snoozed."""
     expiries = {each.id: each.expires_at for each in domains}
-    decisions = await renewals.find_decisions(conn, account_id=account_id, expiries=expiries)
+    decisions = await report.find_decisions(conn, account_id=account_id, expiries=expiries)
     awake = [each for each in domains if not _is_snoozed(decisions[each.id], today=now.date())]
     decided = {key for key, each in decisions.items() if each.decision is not RenewalDecision.UNDECIDED}
     return await notify_of_expiry(
@@ -104,7 +104,7 @@ async def _list_expiring(
 ) -> Sequence[ExpiringDomain]:
     """Return up to `limit` further domains that a threshold of a recipient can be about."""
     days = [each.days for recipient in recipients for each in recipient.preferences.expiry.thresholds]
-    return await portfolio_domains.list_expiring(
+    return await renewal_facts.list_expiring(
         conn,
         account_id=account_id,
         since=progress.now + timedelta(days=MIN_DAYS),
@@ -123,12 +123,12 @@ async def _notify_of_costs(conn: Conn, account_id: UUID, recipients: Sequence[Re
     limits = [
         (each, each.preferences.cost_alert.monthly_renewals_above)
         for each in recipients
-        if Permission.VIEW_FINANCE in team.list_permissions(each.role)
+        if Permission.VIEW_FINANCE in roles.list_permissions(each.role)
     ]
     limited = [(recipient, limit) for recipient, limit in limits if limit is not None]
     if not limited:
         return 0
-    sums = await portfolio_domains.list_renewal_sums(
+    sums = await renewal_facts.list_renewal_sums(
         conn,
         account_id=account_id,
         since=now + timedelta(days=MIN_DAYS),
@@ -179,7 +179,7 @@ async def _list_rates(
 ) -> Mapping[str, Decimal]:
     """Return the rate of today of each of the currencies that has one."""
     needed = {(each, today) for each in currencies}
-    found = await ledger.list_rates(conn, base_currency=base_currency, needed=needed)
+    found = await ledger_rates.list_rates(conn, base_currency=base_currency, needed=needed)
     return {**{currency: rate for (currency, _), rate in found.items()}, base_currency: Decimal(1)}
 
 

@@ -8,8 +8,8 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
-from builders.mail import service as mail
-from builders.mail.service import EmailTemplate, Renewal, RenewalNotice, SampleNotice
+from builders.mail import addresses, renderer, service as mail
+from builders.mail.templates import EmailTemplate, Renewal, RenewalNotice, SampleNotice
 from builders.portfolio.notifications import inbox, rules
 from builders.portfolio.notifications.event_kinds import EVENT_KINDS, OVERDUE, OWN_EVENTS, PREFERRED, UPCOMING
 from builders.portfolio.notifications.preferences import get_preferences
@@ -24,7 +24,8 @@ from builders.portfolio.notifications.records import (
     Threshold,
 )
 from builders.portfolio.team.records import Access
-from builders.webhooks import service as webhooks
+from builders.webhooks import catalog, simulation
+from builders.webhooks.errors import WebhookNotFound
 from builders.webhooks.records import TestSend
 
 SAMPLE_DAYS = 30  # until the expiry in a sample, unless it is given
@@ -44,7 +45,7 @@ async def send_sample(
 
     Raise WebhookNotFound, TooManyTests, Invalid at the query's `event`.
     """
-    return await webhooks.send_test(
+    return await simulation.send_test(
         database,
         outbound=outbound,
         keyring=keyring,
@@ -81,7 +82,7 @@ async def send_samples(
         sent = await _send_to_webhooks(
             database, outbound, keyring, access=access, request=request, selected=selected
         )
-    rendered = mail.render(message)
+    rendered = renderer.render(message)
     return Samples(
         email=email,
         webhooks=sent,
@@ -118,7 +119,7 @@ def _event_of(request: SampleRequest) -> str:
 
 def _message(request: SampleRequest) -> EmailTemplate:
     """Return the email of the sample. Raise Invalid for an unknown event."""
-    known = None if request.event is None else webhooks.get_event(request.event)
+    known = None if request.event is None else catalog.get_event(request.event)
     is_expiry = request.domain is not None or request.threshold_days is not None
     if not is_expiry and known is None:
         return SampleNotice()
@@ -145,10 +146,10 @@ async def _send_to_webhooks(
 ) -> Sequence[TestSend]:
     if access.member_id != access.owner_id:
         if request.webhook_id is not None:
-            raise webhooks.WebhookNotFound("Only the portfolio's own account can send samples to its webhooks.")
+            raise WebhookNotFound("Only the portfolio's own account can send samples to its webhooks.")
         return ()
     if request.webhook_id is None:
-        return await webhooks.send_tests(
+        return await simulation.send_tests(
             database,
             outbound=outbound,
             keyring=keyring,
@@ -172,7 +173,7 @@ async def _send_email(
     conn: Conn, *, keyring: Keyring, access: Access, own: OwnPreferences, message: EmailTemplate
 ) -> MailSample:
     """Send a sample to the address of the caller's real account, if that is verified."""
-    to = mail.mask(own.address)
+    to = addresses.mask(own.address)
     if not own.is_verified:
         return MailSample(to=to, message_id=None, error="email_unverified")
     sent = await mail.send(conn, keyring=keyring, account_id=access.member_id, to=own.address, template=message)

@@ -15,18 +15,19 @@ from builders.kit.http.pagination import PageQuery
 from builders.kit.http.routes import Router
 from builders.kit.http.streams import HeavyStream
 from builders.kit.values import clock
-from builders.portfolio.domains.service import DomainNotFound
-from builders.portfolio.ledger.service import EntryLimitReached
-from builders.portfolio.parking import replies, schemas, service as parking
+from builders.portfolio.domains.errors import DomainNotFound
+from builders.portfolio.ledger.errors import EntryLimitReached
+from builders.portfolio.parking import exports, planning, replies, report as parking_report, revenue, schemas
 from builders.portfolio.parking.errors import ParkingLimit
 from builders.portfolio.parking.records import MAX_PROVIDER, MAX_REPORT, GroupBy, Period, ReportQuery
-from builders.portfolio.team import service as team
+from builders.portfolio.team import access as team_access
+from builders.portfolio.team.access import ACCESS_REFUSALS, PortfolioAccount
 from builders.portfolio.team.records import Permission
 
 router = Router(prefix="/v1/portfolio", tags=["portfolio"], strict_query=True)
 Reader = Annotated[Caller, needs("portfolio:read")]
 Writer = Annotated[Caller, needs("portfolio:write")]
-REFUSALS = (*team.ACCESS_REFUSALS, DomainNotFound, EntryLimitReached, ParkingLimit)
+REFUSALS = (*ACCESS_REFUSALS, DomainNotFound, EntryLimitReached, ParkingLimit)
 _CSV: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The report, a line for each group and currency.",
@@ -58,7 +59,7 @@ ReportParameters = Annotated[ReportQuery, Depends(report_query)]
 @router.get(
     "/parking",
     response_model=replies.ParkingReport,
-    responses=problems(*team.ACCESS_REFUSALS, DomainNotFound, HeavyRequestRunning),
+    responses=problems(*ACCESS_REFUSALS, DomainNotFound, HeavyRequestRunning),
     dependencies=[heavy()],  # its statements take seconds for a million days of domains
 )
 async def get_parking(
@@ -66,16 +67,16 @@ async def get_parking(
     conn: Reads,
     query: ReportParameters,
     page: PageQuery,
-    portfolio: team.PortfolioAccount = None,
+    portfolio: PortfolioAccount = None,
 ) -> replies.ParkingReport:
     """Report the parking revenue of the last days by domain, day or provider, with the cost of renewals."""
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
-    report = await parking.get_report(
+    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+    report = await parking_report.get_report(
         conn,
         account_id=access.portfolio_id,
         query=query,
         page=page,
-        shows_finance=team.shows_finance(access),
+        shows_finance=team_access.shows_finance(access),
     )
     return replies.report_reply(report)
 
@@ -83,16 +84,16 @@ async def get_parking(
 @router.get(
     "/parking.csv",
     response_class=Response,
-    responses={**problems(*team.ACCESS_REFUSALS, DomainNotFound, HeavyRequestRunning), **_CSV},
+    responses={**problems(*ACCESS_REFUSALS, DomainNotFound, HeavyRequestRunning), **_CSV},
 )
 async def export_parking(
-    caller: Reader, pool: Pool, query: ReportParameters, portfolio: team.PortfolioAccount = None
+    caller: Reader, pool: Pool, query: ReportParameters, portfolio: PortfolioAccount = None
 ) -> Response:
     """Export the parking report as CSV, in the currencies that were recorded."""
     async with pool.connection() as conn:
-        access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
-        selection = await parking.select_revenue(conn, account_id=access.portfolio_id, query=query)
-    write = partial(parking.stream_csv, selection=selection, shows_finance=team.shows_finance(access))
+        access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+        selection = await parking_report.select_revenue(conn, account_id=access.portfolio_id, query=query)
+    write = partial(exports.stream_csv, selection=selection, shows_finance=team_access.shows_finance(access))
     named = {"Content-Disposition": 'attachment; filename="parking.csv"', "Cache-Control": "private, no-store"}
     return HeavyStream(write, account_id=caller.live_account_id, media_type="text/csv", headers=named)
 
@@ -105,15 +106,15 @@ async def export_parking(
     dependencies=[heavy()],
 )
 async def record_parking_revenue(
-    body: schemas.ParkingRevenueCreate, caller: Writer, pool: Pool, portfolio: team.PortfolioAccount = None
+    body: schemas.ParkingRevenueCreate, caller: Writer, pool: Pool, portfolio: PortfolioAccount = None
 ) -> replies.ParkingRevenueRecorded:
     """Record parking revenue: a row, rows, or a CSV file. A repeated row has no effect."""
     async with pool.connection() as conn:
-        access = await team.get_access(
+        access = await team_access.get_access(
             conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT_FINANCE
         )
     account_id = access.portfolio_id
-    plan = await parking.plan_revenue(pool, account_id=account_id, sent=body.sent_revenue())
+    plan = await planning.plan_revenue(pool, account_id=account_id, sent=body.sent_revenue())
     async with pool.connection() as conn, conn.transaction(force_rollback=body.dry_run):
-        results = await parking.record_revenue(conn, account_id=account_id, plan=plan, member_id=access.member_id)
+        results = await revenue.record_revenue(conn, account_id=account_id, plan=plan, member_id=access.member_id)
     return replies.recorded_reply(results)

@@ -11,7 +11,7 @@ from builders.kit.http import slices
 from builders.kit.sheets.cells import safe_cell
 from builders.kit.values import ids
 from builders.kit.values.money import Money
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import lookups
 from builders.portfolio.domains.records import Domain
 from builders.portfolio.parking import store
 from builders.portfolio.parking.records import ExportLine, GroupBy, Selection, Sums
@@ -40,7 +40,7 @@ async def stream_csv(
         async with database.connection() as conn:
             batch = await store.list_domains(conn, selection=selection, after=after, limit=batch_size)
             lines = await store.export_domains(conn, selection=selection, domain_ids=batch)
-            found = await domains.find_domains_by_id(conn, account_id=selection.account_id, ids=batch)
+            found = await lookups.find_domains_by_id(conn, account_id=selection.account_id, ids=batch)
         yield await _write(lines, found, selection, shows_finance=shows_finance)
         has_more = len(batch) == batch_size
         after = batch[-1] if batch else after

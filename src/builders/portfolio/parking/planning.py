@@ -13,9 +13,10 @@ from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult, refused_ro
 from builders.kit.values import ids
 from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.money import Money, decimals_of
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import lookups, names as domain_names
+from builders.portfolio.domains.errors import NameInvalid
 from builders.portfolio.domains.records import Domain
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import currencies
 from builders.portfolio.parking.records import MAX_DAYS, DayRevenue, RevenueKey, RevenueRow, SentRevenue
 from builders.portfolio.parking.rows import ReadRow, read_rows
 
@@ -42,7 +43,7 @@ class _ReadRevenue:
 async def plan_revenue(database: Database, *, account_id: UUID, sent: SentRevenue) -> RevenuePlan:
     """Read revenue in slices, without a connection. Raise Invalid for an unreadable source and too many days."""
     async with database.connection() as conn:
-        base_currency = await ledger.get_base_currency(conn, account_id=account_id)
+        base_currency = await currencies.get_base_currency(conn, account_id=account_id)
     read = await slices.run(_read(sent, base_currency))
     async with database.connection() as conn:
         found = await _find_domains(conn, account_id, read)
@@ -51,7 +52,7 @@ async def plan_revenue(database: Database, *, account_id: UUID, sent: SentRevenu
 
 async def plan_own_revenue(conn: Conn, *, account_id: UUID, sent: SentRevenue) -> RevenuePlan:
     """Read revenue that the service itself wrote, in the transaction of the caller."""
-    base_currency = await ledger.get_base_currency(conn, account_id=account_id)
+    base_currency = await currencies.get_base_currency(conn, account_id=account_id)
     read = slices.run_at_once(_read(sent, base_currency))
     return slices.run_at_once(_plan(read.rows, await _find_domains(conn, account_id, read)))
 
@@ -74,8 +75,8 @@ def _read(sent: SentRevenue, base_currency: str) -> Generator[None, None, _ReadR
 async def _find_domains(conn: Conn, account_id: UUID, read: _ReadRevenue) -> Mapping[str, Domain]:
     """Return the domains of the rows by the texts that name them."""
     by_id, by_name = read.by_id, read.by_name
-    found_by_id = await domains.find_domains_by_id(conn, account_id=account_id, ids=[*set(by_id.values())])
-    found_by_name = await domains.find_domains(conn, account_id=account_id, names=[*set(by_name.values())])
+    found_by_id = await lookups.find_domains_by_id(conn, account_id=account_id, ids=[*set(by_id.values())])
+    found_by_name = await lookups.find_domains(conn, account_id=account_id, names=[*set(by_name.values())])
     return {
         **{text: found_by_id[each] for text, each in by_id.items() if each in found_by_id},
         **{text: found_by_name[name] for text, name in by_name.items() if name in found_by_name},
@@ -137,9 +138,9 @@ def _plan_row(
 def _unknown_domain(row: RevenueRow) -> RowResult:
     did_you_mean = None
     try:
-        name = domains.parse_name(row.domain).domain
+        name = domain_names.parse_name(row.domain).domain
         message = f"The portfolio has no domain {name}; add it first."
-    except domains.NameInvalid as error:
+    except NameInvalid as error:
         name, did_you_mean = row.domain, error.did_you_mean
         message = error.message if ids.find(row.domain) is None else "The portfolio has no domain with this id."
     return refused_row(

@@ -11,9 +11,9 @@ from builders.kit.db.connections import Conn
 from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.values import clock
 from builders.kit.values.money import Money
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import lookups
 from builders.portfolio.domains.records import Domain
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import currencies, rates as ledger_rates
 from builders.portfolio.parking import store
 from builders.portfolio.parking.records import (
     YEAR,
@@ -66,9 +66,9 @@ async def get_report(
     Renewal prices are those of the domains, at the rate of today. Raise DomainNotFound.
     """
     selection = await select_revenue(conn, account_id=account_id, query=query)
-    base_currency = await ledger.get_base_currency(conn, account_id=account_id)
+    base_currency = await currencies.get_base_currency(conn, account_id=account_id)
     days = [_DaySums(*each) for each in await store.list_days(conn, selection=selection)]
-    rates = await ledger.list_rates(
+    rates = await ledger_rates.list_rates(
         conn, base_currency=base_currency, needed={(each.currency, each.day) for each in days}
     )
     daily = _daily(days, rates, shows_finance=shows_finance)
@@ -103,7 +103,7 @@ async def select_revenue(conn: Conn, *, account_id: UUID, query: ReportQuery) ->
     """Return the selection of a query. Raise DomainNotFound."""
     domain = None
     if query.domain is not None:
-        domain = await domains.get_domain(conn, account_id=account_id, key=query.domain)
+        domain = await lookups.get_domain(conn, account_id=account_id, key=query.domain)
     return Selection(
         account_id=account_id,
         period=query.period,
@@ -118,7 +118,7 @@ async def _sum_costs(conn: Conn, selection: Selection, base_currency: str) -> _C
     found = await store.sum_prices(conn, selection=selection)
     today = clock.now().date()
     needed = {(currency, today) for currency, _, _ in found if currency is not None}
-    rates = await ledger.list_rates(conn, base_currency=base_currency, needed=needed)
+    rates = await ledger_rates.list_rates(conn, base_currency=base_currency, needed=needed)
     costs = _Costs(rates={currency: rate for (currency, _), rate in rates.items()}, days=selection.period.days)
     for currency, count, amount in found:
         cost = None if currency is None or amount is None else costs.of(Money(amount, currency))
@@ -180,7 +180,7 @@ async def _items(
     if group_by is GroupBy.PROVIDER:
         return [ReportItem(domain=None, provider=each.key, day=None, sums=each.sums) for each in groups]
     ids = [UUID(each.key) for each in groups]
-    found: Mapping[UUID, Domain] = await domains.find_domains_by_id(conn, account_id=account_id, ids=ids)
+    found: Mapping[UUID, Domain] = await lookups.find_domains_by_id(conn, account_id=account_id, ids=ids)
     return [
         ReportItem(
             domain=found[domain_id],

@@ -9,9 +9,11 @@ from builders.kit.events import outbox
 from builders.kit.http.bulk import RowOutcome, RowResult, currency_warnings, refused_row
 from builders.kit.limits.capacities import Capacity
 from builders.kit.values import clock
-from builders.portfolio.domains import service as domains
-from builders.portfolio.finance import service as finance
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.domains import lookups
+from builders.portfolio.domains.errors import DomainNotFound
+from builders.portfolio.finance import advice
+from builders.portfolio.ledger import currencies as ledger_currencies, entries as ledger_entries
+from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry
 from builders.portfolio.parking import store
 from builders.portfolio.parking.errors import ParkingLimit
@@ -54,7 +56,7 @@ async def record_revenue(
     if await CAPACITY.take(conn, account_id=account_id, rows=added) < added:
         raise ParkingLimit(f"A portfolio has at most {MAX_HELD:,} days of parking revenue.")
     if changed:
-        await ledger.lock_base_currency(conn, account_id=account_id)
+        await ledger_currencies.lock_base_currency(conn, account_id=account_id)
         for batch in _batches(list(changed.values()), batch_size):
             await _write(conn, account_id, batch, stored, member_id)
         await _record_traffic(conn, account_id, {each.domain_id for each in changed.values()})
@@ -72,7 +74,7 @@ async def _refuse_rows(
     changed: dict[RevenueKey, DayRevenue],
 ) -> Mapping[int, RowResult]:
     """Remove the days of the rows that need more entries than their domains can have; return their results."""
-    capacity = await ledger.list_capacity(
+    capacity = await ledger_entries.list_capacity(
         conn, account_id=account_id, domain_ids={each.domain_id for each in changed.values()}
     )
     refused: dict[int, RowResult] = {}
@@ -86,16 +88,16 @@ async def _refuse_rows(
             continue
         for each in days:
             changed.pop(each.key, None)
-        message = ledger.EntryLimitReached.default_detail
-        code = ledger.EntryLimitReached.code
+        message = EntryLimitReached.default_detail
+        code = EntryLimitReached.code
         refused[at] = refused_row(code, message, index=row.index, line=row.line, domain=plan.names[domain_id])
     return refused
 
 
 async def _lock_domains(conn: Conn, account_id: UUID, domain_ids: Collection[UUID]) -> None:
-    if len(await domains.lock_domains(conn, account_id=account_id, ids=domain_ids)) < len(domain_ids):
+    if len(await lookups.lock_domains(conn, account_id=account_id, ids=domain_ids)) < len(domain_ids):
         message = "A domain was removed at the same time, so no revenue was recorded."
-        raise domains.DomainNotFound(message, next_action="Send the request again.")
+        raise DomainNotFound(message, next_action="Send the request again.")
 
 
 def _batches(days: Sequence[DayRevenue], size: int) -> Iterator[Sequence[DayRevenue]]:
@@ -114,11 +116,13 @@ async def _write(
     replaced = [stored[each.key].entry_id for each in changed if each.key in stored]
     void = [each for each in replaced if each is not None]
     if void:
-        await ledger.void_entries(conn, account_id=account_id, ids=void, reason=_REPLACED, voided_by=member_id)
+        await ledger_entries.void_entries(
+            conn, account_id=account_id, ids=void, reason=_REPLACED, voided_by=member_id
+        )
     paid = [each for each in changed if each.money.amount]
     entries = [_entry(each, member_id) for each in paid]
-    posted = await ledger.post_entries(conn, account_id=account_id, entries=entries) if entries else ()
-    entry_ids = {day.key: ledger.require_recorded(each).id for day, each in zip(paid, posted, strict=True)}
+    posted = await ledger_entries.post_entries(conn, account_id=account_id, entries=entries) if entries else ()
+    entry_ids = {day.key: ledger_entries.require_recorded(each).id for day, each in zip(paid, posted, strict=True)}
     if changed:
         rows = [StoredRevenue(revenue=each, entry_id=entry_ids.get(each.key)) for each in changed]
         await store.upsert(conn, account_id=account_id, stored=rows, now=clock.now())
@@ -128,7 +132,7 @@ async def _record_traffic(conn: Conn, account_id: UUID, domain_ids: Collection[U
     """Record the visits for advice on renewals."""
     since = clock.now().date() - TRAFFIC_PERIOD
     traffic = await store.list_traffic(conn, account_id=account_id, domain_ids=sorted(domain_ids), since=since)
-    await finance.record_traffic(conn, account_id=account_id, traffic=traffic)
+    await advice.record_traffic(conn, account_id=account_id, traffic=traffic)
 
 
 def _entry(day: DayRevenue, member_id: UUID | None) -> NewEntry:

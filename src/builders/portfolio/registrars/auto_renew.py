@@ -9,7 +9,7 @@ from uuid import UUID
 from builders.kit.db.connections import Conn, Database
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import changes as domain_changes
 from builders.portfolio.domains.records import Domain, DomainChange, DomainPatch
 from builders.portfolio.registrars.adapter import Adapter
 from builders.portfolio.registrars.connections import list_connections, open_adapter, record_outcome
@@ -193,4 +193,4 @@ async def _write(
         settings={each.domain: each.enabled for each in done},
     )
     changes = [DomainChange(id=each.domain_id, patch=DomainPatch(auto_renew=each.enabled)) for each in done]
-    await domains.change_domains(conn, account_id=account_id, changes=changes)
+    await domain_changes.change_domains(conn, account_id=account_id, changes=changes)

@@ -9,7 +9,7 @@ from uuid import UUID
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from builders.kit.values.patches import set_members
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import changes as domain_changes, lookups
 from builders.portfolio.domains.records import Domain, DomainChange, DomainPatch
 from builders.portfolio.registrars import matching
 from builders.portfolio.registrars.drops import Drop, decide_drop
@@ -79,7 +79,7 @@ async def take_batch(
             rows=[matching.row_of(each) for each in held.values()],
             now=clock.now(),
         )
-    matched = await domains.find_domains(conn, account_id=account_id, names=list(held))
+    matched = await lookups.find_domains(conn, account_id=account_id, names=list(held))
     patches = await _list_patches(conn, listing=listing, held=held, before=before, matched=matched)
     if not listing.dry_run:
         await _change_domains(conn, account_id=account_id, matched=matched, patches=patches)
@@ -133,7 +133,7 @@ async def _change_domains(
             if (name not in changed) is is_quiet
         ]
         if changes:
-            await domains.change_domains(conn, account_id=account_id, changes=changes, is_quiet=is_quiet)
+            await domain_changes.change_domains(conn, account_id=account_id, changes=changes, is_quiet=is_quiet)
 
 
 async def close_listing(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from builders.identity import service as identity
+from builders.identity import accounts
 from builders.identity.records import AuditAction
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
@@ -13,7 +13,7 @@ from builders.kit.http.callers import Actor
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import changes, lookups
 from builders.portfolio.registrars import credentials as sealing, providers
 from builders.portfolio.registrars.change_records import ConnectionPatch, Disconnection, SavedConnection
 from builders.portfolio.registrars.connections import (
@@ -167,7 +167,7 @@ async def _save(
             return None
         await _publish(conn, access, change, saved)
         await _record_audit(conn, access=access, actor=actor, change=change, saved=saved)
-        counts = await domains.count_connections(conn, account_id=access.portfolio_id)
+        counts = await lookups.count_connections(conn, account_id=access.portfolio_id)
     return SavedConnection(
         item=registrar_item(saved, access=access, counts=counts),
         verification=describe_check(change.failure, now) if change.is_checked else None,
@@ -217,7 +217,7 @@ async def _record_audit(conn: Conn, *, access: Access, actor: Actor, change: _Ch
     before = change.target.connected
     is_moved = before is not None and (before.base_url, before.environment) != (saved.base_url, saved.environment)
     if before is None or is_moved or change.names:
-        await identity.record_audit(
+        await accounts.record_audit(
             conn,
             account_id=access.owner_id,
             actor=actor,
@@ -254,9 +254,9 @@ async def disconnect(
         ended = await store.disconnect(conn, account_id=account_id, connection_id=found.id, now=clock.now())
     affected = 0
     if ended is not None:
-        affected = await domains.forget_connection(conn, account_id=account_id, connection_id=ended.id)
+        affected = await changes.forget_connection(conn, account_id=account_id, connection_id=ended.id)
         await outbox.publish(conn, REGISTRAR_DISCONNECTED, account_id=account_id, data=registrar_data(ended))
-        await identity.record_audit(
+        await accounts.record_audit(
             conn,
             account_id=access.owner_id,
             actor=actor,

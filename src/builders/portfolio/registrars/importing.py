@@ -12,9 +12,11 @@ from builders.kit.errors import Invalid
 from builders.kit.http import slices
 from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult
 from builders.kit.values import clock, ids
-from builders.portfolio.domain_files import service as domain_files
+from builders.portfolio.domain_files import reading as domain_files_reading
+from builders.portfolio.domain_files.errors import FileRefused
 from builders.portfolio.domain_files.records import Detected, Draft
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import changes, domain_limit, lookups
+from builders.portfolio.domains.domain_limit import FULL_PROBLEM
 from builders.portfolio.domains.records import DomainName, ExpirySource, NewDomain
 from builders.portfolio.registrars import matching
 from builders.portfolio.registrars.batches import ListedBatch, Listing, Seen, close_listing, take_batch
@@ -79,7 +81,7 @@ async def import_inventory(conn: Conn, *, account_id: UUID, read: ReadInventory)
             await record_outcome(
                 conn, account_id=account_id, connection_id=connection.id, failure=None, synced_at=clock.now()
             )
-        ids_found = await domains.find_domains(conn, account_id=account_id, names=list(rows))
+        ids_found = await lookups.find_domains(conn, account_id=account_id, names=list(rows))
     shown = {} if new.options.dry_run else {name: each.id for name, each in ids_found.items()}
     known = {name: each.id for batch in taken for name, each in batch.matched.items()}
     return InventoryImport(
@@ -90,7 +92,7 @@ async def import_inventory(conn: Conn, *, account_id: UUID, read: ReadInventory)
         dry_run=new.options.dry_run,
         detected=read.detected,
         results=[
-            replace(each, warnings=[*each.warnings, domains.FULL_PROBLEM]) if each.domain in refused else each
+            replace(each, warnings=[*each.warnings, FULL_PROBLEM]) if each.domain in refused else each
             for each in _results(drafts, rows, taken, ids=known | shown, has_lines=new.source.has_lines)
         ],
         updated_domains=sum(len(batch.changes) for batch in taken),
@@ -103,8 +105,8 @@ async def import_inventory(conn: Conn, *, account_id: UUID, read: ReadInventory)
 async def read_inventory(new: NewInventoryImport) -> ReadInventory:
     """Read a list of domains in slices, without a connection. Raise Invalid for one that cannot be read."""
     try:
-        reading = await slices.run(domain_files.opening(new.source, new.content, new.options))
-    except domain_files.FileRefused as refusal:
+        reading = await slices.run(domain_files_reading.opening(new.source, new.content, new.options))
+    except FileRefused as refusal:
         raise Invalid(("body", *refusal.member), str(refusal), refusal.code) from None
     if reading.total > MAX_IMPORT_ROWS:
         message = f"More than {MAX_IMPORT_ROWS:,} rows. Import them in parts, with the mode `merge`."
@@ -168,7 +170,7 @@ async def _take(
     The portfolio cannot hold the refused ones, which are in the inventory alone.
     """
     if adds:
-        await domains.lock_capacity(conn, account_id=listing.connection.account_id)
+        await domain_limit.lock_capacity(conn, account_id=listing.connection.account_id)
     taken, added, refused, names = [], 0, set[str](), iter(rows)
     while batch := list(islice(names, BATCH)):
         held = matching.clean([rows[name].held for name in batch])
@@ -176,7 +178,7 @@ async def _take(
         taken.append(found)
         if adds:
             new = [_new_domain(rows[name], listing) for name in held if name not in found.matched]
-            written = await domains.add_domains(conn, account_id=listing.connection.account_id, new=new)
+            written = await changes.add_domains(conn, account_id=listing.connection.account_id, new=new)
             added += sum(each.outcome is RowOutcome.CREATED for each in written)
             outcomes = zip(new, written, strict=True)
             refused |= {one.name.domain for one, each in outcomes if each.outcome is RowOutcome.ERROR}

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from builders.identity import service as identity
+from builders.identity import accounts
 from builders.kit.db.connections import Conn
 from builders.kit.limits import maximums
 from builders.portfolio.registrars.errors import InventoryLimit
@@ -31,7 +31,7 @@ def find_most(*, is_sandbox: bool) -> int:
 
 async def is_sandbox(conn: Conn, *, account_id: UUID) -> bool:
     """Return whether an account is a sandbox account, which test keys act on."""
-    owners = await identity.find_real_accounts(conn, account_ids=[account_id])
+    owners = await accounts.find_real_accounts(conn, account_ids=[account_id])
     return owners.get(account_id, account_id) != account_id
 
 

@@ -16,7 +16,8 @@ from pydantic_core import PydanticCustomError, to_json
 
 from builders.kit.errors import Invalid
 from builders.kit.http.bodies import Body, by_example
-from builders.portfolio.domain_files import records, service as domain_files
+from builders.portfolio.domain_files import formats, records
+from builders.portfolio.domain_files.formats import FORMATS
 from builders.portfolio.domain_files.records import AUTO, DateNotation, Options, Source
 from builders.portfolio.registrars.inventory_records import MAX_IMPORT_ROWS, ImportMode, NewInventoryImport
 
@@ -24,7 +25,7 @@ _MEMBERS = {"csv": Source.FILE, "rows": Source.ROWS, "domains": Source.NAMES}
 
 
 def _check_format(name: str) -> str:
-    if name not in domain_files.list_ids():
+    if name not in formats.list_ids():
         raise PydanticCustomError("format_unknown", "Input should be one of: {known}", {"known": _FORMATS})
     return name
 
@@ -33,7 +34,7 @@ def _keep_bytes(value: Any, read: ValidatorFunctionWrapHandler) -> Any:  # JSON,
     return value if isinstance(value, bytes) else read(value)
 
 
-_FORMATS = ", ".join([AUTO, *domain_files.FORMATS])
+_FORMATS = ", ".join([AUTO, *FORMATS])
 FormatName = Annotated[str, AfterValidator(_check_format)]
 PROVIDER = "The registrar. One without an API is `manual:NAME`, and needs no connection."
 CONNECTION = "Name of the connection, if the registrar has several."

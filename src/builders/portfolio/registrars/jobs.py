@@ -11,7 +11,7 @@ from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue, time_slices
 from builders.kit.outbound import client
 from builders.kit.process import log
-from builders.portfolio.registrars import service as registrars
+from builders.portfolio.registrars import drift, places, runs, syncing
 
 TRIES = 6  # of a job that fails otherwise than by the database
 
@@ -25,9 +25,9 @@ async def sync_registrar(context: JobContext, account_id: str, run_id: str, conn
     target = {"account_id": UUID(account_id), "run_id": UUID(run_id), "connection_id": UUID(connection_id)}
     outbound = await queue.get_shared(context, client.open_client)
     try:
-        async with registrars.take_place(context, **target) as is_free:
+        async with places.take_place(context, **target) as is_free:
             if is_free:
-                await registrars.sync_part(
+                await syncing.sync_part(
                     database,
                     account_id=target["account_id"],
                     run_id=target["run_id"],
@@ -42,7 +42,7 @@ async def sync_registrar(context: JobContext, account_id: str, run_id: str, conn
             raise
         _log.exception("sync_abandoned", account_id=account_id, run_id=run_id, connection_id=connection_id)
         async with database.transaction() as conn:
-            await registrars.abandon_part(conn, **target)
+            await syncing.abandon_part(conn, **target)
 
 
 @queue.app.periodic(cron="*/5 * * * *")
@@ -55,7 +55,7 @@ async def schedule_syncs(context: JobContext, timestamp: int) -> None:
     while after is not None or is_first:
         is_first = False
         async with queue.database(context).transaction() as conn:
-            after = await registrars.schedule_syncs(conn, after=after)
+            after = await syncing.schedule_syncs(conn, after=after)
 
 
 @queue.app.periodic(cron="41 4 * * *")
@@ -68,7 +68,7 @@ async def schedule_syncs(context: JobContext, timestamp: int) -> None:
 async def prune_registrar_runs(context: JobContext, timestamp: int) -> None:
     """Delete runs that are older than 90 days, and connections that were disconnected 90 days ago."""
     del timestamp
-    await time_slices.repeat(context, registrars.prune_runs)
+    await time_slices.repeat(context, runs.prune_runs)
 
 
 @dispatcher.subscribe("portfolio.sync.completed", name="portfolio.detect_drift")
@@ -82,12 +82,12 @@ async def detect_drift(conn: Conn, event: PublishedEvent) -> None:
 async def publish_drift(context: JobContext, account_id: str) -> None:
     """Publish the urgent differences between a portfolio and its registrars that are new."""
     async with queue.database(context).transaction() as conn:
-        await registrars.detect_drift(conn, account_id=UUID(account_id))
+        await drift.detect_drift(conn, account_id=UUID(account_id))
 
 
 @dispatcher.subscribe("portfolio.auth_code.requested", name="portfolio.expect_departure")
 async def expect_departure(conn: Conn, event: PublishedEvent) -> None:
     """Expect the transfer of a domain whose auth code was requested."""
-    await registrars.expect_departure(
+    await drift.expect_departure(
         conn, account_id=event.account_id, domain=event.read()["domain"], at=event.created_at
     )

@@ -4,18 +4,18 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import lookups
 from builders.portfolio.registrars.connections import list_connections
 from builders.portfolio.registrars.providers import ADAPTERS, get_profile
 from builders.portfolio.registrars.records import Connection, RegistrarItem
-from builders.portfolio.team import service as team
+from builders.portfolio.team import roles
 from builders.portfolio.team.records import Access, Permission
 
 
 async def list_registrars(conn: Conn, *, access: Access) -> Sequence[RegistrarItem]:
     """Return an item for each connection, then one for each registrar that is not connected."""
     connections = await list_connections(conn, account_id=access.portfolio_id)
-    counts = await domains.count_connections(conn, account_id=access.portfolio_id)
+    counts = await lookups.count_connections(conn, account_id=access.portfolio_id)
     connected = {each.provider for each in connections}
     others = [
         RegistrarItem(profile=each.profile, connection=None, hints=(), domains_count=0)
@@ -27,7 +27,7 @@ async def list_registrars(conn: Conn, *, access: Access) -> Sequence[RegistrarIt
 
 def registrar_item(connection: Connection, *, access: Access, counts: Mapping[UUID, int]) -> RegistrarItem:
     """Return a connection as a member of the portfolio may see it."""
-    manages = Permission.MANAGE_REGISTRARS in team.list_permissions(access.role)
+    manages = Permission.MANAGE_REGISTRARS in roles.list_permissions(access.role)
     return RegistrarItem(
         profile=get_profile(connection.provider),
         connection=connection,

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import names as domain_names
+from builders.portfolio.domains.errors import NameInvalid
 from builders.portfolio.registrars.findings import (
     Difference,
     Finding,
@@ -83,8 +84,8 @@ def _can_push(snapshot: ListedConnection) -> bool:
 def _add(difference: Difference, snapshot: ListedConnection) -> SuggestedAction | None:
     """Return the request that adds a domain as its registrar has it; None for a name that cannot be added."""
     try:
-        name = domains.parse_name(difference.domain or "")
-    except domains.NameInvalid:
+        name = domain_names.parse_name(difference.domain or "")
+    except NameInvalid:
         return None
     known = {name: difference.facts.get(name) for name in ("expires_at", "auto_renew")}
     body = {"domain": name.domain, "registrar": label_of(snapshot.provider)}

@@ -15,11 +15,13 @@ from builders.kit.http.pagination import LongPageQuery
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.values import clock
-from builders.portfolio.domains import service as domains
-from builders.portfolio.renewals import service as renewals
+from builders.portfolio.domains.errors import DomainNotFound
+from builders.portfolio.domains.filters import Filters
+from builders.portfolio.renewals import calendars, pushes, report as renewal_report
 from builders.portfolio.renewals.records import MAX_DAYS
 from builders.portfolio.renewals.schemas import report as reports, requests, results
-from builders.portfolio.team import service as team
+from builders.portfolio.team import access as team_access
+from builders.portfolio.team.access import ACCESS_REFUSALS, PortfolioAccount
 from builders.portfolio.team.records import Permission
 
 router = Router(prefix="/v1/portfolio", tags=["portfolio"], strict_query=True)
@@ -47,28 +49,28 @@ _CALENDAR: dict[int | str, dict[str, Any]] = {
 @router.get(
     "/renewals",
     response_model=reports.RenewalsReply,
-    responses=problems(*team.ACCESS_REFUSALS, HeavyRequestRunning),
+    responses=problems(*ACCESS_REFUSALS, HeavyRequestRunning),
     dependencies=[heavy()],
 )
 async def list_renewals(
     caller: Reader,
     conn: Reads,
     page: LongPageQuery,
-    filters: domains.Filters,
+    filters: Filters,
     within_days: Annotated[
         int, Query(ge=1, le=MAX_DAYS, description="Days ahead; expired domains are always included.")
     ] = 30,
-    portfolio: team.PortfolioAccount = None,
+    portfolio: PortfolioAccount = None,
 ) -> reports.RenewalsReply:
     """List the domains that expire soon or have expired, with price, decision, drop dates and advice."""
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
-    report = await renewals.get_report(
+    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+    report = await renewal_report.get_report(
         conn,
         account_id=access.portfolio_id,
         filters=filters,
         within_days=within_days,
         page=page,
-        shows_finance=team.shows_finance(access),
+        shows_finance=team_access.shows_finance(access),
     )
     return reports.report_reply(report)
 
@@ -76,7 +78,7 @@ async def list_renewals(
 @router.patch(
     "/renewals/bulk",
     response_model=results.RenewalsUpdated,
-    responses=problems(*team.ACCESS_REFUSALS, domains.DomainNotFound, HeavyRequestRunning),
+    responses=problems(*ACCESS_REFUSALS, DomainNotFound, HeavyRequestRunning),
     dependencies=[heavy(above=LARGE_BODY)],
 )
 async def update_renewals(
@@ -85,13 +87,13 @@ async def update_renewals(
     database: Pool,
     keyring: KeyringDep,
     outbound: OutboundDep,
-    portfolio: team.PortfolioAccount = None,
+    portfolio: PortfolioAccount = None,
 ) -> results.RenewalsUpdated:
     """Decide about renewals of up to 1,000 domains, and switch auto-renew at their registrars if requested."""
     async with database.transaction() as conn:
-        access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
-        decided = await renewals.decide_and_plan(conn, access=access, rows=body.rows(), options=body.options())
-    pushed = await renewals.push_decided(
+        access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
+        decided = await pushes.decide_and_plan(conn, access=access, rows=body.rows(), options=body.options())
+    pushed = await pushes.push_decided(
         database,
         account_id=access.portfolio_id,
         decided=decided,
@@ -105,28 +107,28 @@ async def update_renewals(
     "/renewals/calendar",
     status_code=201,
     response_model=results.RenewalCalendarLink,
-    responses=problems(*team.ACCESS_REFUSALS, InFlight),
+    responses=problems(*ACCESS_REFUSALS, InFlight),
     openapi_extra=BEYOND_SPEC,
 )
 async def create_renewal_calendar(
-    caller: Writer, conn: Tx, keyring: KeyringDep, settings: SettingsDep, portfolio: team.PortfolioAccount = None
+    caller: Writer, conn: Tx, keyring: KeyringDep, settings: SettingsDep, portfolio: PortfolioAccount = None
 ) -> results.RenewalCalendarLink:
     """Create a secret link to your calendar of renewals. It replaces your previous link."""
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
-    made = await renewals.make_calendar(conn, access=access, keyring=keyring)
+    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+    made = await calendars.make_calendar(conn, access=access, keyring=keyring)
     return results.link_reply(made, url=f"{settings.url}{FEED_PATH}?token={made.token}")
 
 
 @router.delete(
     "/renewals/calendar",
     status_code=204,
-    responses=problems(*team.ACCESS_REFUSALS),
+    responses=problems(*ACCESS_REFUSALS),
     openapi_extra=BEYOND_SPEC,
 )
-async def revoke_renewal_calendar(caller: Writer, conn: Tx, portfolio: team.PortfolioAccount = None) -> None:
+async def revoke_renewal_calendar(caller: Writer, conn: Tx, portfolio: PortfolioAccount = None) -> None:
     """Revoke the link to your calendar of renewals."""
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
-    await renewals.revoke_calendar(conn, access=access)
+    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+    await calendars.revoke_calendar(conn, access=access)
 
 
 @router.get(
@@ -143,5 +145,5 @@ async def get_renewal_calendar(
 ) -> Response:
     """Get the calendar of a secret link: all-day events of the expiries within a year, the next 2,000 at most."""
     async with pool.connection() as conn:
-        due = await renewals.list_calendar(conn, keyring=keyring, token=token)
-    return Response(renewals.write_calendar(due, now=clock.now()), headers=_NO_STORE, media_type="text/calendar")
+        due = await calendars.list_calendar(conn, keyring=keyring, token=token)
+    return Response(calendars.write_calendar(due, now=clock.now()), headers=_NO_STORE, media_type="text/calendar")

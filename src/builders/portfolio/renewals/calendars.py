@@ -8,18 +8,18 @@ from collections.abc import Iterable, Sequence
 from datetime import date, datetime, timedelta
 from uuid import UUID
 
-from builders.identity import service as identity
+from builders.identity import accounts
 from builders.kit.db.connections import Conn
 from builders.kit.errors import TokenInvalid
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import lifecycle
 from builders.portfolio.domains.records import RenewalDecision
 from builders.portfolio.renewals import store
 from builders.portfolio.renewals.prices import Due
 from builders.portfolio.renewals.records import CreatedCalendar
 from builders.portfolio.renewals.report import list_due
-from builders.portfolio.team import service as team
+from builders.portfolio.team import members
 from builders.portfolio.team.records import Access
 
 TOKEN_BYTES = 32
@@ -89,10 +89,10 @@ async def list_calendar_events(conn: Conn, *, account_id: UUID) -> Sequence[Due]
 
 
 async def _is_member(conn: Conn, portfolio_id: UUID, member_id: UUID) -> bool:
-    owners = await identity.find_real_accounts(conn, account_ids=[portfolio_id])
+    owners = await accounts.find_real_accounts(conn, account_ids=[portfolio_id])
     if owners.get(portfolio_id) == member_id:
         return True
-    return (portfolio_id, member_id) in await team.list_roles(conn, account_ids=[portfolio_id])
+    return (portfolio_id, member_id) in await members.list_roles(conn, account_ids=[portfolio_id])
 
 
 def write_calendar(due: Iterable[Due], *, now: datetime) -> bytes:
@@ -134,7 +134,7 @@ def _description(due: Due) -> str:
         f"Auto-renew: {_ANSWERS[domain.auto_renew]}",
         f"Expires at: {domain.expires_at:%Y-%m-%d %H:%M} UTC",
     ]
-    dates = domains.compute_drop_dates(domain.tld, domain.expires_at)
+    dates = lifecycle.compute_drop_dates(domain.tld, domain.expires_at)
     if dates.grace_end is not None:
         lines.append(f"Grace period ends by: {dates.grace_end:%Y-%m-%d}")
     if due.decision.note:

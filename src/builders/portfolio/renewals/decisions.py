@@ -11,7 +11,8 @@ from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult, refused_ro
 from builders.kit.values import clock, ids
 from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.patches import UNSET, patched
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import changes as domain_changes, lookups
+from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.domains.records import Domain, DomainChange, DomainPatch, RenewalDecision
 from builders.portfolio.renewals import store
 from builders.portfolio.renewals.events import RENEWAL_DECISION_CHANGED, decision_data
@@ -30,9 +31,9 @@ async def decide(
     await store.lock_portfolio(conn, account_id=account_id)
     found = await _find_domains(conn, account_id, rows)
     planned, refused = _plan(rows, found)
-    if len(await domains.lock_domains(conn, account_id=account_id, ids=planned.keys())) < len(planned):
+    if len(await lookups.lock_domains(conn, account_id=account_id, ids=planned.keys())) < len(planned):
         message = "A domain was removed at the same time, so no decision was recorded."
-        raise domains.DomainNotFound(message, next_action="Send the request again.")
+        raise DomainNotFound(message, next_action="Send the request again.")
     before = await find_decisions(
         conn, account_id=account_id, expiries={each: domain.expires_at for each, (domain, _) in planned.items()}
     )
@@ -66,8 +67,8 @@ async def _find_domains(
     texts = {row.domain for row in rows if isinstance(row, DecisionRow)}
     by_id = {text: found for text in texts if (found := ids.find(text)) is not None}
     by_name = {text: name for text in texts - by_id.keys() if (name := find_a_label(text)) is not None}
-    found_by_id = await domains.find_domains_by_id(conn, account_id=account_id, ids=[*set(by_id.values())])
-    found_by_name = await domains.find_domains(conn, account_id=account_id, names=[*set(by_name.values())])
+    found_by_id = await lookups.find_domains_by_id(conn, account_id=account_id, ids=[*set(by_id.values())])
+    found_by_name = await lookups.find_domains(conn, account_id=account_id, names=[*set(by_name.values())])
     return {
         **{text: found_by_id[each] for text, each in by_id.items() if each in found_by_id},
         **{text: found_by_name[name] for text, name in by_name.items() if name in found_by_name},
@@ -123,7 +124,7 @@ async def _change_domains(
     ]
     if not changes:
         return set()
-    written = await domains.change_domains(conn, account_id=account_id, changes=changes)
+    written = await domain_changes.change_domains(conn, account_id=account_id, changes=changes)
     return {each.id for each in written if each.outcome is RowOutcome.UPDATED}
 
 

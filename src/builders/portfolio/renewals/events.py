@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from builders.kit.events.outbox import Event, declare
 from builders.portfolio.domains.records import Domain, RenewalDecision
-from builders.portfolio.registrars.service import AutoRenewSetting
+from builders.portfolio.registrars.auto_renew import AutoRenewSetting
 from builders.portfolio.renewals.records import Decision
 
 

@@ -10,9 +10,10 @@ from uuid import UUID
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from builders.kit.values.money import Money
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import renewal_facts
+from builders.portfolio.domains.filters import DomainFilters
 from builders.portfolio.domains.records import ExpiringDomain, RenewalDecision
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import holdings, rates as ledger_rates
 from builders.portfolio.renewals import store
 from builders.portfolio.renewals.records import (
     Cost,
@@ -47,13 +48,13 @@ async def list_prices(
     missing = [each for each in due if each.id not in prices]
     if missing:
         ids = [each.id for each in missing]
-        renewed = await ledger.list_last_renewals(conn, account_id=account_id, domain_ids=ids)
+        renewed = await holdings.list_last_renewals(conn, account_id=account_id, domain_ids=ids)
         source = RenewalPriceSource.LAST_RENEWAL
         prices |= {domain_id: RenewalPrice(money=money, source=source) for domain_id, money in renewed.items()}
         missing = [each for each in missing if each.id not in prices]
     if missing:
         alike = {(each.tld, each.registrar.lower()) for each in missing if each.registrar is not None}
-        medians = await domains.list_median_prices(conn, account_id=account_id, of=alike)
+        medians = await renewal_facts.list_median_prices(conn, account_id=account_id, of=alike)
         prices |= {each.id: _median_price(each, medians) for each in missing}
     return prices
 
@@ -74,7 +75,7 @@ async def sum_up(
     conn: Conn,
     *,
     account_id: UUID,
-    filters: domains.DomainFilters,
+    filters: DomainFilters,
     until: datetime,
     base_currency: str,
     shows_finance: bool,
@@ -88,7 +89,7 @@ async def sum_up(
     if not shows_finance:
         sums = [replace(each, currency=None, amount=None) for each in sums]
     needed = {(each.currency, now.date()) for each in sums if each.currency is not None}
-    rates = await ledger.list_rates(conn, base_currency=base_currency, needed=needed)
+    rates = await ledger_rates.list_rates(conn, base_currency=base_currency, needed=needed)
     return add_up(sums, {currency: rate for (currency, _), rate in rates.items()})
 
 

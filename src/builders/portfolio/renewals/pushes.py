@@ -17,10 +17,10 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 from builders.kit.values.patches import UNSET
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import lookups
 from builders.portfolio.domains.records import RenewalDecision
-from builders.portfolio.registrars import service as registrars
-from builders.portfolio.registrars.service import AutoRenewSetting, SettingState
+from builders.portfolio.registrars import auto_renew
+from builders.portfolio.registrars.auto_renew import AutoRenewSetting, SettingState
 from builders.portfolio.renewals import store
 from builders.portfolio.renewals.decisions import decide
 from builders.portfolio.renewals.events import RENEWAL_FAILED, failure_data
@@ -102,9 +102,9 @@ async def _plan(
         and result.outcome is not RowOutcome.ERROR
         and (enabled := implied_auto_renew(row.patch)) is not None
     }
-    found = await domains.find_domains_by_id(conn, account_id=account_id, ids=list(wanted))
+    found = await lookups.find_domains_by_id(conn, account_id=account_id, ids=list(wanted))
     pairs = [(domain, wanted[domain_id]) for domain_id, domain in found.items()]
-    return await registrars.plan_auto_renew(conn, account_id=account_id, wanted=pairs)
+    return await auto_renew.plan_auto_renew(conn, account_id=account_id, wanted=pairs)
 
 
 def implied_auto_renew(patch: DecisionPatch) -> bool | None:
@@ -140,7 +140,7 @@ async def push_decided(
     """Send the settings of a bulk call; return the result of each row, also when a registrar fails."""
     settings = dict(decided.settings)
     if decided.claimed and not decided.options.dry_run:
-        sent = await registrars.set_auto_renew(
+        sent = await auto_renew.set_auto_renew(
             database,
             account_id=account_id,
             settings=[settings[each] for each in decided.claimed],
@@ -201,10 +201,10 @@ async def push_waiting(database: Database, *, account_id: UUID, outbound: Outbou
             conn, account_id=account_id, claim=claim, claimed_until=now + CLAIM_OF_JOB, limit=MAX_ROWS, now=now
         )
         wanted = {each.domain_id: each for each in pushes}
-        found = await domains.find_domains_by_id(conn, account_id=account_id, ids=list(wanted))
+        found = await lookups.find_domains_by_id(conn, account_id=account_id, ids=list(wanted))
         pairs = [(domain, wanted[domain_id].auto_renew) for domain_id, domain in found.items()]
-        planned = await registrars.plan_auto_renew(conn, account_id=account_id, wanted=pairs)
-    sent = await registrars.set_auto_renew(
+        planned = await auto_renew.plan_auto_renew(conn, account_id=account_id, wanted=pairs)
+    sent = await auto_renew.set_auto_renew(
         database, account_id=account_id, settings=planned, outbound=outbound, keyring=keyring, timeout_s=JOB_S
     )
     sent = [_after_attempts(each, wanted[each.domain_id]) for each in sent]

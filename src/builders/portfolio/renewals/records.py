@@ -17,7 +17,7 @@ from builders.portfolio.domains.records import (
     Lifecycle,
     RenewalDecision,
 )
-from builders.portfolio.finance.service import Recommendation
+from builders.portfolio.finance.recommendation import Recommendation
 
 MAX_DAYS = 365  # of the report
 MAX_ROWS = 1_000  # of a bulk call

@@ -8,11 +8,12 @@ from uuid import UUID
 from builders.kit.db.connections import Conn
 from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.values import clock
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import lifecycle, lookups, renewal_facts
+from builders.portfolio.domains.filters import ALL_DOMAINS, DomainFilters
 from builders.portfolio.domains.records import ExpiringDomain
-from builders.portfolio.finance import service as finance
-from builders.portfolio.finance.service import Recommendation
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.finance import advice as finance_advice
+from builders.portfolio.finance.recommendation import Recommendation
+from builders.portfolio.ledger import currencies
 from builders.portfolio.renewals import prices, store
 from builders.portfolio.renewals.prices import Due
 from builders.portfolio.renewals.records import Decision, DueRenewal, RenewalReport
@@ -25,7 +26,7 @@ async def get_report(
     within_days: int,
     page: PageRequest,
     shows_finance: bool,
-    filters: domains.DomainFilters = domains.ALL_DOMAINS,
+    filters: DomainFilters = ALL_DOMAINS,
 ) -> RenewalReport:
     """Return a page of the held domains that expire within some days or have expired, the earliest expiry first.
 
@@ -34,7 +35,7 @@ async def get_report(
     """
     now = clock.now()
     until = now + timedelta(days=within_days)
-    base_currency = await ledger.get_base_currency(conn, account_id=account_id)
+    base_currency = await currencies.get_base_currency(conn, account_id=account_id)
     chosen: dict[str, Any] = {"account_id": account_id, "filters": filters, "until": until}
     chosen["shows_finance"] = shows_finance
     due = await list_due(conn, **chosen, after=_position(page), limit=page.limit + 1)
@@ -64,13 +65,13 @@ async def list_due(
     shows_finance: bool,
     limit: int,
     after: tuple[datetime, UUID] | None = None,
-    filters: domains.DomainFilters = domains.ALL_DOMAINS,
+    filters: DomainFilters = ALL_DOMAINS,
 ) -> Sequence[Due]:
     """Return up to `limit` domains that expire before a time or have expired, with price and decision.
 
     The earliest expiry is first; `after` is the expiry and the id behind which they begin.
     """
-    expiring = await domains.list_expiring(
+    expiring = await renewal_facts.list_expiring(
         conn, account_id=account_id, filters=filters, until=until, after=after, limit=limit
     )
     found = await prices.list_prices(conn, account_id=account_id, due=expiring) if shows_finance else {}
@@ -104,11 +105,11 @@ def _position(page: PageRequest) -> tuple[datetime, UUID] | None:
 async def _items(
     conn: Conn, *, account_id: UUID, due: Sequence[Due], base_currency: str, now: datetime, shows_finance: bool
 ) -> Sequence[DueRenewal]:
-    found = await domains.find_domains_by_id(conn, account_id=account_id, ids=[each.domain.id for each in due])
+    found = await lookups.find_domains_by_id(conn, account_id=account_id, ids=[each.domain.id for each in due])
     advice: Mapping[UUID, Recommendation] = {}
     if shows_finance:
         known = {each.domain.id: each.price.money for each in due if each.price.money is not None}
-        advice = await finance.list_recommendations(
+        advice = await finance_advice.list_recommendations(
             conn,
             account_id=account_id,
             base_currency=base_currency,
@@ -121,8 +122,8 @@ async def _items(
             domain=domain,
             expires_at=each.domain.expires_at,
             days_left=(each.domain.expires_at - now).days,
-            lifecycle=domains.lifecycle_of(domain, now),
-            drop_dates=domains.drop_dates(domain),
+            lifecycle=lifecycle.lifecycle_of(domain, now),
+            drop_dates=lifecycle.drop_dates(domain),
             price=each.price,
             decision=each.decision,
             recommendation=advice.get(domain.id),

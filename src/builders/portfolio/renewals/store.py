@@ -9,8 +9,10 @@ from psycopg.types.json import Jsonb
 
 from builders.kit.db.connections import Conn
 from builders.kit.values.money import DECIMALS
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains.filters import DomainFilters
 from builders.portfolio.domains.records import RENEWED, PortfolioDomainStatus
+from builders.portfolio.domains.store import filters as domains_store_filters
+from builders.portfolio.domains.store.filters import MATCHES
 from builders.portfolio.renewals.records import Calendar, Decision, DueSum, Push
 
 HELD = sorted(each for each in PortfolioDomainStatus if each.is_held)
@@ -22,7 +24,7 @@ DUE = f"""
     FROM (
         SELECT * FROM portfolio_domains AS listed
         WHERE account_id = %(account_id)s AND coalesce(expires_at, 'infinity') < %(until)s
-          AND status = ANY(%(held)s::text[]) AND {domains.MATCHES}
+          AND status = ANY(%(held)s::text[]) AND {MATCHES}
     ) AS domain
     LEFT JOIN portfolio_renewals_decisions AS decided
       ON decided.account_id = %(account_id)s AND decided.domain_id = domain.id
@@ -152,10 +154,15 @@ async def lock_portfolio(conn: Conn, *, account_id: UUID) -> None:
 
 
 async def sum_due(
-    conn: Conn, *, account_id: UUID, filters: domains.DomainFilters, until: datetime, now: datetime
+    conn: Conn, *, account_id: UUID, filters: DomainFilters, until: datetime, now: datetime
 ) -> Sequence[DueSum]:
     """Return the sums of the domains that expire before a time, by month, decision, auto-renew and currency."""
-    row = {**domains.filter_parameters(filters, now=now), "account_id": account_id, "until": until, "held": HELD}
+    row = {
+        **domains_store_filters.filter_parameters(filters, now=now),
+        "account_id": account_id,
+        "until": until,
+        "held": HELD,
+    }
     row |= {"renewed": RENEWED, "decimals": Jsonb(DECIMALS)}
     async with conn.cursor(row_factory=class_row(DueSum)) as cursor:
         await cursor.execute(SUM_DUE, row, prepare=False)

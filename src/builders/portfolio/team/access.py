@@ -5,7 +5,8 @@ from uuid import UUID
 
 from fastapi import Header
 
-from builders.identity import service as identity
+from builders.identity import accounts
+from builders.identity.errors import AccountNotFound
 from builders.kit.db.connections import Conn
 from builders.kit.http import idempotency
 from builders.kit.http.callers import Caller
@@ -67,8 +68,8 @@ async def _find_membership(conn: Conn, *, caller: Caller, owner_id: UUID) -> Acc
     portfolio_id = owner_id
     if caller.mode == "test":
         try:
-            portfolio_id = (await identity.get_account(conn, account_id=owner_id)).sandbox_id
-        except identity.AccountNotFound:
+            portfolio_id = (await accounts.get_account(conn, account_id=owner_id)).sandbox_id
+        except AccountNotFound:
             return None
     member_id = caller.live_account_id
     role = await store.find_role(conn, account_id=portfolio_id, member_id=member_id)

@@ -6,7 +6,7 @@ from uuid import UUID
 from fastapi import Path, Query, Request
 from starlette.responses import Response
 
-from builders.identity import service as identity
+from builders.identity.errors import EmailUnverified
 from builders.kit.db.connections import Reads, Tx
 from builders.kit.errors import Problem, TokenInvalid, problems
 from builders.kit.http import forms, html
@@ -17,7 +17,8 @@ from builders.kit.http.idempotency import InFlight
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
-from builders.portfolio.team import errors, schemas, service as team
+from builders.portfolio.team import access as team_access, errors, invites, members, schemas
+from builders.portfolio.team.access import ACCESS_REFUSALS, PortfolioAccount
 from builders.portfolio.team.records import Permission, TeamRole
 
 router = Router(prefix="/v1/portfolio/team", tags=["portfolio"], strict_query=True)
@@ -28,7 +29,7 @@ MemberId = Annotated[UUID, Path(description="Account of the member.")]
 ACCEPTED = (
     TokenInvalid,
     errors.InviteAddressMismatch,
-    identity.EmailUnverified,
+    EmailUnverified,
     errors.AlreadyMember,
     errors.MembershipLimit,
     errors.InviteUsed,
@@ -40,18 +41,18 @@ INVITES = declare(
 _PAGE: dict[int | str, dict[str, Any]] = {200: {"description": "An HTML page.", "content": {"text/html": {}}}}
 
 
-@router.get("", response_model=schemas.TeamReply, responses=problems(*team.ACCESS_REFUSALS))
-async def get_team(caller: Reader, conn: Reads, portfolio: team.PortfolioAccount = None) -> schemas.TeamReply:
+@router.get("", response_model=schemas.TeamReply, responses=problems(*ACCESS_REFUSALS))
+async def get_team(caller: Reader, conn: Reads, portfolio: PortfolioAccount = None) -> schemas.TeamReply:
     """Read the team of the portfolio: members, pending invitations, and your memberships in other teams."""
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
-    return schemas.team_reply(await team.get_team(conn, access=access))
+    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+    return schemas.team_reply(await members.get_team(conn, access=access))
 
 
 @router.post(
     "/invites",
     status_code=201,
     response_model=schemas.TeamInviteCreated,
-    responses=problems(*team.ACCESS_REFUSALS, errors.AlreadyMember, errors.TeamFull, InFlight),
+    responses=problems(*ACCESS_REFUSALS, errors.AlreadyMember, errors.TeamFull, InFlight),
     dependencies=[rate_limit(INVITES)],
 )
 async def create_team_invite(
@@ -60,25 +61,29 @@ async def create_team_invite(
     conn: Tx,
     keyring: KeyringDep,
     settings: SettingsDep,
-    portfolio: team.PortfolioAccount = None,
+    portfolio: PortfolioAccount = None,
 ) -> schemas.TeamInviteCreated:
     """Invite an address to the team, by email; a pending invitation to it is renewed with a new token."""
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.MANAGE_TEAM)
-    made = await team.invite(
+    access = await team_access.get_access(
+        conn, caller=caller, portfolio=portfolio, permission=Permission.MANAGE_TEAM
+    )
+    made = await invites.invite(
         conn, access=access, new=body.new_invite(), actor=caller.actor, keyring=keyring, settings=settings
     )
     return schemas.invite_created(made)
 
 
 @router.delete(
-    "/invites/{invite_id}", status_code=204, responses=problems(*team.ACCESS_REFUSALS, errors.InviteNotFound)
+    "/invites/{invite_id}", status_code=204, responses=problems(*ACCESS_REFUSALS, errors.InviteNotFound)
 )
 async def delete_team_invite(
-    invite_id: InviteId, caller: Writer, conn: Tx, portfolio: team.PortfolioAccount = None
+    invite_id: InviteId, caller: Writer, conn: Tx, portfolio: PortfolioAccount = None
 ) -> None:
     """Revoke a pending invitation."""
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.MANAGE_TEAM)
-    await team.revoke_invite(conn, access=access, invite_id=invite_id)
+    access = await team_access.get_access(
+        conn, caller=caller, portfolio=portfolio, permission=Permission.MANAGE_TEAM
+    )
+    await invites.revoke_invite(conn, access=access, invite_id=invite_id)
 
 
 @router.post("/accept", response_model=schemas.TeamAccepted, responses=problems(*ACCEPTED, InFlight))
@@ -86,25 +91,27 @@ async def accept_team_invite(
     body: schemas.TeamAccept, caller: Writer, conn: Tx, keyring: KeyringDep
 ) -> schemas.TeamAccepted:
     """Accept an invitation as the account whose verified address was invited. A repeated request has no effect."""
-    access, member = await team.accept(conn, keyring=keyring, caller=caller, token=body.token)
+    access, member = await invites.accept(conn, keyring=keyring, caller=caller, token=body.token)
     return schemas.accepted(access, member)
 
 
 @router.patch(
     "/members/{member_account_id}",
     response_model=schemas.TeamMemberWritten,
-    responses=problems(*team.ACCESS_REFUSALS, errors.MemberNotFound, errors.LastOwner),
+    responses=problems(*ACCESS_REFUSALS, errors.MemberNotFound, errors.LastOwner),
 )
 async def update_team_member(
     member_account_id: MemberId,
     body: schemas.TeamMemberUpdate,
     caller: Writer,
     conn: Tx,
-    portfolio: team.PortfolioAccount = None,
+    portfolio: PortfolioAccount = None,
 ) -> schemas.TeamMemberWritten:
     """Change the role of a member, and the team's note about them."""
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.MANAGE_TEAM)
-    changed = await team.change_member(
+    access = await team_access.get_access(
+        conn, caller=caller, portfolio=portfolio, permission=Permission.MANAGE_TEAM
+    )
+    changed = await members.change_member(
         conn,
         access=access,
         member_id=member_account_id,
@@ -117,14 +124,14 @@ async def update_team_member(
 @router.delete(
     "/members/{member_account_id}",
     status_code=204,
-    responses=problems(*team.ACCESS_REFUSALS, errors.MemberNotFound, errors.LastOwner),
+    responses=problems(*ACCESS_REFUSALS, errors.MemberNotFound, errors.LastOwner),
 )
 async def delete_team_member(
-    member_account_id: MemberId, caller: Writer, conn: Tx, portfolio: team.PortfolioAccount = None
+    member_account_id: MemberId, caller: Writer, conn: Tx, portfolio: PortfolioAccount = None
 ) -> None:
     """Remove a member; every member can remove themselves."""
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
-    await team.remove_member(conn, access=access, member_id=member_account_id, actor=caller.actor)
+    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+    await members.remove_member(conn, access=access, member_id=member_account_id, actor=caller.actor)
 
 
 @router.get(
@@ -139,7 +146,7 @@ async def show_team_invite(
 ) -> Response:
     """Show the page of an invitation with a button that accepts it; a browser must sign in first."""
     try:
-        _, invite = await team.get_invite(conn, keyring=keyring, caller=caller, token=token)
+        _, invite = await invites.get_invite(conn, keyring=keyring, caller=caller, token=token)
         return _invite_page(invite.role, token)
     except ACCEPTED as refusal:
         return _refused(request, refusal)
@@ -156,7 +163,7 @@ async def accept_team_invite_page(
 ) -> Response:
     """Accept an invitation with the button of its page."""
     try:
-        _, member = await team.accept(conn, keyring=keyring, caller=caller, token=token)
+        _, member = await invites.accept(conn, keyring=keyring, caller=caller, token=token)
     except ACCEPTED as refusal:
         return _refused(request, refusal)
     return html.page(

@@ -4,7 +4,8 @@ import secrets
 from datetime import timedelta
 from uuid import UUID
 
-from builders.identity import service as identity
+from builders.identity import accounts as identity_accounts
+from builders.identity.errors import EmailUnverified
 from builders.identity.records import AuditAction
 from builders.kit.db.connections import Conn
 from builders.kit.errors import TokenInvalid
@@ -13,8 +14,8 @@ from builders.kit.http.callers import Actor, Caller
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.mail import service as mail
-from builders.mail.service import TeamInvite
+from builders.mail import addresses, service as mail
+from builders.mail.templates import TeamInvite
 from builders.portfolio.team import members, store
 from builders.portfolio.team.errors import (
     AlreadyMember,
@@ -74,8 +75,8 @@ async def invite(
         expires_at=now + timedelta(hours=new.hours),
     )
     await outbox.publish(conn, TEAM_INVITED, account_id=access.portfolio_id, data=_event_data(made))
-    about = {"email": mail.mask(made.email), "role": new.role.value}
-    await identity.record_audit(
+    about = {"email": addresses.mask(made.email), "role": new.role.value}
+    await identity_accounts.record_audit(
         conn, account_id=access.owner_id, actor=actor, action=AuditAction.TEAM_MEMBER_INVITED, about=about
     )
     if not access.is_sandbox:
@@ -96,7 +97,7 @@ def _check_rank(access: Access, role: TeamRole) -> None:
 async def _check_new(conn: Conn, access: Access, email: str) -> None:
     members = await store.list_members(conn, account_id=access.portfolio_id)
     wanted = {access.owner_id, *(each.member_id for each in members)}
-    accounts = await identity.list_accounts_by_id(conn, account_ids=wanted)
+    accounts = await identity_accounts.list_accounts_by_id(conn, account_ids=wanted)
     if email in {each.email for each in accounts.values()}:
         raise AlreadyMember(
             "The account with this address is a member already.",
@@ -110,7 +111,7 @@ async def _check_new(conn: Conn, access: Access, email: str) -> None:
 async def _mail(
     conn: Conn, access: Access, made: Invite, token: str, *, keyring: Keyring, settings: Settings
 ) -> None:
-    accounts = await identity.list_accounts_by_id(conn, account_ids={access.owner_id, access.member_id})
+    accounts = await identity_accounts.list_accounts_by_id(conn, account_ids={access.owner_id, access.member_id})
     owner, inviter = accounts[access.owner_id], accounts[access.member_id]
     message = TeamInvite(
         team=owner.name or owner.email,
@@ -154,7 +155,7 @@ async def get_invite(conn: Conn, *, keyring: Keyring, caller: Caller, token: str
     found = await store.find_invite_by_token(conn, hashes=keyring.hashes(_PURPOSE, token))
     if found is None:
         raise TokenInvalid("There is no invitation with this token.", next_action="Ask for a new invitation.")
-    owners = await identity.find_real_accounts(conn, account_ids=[found.account_id])
+    owners = await identity_accounts.find_real_accounts(conn, account_ids=[found.account_id])
     owner_id = owners.get(found.account_id, found.account_id)
     access = Access(
         portfolio_id=found.account_id,
@@ -184,14 +185,14 @@ async def _check_inviter(conn: Conn, access: Access, found: Invite) -> None:
 
 
 async def _check_address(conn: Conn, caller: Caller, found: Invite) -> None:
-    account = await identity.get_account(conn, account_id=caller.live_account_id)
+    account = await identity_accounts.get_account(conn, account_id=caller.live_account_id)
     if account.email != found.email:
         raise InviteAddressMismatch(
-            f"The invitation is for {mail.mask(found.email)}; your account has the address "
-            f"{mail.mask(account.email)}.",
+            f"The invitation is for {addresses.mask(found.email)}; your account has the address "
+            f"{addresses.mask(account.email)}.",
         )
     if account.email_verified_at is None:
-        raise identity.EmailUnverified(
+        raise EmailUnverified(
             "Verify the email address of your account first.",
             next_action="POST /v1/account/email-verification/resend sends the link.",
         )
@@ -234,7 +235,10 @@ async def _get_member(conn: Conn, access: Access) -> ShownMember:
     found = await store.lock_members(conn, account_id=access.portfolio_id, member_ids=[access.member_id])
     if access.member_id not in found:
         raise InviteUsed("You have left the team since.")
-    member, account = found[access.member_id], await identity.get_account(conn, account_id=access.member_id)
+    member, account = (
+        found[access.member_id],
+        await identity_accounts.get_account(conn, account_id=access.member_id),
+    )
     return ShownMember(
         account_id=account.id,
         email=account.email,
@@ -251,4 +255,4 @@ async def prune_invites(conn: Conn) -> None:
 
 
 def _event_data(found: Invite) -> InviteData:
-    return InviteData(id=found.id, email=mail.mask(found.email), role=TeamRole(found.role))
+    return InviteData(id=found.id, email=addresses.mask(found.email), role=TeamRole(found.role))

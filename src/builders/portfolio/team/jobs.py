@@ -3,7 +3,7 @@
 from procrastinate import JobContext
 
 from builders.kit.jobs import queue
-from builders.portfolio.team import service as team
+from builders.portfolio.team import invites
 
 
 @queue.app.periodic(cron="41 4 * * *")
@@ -14,4 +14,4 @@ async def prune_invites(context: JobContext, timestamp: int) -> None:
     """Delete old invitations."""
     del timestamp
     async with queue.database(context).transaction() as conn:
-        await team.prune_invites(conn)
+        await invites.prune_invites(conn)

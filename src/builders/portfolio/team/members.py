@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from uuid import UUID
 
-from builders.identity import service as identity
+from builders.identity import accounts as identity_accounts
 from builders.identity.records import Account, AuditAction
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
@@ -50,14 +50,16 @@ async def get_team(conn: Conn, *, access: Access) -> Team:
     """Return the team as the caller sees it, and the caller's memberships in other teams."""
     members = await store.list_members(conn, account_id=access.portfolio_id)
     memberships = await store.list_memberships(conn, account_id=access.member_id)
-    owners = await identity.find_real_accounts(conn, account_ids={each.portfolio_id for each in memberships})
+    owners = await identity_accounts.find_real_accounts(
+        conn, account_ids={each.portfolio_id for each in memberships}
+    )
     # The mode of the key selects between the sandbox team and the live team of an owner.
     same_mode = [
         each for each in memberships if (owners.get(each.portfolio_id) != each.portfolio_id) == access.is_sandbox
     ]
     wanted = {access.owner_id, *(each.member_id for each in members)}
     wanted |= {owners[each.portfolio_id] for each in same_mode if each.portfolio_id in owners}
-    accounts = await identity.list_accounts_by_id(conn, account_ids=wanted)
+    accounts = await identity_accounts.list_accounts_by_id(conn, account_ids=wanted)
     shown = [
         ShownMembership(
             account_id=owner.id, email=owner.email, name=owner.name, role=each.role, joined_at=each.joined_at
@@ -122,10 +124,10 @@ async def change_member(
         data = MemberData(account_id=member_id, role=role, previous_role=before.role)
         await outbox.publish(conn, TEAM_ROLE_CHANGED, account_id=access.portfolio_id, data=data)
         about = {"member_id": str(member_id), "role": str(role), "previous_role": str(before.role)}
-        await identity.record_audit(
+        await identity_accounts.record_audit(
             conn, account_id=access.owner_id, actor=actor, action=AuditAction.TEAM_ROLE_CHANGED, about=about
         )
-    account = await identity.get_account(conn, account_id=member_id)
+    account = await identity_accounts.get_account(conn, account_id=member_id)
     return ShownMember(
         account_id=member_id,
         email=account.email,
@@ -150,7 +152,7 @@ async def remove_member(conn: Conn, *, access: Access, member_id: UUID, actor: A
     data = MemberData(account_id=member_id, role=before.role)
     await outbox.publish(conn, TEAM_MEMBER_REMOVED, account_id=access.portfolio_id, data=data)
     about = {"member_id": str(member_id), "role": str(before.role)}
-    await identity.record_audit(
+    await identity_accounts.record_audit(
         conn, account_id=access.owner_id, actor=actor, action=AuditAction.TEAM_MEMBER_REMOVED, about=about
     )
 

@@ -11,11 +11,12 @@ from builders.kit.http.callers import Caller, needs
 from builders.kit.http.dependencies import KeyringDep, OutboundDep
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.routes import Router
-from builders.portfolio.domains.service import DomainNotFound
-from builders.portfolio.registrars import service as registrars
-from builders.portfolio.team import service as team
+from builders.portfolio.domains.errors import DomainNotFound
+from builders.portfolio.registrars.errors import PROVIDER_REFUSALS, NotConnected
+from builders.portfolio.team import access as team_access
+from builders.portfolio.team.access import ACCESS_REFUSALS, PortfolioAccount
 from builders.portfolio.team.records import Permission
-from builders.portfolio.transfers import service as transfers
+from builders.portfolio.transfers import auth_codes, status
 from builders.portfolio.transfers.errors import AuthCodeLimit
 from builders.portfolio.transfers.records import CodeOptions
 from builders.portfolio.transfers.schemas import codes, transfers as reports
@@ -31,10 +32,10 @@ _NO_STORE = {"Cache-Control": "no-store"}
     "/auth-code",
     response_model=codes.AuthCodeReply,
     responses=problems(
-        *team.ACCESS_REFUSALS,
+        *ACCESS_REFUSALS,
         DomainNotFound,
-        *registrars.PROVIDER_REFUSALS,
-        registrars.NotConnected,
+        *PROVIDER_REFUSALS,
+        NotConnected,
         AuthCodeLimit,
         InFlight,
     ),
@@ -48,14 +49,14 @@ async def request_auth_code(
     reason: Annotated[codes.Reason | None, Query(description=codes.REASON)] = None,
     unlock: Annotated[bool, Query(description=codes.UNLOCK)] = False,
     regenerate: Annotated[bool, Query(description=codes.REGENERATE)] = False,
-    portfolio: team.PortfolioAccount = None,
+    portfolio: PortfolioAccount = None,
 ) -> ReplyWithHeaders:
     """Request the auth code of a domain from its registrar, as an owner or admin. The code is shown once."""
     async with pool.connection() as conn:
         permission = Permission.REQUEST_AUTH_CODES
-        access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=permission)
+        access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=permission)
     options = CodeOptions(unlock=unlock, regenerate=regenerate, reason=reason)
-    issued = await transfers.request_auth_code(
+    issued = await auth_codes.request_auth_code(
         pool, outbound=outbound, keyring=keyring, access=access, actor=caller.actor, key=domain_id, options=options
     )
     return ReplyWithHeaders(codes.auth_code_reply(issued, options), _NO_STORE)
@@ -64,7 +65,7 @@ async def request_auth_code(
 @router.get(
     "/transfer",
     response_model=reports.TransferReply,
-    responses=problems(*team.ACCESS_REFUSALS, DomainNotFound),
+    responses=problems(*ACCESS_REFUSALS, DomainNotFound),
 )
 async def get_transfer(
     domain_id: DomainKey,
@@ -75,12 +76,12 @@ async def get_transfer(
     refresh: Annotated[
         bool, Query(description="Query the registrar now, even if its last response is less than 10 minutes old.")
     ] = False,
-    portfolio: team.PortfolioAccount = None,
+    portfolio: PortfolioAccount = None,
 ) -> reports.TransferReply:
     """Get the state of a domain's transfer: eligibility, obstacles, and the registrar's report."""
     async with pool.connection() as conn:
-        access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
-    found = await transfers.get_report(
+        access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+    found = await status.get_report(
         pool, outbound=outbound, keyring=keyring, account_id=access.portfolio_id, key=domain_id, refresh=refresh
     )
     return reports.transfer_reply(found)

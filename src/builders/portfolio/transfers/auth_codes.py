@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from builders.identity import service as identity
+from builders.identity import accounts
 from builders.identity.records import AuditAction
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Problem
@@ -21,9 +21,10 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
 from builders.portfolio.domains.records import Domain
-from builders.portfolio.registrars import service as registrars
+from builders.portfolio.registrars import connections, errors, providers
+from builders.portfolio.registrars.errors import NotConnected
+from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import AuthCode, AuthCodeDelivery, Connection, Profile
-from builders.portfolio.registrars.service import RegistrarFailed, RegistrarFailure
 from builders.portfolio.team.records import Access
 from builders.portfolio.transfers import rules, situations, status, store
 from builders.portfolio.transfers.errors import AuthCodeLimit
@@ -109,14 +110,14 @@ async def _begin(conn: Conn, *, access: Access, actor: Actor, key: str, options:
         "member_id": str(access.member_id),
         "reason": options.reason,
     }
-    audit_id = await identity.record_audit(
+    audit_id = await accounts.record_audit(
         conn, account_id=access.owner_id, actor=actor, action=AuditAction.AUTH_CODE_REQUESTED, about=about
     )
     request = _Request(
         account_id=account_id,
         situation=situation,
         connection=connection,
-        profile=registrars.get_profile(connection.provider),
+        profile=providers.get_profile(connection.provider),
         requested_at=now,
         audit_id=audit_id,
     )
@@ -135,7 +136,7 @@ async def _deliver(
         return AuthCode(delivery=delivery)
     try:
         async with asyncio.timeout(ASK_S):
-            adapter = await registrars.open_adapter(
+            adapter = await connections.open_adapter(
                 database, outbound=outbound, keyring=keyring, connection=request.connection, max_wait_s=PACE_S
             )
             return await adapter.get_auth_code(request.situation.domain.domain)
@@ -147,7 +148,7 @@ async def _deliver(
 
 def _problem(failure: RegistrarFailed, situation: Situation) -> Problem:
     """Return the response to a failure; where the registrar refuses, with the reasons against a transfer."""
-    problem = registrars.problem_of(failure)
+    problem = errors.problem_of(failure)
     if failure.kind is RegistrarFailure.REFUSED:
         blocks = situation.decide(now=clock.now()).blocked_by
         problem.members["blocked_by"] = [str(each.code) for each in blocks]
@@ -161,7 +162,7 @@ async def _finish(
     account_id, domain_id = request.account_id, request.situation.domain.id
     situation = await situations.lock_situation(conn, account_id=account_id, key=str(domain_id))
     if isinstance(issued, RegistrarFailed):
-        await registrars.record_outcome(
+        await connections.record_outcome(
             conn, account_id=account_id, connection_id=request.connection.id, failure=issued
         )
         return await status.write(conn, account_id=account_id, situation=situation, answer=answer)
@@ -188,9 +189,9 @@ async def _publish(conn: Conn, event: Event, request: _Request, delivery: CodeDe
     await outbox.publish(conn, event, account_id=request.account_id, data=data)
 
 
-def _not_connected(domain: Domain) -> registrars.NotConnected:
+def _not_connected(domain: Domain) -> NotConnected:
     where = "its registrar" if domain.registrar is None else domain.registrar
-    return registrars.NotConnected(
+    return NotConnected(
         f"No registrar with an API is connected for {domain.domain}.",
         next_action=f"Request the code at {where}. Or connect it: PUT /v1/portfolio/registrars/{{provider}}, then "
         "POST /v1/portfolio/registrars/sync, which finds the domain.",

@@ -10,8 +10,9 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
-from builders.portfolio.domains import service as domains
-from builders.portfolio.registrars import service as registrars
+from builders.portfolio.domains import lookups
+from builders.portfolio.domains.errors import DomainNotFound
+from builders.portfolio.registrars import inventory
 from builders.portfolio.transfers import situations, status, store
 from builders.portfolio.transfers.facts import PENDING_TRANSFER, normalize
 from builders.portfolio.transfers.records import DueDomain
@@ -48,7 +49,7 @@ async def _read(database: Database, due: DueDomain) -> Situation | None:
     try:
         async with database.connection() as conn:
             return await situations.read_situation(conn, account_id=due.account_id, key=str(due.domain_id))
-    except domains.DomainNotFound:
+    except DomainNotFound:
         _log.info("transfer_of_removed_domain", domain_id=str(due.domain_id))
         return None
 
@@ -66,7 +67,7 @@ async def _follow(
         try:
             async with database.transaction() as conn:
                 await status.record(conn, account_id=due.account_id, domain_id=due.domain_id, answer=answer)
-        except domains.DomainNotFound:
+        except DomainNotFound:
             _log.info("transfer_of_removed_domain", domain_id=str(due.domain_id))
         if answer is not None and answer.failure is not None:
             return
@@ -74,15 +75,15 @@ async def _follow(
 
 async def follow_leaving(conn: Conn, *, account_id: UUID) -> None:
     """Schedule a check of the domains that registrars list as on their way to another registrar."""
-    names = await registrars.list_leaving(conn, account_id=account_id, limit=MAX_LEAVING)
-    found = await domains.find_domains(conn, account_id=account_id, names=names)
+    names = await inventory.list_leaving(conn, account_id=account_id, limit=MAX_LEAVING)
+    found = await lookups.find_domains(conn, account_id=account_id, names=names)
     held = sorted(each.id for each in found.values() if each.connection_id is not None)
     await store.add_due(conn, account_id=account_id, domain_ids=held, now=clock.now())
 
 
 async def follow_domains(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> None:
     """Schedule a check of the domains with a transfer that the registry reports, or reported before."""
-    found = await domains.find_domains_by_id(conn, account_id=account_id, ids=domain_ids)
+    found = await lookups.find_domains_by_id(conn, account_id=account_id, ids=domain_ids)
     leaving = [
         each.id
         for each in found.values()

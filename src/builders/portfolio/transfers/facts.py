@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import lifecycle as domain_lifecycle
 from builders.portfolio.domains.records import Domain, Lifecycle, RegistryCheck
 from builders.portfolio.registrars.records import HeldStatus, TransferState
 from builders.portfolio.transfers import rules
@@ -27,7 +27,7 @@ def collect_facts(domain: Domain, registry: RegistryCheck, known: Known, *, now:
     """Return the facts for the rules: those of the registrar where it has some, else those of the registry."""
     said = known.observation
     statuses = {normalize(each): FactSource.RDAP for each in domain.epp_statuses}
-    lifecycle = domains.lifecycle_of(domain, now)
+    lifecycle = domain_lifecycle.lifecycle_of(domain, now)
     if lifecycle in _BY_LIFECYCLE:
         statuses.setdefault(_BY_LIFECYCLE[lifecycle], FactSource.PORTFOLIO)
     if is_outdated(registry, said):

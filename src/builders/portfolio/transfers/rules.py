@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from importlib.resources import files
 from typing import Any
 
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import lifecycle
 from builders.portfolio.transfers.rule_records import (
     AppliedRule,
     Block,
@@ -45,7 +45,7 @@ def find_scope(tld: str) -> str | None:
     top = tld.rpartition(".")[2]
     if any(each.scope == top for each in RULES):
         return top
-    return _GTLD if domains.is_gtld(tld) else None
+    return _GTLD if lifecycle.is_gtld(tld) else None
 
 
 def list_rules(tld: str, *, now: datetime) -> Sequence[Rule]:

@@ -9,11 +9,13 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
-from builders.portfolio.domains import service as domains
+from builders.portfolio.domains import lookups
 from builders.portfolio.domains.records import Domain, RegistryCheck
-from builders.portfolio.registrars import service as registrars
+from builders.portfolio.registrars import connections, inventory, matching
+from builders.portfolio.registrars.errors import NotConnected
+from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
+from builders.portfolio.registrars.inventory_records import Holding
 from builders.portfolio.registrars.records import Connection, HeldDomain, HeldStatus, HeldTransfer
-from builders.portfolio.registrars.service import Holding, RegistrarFailed, RegistrarFailure
 from builders.portfolio.transfers import rules, store
 from builders.portfolio.transfers.facts import collect_facts
 from builders.portfolio.transfers.records import Known, Observation
@@ -75,14 +77,14 @@ class Answer:
 
 async def read_situation(conn: Conn, *, account_id: UUID, key: str) -> Situation:
     """Return the state of a domain and its transfer. Raise DomainNotFound."""
-    domain = await domains.get_domain(conn, account_id=account_id, key=key)
+    domain = await lookups.get_domain(conn, account_id=account_id, key=key)
     known = await store.find(conn, account_id=account_id, domain_id=domain.id)
     return await _situation(conn, account_id, domain, Known(domain_id=domain.id) if known is None else known)
 
 
 async def lock_situation(conn: Conn, *, account_id: UUID, key: str) -> Situation:
     """Return the state, locked until the transaction ends. Raise DomainNotFound."""
-    domain = await domains.lock_domain(conn, account_id=account_id, key=key)
+    domain = await lookups.lock_domain(conn, account_id=account_id, key=key)
     known = await store.lock(conn, account_id=account_id, domain_id=domain.id)
     return await _situation(conn, account_id, domain, known)
 
@@ -90,12 +92,12 @@ async def lock_situation(conn: Conn, *, account_id: UUID, key: str) -> Situation
 async def _situation(conn: Conn, account_id: UUID, domain: Domain, known: Known) -> Situation:
     connection, holding = await _find_connection(conn, account_id, domain), None
     if connection is not None:
-        holdings = await registrars.find_holdings(conn, account_id=account_id, domains=[domain.domain])
+        holdings = await inventory.find_holdings(conn, account_id=account_id, domains=[domain.domain])
         of_domain = holdings.get(domain.domain, ())
         holding = next((each for each in of_domain if each.connection_id == connection.id), None)
     return Situation(
         domain=domain,
-        registry=await domains.get_registry_check(conn, account_id=account_id, domain_id=domain.id),
+        registry=await lookups.get_registry_check(conn, account_id=account_id, domain_id=domain.id),
         known=known,
         connection=connection,
         holding=holding,
@@ -106,8 +108,8 @@ async def _find_connection(conn: Conn, account_id: UUID, domain: Domain) -> Conn
     if domain.connection_id is None:
         return None
     try:
-        found = await registrars.get_connection(conn, account_id=account_id, connection_id=domain.connection_id)
-    except registrars.NotConnected:
+        found = await connections.get_connection(conn, account_id=account_id, connection_id=domain.connection_id)
+    except NotConnected:
         return None
     is_open = found.is_enabled and not found.is_manual and found.disconnected_at is None
     return found if is_open else None
@@ -134,7 +136,7 @@ async def ask(
     failure, at = None, clock.now()
     try:
         async with asyncio.timeout(ASK_S):
-            adapter = await registrars.open_adapter(
+            adapter = await connections.open_adapter(
                 database, outbound=outbound, keyring=keyring, connection=connection, max_wait_s=PACE_S
             )
             held, is_gone = None, False
@@ -156,9 +158,9 @@ async def ask(
             return Answer(
                 provider=connection.provider,
                 at=at,
-                held=None if held is None else registrars.cleaned(held),
+                held=None if held is None else matching.cleaned(held),
                 is_gone=is_gone,
-                transfer=None if transfer is None else registrars.cleaned_transfer(transfer),
+                transfer=None if transfer is None else matching.cleaned_transfer(transfer),
                 is_queried=is_queried,
             )
     except RegistrarFailed as failed:

@@ -11,12 +11,12 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
 from builders.portfolio.domains.records import Domain
-from builders.portfolio.registrars import service as registrars
+from builders.portfolio.registrars import connections, providers
+from builders.portfolio.registrars.failures import RegistrarFailure
 from builders.portfolio.registrars.records import (
     HeldStatus,
     TransferDirection,
 )
-from builders.portfolio.registrars.service import RegistrarFailure
 from builders.portfolio.transfers import rules, states, store
 from builders.portfolio.transfers.events import list_events, transfer_data
 from builders.portfolio.transfers.facts import is_outdated
@@ -63,7 +63,7 @@ async def record(conn: Conn, *, account_id: UUID, domain_id: UUID, answer: Answe
     """
     situation = await lock_situation(conn, account_id=account_id, key=str(domain_id))
     if answer is not None and situation.connection is not None:
-        await registrars.record_outcome(
+        await connections.record_outcome(
             conn, account_id=account_id, connection_id=situation.connection.id, failure=answer.failure
         )
     return await write(conn, account_id=account_id, situation=situation, answer=answer)
@@ -145,7 +145,7 @@ def _report(situation: Situation, *, now: datetime) -> TransferReport:
     has_code = not rules.moves_by_tag(domain.tld, now=now)
     provider = None if situation.connection is None else situation.connection.provider
     provider = provider or (None if move is None else move.provider)
-    holder = domain.registrar if provider is None else registrars.get_profile(provider).label
+    holder = domain.registrar if provider is None else providers.get_profile(provider).label
     is_incoming = move is not None and move.direction is TransferDirection.IN
     return TransferReport(
         domain=domain,

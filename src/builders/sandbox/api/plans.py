@@ -8,7 +8,7 @@ from uuid import UUID
 from fastapi import Depends, Path, Query, Request
 from starlette.responses import PlainTextResponse, Response
 
-from builders.identity.service import EmailUnverified
+from builders.identity.errors import EmailUnverified
 from builders.kit.db.connections import Pool, Reads
 from builders.kit.errors import problems
 from builders.kit.http import dependencies
@@ -24,9 +24,12 @@ from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.process.settings import Settings
 from builders.kit.values import ids
-from builders.sandbox import errors, service as sandbox
+from builders.projects.errors import ProjectArchived
+from builders.sandbox import errors, planning, simulation
 from builders.sandbox.manifest import MAX_BYTES, MAX_RESOURCES
+from builders.sandbox.promotion import run
 from builders.sandbox.records import PLAN_LIFE, Plan, PlanStatus, TargetAccount
+from builders.sandbox.resources.kinds import RunParameters
 from builders.sandbox.schemas import (
     manifest as manifest_schemas,
     plans as schemas,
@@ -35,8 +38,7 @@ from builders.sandbox.schemas import (
 )
 from builders.sandbox.schemas.actions import Mask
 from builders.sandbox.schemas.simulation import MAX_CHECKS
-from builders.sandbox.service import ProjectArchived, RunParameters
-from builders.webhooks.service import MAX_SIMULATED
+from builders.webhooks.simulation import MAX_SIMULATED
 
 router = Router(prefix="/v1/sandbox", tags=["sandbox"])
 PromotionId = Annotated[
@@ -123,7 +125,7 @@ def _plan_response(plan: Plan, caller: Caller, request: Request) -> ReplyWithHea
 @router.get("/status", response_model=status_schemas.StatusReply)
 async def get_status(caller: Reader, conn: Reads, settings: SettingsDep) -> status_schemas.StatusReply:
     """Sandbox status: allowed operations and their obstacles, open plans, running promotions, and limits."""
-    found = await sandbox.get_overview(conn, account_id=caller.live_account_id)
+    found = await simulation.get_overview(conn, account_id=caller.live_account_id)
     return status_schemas.status_reply(found, caller=caller, limits=_limits(settings))
 
 
@@ -170,7 +172,7 @@ async def make_plan(
     """
     del size_check
     await charge_resources(request, PLAN, account_id=caller.live_account_id, manifest=body)
-    plan = await sandbox.make_plan(
+    plan = await planning.make_plan(
         database,
         outbound=outbound,
         target=TargetAccount(account_id=caller.live_account_id),
@@ -192,7 +194,7 @@ async def list_plans(
 
     Only the newest 1,000 plans are kept, and those that were promoted.
     """
-    found = await sandbox.list_plans(conn, account_id=caller.live_account_id, page=page, status=status)
+    found = await planning.list_plans(conn, account_id=caller.live_account_id, page=page, status=status)
     return schemas.plan_items(found)
 
 
@@ -205,7 +207,7 @@ async def list_plans(
 )
 async def get_plan(plan_id: PlanId, request: Request, caller: Reader, conn: Reads) -> ReplyWithHeaders | Response:
     """Read a plan: JSON, or a text in the form of a diff with `Accept: text/plain`."""
-    plan = await sandbox.get_plan(conn, account_id=caller.live_account_id, plan_id=plan_id)
+    plan = await planning.get_plan(conn, account_id=caller.live_account_id, plan_id=plan_id)
     return _plan_response(plan, caller, request)
 
 
@@ -227,7 +229,7 @@ async def promote(
     """Execute a reviewed plan with a live key. The call has real effects and is idempotent."""
     if caller.mode != "live" or caller.method != "api_key":
         raise LiveKeyRequired("The promotion of a plan requires a live API key.")
-    promotion = await sandbox.promote(
+    promotion = await run.promote(
         database,
         outbound=outbound,
         account_id=caller.live_account_id,
@@ -249,5 +251,5 @@ async def get_promotion(
     promotion_id: PromotionId, caller: Reader, conn: Reads
 ) -> promotion_schemas.PromotionReply:
     """Read a promotion with its steps."""
-    found = await sandbox.get_promotion(conn, account_id=caller.live_account_id, promotion_id=promotion_id)
+    found = await run.get_promotion(conn, account_id=caller.live_account_id, promotion_id=promotion_id)
     return promotion_schemas.promotion_reply(found, masked=caller.mode == "test")

@@ -15,12 +15,15 @@ from builders.kit.http.routes import Router
 from builders.kit.limits.policies import rate_limit
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
-from builders.sandbox import errors, service as sandbox
+from builders.projects.errors import ProjectArchived
+from builders.sandbox import errors, rehearsal, simulation
 from builders.sandbox.api.plans import SIMULATE, SizeCheck, charge_resources
+from builders.sandbox.rehearsal import RehearsalRequest
+from builders.sandbox.resources.kinds import RunParameters
 from builders.sandbox.schemas import rehearsal as rehearsal_schemas, simulation as schemas
 from builders.sandbox.schemas.rehearsal import ManifestSimulatedReply, ResetReply
 from builders.sandbox.schemas.simulation import ChecksSimulatedReply, EventSimulatedReply
-from builders.webhooks.service import TooManyTests
+from builders.webhooks.errors import TooManyTests
 
 router = Router(prefix="/v1/sandbox", tags=["sandbox"])
 Writer = Annotated[Caller, needs("sandbox:write")]
@@ -30,9 +33,7 @@ Simulated = EventSimulatedReply | ManifestSimulatedReply | ChecksSimulatedReply 
 @router.post(
     "/simulate",
     response_model=Simulated,
-    responses=problems(
-        sandbox.ProjectArchived, errors.ManifestTooLarge, TooManyTests, InFlight, HeavyRequestRunning
-    ),
+    responses=problems(ProjectArchived, errors.ManifestTooLarge, TooManyTests, InFlight, HeavyRequestRunning),
     dependencies=[rate_limit(SIMULATE), heavy(above=LARGE_BODY)],
 )
 async def simulate(
@@ -52,7 +53,7 @@ async def simulate(
         database=database,
         outbound=outbound,
         keyring=keyring,
-        parameters=sandbox.RunParameters.of(settings, keyring),
+        parameters=RunParameters.of(settings, keyring),
         actor=caller.actor,
     )
     return await _simulate(context, body.root, account_id=caller.live_account_id)
@@ -69,7 +70,7 @@ class _Context(NamedTuple):
     database: Database
     outbound: Outbound
     keyring: Keyring
-    parameters: sandbox.RunParameters
+    parameters: RunParameters
     actor: Actor
 
 
@@ -89,7 +90,7 @@ async def _simulate_event(
     context: _Context, requested: schemas.SimulateEvent, account_id: UUID
 ) -> EventSimulatedReply:
     async with context.database.transaction() as conn:
-        found = await sandbox.simulate_event(
+        found = await simulation.simulate_event(
             conn,
             keyring=context.keyring,
             account_id=account_id,
@@ -105,11 +106,11 @@ async def _simulate_event(
 async def _simulate_manifest(
     context: _Context, requested: schemas.SimulateManifest, account_id: UUID
 ) -> ManifestSimulatedReply:
-    found = await sandbox.rehearse(
+    found = await rehearsal.rehearse(
         context.database,
         outbound=context.outbound,
         account_id=account_id,
-        request=sandbox.RehearsalRequest(
+        request=RehearsalRequest(
             manifest=requested.manifest.manifest(),
             fail_at=requested.fail_at,
             on_error=requested.on_error,
@@ -125,10 +126,10 @@ async def _check_names(
     context: _Context, requested: schemas.SimulateCheck, account_id: UUID
 ) -> ChecksSimulatedReply:
     async with context.database.connection() as conn:
-        found = await sandbox.check_names(conn, account_id=account_id, addresses=requested.addresses)
+        found = await simulation.check_names(conn, account_id=account_id, addresses=requested.addresses)
     return schemas.checks_reply(found)
 
 
 async def _reset_account(context: _Context, account_id: UUID) -> ResetReply:
-    async with sandbox.account_lock(account_id), context.database.transaction() as conn:
-        return rehearsal_schemas.reset_reply(await sandbox.reset_account(conn, account_id=account_id))
+    async with simulation.account_lock(account_id), context.database.transaction() as conn:
+        return rehearsal_schemas.reset_reply(await simulation.reset_account(conn, account_id=account_id))

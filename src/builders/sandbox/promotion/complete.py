@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from uuid import UUID
 
-from builders.aliases import service as aliases
+from builders.aliases import billing, claims as alias_claims
 from builders.aliases.records import Claim
-from builders.invoices import service as invoices
+from builders.invoices import issuance
 from builders.invoices.records import NewInvoice, NewLine
 from builders.kit.db.connections import CONNECTION_ERRORS, Conn
 from builders.kit.events import outbox
@@ -119,7 +119,7 @@ async def _release_reservations(conn: Conn, plan: Plan, steps: Sequence[Step]) -
     undone = [step for step in steps if step.status in {StepStatus.FAILED, StepStatus.SKIPPED}]
     if names := batches.list_claimed(batches.list_tasks(plan, undone)):
         realm = TargetAccount(account_id=plan.account_id).realm
-        await aliases.release_reservations(conn, realm=realm, account_id=plan.account_id, names=names)
+        await alias_claims.release_reservations(conn, realm=realm, account_id=plan.account_id, names=names)
 
 
 async def _bill(
@@ -128,7 +128,7 @@ async def _bill(
     """Issue an invoice in each currency for claims that are on none; resuming never bills twice."""
     owner = {"account_id": plan.account_id, "promotion_id": promotion_id}
     for currency, priced in (await list_lines(conn, plan, steps)).items():
-        invoice = await invoices.issue(
+        invoice = await issuance.issue(
             conn,
             account_id=plan.account_id,
             new=NewInvoice(
@@ -152,7 +152,7 @@ async def list_lines(conn: Conn, plan: Plan, steps: Sequence[Step]) -> Mapping[s
     if not priced:
         return {}
     claimed = [each.resource_id for each in priced if each.resource_id]
-    claims = await aliases.lock_claims(conn, account_id=plan.account_id, alias_ids=claimed)
+    claims = await billing.lock_claims(conn, account_id=plan.account_id, alias_ids=claimed)
     billed: dict[str, dict[int, NewLine]] = {}
     for step in priced:
         claim = claims[step.resource_id or plan.id]

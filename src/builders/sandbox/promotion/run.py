@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from builders.aliases import service as aliases
-from builders.invoices import service as invoices
+from builders.aliases import confirmations
+from builders.invoices import charges
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.http.callers import Actor
@@ -40,7 +40,7 @@ from builders.sandbox.resources.kinds import Batch, RunParameters, Task
 from builders.sandbox.resources.webhooks import is_secret_generated
 from builders.sandbox.step_errors import StepError
 from builders.sandbox.store import plans as plan_store, promotions as store, steps as journal
-from builders.webhooks import service as webhooks
+from builders.webhooks import batches as webhook_batches
 
 BATCH = 2 * MAX_RESOURCES  # all updates of a plan are one batch, so that they can swap keys
 
@@ -96,11 +96,11 @@ async def _add_outstanding(conn: Conn, *, account_id: UUID, promotion: Promotion
         for step in promotion.steps
         if step.status is StepStatus.SUCCEEDED and step.action is not ActionKind.DELETE
     }
-    unconfirmed = await aliases.list_unconfirmed(
+    unconfirmed = await confirmations.list_unconfirmed(
         conn, account_id=account_id, alias_ids=[each for each in done if each], limit=MAX_SHOWN
     )
     billed = {each.id for each in promotion.invoices}
-    unpaid = await invoices.list_open(conn, account_id=account_id, invoice_ids=billed) if billed else frozenset()
+    unpaid = await charges.list_open(conn, account_id=account_id, invoice_ids=billed) if billed else frozenset()
     return replace(
         promotion, unconfirmed=unconfirmed, unpaid=[each for each in promotion.invoices if each.id in unpaid]
     )
@@ -117,7 +117,9 @@ async def _reveal_secrets(
         plan = await plan_store.find_plan(conn, account_id=account_id, plan_id=promotion.plan_id)
         fresh = [step for step in made if plan and is_secret_generated(plan.actions[step.position])]
         ids = [step.resource_id for step in fresh if step.resource_id]
-        secrets = await webhooks.reveal_secrets(conn, keyring=keyring, account_id=account_id, destination_ids=ids)
+        secrets = await webhook_batches.reveal_secrets(
+            conn, keyring=keyring, account_id=account_id, destination_ids=ids
+        )
     shown = [
         replace(step, signing_secret=secrets.get(step.resource_id) if step.resource_id else None)
         for step in promotion.steps

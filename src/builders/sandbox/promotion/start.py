@@ -5,8 +5,10 @@ from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
-from builders.aliases import service as aliases
-from builders.identity import service as identity
+from builders.aliases import claims
+from builders.aliases.errors import NamesRefused
+from builders.identity import accounts
+from builders.identity.errors import EmailUnverified
 from builders.identity.records import About, AuditAction
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
@@ -15,7 +17,7 @@ from builders.kit.jobs import time_slices
 from builders.kit.limits import maximums
 from builders.kit.outbound.client import Outbound
 from builders.kit.values import clock, ids
-from builders.projects import service as projects
+from builders.projects.errors import ProjectArchived
 from builders.sandbox.errors import (
     ConfirmDeletesMismatch,
     PlanBlocked,
@@ -49,8 +51,8 @@ from builders.sandbox.resources.live_state import LiveState
 from builders.sandbox.resources.references import index_domains
 from builders.sandbox.step_errors import StepError
 from builders.sandbox.store import plans as plan_store, promotions as store, steps as journal
-from builders.webhooks import service as webhooks
-from builders.webhooks.service import ValidatedUrls
+from builders.webhooks import destinations
+from builders.webhooks.records import ValidatedUrls
 
 FINISH = "sandbox.finish"  # name of the job
 ABANDONED = timedelta(minutes=2)
@@ -87,7 +89,7 @@ async def start(
             "promotion_id": str(promotion_id),
             "resumed": existing is not None,
         }
-        await identity.record_audit(
+        await accounts.record_audit(
             conn, account_id=account_id, actor=actor, action=AuditAction.PLAN_PROMOTED, about=about
         )
         if _is_large(plan):
@@ -122,7 +124,7 @@ async def _validate_urls(
         plan = await plan_store.find_plan(conn, account_id=account_id, plan_id=request.plan_id)
     views = [] if plan is None or plan.digest != request.digest else [each.after for each in plan.actions]
     urls = {view.url for view in views if isinstance(view, WebhookView)}
-    return await webhooks.validate_urls(outbound, urls)
+    return await destinations.validate_urls(outbound, urls)
 
 
 async def _lock_plan(conn: Conn, account_id: UUID, request: PromotionRequest) -> Plan:
@@ -247,9 +249,9 @@ def _undone(promotion: Promotion) -> list[Step]:
 
 
 async def _check_email(conn: Conn, account_id: UUID) -> None:
-    account = await identity.get_account(conn, account_id=account_id)
+    account = await accounts.get_account(conn, account_id=account_id)
     if account.email_verified_at is None:
-        raise identity.EmailUnverified(
+        raise EmailUnverified(
             "Verify the account's email address before promoting.",
         )
 
@@ -260,7 +262,7 @@ async def _find_drift(conn: Conn, plan: Plan, actions: Sequence[Action], urls: V
     drifted = list(batches.find_drift(plan.manifest, actions, live))
     archived = {project.id for project in live.projects if project.is_archived}
     if archived & live_state.list_project_ids([each for each in actions if each.action is not ActionKind.NO_OP]):
-        raise projects.ProjectArchived("A project of the plan is archived.")
+        raise ProjectArchived("A project of the plan is archived.")
     return drifted
 
 
@@ -283,8 +285,8 @@ async def _reserve_names(conn: Conn, plan: Plan, steps: Sequence[Step]) -> None:
         return
     realm, until = TargetAccount(account_id=plan.account_id).realm, clock.now() + RESERVED
     try:
-        await aliases.reserve_names(conn, realm=realm, account_id=plan.account_id, wanted=wanted, until=until)
-    except aliases.NamesRefused as refused:
+        await claims.reserve_names(conn, realm=realm, account_id=plan.account_id, wanted=wanted, until=until)
+    except NamesRefused as refused:
         blamed = batches.explain_refusal(plan.manifest, tasks, refused)
         raise _stale([(plan.actions[at].address, why.code, why.message) for at, why in blamed.items()]) from None
 

@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from builders.catalog import service as catalog
-from builders.domains import service as domains
+from builders.domains import bulk
+from builders.domains.errors import DomainsChanged, KeysTaken
 from builders.domains.records import SENSITIVE_SETTINGS, AccountDomain, DomainChange, DomainSettings
 from builders.kit.db.connections import Conn
+from builders.kit.values import domain_names
 from builders.sandbox.manifest import DesiredDomain, DomainView, Manifest, OnConflict
 from builders.sandbox.records import Action, Finding, Kind, Risk
 from builders.sandbox.resources import kinds
@@ -21,7 +22,9 @@ KEY_IN_USE = "The key now belongs to another domain."
 def diff(manifest: Manifest, live: LiveState) -> KindDiff:
     """Return the actions on domains. A domain that no manifest manages is adopted without on_conflict."""
     managed = {each.manifest_key: each for each in live.own.values() if each.manifest == manifest.name}
-    labels = {desired.key: catalog.find_a_label(desired.domain) or desired.domain for desired in manifest.domains}
+    labels = {
+        desired.key: domain_names.find_a_label(desired.domain) or desired.domain for desired in manifest.domains
+    }
     counts = Counter(labels.values())
     planned: list[Action] = []
     errors: list[Finding] = []
@@ -101,16 +104,16 @@ def drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator
 async def execute(conn: Conn, batch: Batch) -> None:
     """Execute a batch of one action, all tasks or none. Raise one of the refusals."""
     changes = [each for task in batch.tasks for each in _changes(task, batch.manifest)]
-    await domains.update_many(conn, account_id=batch.target.account_id, changes=changes)
+    await bulk.update_many(conn, account_id=batch.target.account_id, changes=changes)
 
 
 def fault(manifest: str, task: Task, refusal: Exception) -> StepError | None:
     """Return the error of this task after a refusal of the batch, or None."""
     match refusal:
-        case domains.DomainsChanged():
+        case DomainsChanged():
             if task.action.resource_id in refusal.ids:
                 return StepError(code="domain_changed", message=CHANGED)
-        case domains.KeysTaken():
+        case KeysTaken():
             if task.action.after is not None and (manifest, task.action.after.key) in refusal.keys:
                 return StepError(code="key_in_use", message=KEY_IN_USE)
     return None
@@ -129,6 +132,4 @@ def _changes(task: Task, manifest: str) -> Iterator[DomainChange]:
         )
 
 
-EXECUTOR = Executor(
-    drift=drift, execute=execute, fault=fault, refusals=(domains.DomainsChanged, domains.KeysTaken)
-)
+EXECUTOR = Executor(drift=drift, execute=execute, fault=fault, refusals=(DomainsChanged, KeysTaken))

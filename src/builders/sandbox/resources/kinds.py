@@ -16,7 +16,7 @@ from builders.sandbox.manifest import Manifest, View, changes
 from builders.sandbox.records import Action, ActionKind, Finding, Kind, Risk, Step, TargetAccount
 from builders.sandbox.resources.live_state import LiveState
 from builders.sandbox.step_errors import StepError
-from builders.webhooks.service import ManagedDestination
+from builders.webhooks.records import ManagedDestination
 
 T = TypeVar("T")
 Managed = Project | AccountDomain | ManagedDestination

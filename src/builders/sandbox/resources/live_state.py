@@ -5,22 +5,22 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from uuid import UUID
 
-from builders.aliases import service as aliases
+from builders.aliases import account_aliases, billing, claims, forwarding
+from builders.aliases.billing import Reclaim, ReleaseTerms
 from builders.aliases.records import Alias, Availability, Name, RequestedName
-from builders.aliases.service import Reclaim, ReleaseTerms
-from builders.catalog import service as catalog
+from builders.catalog import availability as catalog_availability
 from builders.catalog.records import CatalogDomain
-from builders.domains import service as domains
+from builders.domains import bulk
 from builders.domains.records import AccountDomain, AccountDomainStatus
-from builders.invoices import service as invoices
+from builders.invoices import invoices
 from builders.kit.db.connections import Conn
-from builders.kit.values import ids
+from builders.kit.values import domain_names, ids
 from builders.projects import service as projects
 from builders.projects.records import Project
 from builders.sandbox.manifest import AliasView, DomainView, Manifest, ProjectView
 from builders.sandbox.records import Action, Kind, TargetAccount
-from builders.webhooks import service as webhooks
-from builders.webhooks.service import ManagedDestination, ValidatedUrls
+from builders.webhooks import batches
+from builders.webhooks.records import ManagedDestination, ValidatedUrls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,11 +65,11 @@ async def read_for_manifest(
     return LiveState(
         aliases=(),
         availability={},
-        domains=await catalog.find_domains(conn, domains=labels),
+        domains=await catalog_availability.find_domains(conn, domains=labels),
         projects=existing,
         sizes=await _count_aliases(conn, target, existing),
         own=await _find_own_domains(conn, target, manifest.name, labels),
-        webhooks=await webhooks.list_managed(conn, **owner),
+        webhooks=await batches.list_managed(conn, **owner),
         refused_urls=urls.refused,
     )
 
@@ -85,20 +85,22 @@ async def read_aliases(
 ) -> LiveState:
     """Add the account's aliases and the availability of the desired names, in at most eight statements."""
     account_id, wanted = target.account_id, names.wanted
-    existing = await aliases.list_aliases(conn, account_id=account_id, manifest=manifest, names=sorted(names.own))
+    existing = await account_aliases.list_aliases(
+        conn, account_id=account_id, manifest=manifest, names=sorted(names.own)
+    )
     leaving = [each for each in existing if each.manifest == manifest and each.name not in names.own]
     return replace(
         live,
         aliases=existing,
-        availability=await aliases.check_availability(
+        availability=await claims.check_availability(
             conn, account_id=account_id, realm=target.realm, wanted=wanted
         ),
         forwarded=await list_forwarded(conn, target=target, names=names.destinations),
         overdue=await invoices.find_arrears(conn, account_id=account_id) if wanted else None,
-        reclaims=await aliases.list_reclaims(
+        reclaims=await billing.list_reclaims(
             conn, account_id=account_id, names={each.name for each in names.wanted}
         ),
-        releases=await aliases.list_release_terms(
+        releases=await billing.list_release_terms(
             conn, account_id=account_id, aliases=leaving, cooling_off=cooling_off
         ),
     )
@@ -118,25 +120,25 @@ async def read_for_actions(
     settings = {each.after.domain for each in actions if isinstance(each.after, DomainView)}
     existing = await _list_projects(conn, target, manifest, actions)
     return LiveState(
-        aliases=await aliases.list_aliases(
+        aliases=await account_aliases.list_aliases(
             conn,
             account_id=account_id,
             manifest=manifest,
             names=sorted({each.name for each in wanted}),
             alias_ids=[each.resource_id for each in by_kind[Kind.ALIAS] if each.resource_id is not None],
         ),
-        availability=await aliases.check_availability(
+        availability=await claims.check_availability(
             conn, account_id=account_id, realm=target.realm, wanted=wanted
         )
         if wanted
         else {},
-        domains=await catalog.find_domains(conn, domains=labels),
+        domains=await catalog_availability.find_domains(conn, domains=labels),
         projects=existing,
         sizes=await _count_aliases(conn, target, existing),
         own=await _find_own_domains(conn, target, manifest, labels | settings),
-        webhooks=await webhooks.list_managed(conn, account_id=account_id) if by_kind[Kind.WEBHOOK] else (),
+        webhooks=await batches.list_managed(conn, account_id=account_id) if by_kind[Kind.WEBHOOK] else (),
         overdue=await invoices.find_arrears(conn, account_id=account_id) if places else None,
-        reclaims=await aliases.list_reclaims(conn, account_id=account_id, names={each.name for each in wanted}),
+        reclaims=await billing.list_reclaims(conn, account_id=account_id, names={each.name for each in wanted}),
         refused_urls=urls.refused,
     )
 
@@ -151,7 +153,7 @@ async def list_forwarded(conn: Conn, *, target: TargetAccount, names: frozenset[
     """Return the aliases that mail to these names reaches, over any number of hops."""
     if not names:
         return ()
-    return await aliases.list_forwarded(
+    return await forwarding.list_forwarded(
         conn, realm=target.realm, account_id=target.account_id, names=sorted(names)
     )
 
@@ -159,7 +161,7 @@ async def list_forwarded(conn: Conn, *, target: TargetAccount, names: frozenset[
 def _list_labels(manifest: Manifest, defaults: Sequence[str]) -> set[str]:
     """Return the A-labels of all domains in the manifest; `defaults` are the destinations of its projects."""
     written = [alias.domain for alias in manifest.aliases] + [domain.domain for domain in manifest.domains]
-    found = {label for each in written if (label := catalog.find_a_label(each))}
+    found = {label for each in written if (label := domain_names.find_a_label(each))}
     mailboxes = [*defaults, *(email for alias in manifest.aliases for email in alias.destinations)]
     return found | {email.rpartition("@")[2] for email in mailboxes}
 
@@ -184,14 +186,14 @@ async def _find_own_domains(
     conn: Conn, target: TargetAccount, manifest: str, labels: set[str]
 ) -> dict[str, AccountDomain]:
     """Return the account's own live domains of the labels, and those that the manifest manages."""
-    found = await domains.find_domains(conn, account_id=target.account_id, domains=labels)
-    managed = await domains.list_managed(conn, account_id=target.account_id, manifest=manifest)
+    found = await bulk.find_domains(conn, account_id=target.account_id, domains=labels)
+    managed = await bulk.list_managed(conn, account_id=target.account_id, manifest=manifest)
     return {**{each.domain: each for each in managed if each.status is AccountDomainStatus.LIVE}, **found}
 
 
 async def _count_aliases(conn: Conn, target: TargetAccount, found: Sequence[Project]) -> Mapping[UUID, int]:
     if not found:
         return {}
-    return await aliases.count_by_project(
+    return await account_aliases.count_by_project(
         conn, account_id=target.account_id, project_ids=[each.id for each in found]
     )

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.projects import service as projects
+from builders.projects.errors import ProjectKeysTaken, ProjectLimit, ProjectsChanged, SlugsTaken
 from builders.projects.records import SENSITIVE_FIELDS, Project, ProjectChange, ProjectSpec
 from builders.sandbox.manifest import Manifest, OnConflict, ProjectView
 from builders.sandbox.records import Action, ActionKind, Finding, Kind, Risk
@@ -144,16 +145,16 @@ def fault(manifest: str, task: Task, refusal: Exception) -> StepError | None:
     """Return the error of this task after a refusal of the batch, or None."""
     after = task.action.after
     match refusal:
-        case projects.SlugsTaken():
+        case SlugsTaken():
             if isinstance(after, ProjectView) and after.slug in refusal.slugs:
                 return StepError(code="slug_taken", message=SLUG_TAKEN)
-        case projects.ProjectKeysTaken():
+        case ProjectKeysTaken():
             if after is not None and (manifest, after.key) in refusal.keys:
                 return StepError(code="key_in_use", message=KEY_IN_USE)
-        case projects.ProjectsChanged():
+        case ProjectsChanged():
             if task.action.resource_id in refusal.changed:
                 return StepError(code="project_changed", message=CHANGED)
-        case projects.ProjectLimit():
+        case ProjectLimit():
             return StepError(code="project_limit", message=LIMIT)
     return None
 
@@ -182,5 +183,5 @@ EXECUTOR = Executor(
     drift=drift,
     execute=execute,
     fault=fault,
-    refusals=(projects.SlugsTaken, projects.ProjectKeysTaken, projects.ProjectsChanged, projects.ProjectLimit),
+    refusals=(SlugsTaken, ProjectKeysTaken, ProjectsChanged, ProjectLimit),
 )

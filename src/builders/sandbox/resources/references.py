@@ -4,12 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from builders.aliases import service as aliases
 from builders.aliases.records import Name, PriceInterval, Validation
-from builders.catalog import service as catalog
+from builders.aliases.rules import validation
 from builders.catalog.records import Assets, CatalogDomain, DomainStatus, MailMode, Price, PriceTier
 from builders.domains.records import AccountDomain
-from builders.kit.values import ids
+from builders.kit.values import domain_names, ids
 from builders.kit.values.domain_names import unicode_of
 from builders.kit.values.money import Money
 from builders.projects.records import Project, ProjectFields
@@ -59,11 +58,11 @@ class DomainIndex:
 
     def find(self, written: str) -> CatalogDomain | None:
         """Return a domain written as an A-label or U-label, in upper or lower case."""
-        return self.domains.get(catalog.find_a_label(written) or "")
+        return self.domains.get(domain_names.find_a_label(written) or "")
 
     def validate(self, domain: CatalogDomain, local_part: str) -> Validation:
         """Return the result of the domain's rules for a local part."""
-        return aliases.validate_local_part(local_part, domain=domain.domain, rules=domain.rules)
+        return validation.validate_local_part(local_part, domain=domain.domain, rules=domain.rules)
 
     def names(self, destinations: Sequence[str]) -> Iterator[Name]:
         """Yield the destinations that are names on these domains; name+tag is delivered to name."""

@@ -10,8 +10,10 @@ from builders.sandbox.resources import kinds
 from builders.sandbox.resources.kinds import Batch, Executor, KindDiff, Task
 from builders.sandbox.resources.live_state import LiveState
 from builders.sandbox.step_errors import StepError
-from builders.webhooks import service as webhooks
-from builders.webhooks.service import DestinationChange, DestinationSpec, ManagedDestination
+from builders.webhooks import batches, destinations
+from builders.webhooks.batches import MAX_DESTINATIONS
+from builders.webhooks.errors import SecretsGone, WebhookKeysTaken, WebhookLimit, WebhooksChanged
+from builders.webhooks.records import DestinationChange, DestinationSpec, ManagedDestination
 
 CHANGED = "The webhook destination was changed or deleted in the meantime."
 KEY_IN_USE = "The key now belongs to another webhook destination."
@@ -66,16 +68,16 @@ def _find_errors(desired: DesiredWebhook, live: LiveState) -> Iterator[Finding]:
     address = f"{Kind.WEBHOOK}.{desired.key}"
     if desired.url in live.refused_urls:
         yield Finding(code="url_not_allowed", address=address, message=live.refused_urls[desired.url])
-    for message in webhooks.validate_events(desired.events):
+    for message in destinations.validate_events(desired.events):
         yield Finding(code="event_unknown", address=address, message=message)
 
 
 def _find_excess(planned: Sequence[Action], existing: int) -> Iterator[Finding]:
     """Yield errors for destinations above the limit of an account."""
     created = [action for action in planned if action.action is ActionKind.CREATE]
-    for action in created[max(0, webhooks.MAX_DESTINATIONS - existing) :]:
+    for action in created[max(0, MAX_DESTINATIONS - existing) :]:
         message = (
-            f"An account has up to {webhooks.MAX_DESTINATIONS} webhook destinations; "
+            f"An account has up to {MAX_DESTINATIONS} webhook destinations; "
             "deletions come last and free no capacity."
         )
         yield Finding(code="webhook_limit", address=action.address, message=message)
@@ -177,7 +179,7 @@ def drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator
             yield Finding(code="url_not_allowed", address=action.address, message=message)
         elif action.secret and action.secret.copied_from and action.secret.copied_from not in by_id:
             yield Finding(code="secret_ref_unknown", address=action.address, message=SECRET_GONE)
-        elif action.action is ActionKind.CREATE and len(by_id) + made > webhooks.MAX_DESTINATIONS:
+        elif action.action is ActionKind.CREATE and len(by_id) + made > MAX_DESTINATIONS:
             yield Finding(code="webhook_limit", address=action.address, message=LIMIT)
 
 
@@ -186,27 +188,27 @@ async def execute(conn: Conn, batch: Batch) -> None:
     kind, owner = batch.tasks[0].action.action, {"account_id": batch.target.account_id}
     if kind is ActionKind.CREATE:
         specs = [each for task in batch.tasks for each in _specs(task, batch)]
-        await webhooks.create_destinations(conn, **owner, keyring=batch.parameters.keyring, specs=specs)
+        await batches.create_destinations(conn, **owner, keyring=batch.parameters.keyring, specs=specs)
     elif kind is ActionKind.DELETE:
-        await webhooks.delete_destinations(conn, **owner, versions=kinds.list_versions(batch.tasks))
+        await batches.delete_destinations(conn, **owner, versions=kinds.list_versions(batch.tasks))
     else:
         changes = [each for task in batch.tasks for each in _changes(task, batch.manifest)]
-        await webhooks.update_destinations(conn, **owner, changes=changes)
+        await batches.update_destinations(conn, **owner, changes=changes)
 
 
 def fault(manifest: str, task: Task, refusal: Exception) -> StepError | None:
     """Return the error of this task after a refusal of the batch, or None."""
     match refusal:
-        case webhooks.WebhooksChanged():
+        case WebhooksChanged():
             if task.action.resource_id in refusal.changed:
                 return StepError(code="webhook_changed", message=CHANGED)
-        case webhooks.WebhookKeysTaken():
+        case WebhookKeysTaken():
             if task.action.after is not None and (manifest, task.action.after.key) in refusal.keys:
                 return StepError(code="key_in_use", message=KEY_IN_USE)
-        case webhooks.SecretsGone():
+        case SecretsGone():
             if task.step.resource_id in refusal.copies:
                 return StepError(code="secret_ref_unknown", message=SECRET_GONE)
-        case webhooks.WebhookLimit():
+        case WebhookLimit():
             return StepError(code="webhook_limit", message=LIMIT)
     return None
 
@@ -253,5 +255,5 @@ EXECUTOR = Executor(
     drift=drift,
     execute=execute,
     fault=fault,
-    refusals=(webhooks.WebhooksChanged, webhooks.WebhookKeysTaken, webhooks.SecretsGone, webhooks.WebhookLimit),
+    refusals=(WebhooksChanged, WebhookKeysTaken, SecretsGone, WebhookLimit),
 )

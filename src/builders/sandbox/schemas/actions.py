@@ -11,7 +11,7 @@ from builders.kit.http.bodies import Reply
 from builders.kit.http.fields import AliasProjectId, Interval, Labels
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values.money import Money
-from builders.mail import service as mail
+from builders.mail import addresses
 from builders.sandbox.manifest import GENERATE, AliasView, DomainView, ProjectView, View
 from builders.sandbox.records import Action, ActionKind, Kind, Secret
 
@@ -86,7 +86,7 @@ class Mask:
 
     def mailbox(self, email: str) -> str:
         """Return the first letter, the hash and the domain."""
-        local, _, domain = mail.mask(email).rpartition("@")
+        local, _, domain = addresses.mask(email).rpartition("@")
         return f"{local}#{self._hash(email)}@{domain}"
 
     def url(self, url: str) -> str:

@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, StrictBool
 from builders.kit.http.bodies import Reply, ReplyWithHeaders, StrictBody, by_example
 from builders.kit.http.fields import IdText
 from builders.kit.values.money import Money
-from builders.mail import service as mail
+from builders.mail import addresses
 from builders.sandbox.records import ActionKind, OnError, Promotion, PromotionRequest, PromotionStatus, StepStatus
 from builders.sandbox.schemas import examples
 from builders.sandbox.schemas.plans import CreatedBy
@@ -187,7 +187,7 @@ def _next_actions(promotion: Promotion, *, masked: bool) -> Iterator[NextActionR
         if _is_resumable(promotion):
             yield NextActionReply(action="resume", message=RESUME, emails=[], invoice_ids=[])
         yield NextActionReply(action="replan", message=REPLAN, emails=[], invoice_ids=[])
-    if emails := [mail.mask(each) if masked else each for each in promotion.unconfirmed]:
+    if emails := [addresses.mask(each) if masked else each for each in promotion.unconfirmed]:
         yield NextActionReply(action="confirm_destinations", message=CONFIRM, emails=emails, invoice_ids=[])
     if unpaid := [each.id for each in promotion.unpaid]:
         yield NextActionReply(action="pay_invoices", message=PAY, emails=[], invoice_ids=unpaid)

@@ -18,7 +18,7 @@ from pydantic_core import PydanticCustomError
 from builders.kit.http.bodies import StrictBody
 from builders.kit.values import texts
 from builders.kit.values.texts import checked
-from builders.projects import service as projects
+from builders.projects import fields
 from builders.projects.records import (
     MAX_ALIAS_LIMIT,
     MAX_DESCRIPTION,
@@ -75,7 +75,7 @@ ProjectReference = Annotated[
     Field(min_length=1, max_length=63, description="A project: its key in this manifest, its slug or its id."),
 ]
 Domain = Annotated[str, Field(min_length=1, max_length=253)]
-AllowedDomain = Annotated[Domain, checked(projects.parse_domain, "domain_name")]
+AllowedDomain = Annotated[Domain, checked(fields.parse_domain, "domain_name")]
 SecretReference = Annotated[
     str,
     Field(
@@ -101,7 +101,7 @@ Name = Annotated[
     checked(texts.plain, "text_form"),
 ]
 Description = Annotated[
-    str, Field(min_length=1, max_length=MAX_DESCRIPTION), checked(projects.parse_description, "text_form")
+    str, Field(min_length=1, max_length=MAX_DESCRIPTION), checked(fields.parse_description, "text_form")
 ]
 Website = Annotated[str, Field(min_length=1, max_length=texts.MAX_URL), checked(texts.web_address, "web_address")]
 AliasLimit = Annotated[

@@ -25,7 +25,7 @@ from builders.sandbox.schemas import examples
 from builders.sandbox.schemas.actions import ActionPriceReply
 from builders.sandbox.schemas.manifest import SandboxManifest
 from builders.sandbox.simulation import NameCheck
-from builders.webhooks.service import Simulation
+from builders.webhooks.records import Simulation
 
 MAX_CHECKS = 50
 TYPES = ("event", "manifest", "check", "reset")

@@ -18,7 +18,7 @@ from builders.kit.http.pagination import Page, PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.values import ids
-from builders.webhooks import service as webhooks
+from builders.webhooks import deliveries, destinations, simulation
 from builders.webhooks.errors import (
     DeliveryInFlight,
     TooManyTests,
@@ -42,7 +42,7 @@ async def create(
     body: schemas.WebhookCreate, caller: Writer, database: Pool, keyring: KeyringDep, outbound: OutboundDep
 ) -> schemas.WebhookSecretReply:
     """Create a webhook destination. Only this response contains the generated secret."""
-    new = await webhooks.create_destination(
+    new = await destinations.create_destination(
         database,
         outbound=outbound,
         keyring=keyring,
@@ -59,7 +59,7 @@ async def create(
 @router.get("", response_model=PageReply[schemas.WebhookReply], openapi_extra=BEYOND_SPEC)
 async def list_destinations(caller: Reader, conn: Reads, page: PageQuery) -> Page[schemas.WebhookReply]:
     """List the account's webhook destinations with their health, newest first."""
-    found = await webhooks.list_destinations(conn, account_id=caller.account_id, page=page)
+    found = await destinations.list_destinations(conn, account_id=caller.account_id, page=page)
     items = [schemas.webhook_reply(each, livemode=caller.mode == "live") for each in found.items]
     return Page(items=items, next_cursor=found.next_cursor)
 
@@ -72,7 +72,7 @@ async def list_destinations(caller: Reader, conn: Reads, page: PageQuery) -> Pag
 )
 async def get(webhook_id: WebhookId, caller: Reader, conn: Reads) -> ReplyWithHeaders:
     """Read one webhook destination with its health."""
-    found = await webhooks.get_destination(conn, account_id=caller.account_id, destination_id=webhook_id)
+    found = await destinations.get_destination(conn, account_id=caller.account_id, destination_id=webhook_id)
     return with_etag(
         schemas.webhook_reply(found, livemode=caller.mode == "live"), of=found.id, version=found.version
     )
@@ -93,7 +93,7 @@ async def change(
     if_match: IfMatch,
 ) -> ReplyWithHeaders:
     """Change a webhook destination; omitted members do not change. Enabling it again resets its failures."""
-    changed = await webhooks.update_destination(
+    changed = await destinations.update_destination(
         database,
         outbound=outbound,
         account_id=caller.account_id,
@@ -113,7 +113,7 @@ async def change(
 )
 async def delete(webhook_id: WebhookId, caller: Writer, conn: Tx, if_match: IfMatch) -> schemas.WebhookReply:
     """Delete a webhook destination and its pending deliveries; other deliveries remain readable."""
-    deleted = await webhooks.delete_destination(
+    deleted = await destinations.delete_destination(
         conn, account_id=caller.account_id, destination_id=webhook_id, expected=if_match
     )
     return schemas.webhook_reply(deleted, livemode=caller.mode == "live")
@@ -130,7 +130,7 @@ async def rotate_secret(
 ) -> schemas.WebhookSecretReply:
     """Replace the secret of a webhook destination; during the overlap both secrets sign."""
     wanted = body or schemas.WebhookRotate()
-    new = await webhooks.rotate_secret(
+    new = await destinations.rotate_secret(
         conn,
         keyring=keyring,
         account_id=caller.account_id,
@@ -159,7 +159,7 @@ async def send_sample(
     ] = None,
 ) -> delivery_schemas.DeliveryRetried:
     """Send a signed sample, marked as a test, to a webhook destination; return the receiver's response."""
-    sample = await webhooks.send_test(
+    sample = await simulation.send_test(
         database,
         outbound=outbound,
         keyring=keyring,
@@ -180,7 +180,7 @@ async def replay(
     webhook_id: WebhookId, body: delivery_schemas.WebhookReplay, caller: Writer, conn: Tx
 ) -> ReplayedDeliveries:
     """Resend the deliveries of a destination for events since a time."""
-    return await webhooks.replay_deliveries(
+    return await deliveries.replay_deliveries(
         conn,
         account_id=caller.account_id,
         destination_id=webhook_id,

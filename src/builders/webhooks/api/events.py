@@ -19,7 +19,7 @@ from builders.kit.http.pagination import FeedQuery, JsonPage, Listing, PageQuery
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.values import ids
-from builders.webhooks import catalog, service as webhooks
+from builders.webhooks import catalog, deliveries, feed
 from builders.webhooks.errors import (
     CursorExpired,
     DeliveryInFlight,
@@ -31,9 +31,9 @@ from builders.webhooks.errors import (
     WebhookDisabled,
     WebhookGone,
 )
+from builders.webhooks.feed import FeedPage
 from builders.webhooks.records import CatalogEvent, DeliveryFilter, DeliveryStatus
 from builders.webhooks.schemas import events, events as schemas
-from builders.webhooks.service import FeedPage
 
 router = Router(prefix="/v1/notifications/events", tags=["webhooks"])
 Reader = Annotated[Caller, needs("notifications:read")]
@@ -43,7 +43,7 @@ Reader = Annotated[Caller, needs("notifications:read")]
 async def list_events(caller: Reader) -> Listing[CatalogEvent]:
     """List every event that a destination can select, with its schema and an example of a payload."""
     del caller  # the scope is enough
-    events: Sequence[CatalogEvent] = webhooks.list_catalog()
+    events: Sequence[CatalogEvent] = catalog.list_catalog()
     return Listing(items=list(events))
 
 
@@ -79,7 +79,7 @@ async def read_events(
     wait: Wait = 0,
 ) -> FeedPage:
     """Read the account's events, oldest first, as webhook destinations receive them; can wait for new ones."""
-    reading = webhooks.read_feed(
+    reading = feed.read_feed(
         database,
         request.app.state.feed_waiters,
         account_id=caller.account_id,
@@ -136,7 +136,7 @@ _RESPONSES: Json = {
 
 def describe_webhooks() -> Webhooks:
     """Return the section with every public event, and the schemas of the events and their data."""
-    events, examples = catalog.list_public_events(), webhooks.list_catalog()
+    events, examples = catalog.list_public_events(), catalog.list_catalog()
     models = sorted({type(each.example) for each in events}, key=lambda model: model.__name__)
     _, definitions = models_json_schema(
         [(model, "serialization") for model in models], ref_template="#/components/schemas/{model}"
@@ -214,7 +214,7 @@ async def list_deliveries(
     destination_id = None if webhook_id is None else ids.parse(webhook_id)
     filters = DeliveryFilter(destination_id=destination_id, event=event, status=status, since=since, until=until)
     livemode = caller.mode == "live"
-    return await webhooks.list_deliveries(
+    return await deliveries.list_deliveries(
         conn, account_id=caller.account_id, livemode=livemode, page=page, filters=filters
     )
 
@@ -227,7 +227,7 @@ async def list_deliveries(
 )
 async def get_delivery(delivery_id: Id, caller: Reader, conn: Reads) -> schemas.DeliveryDetailReply:
     """Read one delivery with its attempts and the exact text that is sent."""
-    found = await webhooks.get_delivery_detail(conn, account_id=caller.account_id, delivery_id=delivery_id)
+    found = await deliveries.get_delivery_detail(conn, account_id=caller.account_id, delivery_id=delivery_id)
     return schemas.delivery_detail_reply(found, livemode=caller.mode == "live")
 
 
@@ -242,7 +242,7 @@ async def retry_delivery(
     delivery_id: Id, caller: Writer, database: Pool, keyring: KeyringDep, outbound: OutboundDep
 ) -> schemas.DeliveryRetried:
     """Retry one delivery immediately, with the same id and bytes; return the receiver's response."""
-    tried = await webhooks.retry_delivery(
+    tried = await deliveries.retry_delivery(
         database,
         outbound=outbound,
         keyring=keyring,

@@ -17,19 +17,21 @@ from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import ClampedPageQuery
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
-from builders.portfolio.billing import service as billing
+from builders.portfolio.billing import charges as billing_charges, importing, templates as billing_templates
+from builders.portfolio.billing.errors import ChargeNotFound
 from builders.portfolio.billing.records import ChargeFilters, ChargeState
 from builders.portfolio.billing.schemas import charges, requests, results, templates
-from builders.portfolio.domains.service import DomainNotFound
-from builders.portfolio.ledger.service import EntryLimitReached
-from builders.portfolio.registrars import service as registrars
-from builders.portfolio.team import service as team
+from builders.portfolio.domains.errors import DomainNotFound
+from builders.portfolio.ledger.errors import EntryLimitReached
+from builders.portfolio.registrars.errors import ChargeLimit, ConnectionLimit, ProviderNotFound
+from builders.portfolio.team import access as team_access
+from builders.portfolio.team.access import ACCESS_REFUSALS, PortfolioAccount
 from builders.portfolio.team.records import Permission
 
 router = Router(prefix="/v1/portfolio/registrars/billing", tags=["portfolio"], strict_query=True)
 Reader = Annotated[Caller, needs("registrars:read")]
 Writer = Annotated[Caller, needs("registrars:write")]
-ChargeId = Annotated[UUID, Path(description="Identifier of the charge."), ResourceId(billing.ChargeNotFound)]
+ChargeId = Annotated[UUID, Path(description="Identifier of the charge."), ResourceId(ChargeNotFound)]
 MAX_IDS = 1_000
 _FILE: dict[int | str, dict[str, Any]] = {
     200: {
@@ -59,7 +61,7 @@ def charge_filters(
 @router.get(
     "/charges",
     response_model=charges.BillingCharges,
-    responses=problems(*team.ACCESS_REFUSALS, HeavyRequestRunning),
+    responses=problems(*ACCESS_REFUSALS, HeavyRequestRunning),
     dependencies=[heavy(is_short=True)],  # adds up all charges
 )
 async def list_billing_charges(
@@ -67,18 +69,20 @@ async def list_billing_charges(
     conn: Reads,
     page: ClampedPageQuery,
     filters: Annotated[ChargeFilters, Depends(charge_filters)],
-    portfolio: team.PortfolioAccount = None,
+    portfolio: PortfolioAccount = None,
 ) -> charges.BillingCharges:
     """List the charges of registrars, newest first, with the domain of each charge and the sums of all."""
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
-    found, sums = await billing.list_charges(conn, account_id=access.portfolio_id, filters=filters, page=page)
-    return charges.charges_reply(found, sums, shows_finance=team.shows_finance(access))
+    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+    found, sums = await billing_charges.list_charges(
+        conn, account_id=access.portfolio_id, filters=filters, page=page
+    )
+    return charges.charges_reply(found, sums, shows_finance=team_access.shows_finance(access))
 
 
 @router.post(
     "/charges/apply",
     response_model=results.BillingApplied,
-    responses=problems(*team.ACCESS_REFUSALS, DomainNotFound, InFlight, HeavyRequestRunning),
+    responses=problems(*ACCESS_REFUSALS, DomainNotFound, InFlight, HeavyRequestRunning),
     dependencies=[heavy()],
 )
 async def apply_billing_charges(
@@ -98,7 +102,7 @@ async def apply_billing_charges(
             "charges again; a domain that a member chose stays."
         ),
     ] = False,
-    portfolio: team.PortfolioAccount = None,
+    portfolio: PortfolioAccount = None,
 ) -> results.BillingApplied:
     """Match unbooked charges with the current portfolio, and book the charges with a certain domain.
 
@@ -106,10 +110,12 @@ async def apply_billing_charges(
     days, the charge is linked with that entry. Up to 10,000 charges are examined: `has_more` says whether to send
     the request again.
     """
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT_FINANCE)
-    apply = partial(billing.apply_charges, min_confidence=Decimal(str(min_confidence)))
+    access = await team_access.get_access(
+        conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT_FINANCE
+    )
+    apply = partial(billing_charges.apply_charges, min_confidence=Decimal(str(min_confidence)))
     async with conn.transaction(force_rollback=dry_run):
-        done = await (billing.undo_application if undo else apply)(
+        done = await (billing_charges.undo_application if undo else apply)(
             conn, account_id=access.portfolio_id, member_id=access.member_id, charge_ids=ids
         )
     return results.applied_reply(done, dry_run=dry_run)
@@ -118,7 +124,7 @@ async def apply_billing_charges(
 @router.patch(
     "/charges/{charge_id}",
     response_model=charges.BillingCharge,
-    responses=problems(*team.ACCESS_REFUSALS, billing.ChargeNotFound, DomainNotFound, EntryLimitReached),
+    responses=problems(*ACCESS_REFUSALS, ChargeNotFound, DomainNotFound, EntryLimitReached),
     openapi_extra=BEYOND_SPEC,
 )
 async def update_billing_charge(
@@ -126,14 +132,16 @@ async def update_billing_charge(
     body: requests.ChargeUpdate,
     caller: Writer,
     conn: Tx,
-    portfolio: team.PortfolioAccount = None,
+    portfolio: PortfolioAccount = None,
 ) -> charges.BillingCharge:
     """Set the domain of a charge and book the charge there, or ignore it permanently.
 
     An earlier booking is voided. A charge whose domain is set to null is matched with the next application.
     """
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT_FINANCE)
-    changed = await billing.change_charge(
+    access = await team_access.get_access(
+        conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT_FINANCE
+    )
+    changed = await billing_charges.change_charge(
         conn,
         account_id=access.portfolio_id,
         charge_id=charge_id,
@@ -148,10 +156,10 @@ async def update_billing_charge(
     "/import",
     response_model=results.BillingImported,
     responses=problems(
-        *team.ACCESS_REFUSALS,
-        registrars.ProviderNotFound,
-        registrars.ConnectionLimit,
-        registrars.ChargeLimit,
+        *ACCESS_REFUSALS,
+        ProviderNotFound,
+        ConnectionLimit,
+        ChargeLimit,
         DomainNotFound,
         InFlight,
         HeavyRequestRunning,
@@ -159,7 +167,7 @@ async def update_billing_charge(
     dependencies=[heavy()],
 )
 async def import_billing_charges(
-    body: requests.BillingImport, caller: Writer, database: Pool, portfolio: team.PortfolioAccount = None
+    body: requests.BillingImport, caller: Writer, database: Pool, portfolio: PortfolioAccount = None
 ) -> results.BillingImported:
     """Import charges from a CSV file or from rows, match them with the portfolio, and book them.
 
@@ -169,20 +177,20 @@ async def import_billing_charges(
     A repeated import of the same file has no effect. An invalid row does not affect the others.
     """
     async with database.connection() as conn:
-        access = await team.get_access(
+        access = await team_access.get_access(
             conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT_FINANCE
         )
     account_id = access.portfolio_id
-    read = await billing.read_charges(database, account_id=account_id, new=body.new_import())
+    read = await importing.read_charges(database, account_id=account_id, new=body.new_import())
     async with database.connection() as conn, conn.transaction(force_rollback=body.dry_run):
-        done = await billing.import_charges(conn, account_id=account_id, new=read, member_id=access.member_id)
+        done = await importing.import_charges(conn, account_id=account_id, new=read, member_id=access.member_id)
     return results.imported_reply(done, dry_run=body.dry_run)
 
 
 @router.get(
     "/templates",
     response_model=templates.BillingTemplates,
-    responses={**_FILE, **problems(*team.ACCESS_REFUSALS)},
+    responses={**_FILE, **problems(*ACCESS_REFUSALS)},
 )
 async def list_billing_templates(
     caller: Reader,
@@ -191,11 +199,11 @@ async def list_billing_templates(
     format: Annotated[  # noqa: A002 - its name in the query
         Literal["json", "csv"], Query(description="`csv`: the sample of the first template as a file.")
     ] = "json",
-    portfolio: team.PortfolioAccount = None,
+    portfolio: PortfolioAccount = None,
 ) -> templates.BillingTemplates | Response:
     """List templates of CSV files: charges of registrars without billing in their API, and parking revenue."""
-    await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
-    found = billing.list_templates(provider)
+    await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+    found = billing_templates.list_templates(provider)
     if format == "json":
         return templates.templates_reply(found)
     named = {"Content-Disposition": f'attachment; filename="{found[0].id}.csv"'}

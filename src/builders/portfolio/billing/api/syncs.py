@@ -11,10 +11,11 @@ from builders.kit.http.callers import Caller, needs
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.routes import Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
-from builders.portfolio.billing import service as billing
+from builders.portfolio.billing import ensuring, syncing
 from builders.portfolio.billing.schemas import requests, syncs
-from builders.portfolio.registrars import service as registrars
-from builders.portfolio.team import service as team
+from builders.portfolio.registrars.errors import NotConnected, ProviderNotFound
+from builders.portfolio.team import access as team_access, roles
+from builders.portfolio.team.access import ACCESS_REFUSALS, PortfolioAccount
 from builders.portfolio.team.records import Permission
 
 router = Router(prefix="/v1/portfolio/registrars/billing", tags=["portfolio"], strict_query=True)
@@ -23,7 +24,7 @@ Wait = Annotated[float, Query(ge=0, le=30, description="Maximum seconds to wait 
 BILLING_SYNCS = declare(
     Policy(name="portfolio_billing_syncs", quota=120, window_s=3_600, by="account", counts="Syncs of charges.")
 )
-_REFUSALS = (*team.ACCESS_REFUSALS, registrars.ProviderNotFound, registrars.NotConnected, InFlight)
+_REFUSALS = (*ACCESS_REFUSALS, ProviderNotFound, NotConnected, InFlight)
 
 
 @router.post(
@@ -37,7 +38,7 @@ async def sync_billing_charges(
     database: Pool,
     body: requests.BillingSync | None = None,
     wait: Wait = 15,
-    portfolio: team.PortfolioAccount = None,
+    portfolio: PortfolioAccount = None,
 ) -> syncs.BillingRun:
     """Fetch the charges of registrars since the last sync, match them with the portfolio, and book them.
 
@@ -49,16 +50,16 @@ async def sync_billing_charges(
     """
     wanted = body or requests.BillingSync()
     async with database.transaction() as conn:
-        access = await team.get_access(
+        access = await team_access.get_access(
             conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT_FINANCE
         )
-        run = await billing.sync_providers(
+        run = await syncing.sync_providers(
             conn,
             account_id=access.portfolio_id,
             providers=wanted.providers,
             options=wanted.sync_options(access.member_id),
         )
-    return syncs.run_reply(await billing.wait_for_sync(database, run=run, timeout_s=wait))
+    return syncs.run_reply(await syncing.wait_for_sync(database, run=run, timeout_s=wait))
 
 
 @router.post(
@@ -72,7 +73,7 @@ async def ensure_billing_charges(
     database: Pool,
     body: requests.BillingEnsure | None = None,
     wait: Wait = 15,
-    portfolio: team.PortfolioAccount = None,
+    portfolio: PortfolioAccount = None,
 ) -> syncs.BillingEnsured:
     """Refresh domains and charges of the registrars that are older than `max_age_hours`, or all with `force`.
 
@@ -81,16 +82,16 @@ async def ensure_billing_charges(
     """
     wanted = body or requests.BillingEnsure()
     async with database.transaction() as conn:
-        access = await team.get_access(
+        access = await team_access.get_access(
             conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT_FINANCE
         )
-        started = await billing.ensure_fresh(
+        started = await ensuring.ensure_fresh(
             conn,
             account_id=access.portfolio_id,
             providers=wanted.providers,
             max_age=timedelta(hours=wanted.max_age_hours),
             is_forced=wanted.force,
-            refreshes_inventory=Permission.EDIT in team.list_permissions(access.role),
+            refreshes_inventory=Permission.EDIT in roles.list_permissions(access.role),
             member_id=access.member_id,
         )
-    return syncs.ensured_reply(await billing.wait_for_refresh(database, refresh=started, timeout_s=wait))
+    return syncs.ensured_reply(await ensuring.wait_for_refresh(database, refresh=started, timeout_s=wait))

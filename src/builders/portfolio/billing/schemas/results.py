@@ -21,7 +21,7 @@ from builders.portfolio.billing.records import (
 )
 from builders.portfolio.billing.schemas.charges import ChargeCandidate, Confidence, show_confidence
 from builders.portfolio.billing.templates import ChargeField
-from builders.portfolio.ledger.service import EntryLimitReached
+from builders.portfolio.ledger.errors import EntryLimitReached
 
 _ID = "0193a1b2-0000-7000-8000-000000000060"
 _DOMAIN_ID = "0193a1b2-0000-7000-8000-000000000030"

@@ -11,7 +11,7 @@ from builders.kit.http.bodies import Reply, WriteReply, by_example
 from builders.kit.http.fields import CreatedAt
 from builders.kit.values.money import Money
 from builders.portfolio.billing.sync_records import Freshness, FreshnessReason, Refreshed, SyncedRun
-from builders.portfolio.registrars.service import PartState, Run, RunPart, RunState
+from builders.portfolio.registrars.run_records import PartState, Run, RunPart, RunState
 
 _TEMPLATES = "/v1/portfolio/registrars/billing/templates"
 _NAMES = ("fetched", "new", "duplicate", "matched", "unmatched", "refunds")

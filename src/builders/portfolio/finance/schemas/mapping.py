@@ -24,7 +24,7 @@ from builders.portfolio.finance.schemas.figures import (
     RenewalRecorded,
     RenewedDomainReply,
 )
-from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger import references
 from builders.portfolio.ledger.records import Entry, EntrySource
 
 RATE = Decimal("0.000001")  # decimals of a rate
@@ -188,7 +188,7 @@ def _entry(entry: Entry) -> FinanceEntryReply:
         entry,
         amount=entry.money,
         signed_amount=entry.signed_money,
-        reference=None if is_charge else ledger.shown_reference(entry),
+        reference=None if is_charge else references.shown_reference(entry),
         charge_id=ids.find(entry.reference or "") if is_charge else None,
         fx_rate=None if entry.fx_rate is None else f"{entry.fx_rate.normalize():f}",
         base_amount=entry.base_money,

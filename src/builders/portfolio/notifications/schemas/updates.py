@@ -23,7 +23,7 @@ from builders.portfolio.notifications.records import (
     Topic,
     Weekday,
 )
-from builders.webhooks import service as webhooks
+from builders.webhooks.batches import MAX_DESTINATIONS
 
 MAX_MUTED = 1000
 # Descriptions of members that the body and the reply have.
@@ -89,9 +89,7 @@ class ChannelUpdate(Body):
 class WebhookChannelUpdate(ChannelUpdate):
     """Webhooks."""
 
-    webhook_ids: Annotated[
-        list[IdText] | None, Field(max_length=webhooks.MAX_DESTINATIONS, description=WEBHOOK_IDS)
-    ] = None
+    webhook_ids: Annotated[list[IdText] | None, Field(max_length=MAX_DESTINATIONS, description=WEBHOOK_IDS)] = None
 
 
 class ChannelsUpdate(Body):

@@ -11,9 +11,16 @@ from builders.kit.http.callers import Caller, needs
 from builders.kit.http.dependencies import KeyringDep, OutboundDep
 from builders.kit.http.routes import Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
-from builders.portfolio.registrars import disconnect_replies, replies, schemas, service as registrars
-from builders.portfolio.registrars.errors import ConnectionAmbiguous, ConnectionChanged, ConnectionLimit
-from builders.portfolio.team import service as team
+from builders.portfolio.registrars import changes, disconnect_replies, listing, replies, schemas
+from builders.portfolio.registrars.errors import (
+    PROVIDER_REFUSALS,
+    ConnectionAmbiguous,
+    ConnectionChanged,
+    ConnectionLimit,
+    ProviderNotFound,
+)
+from builders.portfolio.team import access as team_access
+from builders.portfolio.team.access import ACCESS_REFUSALS, PortfolioAccount
 from builders.portfolio.team.records import Permission
 
 router = Router(prefix="/v1/portfolio/registrars", tags=["portfolio"], strict_query=True)
@@ -41,22 +48,22 @@ SAVES = declare(
     )
 )
 _SAVED: Sequence[type[Problem]] = (
-    *team.ACCESS_REFUSALS,
-    registrars.ProviderNotFound,
+    *ACCESS_REFUSALS,
+    ProviderNotFound,
     ConnectionAmbiguous,
     ConnectionChanged,
     ConnectionLimit,
-    *registrars.PROVIDER_REFUSALS,
+    *PROVIDER_REFUSALS,
 )
 
 
-@router.get("", response_model=replies.RegistrarList, responses=problems(*team.ACCESS_REFUSALS))
+@router.get("", response_model=replies.RegistrarList, responses=problems(*ACCESS_REFUSALS))
 async def list_registrars(
-    caller: Reader, conn: Reads, portfolio: team.PortfolioAccount = None
+    caller: Reader, conn: Reads, portfolio: PortfolioAccount = None
 ) -> replies.RegistrarList:
     """List the registrars: each connection of the portfolio, and the registrars that can be connected."""
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
-    return replies.registrar_list(await registrars.list_registrars(conn, access=access))
+    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+    return replies.registrar_list(await listing.list_registrars(conn, access=access))
 
 
 @router.put(
@@ -73,12 +80,12 @@ async def connect_registrar(
     keyring: KeyringDep,
     outbound: OutboundDep,
     connection: ConnectionName = None,
-    portfolio: team.PortfolioAccount = None,
+    portfolio: PortfolioAccount = None,
 ) -> replies.RegistrarWritten:
     """Connect a registrar or change the connection. The registrar checks the credentials first."""
     async with database.connection() as conn:
-        access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=MANAGE)
-    saved = await registrars.save_connection(
+        access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=MANAGE)
+    saved = await changes.save_connection(
         database,
         outbound=outbound,
         keyring=keyring,
@@ -94,7 +101,7 @@ async def connect_registrar(
 @router.delete(
     "/{provider}",
     response_model=disconnect_replies.RegistrarDisconnected,
-    responses=problems(*team.ACCESS_REFUSALS, registrars.ProviderNotFound, ConnectionAmbiguous),
+    responses=problems(*ACCESS_REFUSALS, ProviderNotFound, ConnectionAmbiguous),
 )
 async def disconnect_registrar(
     provider: Provider,
@@ -104,11 +111,11 @@ async def disconnect_registrar(
     keep_inventory: Annotated[
         bool, Query(description="False: also delete the listed domains of the registrar.")
     ] = True,
-    portfolio: team.PortfolioAccount = None,
+    portfolio: PortfolioAccount = None,
 ) -> disconnect_replies.RegistrarDisconnected:
     """Disconnect a registrar and erase its credentials. A repeated request has no effect."""
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=MANAGE)
-    ended = await registrars.disconnect(
+    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=MANAGE)
+    ended = await changes.disconnect(
         conn,
         access=access,
         actor=caller.actor,

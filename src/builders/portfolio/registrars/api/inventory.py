@@ -17,13 +17,22 @@ from builders.kit.http.routes import Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.portfolio.domain_files.records import DateNotation
 from builders.portfolio.registrars import (
+    importing,
+    inventory,
     inventory_import_replies,
     inventory_replies,
     inventory_schemas,
-    service as registrars,
+)
+from builders.portfolio.registrars.errors import (
+    ConnectionAmbiguous,
+    ConnectionLimit,
+    InventoryLimit,
+    NotConnected,
+    ProviderNotFound,
 )
 from builders.portfolio.registrars.inventory_records import ImportMode, InventoryFilters
-from builders.portfolio.team import service as team
+from builders.portfolio.team import access as team_access
+from builders.portfolio.team.access import ACCESS_REFUSALS, PortfolioAccount
 from builders.portfolio.team.records import Permission
 
 router = Router(prefix="/v1/portfolio/registrars", tags=["portfolio"], strict_query=True)
@@ -91,7 +100,7 @@ def file_options(
 @router.get(
     "/inventory",
     response_model=inventory_replies.RegistrarInventory,
-    responses=problems(*team.ACCESS_REFUSALS, HeavyRequestRunning),
+    responses=problems(*ACCESS_REFUSALS, HeavyRequestRunning),
     dependencies=[heavy()],  # a filter that excludes all holdings reads 200,000 of them
 )
 async def list_registrar_inventory(
@@ -99,25 +108,25 @@ async def list_registrar_inventory(
     conn: Reads,
     page: PageQuery,
     filters: Annotated[InventoryFilters, Depends(inventory_filters)],
-    portfolio: team.PortfolioAccount = None,
+    portfolio: PortfolioAccount = None,
 ) -> inventory_replies.RegistrarInventory:
     """List the domains in the latest listings of the registrars."""
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
-    found = await registrars.list_inventory(conn, account_id=access.portfolio_id, filters=filters, page=page)
-    snapshots = await registrars.list_snapshots(conn, account_id=access.portfolio_id)
-    return inventory_replies.inventory_reply(found, snapshots, shows_finance=team.shows_finance(access))
+    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+    found = await inventory.list_inventory(conn, account_id=access.portfolio_id, filters=filters, page=page)
+    snapshots = await inventory.list_snapshots(conn, account_id=access.portfolio_id)
+    return inventory_replies.inventory_reply(found, snapshots, shows_finance=team_access.shows_finance(access))
 
 
 @router.post(
     "/inventory/import",
     response_model=inventory_import_replies.InventoryImportReply,
     responses=problems(
-        *team.ACCESS_REFUSALS,
-        registrars.ProviderNotFound,
-        registrars.NotConnected,
-        registrars.ConnectionAmbiguous,
-        registrars.ConnectionLimit,
-        registrars.InventoryLimit,
+        *ACCESS_REFUSALS,
+        ProviderNotFound,
+        NotConnected,
+        ConnectionAmbiguous,
+        ConnectionLimit,
+        InventoryLimit,
         HeavyRequestRunning,
         InFlight,
     ),
@@ -129,7 +138,7 @@ async def import_registrar_inventory(
     caller: Writer,
     pool: Pool,
     options: Annotated[Mapping[str, Any], Depends(file_options)],
-    portfolio: team.PortfolioAccount = None,
+    portfolio: PortfolioAccount = None,
 ) -> inventory_import_replies.InventoryImportReply:
     """Import the list of domains of a registrar, such as one without an API, into the inventory.
 
@@ -140,8 +149,8 @@ async def import_registrar_inventory(
     registrar without an API; its first import creates the connection.
     """
     async with pool.connection() as conn:
-        access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
-    read = await registrars.read_inventory(body.new_import(options))
+        access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
+    read = await importing.read_inventory(body.new_import(options))
     async with pool.transaction() as conn:
-        made = await registrars.import_inventory(conn, account_id=access.portfolio_id, read=read)
+        made = await importing.import_inventory(conn, account_id=access.portfolio_id, read=read)
     return inventory_import_replies.import_reply(made)

@@ -10,9 +10,10 @@ from builders.kit.http.callers import Caller, needs
 from builders.kit.http.heavy_requests import HeavyRequestRunning, heavy
 from builders.kit.http.pagination import LongPageQuery
 from builders.kit.http.routes import Router
-from builders.portfolio.registrars import reconcile_replies as replies, service as registrars
+from builders.portfolio.registrars import reconcile, reconcile_replies as replies
 from builders.portfolio.registrars.findings import Filters, FindingCategory, FindingSeverity
-from builders.portfolio.team import service as team
+from builders.portfolio.team import access as team_access
+from builders.portfolio.team.access import ACCESS_REFUSALS, PortfolioAccount
 from builders.portfolio.team.records import Permission
 
 MAX_PROVIDER = 80  # characters
@@ -40,7 +41,7 @@ def finding_filters(
 @router.get(
     "/reconcile",
     response_model=replies.ReconcileReport,
-    responses=problems(*team.ACCESS_REFUSALS, HeavyRequestRunning),
+    responses=problems(*ACCESS_REFUSALS, HeavyRequestRunning),
     dependencies=[heavy()],
 )
 async def reconcile_registrars(
@@ -48,18 +49,18 @@ async def reconcile_registrars(
     conn: Reads,
     page: LongPageQuery,
     filters: Annotated[Filters, Depends(finding_filters)],
-    portfolio: team.PortfolioAccount = None,
+    portfolio: PortfolioAccount = None,
 ) -> replies.ReconcileReport:
     """Compare the portfolio with the last listings of its registrars. The comparison is read-only.
 
     If a request can resolve a finding, the finding contains it. The counts cover all pages.
     """
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
-    report = await registrars.get_reconcile_report(
+    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+    report = await reconcile.get_reconcile_report(
         conn,
         account_id=access.portfolio_id,
         filters=filters,
         page=page,
-        shows_finance=team.shows_finance(access),
+        shows_finance=team_access.shows_finance(access),
     )
     return replies.report_reply(report)

@@ -12,14 +12,16 @@ from builders.kit.http.idempotency import InFlight
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
-from builders.portfolio.registrars import run_replies, service as registrars
-from builders.portfolio.team import service as team
+from builders.portfolio.registrars import run_replies, runs, syncing
+from builders.portfolio.registrars.errors import NotConnected, ProviderNotFound, RunNotFound
+from builders.portfolio.team import access as team_access
+from builders.portfolio.team.access import ACCESS_REFUSALS, PortfolioAccount
 from builders.portfolio.team.records import Permission
 
 router = Router(prefix="/v1/portfolio/registrars", tags=["portfolio"], strict_query=True)
 Reader = Annotated[Caller, needs("registrars:read")]
 Writer = Annotated[Caller, needs("registrars:write")]
-RunId = Annotated[UUID, Path(description="Identifier of the run."), ResourceId(registrars.RunNotFound)]
+RunId = Annotated[UUID, Path(description="Identifier of the run."), ResourceId(RunNotFound)]
 MAX_PROVIDERS = 100
 SYNCS = declare(
     Policy(name="portfolio_syncs", quota=120, window_s=3_600, by="account", counts="Syncs with registrars.")
@@ -29,7 +31,7 @@ SYNCS = declare(
 @router.post(
     "/sync",
     response_model=run_replies.RegistrarRun,
-    responses=problems(*team.ACCESS_REFUSALS, registrars.ProviderNotFound, registrars.NotConnected, InFlight),
+    responses=problems(*ACCESS_REFUSALS, ProviderNotFound, NotConnected, InFlight),
     dependencies=[rate_limit(SYNCS)],
 )
 async def sync_registrars(
@@ -50,7 +52,7 @@ async def sync_registrars(
         ),
     ] = False,
     wait: Annotated[float, Query(ge=0, le=30, description="Maximum seconds to wait for the end of the run.")] = 15,
-    portfolio: team.PortfolioAccount = None,
+    portfolio: PortfolioAccount = None,
 ) -> run_replies.RegistrarRun:
     """Update the inventory and the portfolio from the registrars.
 
@@ -63,28 +65,28 @@ async def sync_registrars(
     run is skipped; if all connections are, the reply is that run.
     """
     async with database.transaction() as conn:
-        access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
-        run = await registrars.refresh_inventory(
+        access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
+        run = await syncing.refresh_inventory(
             conn,
             account_id=access.portfolio_id,
             providers=provider,
             dry_run=dry_run,
             confirms_drop=confirm_drop,
         )
-    run = await registrars.wait_for_run(database, account_id=run.account_id, run_id=run.id, timeout_s=wait)
-    return run_replies.run_reply(run, shows_finance=team.shows_finance(access))
+    run = await runs.wait_for_run(database, account_id=run.account_id, run_id=run.id, timeout_s=wait)
+    return run_replies.run_reply(run, shows_finance=team_access.shows_finance(access))
 
 
 @router.get(
     "/runs/{run_id}",
     response_model=run_replies.RegistrarRun,
-    responses=problems(*team.ACCESS_REFUSALS, registrars.RunNotFound),
+    responses=problems(*ACCESS_REFUSALS, RunNotFound),
     openapi_extra=BEYOND_SPEC,
 )
 async def get_registrar_run(
-    run_id: RunId, caller: Reader, conn: Reads, portfolio: team.PortfolioAccount = None
+    run_id: RunId, caller: Reader, conn: Reads, portfolio: PortfolioAccount = None
 ) -> run_replies.RegistrarRun:
     """Read the progress and the result of a run."""
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
-    run = await registrars.get_run(conn, account_id=access.portfolio_id, run_id=run_id)
-    return run_replies.run_reply(run, shows_finance=team.shows_finance(access))
+    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+    run = await runs.get_run(conn, account_id=access.portfolio_id, run_id=run_id)
+    return run_replies.run_reply(run, shows_finance=team_access.shows_finance(access))

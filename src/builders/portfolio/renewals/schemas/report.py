@@ -11,7 +11,7 @@ from pydantic.config import JsonDict
 from builders.kit.http.bodies import Reply, by_example
 from builders.kit.values.money import Money
 from builders.portfolio.domains.records import Lifecycle, RenewalDecision
-from builders.portfolio.finance.service import AdviceReason, Recommendation, RenewalAdvice
+from builders.portfolio.finance.recommendation import AdviceReason, Recommendation, RenewalAdvice
 from builders.portfolio.renewals.records import Cost, DueRenewal, RenewalPriceSource, RenewalReport, RenewalTotals
 
 _DOMAIN_ID = "0193a1b2-0000-7000-8000-000000000030"

@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from uuid import UUID
 
-from builders.aliases import service as aliases
+from builders.aliases import account_aliases, billing, claims as alias_claims, forwarding
+from builders.aliases.errors import AliasesChanged, KeysTaken, NamesRefused, PricesChanged
 from builders.aliases.records import AliasChange, AliasName, AliasSpec, Name
-from builders.catalog import service as catalog
-from builders.domains import service as domains
-from builders.invoices import service as invoices
+from builders.catalog import availability as catalog_availability
+from builders.domains import bulk
+from builders.invoices import invoices
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from builders.projects import service as projects
@@ -66,7 +67,7 @@ def _claim_drift(action: Action, live: LiveState, mine: set[Name]) -> Iterator[F
     if name in mine:
         yield Finding(code="alias_exists", address=action.address, message="The account now has this name.")
         return
-    decision = catalog.decide_name(place.local_part, live.domains.get(place.domain))
+    decision = catalog_availability.decide_name(place.local_part, live.domains.get(place.domain))
     if found := names.find_refusal(decision, live.availability.get(name)):
         yield Finding(code=found[0], address=action.address, message=found[1])
         return
@@ -100,7 +101,7 @@ async def execute(conn: Conn, batch: Batch) -> None:
     other, and lock order prevents deadlocks. All names are locked at once, in order.
     """
     owner, realm = {"account_id": batch.target.account_id}, batch.target.realm
-    await aliases.lock_routes(conn, **owner)
+    await forwarding.lock_routes(conn, **owner)
     project_ids = map_projects({task.step.position: task.action for task in batch.tasks}, batch.made)
     await _check_projects(conn, batch, project_ids)
     await _check_own(conn, batch)
@@ -108,20 +109,20 @@ async def execute(conn: Conn, batch: Batch) -> None:
     by_kind = {kind: [task for task in batch.tasks if task.action.action is kind] for kind in ActionKind}
     versions = list_versions([task for task in batch.tasks if task.action.action is not ActionKind.CREATE])
     if len([kind for kind, tasks in by_kind.items() if tasks]) > 1:
-        await aliases.lock_unchanged(conn, **owner, versions=versions)
+        await alias_claims.lock_unchanged(conn, **owner, versions=versions)
     if released := list_versions(by_kind[ActionKind.REPLACE] + by_kind[ActionKind.DELETE]):
-        await aliases.release_aliases(
+        await alias_claims.release_aliases(
             conn, **owner, realm=realm, versions=released, quarantine=batch.parameters.quarantine
         )
     changing = by_kind[ActionKind.UPDATE] + by_kind[ActionKind.ADOPT]
     if changes := [each for task in changing for each in _changes(task, batch, project_ids)]:
-        await aliases.update_aliases(conn, **owner, changes=changes)
+        await alias_claims.update_aliases(conn, **owner, changes=changes)
     claiming = [task for task in batch.tasks if task.action.action in CLAIMS]
     if specs := [each for task in claiming for each in _specs(task, batch, project_ids)]:
-        await aliases.create_aliases(conn, **owner, realm=realm, specs=specs)
+        await alias_claims.create_aliases(conn, **owner, realm=realm, specs=specs)
     await _check_loops(conn, batch)
     undone = {each.action.resource_id for each in batch.tasks if each.action.undoable_until is not None}
-    await aliases.withdraw_charges(conn, **owner, alias_ids=released, undone={each for each in undone if each})
+    await billing.withdraw_charges(conn, **owner, alias_ids=released, undone={each for each in undone if each})
 
 
 async def _check_loops(conn: Conn, batch: Batch) -> None:
@@ -133,12 +134,14 @@ async def _check_loops(conn: Conn, batch: Batch) -> None:
     if not redirected:
         return
     ids = [task.step.resource_id for task in redirected if task.step.resource_id]
-    existing = await aliases.lock_forwarded(conn, realm=batch.target.realm, account_id=account_id, alias_ids=ids)
-    if not names.find_loop_faults(redirected, existing, aliases.map_routes(existing)):
+    existing = await forwarding.lock_forwarded(
+        conn, realm=batch.target.realm, account_id=account_id, alias_ids=ids
+    )
+    if not names.find_loop_faults(redirected, existing, forwarding.map_routes(existing)):
         return
     labels = {alias.domain for alias in existing}
-    shown = await catalog.find_domains(conn, domains=labels)
-    own = await domains.find_domains(conn, account_id=account_id, domains=labels)
+    shown = await catalog_availability.find_domains(conn, domains=labels)
+    own = await bulk.find_domains(conn, account_id=account_id, domains=labels)
     known = index_domains(shown, own)
     if refused := names.find_loop_faults(redirected, existing, names.list_routes(existing, known)):
         raise StepsRefused(refused)
@@ -152,7 +155,7 @@ async def _check_projects(conn: Conn, batch: Batch, project_ids: Mapping[int, UU
         return
     owner = {"account_id": batch.target.account_id}
     found = await projects.lock_projects(conn, **owner, project_ids={*targets.values()})
-    sizes = await aliases.count_by_project(conn, **owner, project_ids={*targets.values()})
+    sizes = await account_aliases.count_by_project(conn, **owner, project_ids={*targets.values()})
     if refused := terms.project_faults(actions, targets, {each.id: each for each in found}, sizes):
         raise StepsRefused(refused)
 
@@ -163,9 +166,7 @@ async def _check_own(conn: Conn, batch: Batch) -> None:
     own = {at: place.domain for at, place in places.items() if place is not None and place.is_own}
     if not own:
         return
-    found = await domains.find_domains(
-        conn, account_id=batch.target.account_id, domains={*own.values()}, lock=True
-    )
+    found = await bulk.find_domains(conn, account_id=batch.target.account_id, domains={*own.values()}, lock=True)
     claimable = {label for label, domain in found.items() if domain.is_claimable}
     if lost := {at: DOMAIN_CHANGED for at, label in own.items() if label not in claimable}:
         raise StepsRefused(lost)
@@ -195,17 +196,19 @@ def fault(manifest: str, task: Task, refusal: Exception) -> StepError | None:
     """Return the error of this task after a refusal of the batch, or None."""
     action = task.action
     match refusal:
-        case aliases.NamesRefused():
+        case NamesRefused():
             availability = action.place and refusal.refused.get(Name(action.place.domain, action.place.key))
             if availability:
-                return StepError(code=availability.reason, message=catalog.describe_reason(availability.reason))
-        case aliases.PricesChanged():
+                return StepError(
+                    code=availability.reason, message=catalog_availability.describe_reason(availability.reason)
+                )
+        case PricesChanged():
             if action.place and Name(action.place.domain, action.place.key) in refusal.names:
                 return StepError(code="price_changed", message=PRICE_CHANGED)
-        case aliases.KeysTaken():
+        case KeysTaken():
             if action.after is not None and (manifest, action.after.key) in refusal.keys:
                 return StepError(code="key_in_use", message=KEY_IN_USE)
-        case aliases.AliasesChanged():
+        case AliasesChanged():
             if action.resource_id in refusal.changed:
                 return StepError(code="alias_changed", message=CHANGED)
     return None
@@ -249,10 +252,10 @@ EXECUTOR = Executor(
     execute=execute,
     fault=fault,
     refusals=(
-        aliases.NamesRefused,
-        aliases.PricesChanged,
-        aliases.KeysTaken,
-        aliases.AliasesChanged,
+        NamesRefused,
+        PricesChanged,
+        KeysTaken,
+        AliasesChanged,
         StepsRefused,
     ),
 )

@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from builders.aliases import service as aliases
+from builders.aliases import forwarding
 from builders.aliases.records import Alias, Availability, Name, RequestedName
-from builders.catalog import service as catalog
+from builders.catalog import availability as catalog_availability
+from builders.catalog.availability import NameDecision
 from builders.sandbox.manifest import AliasView, DesiredAlias, Manifest
 from builders.sandbox.records import Action, ActionKind, Finding
 from builders.sandbox.resources import kinds
@@ -27,7 +28,7 @@ class ResolvedAlias:
     desired: DesiredAlias
     written: str  # the address in the manifest, in lower case, with the A-label of the domain
     own: Name | None  # the name of an alias that the account may already have, also on a domain that is not listed
-    decision: catalog.NameDecision  # for a new claim
+    decision: NameDecision  # for a new claim
     forwards: Sequence[Name]  # the destinations on domains of the catalog or the account
     mine: Alias | None = None  # the account's alias of this name
     project: TargetProject | None = None
@@ -79,7 +80,7 @@ def _resolve(
         desired=desired,
         written=f"{desired.local_part.strip().lower()}@{domain.domain if domain else ''}",
         own=Name(domain.domain, key) if domain and key else None,
-        decision=catalog.decide_name(desired.local_part, domain),
+        decision=catalog_availability.decide_name(desired.local_part, domain),
         forwards=tuple(domains.names(desired.destinations)),
         project=project,
         is_project_unknown=reference is not None and project is None,
@@ -121,7 +122,7 @@ def find_errors(
     for each in resolved:
         if each.name is not None:
             ahead.setdefault(each.name, []).extend(each.forwards)
-    looping_names = aliases.find_looping_names({**routes, **ahead})
+    looping_names = forwarding.find_looping_names({**routes, **ahead})
     for each in resolved:
         if each.mine is None and (
             found := find_refusal(each.decision, availability.get(each.name) if each.name else None)
@@ -142,17 +143,17 @@ def find_errors(
             yield Finding(code="destination_loop", address=each.address, message=LOOP)
 
 
-def find_refusal(decision: catalog.NameDecision, availability: Availability | None) -> tuple[str, str] | None:
+def find_refusal(decision: NameDecision, availability: Availability | None) -> tuple[str, str] | None:
     """Return the code and message of the catalog's check for a name that cannot be claimed, or None."""
     reason = decision.refusal or (availability.reason if availability else None)
     if reason is None:
         return None
-    return decision.validation.detail or reason, catalog.describe_reason(reason, decision.validation)
+    return decision.validation.detail or reason, catalog_availability.describe_reason(reason, decision.validation)
 
 
 def list_routes(existing: Sequence[Alias], known: DomainIndex) -> Routes:
     """Return the names that aliases forward to: on known domains by their rules, else the other given aliases."""
-    guessed = aliases.map_routes(existing)
+    guessed = forwarding.map_routes(existing)
     return {
         alias.name: (
             *known.names(alias.destinations),
@@ -176,7 +177,7 @@ def find_loop_drift(actions: Sequence[Action], live: LiveState) -> Iterator[Find
             wanted[name] = action
     views = ((name, action.after) for name, action in wanted.items())
     routes |= {name: tuple(known.names(view.destinations)) for name, view in views if isinstance(view, AliasView)}
-    for name in aliases.find_looping_names(routes) & wanted.keys():
+    for name in forwarding.find_looping_names(routes) & wanted.keys():
         yield Finding(code="destination_loop", address=wanted[name].address, message=LOOP)
 
 
@@ -187,7 +188,7 @@ def list_redirected(tasks: Sequence[Task]) -> list[Task]:
 
 def find_loop_faults(tasks: Sequence[Task], existing: Sequence[Alias], found: Routes) -> dict[int, StepError]:
     """Return the errors of executed tasks that close a loop, by position; `found` are the current routes."""
-    looping_names = aliases.find_looping_names(found)
+    looping_names = forwarding.find_looping_names(found)
     looping = {alias.id for alias in existing if alias.name in looping_names}
     error = StepError(code="destination_loop", message=LOOP)
     return {task.step.position: error for task in tasks if task.step.resource_id in looping}

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
+from builders.aliases.billing import Reclaim, ReleaseTerms
 from builders.aliases.records import Alias, Name, ReservedClass, Validation
-from builders.aliases.service import Reclaim, ReleaseTerms
 from builders.catalog.records import CatalogDomain
 from builders.invoices.records import Charge, InvoiceStatus
 from builders.kit.values.money import Money
