@@ -8,9 +8,13 @@ from tests.architecture.source import Source
 # In the top layers or the bottom one: only the import contracts restrict them.
 UNRESTRICTED = {"app", "worker", "cli", "demo", "kit"}
 NESTED = "portfolio"  # its subpackages have public interfaces of their own
-PUBLIC = {"service", "records"}
+PRIVATE = {"store", "schemas", "replies", "api", "jobs"}
+# The conditions of the filters of domains: parts of statements of the packages above.
+SHARED = {("builders", "portfolio", "domains", "store", "filters")}
 # One importer each: the HTTP service mounts handlers, the worker registers jobs.
 SOLE_IMPORTERS = {"api": ("builders", "app"), "jobs": ("builders", "worker")}
+# Passed as values, to callers that know only the order of their arguments.
+CALLBACKS = {"append", "execute", "list_webhook_ids"}
 FIRST = {"conn", "pool", "database"}  # one connection, or a source of several
 
 
@@ -33,28 +37,34 @@ def imported(file: Source) -> Iterator[tuple[ast.stmt, tuple[str, ...]]]:
 
 
 def private_import(file: Source) -> Iterator[str]:
-    """Yield imports of other packages beyond their service and records."""
+    """Yield imports of the private modules of other packages."""
     here = package_of(file.module)
     for node, name in imported(file):
         package = package_of(name)
         if package is None or package == here:
             continue
         part = name[len(package)] if len(name) > len(package) else None
-        if part not in PUBLIC and SOLE_IMPORTERS.get(part or "") != file.module:
-            yield f"{file.at(node)}: {'.'.join(name)} is not public in {'.'.join(package)}"
+        if part in PRIVATE and name[:5] not in SHARED and SOLE_IMPORTERS.get(part) != file.module:
+            yield f"{file.at(node)}: {'.'.join(name)} is private to {'.'.join(package)}"
 
 
-def service_signature(file: Source) -> Iterator[str]:
-    """Yield async functions of a service that do not take a connection first and all else by keyword."""
-    if file.path.name != "service.py":
+def signature(file: Source) -> Iterator[str]:
+    """Yield public async functions that take a connection, but not first and all else by keyword."""
+    package = package_of(file.module)
+    if package is None or PRIVATE.intersection(file.module):
         return
     for function in file.tree.body:
-        if not isinstance(function, ast.AsyncFunctionDef) or function.name.startswith("_"):
+        if (
+            not isinstance(function, ast.AsyncFunctionDef)
+            or function.name.startswith("_")
+            or function.name in CALLBACKS
+        ):
             continue
         names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
-        if len(names) != 1 or names[0] not in FIRST or function.args.vararg is not None:
-            signature = f"{function.name}({', '.join(names)})"
-            yield f"{file.at(function)}: {signature}: connection first, all else by keyword"
+        every = {*names, *(each.arg for each in function.args.kwonlyargs)}
+        if FIRST & every and (len(names) != 1 or names[0] not in FIRST or function.args.vararg is not None):
+            shown = f"{function.name}({', '.join(names)})"
+            yield f"{file.at(function)}: {shown}: connection first, all else by keyword"
 
 
 def folders_without_init(files: Iterable[Source]) -> list[str]:

@@ -173,7 +173,7 @@ async def test_a_late_failure_does_not_end_a_newer_attempt(
     message_id = await send(expires_at=None if expires is None else clock.now() + expires)
     key = Key(account_id=alice.account.id, id=message_id)
     async with late(database, settings, key, outcome) as mailer:
-        await delivery.deliver(database, mailer, keyring=keyring, key=key)
+        await delivery.deliver(database, mailer=mailer, keyring=keyring, key=key)
 
     found = await find_message(message_id)
     assert (found.status, found.attempts) == (expected, 2)

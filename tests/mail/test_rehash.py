@@ -36,7 +36,7 @@ async def _opted_out(database: Database, alice: Person, old: str) -> None:
     """Opt Alice out of three topics by the old secret."""
     async with database.transaction() as conn:
         for topic in TOPICS:
-            assert await optouts.add(conn, Keyring([old]), address=alice.account.email, topic=topic)
+            assert await optouts.add(conn, keyring=Keyring([old]), address=alice.account.email, topic=topic)
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def out(database: Database, alice: Person) -> Out:
             return {
                 topic
                 for topic in TOPICS
-                if await optouts.is_opted_out(conn, ring, address=alice.account.email, topic=topic)
+                if await optouts.is_opted_out(conn, keyring=ring, address=alice.account.email, topic=topic)
             }
 
     return out
@@ -98,6 +98,6 @@ async def test_an_opt_out_under_both_secrets_is_kept(
     database: Database, keyring: Keyring, rotated: Keyring, out: Out, alice: Person
 ) -> None:
     async with database.transaction() as conn:
-        assert await optouts.add(conn, keyring, address=alice.account.email, topic=Topic.NEWSLETTER)
+        assert await optouts.add(conn, keyring=keyring, address=alice.account.email, topic=Topic.NEWSLETTER)
     assert (await mail.rehash_optouts(database, keyring=rotated)).renewed == 2
     assert await out(keyring) == set(TOPICS)

@@ -198,10 +198,10 @@ def test_a_link_works_while_its_secret_exists() -> None:
 async def test_an_opt_out_holds_after_a_rotation(database: Database, recipient: str) -> None:
     old, new = generate_secret(), generate_secret()
     async with database.transaction() as conn:
-        assert await optouts.add(conn, Keyring([old]), address=recipient, topic=Topic.NEWSLETTER)
+        assert await optouts.add(conn, keyring=Keyring([old]), address=recipient, topic=Topic.NEWSLETTER)
         rotated = Keyring([new, old])
-        assert await optouts.is_opted_out(conn, rotated, address=recipient, topic=Topic.NEWSLETTER)
-        assert not await optouts.add(conn, rotated, address=recipient, topic=Topic.NEWSLETTER)
+        assert await optouts.is_opted_out(conn, keyring=rotated, address=recipient, topic=Topic.NEWSLETTER)
+        assert not await optouts.add(conn, keyring=rotated, address=recipient, topic=Topic.NEWSLETTER)
 
 
 @pytest.mark.parametrize("template", EMAILS, ids=lambda each: each.name)

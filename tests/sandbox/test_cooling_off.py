@@ -211,7 +211,7 @@ async def test_a_claim_undone_before_its_promotion_completes_is_not_billed(
             parameters=parameters(alice),
             made=run.list_created(found.steps),
         )
-        await promotions.execute(inside, work, undone=frozenset())
+        await promotions.execute(inside, batch=work, undone=frozenset())
         await inside.execute(
             "UPDATE sandbox_steps SET status = 'succeeded' WHERE promotion_id = %s", [promotion_id]
         )

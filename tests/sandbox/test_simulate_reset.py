@@ -105,11 +105,11 @@ async def test_a_reset_waits_for_a_rehearsal_of_another_process(
         async with database.transaction() as other:
             return await simulation.reset_account(other, account_id=alice.account.id)
 
-    async def meanwhile(*args: Any) -> None:
+    async def meanwhile(*args: Any, **options: Any) -> None:
         resets.append(asyncio.create_task(reset()))
         while not resets[0].done() and not await waiting(conn):
             pass
-        await publish(*args)
+        await publish(*args, **options)
 
     monkeypatch.setattr(complete, "publish", meanwhile)
     await simulate(alice, type="manifest", manifest=wanted, persist=True)

@@ -260,7 +260,7 @@ async def test_events_that_are_dispatched_again_keep_their_position(alice: Perso
     ]
     for _ in range(2):
         async with database.transaction() as conn:
-            await feed.append(conn, published)
+            await feed.append(conn, events=published)
     await happen(database, alice.account.id, ALIAS_CREATED)
     # Those that were relayed twice are not in the outbox: the one behind them is there, and the chain is whole.
     assert types(await read(alice, start)) == ["alias.created"]
@@ -274,4 +274,4 @@ async def test_an_event_of_a_newer_revision_waits_for_a_worker_that_knows_it(
     )
     async with database.transaction() as conn:
         with pytest.raises(LookupError, match=r"test\.newer"):
-            await feed.append(conn, [unknown])
+            await feed.append(conn, events=[unknown])

@@ -158,7 +158,7 @@ class Play:
         waiters = FeedWaiters(self.database)
         found = await feed.read_feed(
             self.database,
-            waiters,
+            waiters=waiters,
             account_id=account_id,
             live_account_id=account_id,
             types=names,

@@ -93,7 +93,7 @@ async def add(
     if added is None:
         raise DomainExists(f"The account has {label} already.")
     await outbox.publish(conn, DOMAIN_ADDED, account_id=account_id, data=event_data(added))
-    return await with_details(conn, added)
+    return await with_details(conn, domain=added)
 
 
 async def _refuse_catalog_domain(conn: Conn, domain: str) -> None:
@@ -146,10 +146,10 @@ async def get(conn: Conn, *, account_id: UUID, domain_id: UUID, lock: bool = Fal
 
 async def get_domain(conn: Conn, *, account_id: UUID, domain_id: UUID) -> DomainDetails:
     """Return a domain of the account with its details, also a released one. Raise DomainNotFound."""
-    return await with_details(conn, await get(conn, account_id=account_id, domain_id=domain_id))
+    return await with_details(conn, domain=await get(conn, account_id=account_id, domain_id=domain_id))
 
 
-async def with_details(conn: Conn, domain: AccountDomain) -> DomainDetails:
+async def with_details(conn: Conn, *, domain: AccountDomain) -> DomainDetails:
     """Return the domain with its rules and the number of its names."""
     [found] = await _with_details(conn, domain.account_id, [domain])
     return found
@@ -159,7 +159,7 @@ async def _with_details(conn: Conn, account_id: UUID, domains: Sequence[AccountD
     counts = await account_aliases.count_by_domain(
         conn, account_id=account_id, domains=[each.domain for each in domains]
     )
-    with_rules = await with_catalog_rules(conn, domains)
+    with_rules = await with_catalog_rules(conn, domains=domains)
     return [DomainDetails(domain=each, alias_count=counts[each.domain]) for each in with_rules]
 
 
@@ -191,14 +191,14 @@ async def change(
     expected.check(of=before.id, version=before.version)
     settings = DomainSettings(**before.settings() | set_members(patch))
     if settings.settings() == before.settings():
-        return await with_details(conn, before)
+        return await with_details(conn, domain=before)
     _refuse_support(actor)
     validate_settings(before.domain, settings)
     after = await store.change(
         conn, account_id=account_id, domain_id=before.id, settings=settings, now=clock.now()
     )
     await outbox.publish(conn, DOMAIN_UPDATED, account_id=account_id, data=event_data(after))
-    return await with_details(conn, after)
+    return await with_details(conn, domain=after)
 
 
 async def release(
@@ -211,14 +211,14 @@ async def release(
     """
     before = await get(conn, account_id=account_id, domain_id=domain_id, lock=True)
     if before.status is AccountDomainStatus.RELEASED:
-        return await with_details(conn, before)
+        return await with_details(conn, domain=before)
     expected.check(of=before.id, version=before.version)
     if actor.type == "support":
         raise ImpersonationForbidden("A support session cannot release domains.")
-    return await with_details(conn, await release_unused(conn, before, reason="released"))
+    return await with_details(conn, domain=await release_unused(conn, domain=before, reason="released"))
 
 
-async def release_unused(conn: Conn, domain: AccountDomain, *, reason: str) -> AccountDomain:
+async def release_unused(conn: Conn, *, domain: AccountDomain, reason: str) -> AccountDomain:
     """Release a locked domain without names. Raise DomainInUse."""
     counts = await account_aliases.count_by_domain(conn, account_id=domain.account_id, domains=[domain.domain])
     if count := counts[domain.domain]:
@@ -226,10 +226,10 @@ async def release_unused(conn: Conn, domain: AccountDomain, *, reason: str) -> A
             f"{count} names on {domain.domain} are still claimed.",
             alias_count=count,
         )
-    return await release_locked(conn, domain, reason=reason)
+    return await release_locked(conn, domain=domain, reason=reason)
 
 
-async def release_locked(conn: Conn, domain: AccountDomain, *, reason: str) -> AccountDomain:
+async def release_locked(conn: Conn, *, domain: AccountDomain, reason: str) -> AccountDomain:
     """Release a locked domain, with or without names on it; publish domain.released."""
     owner = domain.account_id
     await store.delete_holder(conn, realm=domain.realm, domain=domain.domain, account_id=owner)

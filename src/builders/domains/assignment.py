@@ -124,7 +124,7 @@ async def unassign(conn: Conn, *, domain: str, with_names: bool = False) -> Acco
         raise DomainNotFound(f"No account holds {label}.")
     if with_names:
         await _release_names(conn, found)
-    return await account_domains.release_unused(conn, found, reason="unassigned")
+    return await account_domains.release_unused(conn, domain=found, reason="unassigned")
 
 
 async def _release_names(conn: Conn, domain: AccountDomain) -> None:

@@ -25,10 +25,10 @@ async def find_domains(
     """
     wanted = sorted(set(domains))
     found = await store.list_live(conn, account_id=account_id, domains=wanted, lock=lock) if wanted else []
-    return {each.domain: each for each in await with_catalog_rules(conn, found)}
+    return {each.domain: each for each in await with_catalog_rules(conn, domains=found)}
 
 
-async def with_catalog_rules(conn: Conn, domains: Sequence[AccountDomain]) -> list[AccountDomain]:
+async def with_catalog_rules(conn: Conn, *, domains: Sequence[AccountDomain]) -> list[AccountDomain]:
     """Return the domains, each with the rules of the catalog if it is there too: one name must have one key."""
     shared = await availability.find_domains(conn, domains=[each.domain for each in domains]) if domains else {}
     return [replace(each, rules=shared[each.domain].rules) if each.domain in shared else each for each in domains]

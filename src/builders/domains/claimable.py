@@ -22,7 +22,7 @@ async def list_claimable(conn: Conn, *, current: Snapshot, account_id: UUID, pag
     """
     # Sorted here, in the order by which the cursor is compared: the collation of a database can differ.
     listed = sorted(await store.list_claimable(conn, account_id=account_id), key=lambda each: each.domain)
-    own = await with_catalog_rules(conn, listed)
+    own = await with_catalog_rules(conn, domains=listed)
     source, *after = page.after or (_OWN, "")
     found = [_from_account(each) for each in own if source == _OWN and each.domain > str(after[0])]
     if (missing := page.limit + 1 - len(found)) > 0:

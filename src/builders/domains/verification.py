@@ -70,7 +70,7 @@ async def verify(
     check = await _check_dns(Dns(settings), domain, settings=settings)
     async with database.transaction() as conn:
         outcome = await record_check(conn, account_id=account_id, domain_id=domain.id, check=check)
-        details = await account_domains.with_details(conn, outcome.domain)
+        details = await account_domains.with_details(conn, domain=outcome.domain)
     if outcome.is_taken:
         raise DomainTaken(f"Another account has verified {domain.domain}.")
     proof = check.proof or ProofFinding(seen=ProofSeen.FOUND)
@@ -202,7 +202,7 @@ async def _is_free(conn: Conn, domain: AccountDomain) -> bool:
     counts = await account_aliases.count_by_domain(conn, account_id=holder.account_id, domains=[holder.domain])
     if holder.status is not AccountDomainStatus.SUSPENDED or counts[holder.domain]:
         return False
-    await account_domains.release_locked(conn, holder, reason="proved_by_another")
+    await account_domains.release_locked(conn, domain=holder, reason="proved_by_another")
     return True
 
 

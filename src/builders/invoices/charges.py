@@ -129,7 +129,9 @@ async def _credit_lines(conn: Conn, invoice: Invoice, lines: Sequence[Line]) -> 
     names = ", ".join(each.description for each in lines[:_MAX_LISTED])
     names += ", …" if len(lines) > _MAX_LISTED else ""
     reason = f"Returned from {invoice.number} because the claim was cancelled: {names}."[: payments.MAX_REASON]
-    entry = await payments.book_credit(conn, invoice, amount, kind=CreditKind.RETURNED, reason=reason)
+    entry = await payments.book_credit(
+        conn, invoice=invoice, amount=amount, kind=CreditKind.RETURNED, reason=reason
+    )
     await store.insert_credits(
         conn,
         account_id=invoice.account_id,

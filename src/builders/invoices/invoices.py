@@ -76,7 +76,7 @@ async def get_ids_by_number(conn: Conn, *, number: str) -> tuple[UUID, UUID]:
     return found
 
 
-async def find_replacement(conn: Conn, invoice: Invoice, *, lock: bool = False) -> Invoice | None:
+async def find_replacement(conn: Conn, *, invoice: Invoice, lock: bool = False) -> Invoice | None:
     """Return the invoice that replaces a void one, or None. If that one is void too, return its replacement."""
     if invoice.status is not InvoiceStatus.VOID:
         return None

@@ -81,7 +81,7 @@ async def issue_draft(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invo
         raise invoices.invalid_transition(draft, InvoiceStatus.OPEN)
     buyer, now = await _get_buyer(conn, account_id=account_id), clock.now()
     number = await assign_number(conn, is_test=draft.is_test, now=now)
-    used = await payments.apply_credit(conn, draft, number=number)
+    used = await payments.apply_credit(conn, invoice=draft, number=number)
     await transitions.open_draft(
         conn,
         account_id=account_id,

@@ -64,7 +64,7 @@ async def pay(
         raise invoices.invalid_transition(invoice, InvoiceStatus.PAID)
     if amount is None:
         amount = _require_due(invoice)
-    return await book_payment(conn, invoice, method=method, reference=reference, amount=amount)
+    return await book_payment(conn, invoice=invoice, method=method, reference=reference, amount=amount)
 
 
 def _require_due(invoice: Invoice) -> Money:
@@ -77,14 +77,14 @@ def _require_due(invoice: Invoice) -> Money:
 
 
 async def book_payment(
-    conn: Conn, invoice: Invoice, *, method: str, reference: str, amount: Money
+    conn: Conn, *, invoice: Invoice, method: str, reference: str, amount: Money
 ) -> PaymentResult:
     """Book a payment for a locked invoice of any status. Raise ValueError as `pay`."""
     zero = Money.zero(invoice.currency)
     if amount <= zero or amount != amount.quantized():
         raise ValueError("A payment is a positive amount with the decimals of its currency.")
     # Lock all rows of invoices before the credit balance, in the same sequence as a withdrawal of charges.
-    replacement = await invoices.find_replacement(conn, invoice, lock=True)
+    replacement = await invoices.find_replacement(conn, invoice=invoice, lock=True)
     used = min(amount, invoice.amount_due) if invoice.status in PAYABLE else zero
     payment = Payment(
         id=ids.new(),
@@ -97,7 +97,7 @@ async def book_payment(
     after = await _apply_payment(conn, invoice, payment)
     if payment.overpaid.amount:
         reason = f"The payment for {invoice.number} exceeded the amount due ({method} {reference})."
-        await book_credit(conn, invoice, payment.overpaid, kind=CreditKind.OVERPAID, reason=reason)
+        await book_credit(conn, invoice=invoice, amount=payment.overpaid, kind=CreditKind.OVERPAID, reason=reason)
     if replacement is not None:
         replacement = await _pay_replacement(conn, invoice, replacement, payment)
     return PaymentResult(invoice=after, payment=payment, repeated=False, replacement=replacement)
@@ -114,7 +114,7 @@ async def _pay_replacement(conn: Conn, void: Invoice, replacement: Invoice, paym
         return None
     used = min(payment.overpaid, replacement.amount_due)
     reason = f"Used for {replacement.number}, which replaces {void.number}."
-    await book_credit(conn, replacement, -used, kind=CreditKind.APPLIED, reason=reason)
+    await book_credit(conn, invoice=replacement, amount=-used, kind=CreditKind.APPLIED, reason=reason)
     moved = replace(payment, id=ids.new(), amount=used, overpaid=Money.zero(used.currency), created_at=clock.now())
     return await _apply_payment(conn, replacement, moved)
 
@@ -146,7 +146,7 @@ async def void(
     returned = before.credit_applied + before.amount_paid
     if returned.amount:
         text = f"Returned because {before.number} was voided."
-        await book_credit(conn, before, returned, kind=CreditKind.RETURNED, reason=text)
+        await book_credit(conn, invoice=before, amount=returned, kind=CreditKind.RETURNED, reason=text)
     after = await invoices.get_without_lines(conn, account_id=account_id, invoice_id=invoice_id)
     await outbox.publish(conn, INVOICE_VOIDED, account_id=account_id, data=InvoiceData.of(after))
     return after
@@ -183,7 +183,7 @@ async def grant_credit(conn: Conn, *, account_id: UUID, amount: Money, reason: s
     return CreditGrant(entry=entry, repeated=False)
 
 
-async def apply_credit(conn: Conn, invoice: Invoice, *, number: str) -> Money:
+async def apply_credit(conn: Conn, *, invoice: Invoice, number: str) -> Money:
     """Use the credit balance for an invoice that is being issued as `number`; return the amount used."""
     if not invoice.total.amount:
         return invoice.total
@@ -195,7 +195,7 @@ async def apply_credit(conn: Conn, invoice: Invoice, *, number: str) -> Money:
 
 
 async def book_credit(
-    conn: Conn, invoice: Invoice, amount: Money, *, kind: CreditKind, reason: str
+    conn: Conn, *, invoice: Invoice, amount: Money, kind: CreditKind, reason: str
 ) -> CreditEntry:
     """Add an entry for an invoice to the credit ledger."""
     await account_store.lock_balance(conn, account_id=invoice.account_id, currency=invoice.currency)

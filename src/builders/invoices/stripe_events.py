@@ -115,7 +115,7 @@ async def _book_payment(conn: Conn, session: CheckoutSession, stored: StoredChec
     paid = None
     if known is None:
         paid = await payments.book_payment(
-            conn, invoice, method=METHOD, reference=session.session_id, amount=amount
+            conn, invoice=invoice, method=METHOD, reference=session.session_id, amount=amount
         )
     await store.end_checkout(conn, session=session, status="completed")
     if paid is None:

@@ -106,7 +106,7 @@ def _unseal(keyring: Keyring, key: Key, claimed: Claimed) -> tuple[str, EmailTem
     return content["to"], template
 
 
-async def enqueue(conn: Conn, key: Key) -> None:
+async def enqueue(conn: Conn, *, key: Key) -> None:
     """Enqueue a job that attempts to deliver the message."""
     await queue.defer(
         conn, DELIVER, once=f"{DELIVER} {key.id}", account_id=str(key.account_id), message_id=str(key.id)
@@ -118,11 +118,11 @@ async def sweep(conn: Conn) -> int:
     now = clock.now()
     due = await store.sweep(conn, now=now, again=now + REQUEUE_AFTER, limit=SWEEP_BATCH)
     for key in due:
-        await enqueue(conn, key)
+        await enqueue(conn, key=key)
     return len(due)
 
 
-async def deliver(database: Database, mailer: Mailer, *, keyring: Keyring, key: Key) -> None:
+async def deliver(database: Database, *, mailer: Mailer, keyring: Keyring, key: Key) -> None:
     """Make one attempt, unless the message is final, expired, opted out of, or claimed by another worker."""
     async with database.transaction() as conn:
         attempt = await _claim(conn, mailer, keyring=keyring, key=key)
@@ -161,7 +161,9 @@ async def _claim(conn: Conn, mailer: Mailer, *, keyring: Keyring, key: Key) -> _
     if content is None:
         return None
     to, template = content
-    if template.topic is not None and await optouts.is_opted_out(conn, keyring, address=to, topic=template.topic):
+    if template.topic is not None and await optouts.is_opted_out(
+        conn, keyring=keyring, address=to, topic=template.topic
+    ):
         await store.finish(conn, key=key, status=Status.SUPPRESSED, reply=Reply())
         return None
     route = addresses.find_route(to)

@@ -46,14 +46,14 @@ def find_subscription(keyring: Keyring, token: str) -> Subscription | None:
         return None
 
 
-async def is_opted_out(conn: Conn, keyring: Keyring, *, address: str, topic: Topic) -> bool:
+async def is_opted_out(conn: Conn, *, keyring: Keyring, address: str, topic: Topic) -> bool:
     """Return whether the address is opted out of the topic."""
     return await store.has_optout(conn, hashes=keyring.hashes(_LIST, _hashed_text(address, topic)))
 
 
-async def add(conn: Conn, keyring: Keyring, *, address: str, topic: Topic) -> bool:
+async def add(conn: Conn, *, keyring: Keyring, address: str, topic: Topic) -> bool:
     """Opt the address out of the topic; False when it was opted out already."""
-    if await is_opted_out(conn, keyring, address=address, topic=topic):
+    if await is_opted_out(conn, keyring=keyring, address=address, topic=topic):
         return False
     text = _hashed_text(address, topic)
     return await store.add_optout(
@@ -65,12 +65,12 @@ async def add(conn: Conn, keyring: Keyring, *, address: str, topic: Topic) -> bo
     )
 
 
-async def delete(conn: Conn, keyring: Keyring, *, address: str, topic: Topic) -> None:
+async def delete(conn: Conn, *, keyring: Keyring, address: str, topic: Topic) -> None:
     """Delete the opt-out of the address."""
     await store.delete_optout(conn, hashes=keyring.hashes(_LIST, _hashed_text(address, topic)))
 
 
-async def rehash(database: Database, keyring: Keyring, *, batch_size: int) -> Resealed:
+async def rehash(database: Database, *, keyring: Keyring, batch_size: int) -> Resealed:
     """Hash and seal opt-outs again by the first secret, where another one did."""
     done: list[bool | None] = []
     after: bytes | None = b""

@@ -38,7 +38,7 @@ async def send(
     """
     key = Key(account_id=account_id, id=ids.new())
     is_out = template.topic is not None and await optouts.is_opted_out(
-        conn, keyring, address=to, topic=template.topic
+        conn, keyring=keyring, address=to, topic=template.topic
     )
     await store.insert(
         conn,
@@ -52,7 +52,7 @@ async def send(
         next_try_at=None if is_out else clock.now() + delivery.REQUEUE_AFTER,
     )
     if not is_out:
-        await delivery.enqueue(conn, key)
+        await delivery.enqueue(conn, key=key)
     return key.id
 
 
@@ -118,7 +118,7 @@ def get_subscription(keyring: Keyring, *, token: str) -> Subscription:
 async def unsubscribe(conn: Conn, *, keyring: Keyring, token: str) -> Subscription:
     """Opt the address of the link out of its topic; can be repeated. Raise TokenInvalid."""
     ended = get_subscription(keyring, token=token)
-    if await optouts.add(conn, keyring, address=ended.address, topic=ended.topic):
+    if await optouts.add(conn, keyring=keyring, address=ended.address, topic=ended.topic):
         data = MailUnsubscribed(topic=ended.topic, address=ended.address)
         await outbox.publish(conn, MAIL_UNSUBSCRIBED, account_id=ended.account_id, data=data)
     return ended
@@ -126,11 +126,11 @@ async def unsubscribe(conn: Conn, *, keyring: Keyring, token: str) -> Subscripti
 
 async def subscribe(conn: Conn, *, keyring: Keyring, address: str, topic: Topic) -> None:
     """Delete the opt-out of an address that requested email of the topic again."""
-    await optouts.delete(conn, keyring, address=address, topic=topic)
+    await optouts.delete(conn, keyring=keyring, address=address, topic=topic)
 
 
 async def rehash_optouts(
     database: Database, *, keyring: Keyring, batch_size: int = optouts.REHASH_BATCH
 ) -> Resealed:
     """Protect the opt-outs by the first secret, so that older secrets can be removed; can be repeated."""
-    return await optouts.rehash(database, keyring, batch_size=batch_size)
+    return await optouts.rehash(database, keyring=keyring, batch_size=batch_size)

@@ -52,7 +52,7 @@ async def update(
     if patch.email is not UNSET:
         sender = Sender(keyring=keyring, settings=settings)
         pending = await verification.request_change(
-            conn, sender, account=account, stored=stored, email=patch.email, actor=actor
+            conn, sender=sender, account=account, stored=stored, email=patch.email, actor=actor
         )
         patched = replace(patched, pending_email=pending)
     names = [each.name for each in fields(StoredProfile)]

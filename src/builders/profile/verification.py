@@ -136,7 +136,7 @@ def _available_at(sent: SentMessages | None, now: datetime) -> datetime | None:
 
 
 async def request_change(
-    conn: Conn, sender: Sender, *, account: Account, stored: StoredProfile, email: str, actor: Actor
+    conn: Conn, *, sender: Sender, account: Account, stored: StoredProfile, email: str, actor: Actor
 ) -> str | None:
     """Request a change of the address and return the pending address; the present address cancels a change.
 

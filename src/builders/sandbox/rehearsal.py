@@ -116,7 +116,7 @@ async def _rehearse(
         steps = await _perform(conn, target, plan, request, parameters)
         status = complete.decide_status(Counter(step.status for step in steps))
         if request.persist:
-            await complete.publish(conn, plan, ids.new(), steps, status)
+            await complete.publish(conn, plan=plan, promotion_id=ids.new(), steps=steps, status=status)
         bills = await _bill(conn, plan, steps, parameters)
         if not request.persist:
             raise Rollback
@@ -167,7 +167,7 @@ async def _execute(conn: Conn, plan: Plan, batch: Batch, undone: frozenset[str])
     """Execute a batch; return its faults by position. With a fault, nothing of the batch was done."""
     try:
         async with conn.transaction():
-            await batches.execute(conn, batch, undone=undone)
+            await batches.execute(conn, batch=batch, undone=undone)
     except REFUSALS as refusal:
         return run.explain(plan, batch.tasks, refusal)
     return {}
@@ -237,5 +237,5 @@ async def _bill(conn: Conn, plan: Plan, steps: Sequence[Step], parameters: RunPa
             ),
             lines=list(priced.values()),
         )
-        for currency, priced in (await complete.list_lines(conn, plan, steps)).items()
+        for currency, priced in (await complete.list_lines(conn, plan=plan, steps=steps)).items()
     ]

@@ -167,7 +167,7 @@ async def write_results(conn: Conn, *, batch: Sequence[Result]) -> int:
 
 
 async def deliver_now(
-    database: Database, outbound: Outbound, keyring: Keyring, *, account_id: UUID, delivery_id: UUID
+    database: Database, *, outbound: Outbound, keyring: Keyring, account_id: UUID, delivery_id: UUID
 ) -> Attempt:
     """Send a delivery once, now, and record the result. Raise DeliveryInFlight when a sender holds it."""
     async with database.transaction() as conn:

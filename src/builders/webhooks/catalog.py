@@ -189,7 +189,7 @@ def filter_destinations(*events: str) -> Callable[[DestinationFilter], Destinati
 
 
 async def list_selected(
-    conn: Conn, events: Iterable[tuple[UUID, str]]
+    conn: Conn, *, events: Iterable[tuple[UUID, str]]
 ) -> Mapping[tuple[UUID, str], Collection[UUID]]:
     """Return the selected destinations by account and event name; omit events without a selection."""
     accounts: dict[DestinationFilter, set[tuple[UUID, str]]] = {}

@@ -117,7 +117,9 @@ async def retry_delivery(
     """
     async with database.transaction() as conn:
         await requeue_delivery(conn, account_id=account_id, delivery_id=delivery_id, is_sent_here=True)
-    attempt = await deliver_now(database, outbound, keyring, account_id=account_id, delivery_id=delivery_id)
+    attempt = await deliver_now(
+        database, outbound=outbound, keyring=keyring, account_id=account_id, delivery_id=delivery_id
+    )
     async with database.connection() as conn:
         delivery = await get_delivery(conn, account_id=account_id, delivery_id=delivery_id)
     return RetriedDelivery(delivery=delivery, attempt=attempt)

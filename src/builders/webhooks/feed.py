@@ -66,8 +66,8 @@ async def append(conn: Conn, events: Sequence[PublishedEvent]) -> None:
 
 async def read_feed(
     database: Database,
-    waiters: "FeedWaiters",
     *,
+    waiters: "FeedWaiters",
     account_id: UUID,
     live_account_id: UUID,
     types: Sequence[str],

@@ -40,7 +40,7 @@ REASONS: Mapping[DisabledReason, str] = {
 async def run_sender(database: Database, settings: Settings) -> None:
     """Run the sender until cancelled; requests in flight then have some seconds to end."""
     keyring = secret_keys.keyring_of(settings)
-    async with client.open_client(settings) as http_client, metrics.serve(database, settings):
+    async with client.open_client(settings) as http_client, metrics.serve(database, settings=settings):
         await Sender(database, http_client, keyring).run()
 
 
@@ -60,7 +60,7 @@ async def fan_out(conn: Conn, events: Sequence[PublishedEvent]) -> None:
     public = [each for each in relevant if not known[each.name].internal]
     if public:
         real = await accounts.find_real_accounts(conn, account_ids={each.account_id for each in public})
-        selected = await catalog.list_selected(conn, {(each.account_id, each.name) for each in public})
+        selected = await catalog.list_selected(conn, events={(each.account_id, each.name) for each in public})
         outgoing = [
             _outgoing_event(each, real[each.account_id], selected.get((each.account_id, each.name)))
             for each in public

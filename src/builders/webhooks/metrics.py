@@ -66,7 +66,7 @@ async def measure(database: Database) -> None:
 
 
 @asynccontextmanager
-async def serve(database: Database, settings: Settings) -> AsyncIterator[None]:
+async def serve(database: Database, *, settings: Settings) -> AsyncIterator[None]:
     """Measure and serve metrics while the context is open, if a port is set. Log a port that is in use."""
     if settings.metrics_port is None:
         yield

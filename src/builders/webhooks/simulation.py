@@ -62,7 +62,9 @@ async def send_test(
         delivery_id = await insert_test_delivery(
             conn, destination=destination, event=chosen or _default_event(destination, prefer)
         )
-    attempt = await deliver_now(database, outbound, keyring, account_id=account_id, delivery_id=delivery_id)
+    attempt = await deliver_now(
+        database, outbound=outbound, keyring=keyring, account_id=account_id, delivery_id=delivery_id
+    )
     async with database.connection() as conn:
         delivery = await deliveries.get_delivery(conn, account_id=account_id, delivery_id=delivery_id)
     return TestSend(destination=destination, delivery=delivery, attempt=attempt)
@@ -192,7 +194,7 @@ async def simulate(
         if len(receivers) < len(only):
             raise _unknown()
     key = account_id, chosen.name
-    selected = (await catalog.list_selected(conn, [key])).get(key)
+    selected = (await catalog.list_selected(conn, events=[key])).get(key)
     results = [_match(keyring, each, message, named=bool(only), selected=selected) for each in receivers]
     matched = [match for match, _ in results]
     delivery_ids: Sequence[UUID] = ()

@@ -31,7 +31,7 @@ from builders.portfolio.registrars import connections as registrar_connections, 
 from builders.portfolio.registrars.adapters import dynadot, gandi, godaddy, namecom, route53, spaceship
 from builders.portfolio.registrars.failures import RegistrarFailed
 from builders.portfolio.registrars.providers import ADAPTERS
-from builders.portfolio.registrars.schemas import RegistrarConnect
+from builders.portfolio.registrars.schemas.connections import RegistrarConnect
 from builders.portfolio.registrars.store import credentials as store
 from builders.portfolio.transfers.schemas.codes import AuthCodeReply
 from tests.cast import Person

@@ -58,7 +58,7 @@ async def test_metrics_are_served_on_their_own_port(harness: Harness) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     settings = harness.settings.model_copy(update={"metrics_port": port})
-    async with metrics.serve(harness.database, settings):
+    async with metrics.serve(harness.database, settings=settings):
         answer = await ask(port, "/metrics")
     assert answer.startswith(b"HTTP/1.0 200")
     assert b"builders_webhook_due " in answer
@@ -70,12 +70,12 @@ async def test_metrics_are_served_on_their_own_port(harness: Harness) -> None:
 async def test_a_port_in_use_does_not_stop_the_worker(harness: Harness) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         settings = harness.settings.model_copy(update={"metrics_port": taken.getsockname()[1]})
-        async with metrics.serve(harness.database, settings):
+        async with metrics.serve(harness.database, settings=settings):
             pass
 
 
 async def test_without_a_port_no_metrics_are_served(harness: Harness) -> None:
-    async with metrics.serve(harness.database, harness.settings):
+    async with metrics.serve(harness.database, settings=harness.settings):
         assert harness.settings.metrics_port is None
 
 

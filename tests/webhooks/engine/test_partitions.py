@@ -84,7 +84,11 @@ async def test_a_delivery_without_payload_is_not_sent_manually(harness: Harness)
         row = await harness.one()
         with pytest.raises(DeliveryInFlight):
             await attempts.deliver_now(
-                harness.database, harness.outbound, harness.keyring, account_id=account.id, delivery_id=row.id
+                harness.database,
+                outbound=harness.outbound,
+                keyring=harness.keyring,
+                account_id=account.id,
+                delivery_id=row.id,
             )
     assert (await harness.one()).status == "cancelled"
     assert await harness.ask(b"SELECT count(*) FROM webhooks_due") == 0

@@ -197,7 +197,11 @@ async def test_a_successful_delivery_can_be_resent_with_the_same_bytes(harness: 
             await deliveries.requeue_delivery(conn, account_id=account.id, delivery_id=row.id, is_sent_here=True)
         assert await harness.rounds() == 0  # it is left to the caller
         attempt = await attempts.deliver_now(
-            harness.database, harness.outbound, harness.keyring, account_id=account.id, delivery_id=row.id
+            harness.database,
+            outbound=harness.outbound,
+            keyring=harness.keyring,
+            account_id=account.id,
+            delivery_id=row.id,
         )
     assert (attempt.n, attempt.status) == (2, 200)
     assert body_of(receiver.requests[0]) == body_of(receiver.requests[1])
@@ -217,8 +221,8 @@ async def test_a_delivery_in_flight_is_not_sent_twice(harness: Harness) -> None:
         with pytest.raises(DeliveryInFlight):
             await attempts.deliver_now(
                 harness.database,
-                harness.outbound,
-                harness.keyring,
+                outbound=harness.outbound,
+                keyring=harness.keyring,
                 account_id=account.id,
                 delivery_id=claim.delivery_id,
             )
@@ -274,7 +278,11 @@ async def test_a_test_send_is_marked_sent_once_and_ignored_for_health(harness: H
             delivery = await simulation.insert_test_delivery(conn, destination=found, event=ALIAS_CREATED)
         assert await harness.rounds() == 0
         attempt = await attempts.deliver_now(
-            harness.database, harness.outbound, harness.keyring, account_id=account.id, delivery_id=delivery
+            harness.database,
+            outbound=harness.outbound,
+            keyring=harness.keyring,
+            account_id=account.id,
+            delivery_id=delivery,
         )
         assert (attempt.n, attempt.status, attempt.error) == (1, 500, "http_status")
         later(timedelta(hours=1))

@@ -125,7 +125,7 @@ async def send(
     if occasion is not Occasion.VOIDED:
         template = fill_template(invoice, occasion, link=f"{url}/{invoice_id}")
     elif await store.was_emailed(conn, **key, occasion=Occasion.ISSUED):
-        template = _voided(invoice, await invoices.find_replacement(conn, invoice), url)
+        template = _voided(invoice, await invoices.find_replacement(conn, invoice=invoice), url)
     else:
         return False  # the account was not sent the invoice
     if template is None:

@@ -26,7 +26,6 @@ from builders.portfolio.domain_files.records import DateNotation, ImportConflict
 from builders.portfolio.domains.filters import DomainFilters, Filters
 from builders.portfolio.imports import (
     errors,
-    export_replies,
     exporting,
     listing,
     replies,
@@ -190,7 +189,7 @@ async def undo_portfolio_import(
 
 @router.get(
     "/export",
-    response_model=export_replies.PortfolioExport,
+    response_model=replies.PortfolioExport,
     responses=problems(*SELECTED, HeavyRequestRunning),
     dependencies=[rate_limit(EXPORTS)],
     openapi_extra=BEYOND_SPEC,

@@ -65,7 +65,7 @@ def list_claimed(tasks: Sequence[Task]) -> list[Name]:
     return [each.name for each in list_wanted(tasks)]
 
 
-async def execute(conn: Conn, batch: Batch, *, undone: frozenset[str]) -> None:
+async def execute(conn: Conn, *, batch: Batch, undone: frozenset[str]) -> None:
     """Execute a batch of one group of stages, all tasks or none. Raise one of REFUSALS (`explain_refusal`).
 
     `undone` has the addresses of required steps that have not succeeded, in this batch or before.

@@ -44,13 +44,13 @@ def decide_status(counts: Mapping[StepStatus, int]) -> PromotionStatus:
     return PromotionStatus.PARTIAL if counts.get(StepStatus.SUCCEEDED, 0) else PromotionStatus.FAILED
 
 
-async def complete(conn: Conn, plan: Plan, promotion: Promotion, parameters: RunParameters) -> None:
+async def complete(conn: Conn, *, plan: Plan, promotion: Promotion, parameters: RunParameters) -> None:
     """Complete a promotion without pending steps, in the transaction that locks its row."""
     steps = await journal.list_steps(conn, account_id=plan.account_id, promotion_id=promotion.id)
     status = decide_status(Counter(step.status for step in steps))
     await _end(conn, plan.account_id, promotion, status, None)
     await _release_reservations(conn, plan, steps)
-    await publish(conn, plan, promotion.id, steps, status)
+    await publish(conn, plan=plan, promotion_id=promotion.id, steps=steps, status=status)
     await _bill(conn, plan, promotion.id, steps, parameters)
 
 
@@ -71,7 +71,7 @@ async def abandon(conn: Conn, *, account_id: UUID, promotion_id: UUID, parameter
     await _end(conn, account_id, promotion, status, COMPLETION_FAILED)
     parts: Mapping[str, Callable[[Plan], Awaitable[None]]] = {
         "names": lambda plan: _release_reservations(conn, plan, steps),
-        "event": lambda plan: publish(conn, plan, promotion_id, steps, status),
+        "event": lambda plan: publish(conn, plan=plan, promotion_id=promotion_id, steps=steps, status=status),
         "invoice": lambda plan: _bill(conn, plan, promotion_id, steps, parameters),
     }
     for name, part in parts.items():
@@ -97,7 +97,7 @@ async def _end(
 
 
 async def publish(
-    conn: Conn, plan: Plan, promotion_id: UUID, steps: Sequence[Step], status: PromotionStatus
+    conn: Conn, *, plan: Plan, promotion_id: UUID, steps: Sequence[Step], status: PromotionStatus
 ) -> None:
     """Publish promotion.completed or promotion.failed, with the number of steps in each status."""
     counts = Counter(step.status for step in steps)
@@ -127,7 +127,7 @@ async def _bill(
 ) -> None:
     """Issue an invoice in each currency for claims that are on none; resuming never bills twice."""
     owner = {"account_id": plan.account_id, "promotion_id": promotion_id}
-    for currency, priced in (await list_lines(conn, plan, steps)).items():
+    for currency, priced in (await list_lines(conn, plan=plan, steps=steps)).items():
         invoice = await issuance.issue(
             conn,
             account_id=plan.account_id,
@@ -145,7 +145,7 @@ async def _bill(
         await store.add_invoice(conn, **owner, invoice=billed_on)
 
 
-async def list_lines(conn: Conn, plan: Plan, steps: Sequence[Step]) -> Mapping[str, Mapping[int, NewLine]]:
+async def list_lines(conn: Conn, *, plan: Plan, steps: Sequence[Step]) -> Mapping[str, Mapping[int, NewLine]]:
     """Return the invoice lines for claims that are on no invoice, by currency and position."""
     done = [each for each in steps if each.status is StepStatus.SUCCEEDED and each.invoice_id is None]
     priced = [each for each in done if _price(plan, each)]

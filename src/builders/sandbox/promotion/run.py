@@ -178,7 +178,7 @@ async def _advance(database: Database, plan: Plan, promotion: Promotion, paramet
             groups = [[f"{kind} {action}" for kind, action in each] for each in batches.group_stages(plan.actions)]
             steps = await journal.list_pending(conn, **owner, groups=groups, limit=BATCH)
             if not steps:
-                await complete.complete(conn, plan, promotion, parameters)
+                await complete.complete(conn, plan=plan, promotion=promotion, parameters=parameters)
                 return False
             tasks = batches.list_tasks(plan, steps)
             await _execute(conn, plan, promotion, tasks, parameters)
@@ -210,7 +210,7 @@ async def _execute(
         parameters=parameters,
         made=list_created(promotion.steps),
     )
-    await batches.execute(conn, batch, undone=undone)
+    await batches.execute(conn, batch=batch, undone=undone)
 
 
 def list_created(steps: Sequence[Step]) -> Mapping[str, UUID]:

@@ -81,7 +81,7 @@ async def read_events(
     """Read the account's events, oldest first, as webhook destinations receive them; can wait for new ones."""
     reading = feed.read_feed(
         database,
-        request.app.state.feed_waiters,
+        waiters=request.app.state.feed_waiters,
         account_id=caller.account_id,
         live_account_id=caller.live_account_id,
         types=types or [],

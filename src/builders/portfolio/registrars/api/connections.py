@@ -11,7 +11,7 @@ from builders.kit.http.callers import Caller, needs
 from builders.kit.http.dependencies import KeyringDep, OutboundDep
 from builders.kit.http.routes import Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
-from builders.portfolio.registrars import changes, disconnect_replies, listing, replies, schemas
+from builders.portfolio.registrars import changes, listing
 from builders.portfolio.registrars.errors import (
     PROVIDER_REFUSALS,
     ConnectionAmbiguous,
@@ -19,6 +19,8 @@ from builders.portfolio.registrars.errors import (
     ConnectionLimit,
     ProviderNotFound,
 )
+from builders.portfolio.registrars.replies import connections as replies
+from builders.portfolio.registrars.schemas import connections as schemas
 from builders.portfolio.team import access as team_access
 from builders.portfolio.team.access import ACCESS_REFUSALS, PortfolioAccount
 from builders.portfolio.team.records import Permission
@@ -100,7 +102,7 @@ async def connect_registrar(
 
 @router.delete(
     "/{provider}",
-    response_model=disconnect_replies.RegistrarDisconnected,
+    response_model=replies.RegistrarDisconnected,
     responses=problems(*ACCESS_REFUSALS, ProviderNotFound, ConnectionAmbiguous),
 )
 async def disconnect_registrar(
@@ -112,7 +114,7 @@ async def disconnect_registrar(
         bool, Query(description="False: also delete the listed domains of the registrar.")
     ] = True,
     portfolio: PortfolioAccount = None,
-) -> disconnect_replies.RegistrarDisconnected:
+) -> replies.RegistrarDisconnected:
     """Disconnect a registrar and erase its credentials. A repeated request has no effect."""
     access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=MANAGE)
     ended = await changes.disconnect(
@@ -123,4 +125,4 @@ async def disconnect_registrar(
         name=connection,
         keeps_inventory=keep_inventory,
     )
-    return disconnect_replies.disconnected_reply(ended)
+    return replies.disconnected_reply(ended)

@@ -19,9 +19,6 @@ from builders.portfolio.domain_files.records import DateNotation
 from builders.portfolio.registrars import (
     importing,
     inventory,
-    inventory_import_replies,
-    inventory_replies,
-    inventory_schemas,
 )
 from builders.portfolio.registrars.errors import (
     ConnectionAmbiguous,
@@ -31,6 +28,8 @@ from builders.portfolio.registrars.errors import (
     ProviderNotFound,
 )
 from builders.portfolio.registrars.inventory_records import ImportMode, InventoryFilters
+from builders.portfolio.registrars.replies import inventory as replies, inventory_imports as import_replies
+from builders.portfolio.registrars.schemas import inventory as schemas
 from builders.portfolio.team import access as team_access
 from builders.portfolio.team.access import ACCESS_REFUSALS, PortfolioAccount
 from builders.portfolio.team.records import Permission
@@ -74,15 +73,15 @@ def inventory_filters(
 
 
 def file_options(
-    provider: Annotated[str | None, Query(max_length=80, description=inventory_schemas.PROVIDER)] = None,
-    connection: Annotated[str | None, Query(max_length=80, description=inventory_schemas.CONNECTION)] = None,
-    mode: Annotated[ImportMode | None, Query(description=inventory_schemas.MODE)] = None,
-    add_to_portfolio: Annotated[bool | None, Query(description=inventory_schemas.ADD)] = None,
+    provider: Annotated[str | None, Query(max_length=80, description=schemas.PROVIDER)] = None,
+    connection: Annotated[str | None, Query(max_length=80, description=schemas.CONNECTION)] = None,
+    mode: Annotated[ImportMode | None, Query(description=schemas.MODE)] = None,
+    add_to_portfolio: Annotated[bool | None, Query(description=schemas.ADD)] = None,
     format: Annotated[  # noqa: A002 - its name in the query
-        inventory_schemas.FormatName | None, Query(description=inventory_schemas.FORMAT)
+        schemas.FormatName | None, Query(description=schemas.FORMAT)
     ] = None,
-    date_order: Annotated[DateNotation | None, Query(description=inventory_schemas.DATE_ORDER)] = None,
-    dry_run: Annotated[bool | None, Query(description=inventory_schemas.DRY_RUN)] = None,
+    date_order: Annotated[DateNotation | None, Query(description=schemas.DATE_ORDER)] = None,
+    dry_run: Annotated[bool | None, Query(description=schemas.DRY_RUN)] = None,
 ) -> Mapping[str, Any]:
     """Return the options of the query, for a body of type text/csv; with JSON they count before its members."""
     options = {
@@ -99,7 +98,7 @@ def file_options(
 
 @router.get(
     "/inventory",
-    response_model=inventory_replies.RegistrarInventory,
+    response_model=replies.RegistrarInventory,
     responses=problems(*ACCESS_REFUSALS, HeavyRequestRunning),
     dependencies=[heavy()],  # a filter that excludes all holdings reads 200,000 of them
 )
@@ -109,17 +108,17 @@ async def list_registrar_inventory(
     page: PageQuery,
     filters: Annotated[InventoryFilters, Depends(inventory_filters)],
     portfolio: PortfolioAccount = None,
-) -> inventory_replies.RegistrarInventory:
+) -> replies.RegistrarInventory:
     """List the domains in the latest listings of the registrars."""
     access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
     found = await inventory.list_inventory(conn, account_id=access.portfolio_id, filters=filters, page=page)
     snapshots = await inventory.list_snapshots(conn, account_id=access.portfolio_id)
-    return inventory_replies.inventory_reply(found, snapshots, shows_finance=team_access.shows_finance(access))
+    return replies.inventory_reply(found, snapshots, shows_finance=team_access.shows_finance(access))
 
 
 @router.post(
     "/inventory/import",
-    response_model=inventory_import_replies.InventoryImportReply,
+    response_model=import_replies.InventoryImportReply,
     responses=problems(
         *ACCESS_REFUSALS,
         ProviderNotFound,
@@ -134,12 +133,12 @@ async def list_registrar_inventory(
     openapi_extra={RAW_MEMBERS: {"text/csv": "csv"}},
 )
 async def import_registrar_inventory(
-    body: inventory_schemas.InventoryImportCreate,
+    body: schemas.InventoryImportCreate,
     caller: Writer,
     pool: Pool,
     options: Annotated[Mapping[str, Any], Depends(file_options)],
     portfolio: PortfolioAccount = None,
-) -> inventory_import_replies.InventoryImportReply:
+) -> import_replies.InventoryImportReply:
     """Import the list of domains of a registrar, such as one without an API, into the inventory.
 
     Send JSON with a CSV file as text, rows, or names; or the file as a body of type `text/csv` with `provider` and
@@ -153,4 +152,4 @@ async def import_registrar_inventory(
     read = await importing.read_inventory(body.new_import(options))
     async with pool.transaction() as conn:
         made = await importing.import_inventory(conn, account_id=access.portfolio_id, read=read)
-    return inventory_import_replies.import_reply(made)
+    return import_replies.import_reply(made)

@@ -10,8 +10,9 @@ from builders.kit.http.callers import Caller, needs
 from builders.kit.http.heavy_requests import HeavyRequestRunning, heavy
 from builders.kit.http.pagination import LongPageQuery
 from builders.kit.http.routes import Router
-from builders.portfolio.registrars import reconcile, reconcile_replies as replies
+from builders.portfolio.registrars import reconcile
 from builders.portfolio.registrars.findings import Filters, FindingCategory, FindingSeverity
+from builders.portfolio.registrars.replies import reconcile as replies
 from builders.portfolio.team import access as team_access
 from builders.portfolio.team.access import ACCESS_REFUSALS, PortfolioAccount
 from builders.portfolio.team.records import Permission

@@ -12,8 +12,9 @@ from builders.kit.http.idempotency import InFlight
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
-from builders.portfolio.registrars import run_replies, runs, syncing
+from builders.portfolio.registrars import runs, syncing
 from builders.portfolio.registrars.errors import NotConnected, ProviderNotFound, RunNotFound
+from builders.portfolio.registrars.replies import runs as replies
 from builders.portfolio.team import access as team_access
 from builders.portfolio.team.access import ACCESS_REFUSALS, PortfolioAccount
 from builders.portfolio.team.records import Permission
@@ -30,7 +31,7 @@ SYNCS = declare(
 
 @router.post(
     "/sync",
-    response_model=run_replies.RegistrarRun,
+    response_model=replies.RegistrarRun,
     responses=problems(*ACCESS_REFUSALS, ProviderNotFound, NotConnected, InFlight),
     dependencies=[rate_limit(SYNCS)],
 )
@@ -53,7 +54,7 @@ async def sync_registrars(
     ] = False,
     wait: Annotated[float, Query(ge=0, le=30, description="Maximum seconds to wait for the end of the run.")] = 15,
     portfolio: PortfolioAccount = None,
-) -> run_replies.RegistrarRun:
+) -> replies.RegistrarRun:
     """Update the inventory and the portfolio from the registrars.
 
     A separate job lists each connection, so a failing, slow or rate-limited connection does not affect the others.
@@ -74,19 +75,19 @@ async def sync_registrars(
             confirms_drop=confirm_drop,
         )
     run = await runs.wait_for_run(database, account_id=run.account_id, run_id=run.id, timeout_s=wait)
-    return run_replies.run_reply(run, shows_finance=team_access.shows_finance(access))
+    return replies.run_reply(run, shows_finance=team_access.shows_finance(access))
 
 
 @router.get(
     "/runs/{run_id}",
-    response_model=run_replies.RegistrarRun,
+    response_model=replies.RegistrarRun,
     responses=problems(*ACCESS_REFUSALS, RunNotFound),
     openapi_extra=BEYOND_SPEC,
 )
 async def get_registrar_run(
     run_id: RunId, caller: Reader, conn: Reads, portfolio: PortfolioAccount = None
-) -> run_replies.RegistrarRun:
+) -> replies.RegistrarRun:
     """Read the progress and the result of a run."""
     access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
     run = await runs.get_run(conn, account_id=access.portfolio_id, run_id=run_id)
-    return run_replies.run_reply(run, shows_finance=team_access.shows_finance(access))
+    return replies.run_reply(run, shows_finance=team_access.shows_finance(access))

@@ -10,7 +10,7 @@ from pydantic.config import JsonDict
 
 from builders.kit.http.bodies import Reply, by_example
 from builders.kit.http.fields import CreatedAt
-from builders.portfolio.registrars.drop_replies import SuspiciousDrop, drop_reply
+from builders.portfolio.registrars.replies.drops import SuspiciousDrop, drop_reply
 from builders.portfolio.registrars.run_records import MAX_CHANGES, PartState, Run, RunKind, RunPart, RunState
 
 _MONEY_FIELDS = frozenset({"renewal_price"})

@@ -1,0 +1,1 @@
+"""Replies about registrars, their inventories and runs."""

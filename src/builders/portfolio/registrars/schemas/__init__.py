@@ -1,0 +1,1 @@
+"""Request bodies about registrars and their inventories."""
