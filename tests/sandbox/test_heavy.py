@@ -62,7 +62,7 @@ async def held(service: Service, alice: Person) -> AsyncIterator[None]:
         yield
 
 
-async def test_large_requests_of_an_account_run_one_after_another(alice: Person, bob: Person, domain: str) -> None:
+async def test_large_requests_of_an_account_at_once_all_succeed(alice: Person, bob: Person, domain: str) -> None:
     body = large(domain)
     simulation = {"type": "manifest", "manifest": body}
     first, second, simulated, other, small = await asyncio.gather(
