@@ -150,14 +150,12 @@ class Service(RequestMiddleware):
         self.openapi = self.api.openapi
         cors = Cors(path_router, paths=OPEN_PATHS, origins=settings.lander_origins, public="/v1/catalog/")
         trusted = settings.trusted_proxies
-        proxies = Proxies(trusted, kind=settings.proxy_headers) if trusted else None
         super().__init__(
-            cors,
+            Proxies(cors, trusted) if trusted else cors,
             body_limit=settings.body_limit,
             body_budget=settings.body_budget,
             large_bodies=path_router.large_bodies,
             secret_paths=SECRET_PATHS,
-            proxies=proxies,
         )
 
     def stop_waiting(self) -> None:

@@ -72,16 +72,16 @@ def test_a_cursor_is_valid_until_the_old_secret_is_removed() -> None:
 
 def test_a_signature_for_another_purpose_is_no_cursor() -> None:
     body = b"[]"
-    forged = pagination._text(b"\x01" + ring.sign("link", pagination._signed("catalog", body)) + body)
+    forged = pagination._text(ring.sign("link", pagination._signed("catalog", body)) + body)
     with pytest.raises(CursorInvalid):
         pagination.decode_cursor(ring, scope="catalog", text=forged)
 
 
 def test_a_long_cursor_is_neither_created_nor_accepted() -> None:
-    longest = pagination.encode_cursor(ring, scope="catalog", values=["x" * 743])
+    longest = pagination.encode_cursor(ring, scope="catalog", values=["x" * 744])
     assert len(longest) == 1024
-    assert pagination.decode_cursor(ring, scope="catalog", text=longest) == ("x" * 743,)
+    assert pagination.decode_cursor(ring, scope="catalog", text=longest) == ("x" * 744,)
     with pytest.raises(ValueError, match="at most 1024"):
-        pagination.encode_cursor(ring, scope="catalog", values=["x" * 744])
-    with pytest.raises(CursorInvalid, match="too long"):
+        pagination.encode_cursor(ring, scope="catalog", values=["x" * 745])
+    with pytest.raises(CursorInvalid):
         pagination.decode_cursor(ring, scope="catalog", text="A" * 1025)

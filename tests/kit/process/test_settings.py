@@ -2,6 +2,7 @@
 
 import pytest
 from click.testing import CliRunner
+from pydantic import ValidationError
 
 from builders.cli.main import main
 from builders.kit.process.settings import Settings
@@ -21,3 +22,18 @@ def test_a_wrong_allowed_host_is_refused_by_every_process(
 def test_allowed_hosts_are_read() -> None:
     right = ("127.0.0.1:9000", "[::1]:9000", "localhost:9000", "stand-in.example.com:80")
     assert Settings(outbound_allow=right).outbound_allow == right
+
+
+@pytest.mark.parametrize(("text", "factor"), [("off", None), ("0.5", 0.5), ("", 1.0), ("1e6", 1_000_000.0)])
+def test_the_limit_factor_is_a_number_or_off(
+    monkeypatch: pytest.MonkeyPatch, text: str, factor: float | None
+) -> None:
+    monkeypatch.setenv("BUILDERS_LIMITS", text)
+    assert Settings().limits == factor
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "1e7", "on", "none"])
+def test_a_malformed_factor_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("BUILDERS_LIMITS", text)
+    with pytest.raises(ValidationError, match="limits"):
+        Settings()

@@ -21,7 +21,6 @@ from builders.kit.http.body_limits import BODY_BUDGET, BodyBudget, too_large
 from builders.kit.http.callers import CALLER, Caller
 from builders.kit.http.parameters import IGNORED_HEADERS
 from builders.kit.http.path_table import SUGGESTED_PATH
-from builders.kit.http.proxies import Proxies
 from builders.kit.limits.rate_limiter import RATE_LIMIT_HEADERS as LIMIT_HEADERS
 from builders.kit.process import log
 
@@ -70,10 +69,8 @@ class RequestMiddleware:
         large_bodies: Mapping[str, int] | None = None,
         secret_paths: tuple[str, ...] = (),
         log_requests: bool = True,
-        proxies: Proxies | None = None,
     ) -> None:
         self.app = app
-        self.proxies = proxies  # None when no proxy is trusted
         self.bodies = BodyBudget(limit=body_limit, total=body_budget)
         self.large_bodies = large_bodies or {}  # the limit of a path whose bodies may be above `body_limit`
         self.secret_paths = secret_paths  # prefixes of paths whose rest must not be logged
@@ -84,8 +81,6 @@ class RequestMiddleware:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        if self.proxies is not None:
-            self.proxies.resolve(scope)
         exchange = _Exchange(scope, receive, send, self)
         try:
             exchange.refuse_early()

@@ -1,7 +1,7 @@
 """Logs of structlog and stdlib logging: one JSON object per line, or text on a terminal, without secrets.
 
 The last step of each line masks secrets (`redaction`) and escapes control characters, so that no value can forge
-or flood the log. The first of several equal warnings is written at once, the number of later ones once a minute.
+or flood the log.
 """
 
 import json
@@ -9,7 +9,6 @@ import logging
 import math
 import os
 import sys
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -21,7 +20,7 @@ import structlog
 from structlog.dev import ConsoleRenderer, plain_traceback
 from structlog.typing import EventDict, FilteringBoundLogger, Processor
 
-from builders.kit.process.redaction import MaskedCopy, readable
+from builders.kit.process.redaction import MaskedCopy
 from builders.kit.values import clock
 
 Style = Literal["auto", "json", "console"]
@@ -30,11 +29,6 @@ _MUTE = ("color_message",)  # uvicorn's second copy of its message, with termina
 _OWN_HANDLERS = ("uvicorn", "uvicorn.error", "uvicorn.access")
 LONGEST_VALUE = 160  # characters of a member on a terminal; JSON lines contain more
 _TIME = slice(11, 23)  # of a timestamp: the time without the day
-WINDOW_S = 60
-MOST = 1_000  # different warnings that are remembered; then the oldest is removed
-_MEMBERS = 256  # characters of a member that are compared
-# Members that differ between two equal warnings, and those that logging adds.
-_OWN = frozenset({"timestamp", "request_id", "traceparent", "_record", "_from_structlog"})
 
 _written = json.JSONEncoder(separators=(",", ":")).encode  # ASCII only, so control characters are escaped
 
@@ -122,79 +116,6 @@ class Lines:
 lines = Lines()  # of the process
 
 
-class _Window:
-    __slots__ = ("ends", "event", "repeated")
-
-    def __init__(self, event: EventDict, ends: float) -> None:
-        self.event, self.ends = event, ends
-        self.repeated = 0
-
-
-class Repeats:
-    """A step of structlog that drops repeated warnings; `write` writes their number after a minute.
-
-    The end of a minute is noticed at the next log line.
-    """
-
-    def __init__(self, write: Callable[[EventDict], None]) -> None:
-        self._write = write
-        self._windows: OrderedDict[int, _Window] = OrderedDict()  # in the order of their ends
-        self._lock = RLock()  # a collected object may log while its thread is here
-
-    def __call__(self, _logger: Any, _method: str, event: EventDict) -> EventDict:
-        """Return the event. Raise DropEvent for a warning that was written within the last minute."""
-        now = clock.monotonic()
-        with self._lock:
-            over = self._end_windows(now)
-            is_dropped = event.get("level") == "warning" and self._is_repeated(event, now)
-        for each in over:
-            self._write(each)
-        if is_dropped:
-            raise structlog.DropEvent
-        return event
-
-    def __len__(self) -> int:
-        """Return the number of different warnings that are remembered."""
-        return len(self._windows)
-
-    def clear(self) -> None:
-        """Remove all."""
-        with self._lock:
-            self._windows.clear()
-
-    def _is_repeated(self, event: EventDict, now: float) -> bool:
-        members = {name: value for name, value in event.items() if name not in _OWN and name != "exc_info"}
-        key = hash(tuple(sorted((name, readable(value)[:_MEMBERS]) for name, value in members.items())))
-        window = self._windows.get(key)
-        if window is not None:
-            window.repeated += 1
-            return True
-        self._windows[key] = _Window(members, now + WINDOW_S)
-        if len(self._windows) > MOST:
-            self._windows.popitem(last=False)
-        return False
-
-    def _end_windows(self, now: float) -> list[EventDict]:
-        """Return the numbers of the minutes that have ended; a warning with repeats starts another minute."""
-        over: list[EventDict] = []
-        while self._windows:
-            key, window = next(iter(self._windows.items()))
-            if window.ends > now:
-                break
-            del self._windows[key]
-            if window.repeated:
-                over.append({**window.event, "repeated": window.repeated})
-                self._windows[key] = _Window(window.event, now + WINDOW_S)
-        return over
-
-
-def _write_count(event: EventDict) -> None:
-    lines.write(line(None, "warning", _timestamp(None, "warning", event)))
-
-
-repeats = Repeats(_write_count)
-
-
 class _Handler(logging.Handler):
     """Writes records of stdlib logging."""
 
@@ -205,8 +126,6 @@ class _Handler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             text = self.format(record)
-        except structlog.DropEvent:
-            return
         except Exception:  # noqa: BLE001 - logging would print the arguments of the record, unmasked
             text = _written({"level": "error", "logger": record.name, "event": "log_record_unreadable"})
         lines.write(text)
@@ -228,9 +147,7 @@ def configure(*, level: str = "info", stream: TextIO | None = None, style: Style
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         _timestamp,
-        repeats,
     ]
-    repeats.clear()
     structlog.configure(
         processors=[*shared, structlog.processors.format_exc_info, line],
         wrapper_class=structlog.make_filtering_bound_logger(threshold),

@@ -47,13 +47,8 @@ class Settings(BaseSettings):
     )
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
-        description="Comma-separated addresses or networks (CIDR) whose `Forwarded` and `X-Forwarded` headers are "
-        "trusted; `unix` for peers on a Unix socket. Unset: none are trusted.",
-    )
-    proxy_headers: Literal["forwarded", "x-forwarded", "both"] = Field(
-        "both",
-        description="Kind of headers that trusted proxies write; the other is ignored. With `both`, a client that "
-        "sends the other kind is counted as the proxy.",
+        description="Comma-separated addresses or networks (CIDR) whose `X-Forwarded-For` and `X-Forwarded-Proto` "
+        "are trusted; `unix` for peers on a Unix socket. Unset: none are trusted.",
     )
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 for a free one.")
