@@ -11,7 +11,7 @@ MAY_START_THREADS: Mapping[str, str] = {
     "builders/cli/serve.py": "waits for the processes of the service",
     "builders/cli/session.py": "a command of the operator",
     "builders/demo/registrars/fake.py": "the server of a stand-in",
-    "builders/kit/process/supervisor.py": "reads what child processes write",
+    "builders/cli/supervisor.py": "reads what child processes write",
     "builders/kit/http/heavy_requests.py": "the thread of the second event loop",
     "builders/kit/http/application.py": "writes the OpenAPI document once",
     "builders/kit/http/compression.py": "compresses a response, whose size is limited",

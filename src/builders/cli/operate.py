@@ -6,8 +6,9 @@ from datetime import date, timedelta
 import click
 import psycopg
 
-from builders.cli import serve
+from builders.cli import doctor, serve
 from builders.cli.address import with_address
+from builders.cli.doctor import Finding
 from builders.cli.session import (
     connected,
     fail,
@@ -17,9 +18,7 @@ from builders.cli.session import (
     run,
     show,
 )
-from builders.kit.db import doctor, migrations
 from builders.kit.db.connections import Database
-from builders.kit.db.doctor import Finding
 from builders.kit.process.secret_keys import Resealed, keyring_of
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
@@ -51,7 +50,6 @@ def doctor_command(*, as_json: bool) -> None:
         conninfo=settings.database_url.get_secret_value() if settings.database_url else None,
         host=settings.host,
         port=settings.port,
-        pending=migrations.list_pending,
         is_ours=serve.is_builders,
         check_data=None if settings.exchange_rates == "off" else _check_exchange_rates,
     )

@@ -9,10 +9,9 @@ import uvicorn
 
 from builders import worker
 from builders.app import Service, create_app, settle
-from builders.cli import protocol
+from builders.cli import protocol, supervisor
 from builders.cli.address import with_address
 from builders.cli.session import alone, connected, read_settings
-from builders.kit.process import supervisor
 
 # Limit per connection in the kernel, which otherwise copies a large response for a client that does not read.
 # Accepted sockets inherit it (Linux, tcp(7)).

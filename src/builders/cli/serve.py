@@ -16,9 +16,9 @@ from collections.abc import Mapping
 
 import click
 
-from builders.cli import address
+from builders.cli import address, supervisor
 from builders.cli.session import alone, connected, conninfo_of, fail, migrate_database, note, read_settings
-from builders.kit.process import secret_keys, supervisor
+from builders.kit.process import secret_keys
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 

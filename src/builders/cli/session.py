@@ -18,8 +18,9 @@ from pydantic import SecretStr, ValidationError
 from pydantic_core import to_json
 from redis.connection import parse_url
 
+from builders.cli import doctor
 from builders.cli.address import with_address
-from builders.kit.db import doctor, migrations
+from builders.kit.db import migrations
 from builders.kit.db.connections import Conn, Database
 from builders.kit.db.embedded.server import EmbeddedServer, open_lock, try_exclusive
 from builders.kit.db.embedded.system_user import EmbeddedServerError
@@ -184,7 +185,7 @@ def migrate_database(settings: Settings) -> list[str]:
     except migrations.MigrationError as error:
         fail(str(error))
     except (psycopg.Error, OSError, UnicodeError) as error:  # the text may contain the password of a malformed URL
-        wrong = next((each for each in doctor.check_database(conninfo) if not each.ok), None)
+        wrong = next((each for each in doctor.check_server(conninfo) if not each.ok), None)
         reason = (
             f"{wrong.detail} {wrong.next_action or ''}" if wrong else f"The database returned an error: {error}"
         )

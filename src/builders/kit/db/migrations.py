@@ -27,6 +27,10 @@ TAKE_LOCK = "SELECT pg_advisory_lock(%s)"
 HAS_MIGRATIONS_TABLE = "SELECT to_regclass('kit_migrations') IS NOT NULL"
 HAS_QUEUE_TABLE = "SELECT to_regclass('procrastinate_jobs') IS NOT NULL"
 
+GET_RIGHTS = """
+    SELECT coalesce(has_schema_privilege(current_schema(), 'CREATE'), false), pg_is_in_recovery()
+"""
+
 
 class MigrationError(Exception):
     """The database cannot be migrated; the message says why and what to do."""
@@ -64,6 +68,12 @@ def list_pending(conninfo: str) -> list[str]:
         row = conn.execute(HAS_MIGRATIONS_TABLE).fetchone()
         applied = _applied(conn) if row == (True,) else {}
     return [each.name for each in (*_list_queue_migrations(), *list_migrations()) if each.name not in applied]
+
+
+def get_rights(conn: psycopg.Connection) -> tuple[bool, bool]:
+    """Return whether the role may create tables, and whether the server is a replica."""
+    row = conn.execute(GET_RIGHTS).fetchone()
+    return (False, False) if row is None else (row[0], row[1])
 
 
 def migrate(conninfo: str) -> list[str]:

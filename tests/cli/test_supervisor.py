@@ -15,13 +15,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from builders.kit.process import supervisor
-from builders.kit.process.supervisor import PARENT_PIPE
+from builders.cli import supervisor
+from builders.cli.supervisor import PARENT_PIPE
 
 # A parent of our own: it supervises the given programs, each a piece of Python.
 PARENT = """
 import json, os, sys, threading
-from builders.kit.process import log, supervisor
+from builders.cli import supervisor
+from builders.kit.process import log
 log.configure(level="error")
 programs = [
     supervisor.Program(name=name, command=[sys.executable, "-c", text], descriptors=[int(d) for d in sys.argv[2:]])
@@ -38,7 +39,7 @@ print("stopped in order")
 CHILD = """
 import os, signal, sys, threading
 from pathlib import Path
-from builders.kit.process import supervisor
+from builders.cli import supervisor
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
 supervisor.follow_parent()
 Path(os.environ["FOLDER"], f"{NAME}-{os.getpid()}").touch()

@@ -1,0 +1,213 @@
+"""The checks of `builders doctor`. They change nothing, and report failures as findings instead of raising."""
+
+import errno
+import shutil
+import socket
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from builders.kit.db import migrations
+from builders.kit.db.embedded import binaries
+from builders.kit.db.embedded.server import EmbeddedServer
+from builders.kit.db.embedded.system_user import EmbeddedServerError
+
+MIN_POSTGRESQL = 15
+MIN_FREE_BYTES = 512 * 2**20
+CONNECT_TIMEOUT_S = 3
+MAX_LISTED_NAMES = 3  # migrations
+OPTIONS = "-c statement_timeout=3s"
+
+# A part of libpq's error message, and the next action for it; the first match applies.
+REMEDIES = (
+    ("authentication failed", "Correct the user and the password in BUILDERS_DATABASE_URL."),
+    ("no password supplied", "Put the password into BUILDERS_DATABASE_URL."),
+    ("does not exist", "Create this database or role (createdb, createuser), or correct BUILDERS_DATABASE_URL."),
+    ("resolve host", "Correct the host in BUILDERS_DATABASE_URL."),
+    ("too many", "End some of the server's connections, or raise its max_connections."),
+    ("", "Start the PostgreSQL server, or correct the host and port in BUILDERS_DATABASE_URL."),
+)
+MALFORMED = (
+    "Write it as postgresql://user:password@host:5432/database; in user and password write characters such as "
+    "@ : / ? # % as %40 %3A %2F %3F %23 %25."
+)
+
+IsOwnService = Callable[[str, int], bool]  # True if this service responds at the host and port
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """The result of one check; `next_action` is the remedy of a failure."""
+
+    check: str
+    ok: bool
+    detail: str
+    next_action: str | None = None
+
+
+CheckData = Callable[[str], Finding]  # a check of a migrated database by its conninfo
+
+
+def _passed(check: str, detail: str) -> Finding:
+    return Finding(check=check, ok=True, detail=detail)
+
+
+def _failed(check: str, detail: str, next_action: str) -> Finding:
+    return Finding(check=check, ok=False, detail=detail, next_action=next_action)
+
+
+def run_checks(
+    *,
+    data_dir: Path,
+    conninfo: str | None,
+    host: str,
+    port: int,
+    is_ours: IsOwnService | None = None,
+    check_data: CheckData | None = None,
+) -> list[Finding]:
+    """Run all checks, the database last; without `conninfo`, check the embedded database.
+
+    Start an existing embedded database if it is not running; do not create one.
+    """
+    findings = [check_data_dir(data_dir), check_disk_space(data_dir), check_port(host, port, is_ours)]
+    if conninfo is None:
+        return findings + check_embedded_database(data_dir, check_data)
+    return findings + check_database(conninfo, check_data)
+
+
+def check_data_dir(data_dir: Path) -> Finding:
+    """Check that the data directory is writable or can be created."""
+    check = "data directory"
+    try:
+        with tempfile.TemporaryFile(dir=_nearest_existing(data_dir)) as file:
+            file.write(b"written")
+    except OSError as error:
+        action = "Run as its owner, correct its permissions, or set BUILDERS_DATA_DIR to another folder."
+        return _failed(check, f"Cannot write in {data_dir}: {error.strerror}.", action)
+    return _passed(check, f"{data_dir.absolute()} can be written.")
+
+
+def check_disk_space(data_dir: Path) -> Finding:
+    """Check the free space on the disks of the data directory and of the database in it."""
+    places = map(_nearest_existing, (data_dir, data_dir / "postgres"))
+    try:
+        free, place = min((shutil.disk_usage(each).free, each) for each in places)
+    except OSError as error:
+        action = "Run as its owner, or set BUILDERS_DATA_DIR to another folder."
+        return _failed("space", f"Cannot determine the free space of {data_dir}: {error.strerror}.", action)
+    detail = f"{free // 2**20} MB are free for {place}."
+    if free < MIN_FREE_BYTES:
+        return _failed("space", detail, f"Free at least {MIN_FREE_BYTES // 2**20} MB.")
+    return _passed("space", detail)
+
+
+def check_port(host: str, port: int, is_ours: IsOwnService | None = None) -> Finding:
+    """Check that the service can listen at the address, or is already listening there."""
+    where = f"{host} port {port}"
+    try:
+        for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+            with socket.socket(family, kind, protocol) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server sets it
+                probe.bind(address)
+    except (OSError, UnicodeError) as error:
+        if is_ours is not None and getattr(error, "errno", None) == errno.EADDRINUSE and is_ours(host, port):
+            return _passed("port", f"The service responds at {where}.")
+        action = (
+            "End the program that uses the port, or set BUILDERS_PORT or BUILDERS_HOST. If it is this service, it "
+            "does not respond: see its log."
+        )
+        return _failed("port", f"Cannot listen at {where}: {getattr(error, 'strerror', None) or error}.", action)
+    return _passed("port", f"{where} is free.")
+
+
+def check_embedded_database(data_dir: Path, check_data: CheckData | None = None) -> list[Finding]:
+    """Check the embedded database."""
+    try:
+        binaries.find()
+        home = data_dir / "postgres"
+        lost = home.is_symlink() and not home.exists()
+        if not lost and not (home / "cluster").exists():
+            detail = f"PostgreSQL {binaries.MAJOR} is installed; the first start creates the database."
+            return [_passed("database", detail)]
+        with EmbeddedServer(data_dir) as running:
+            return check_database(running.conninfo, check_data)
+    except (EmbeddedServerError, OSError) as error:
+        action = "Follow this message, or set BUILDERS_DATABASE_URL to a PostgreSQL 15 or newer."
+        return [_failed("database", str(error), action)]
+
+
+def check_database(conninfo: str, check_data: CheckData | None = None) -> list[Finding]:
+    """Check the server, the migrations, and then the data."""
+    found = check_server(conninfo)
+    if found[0].ok:
+        found.append(_check_migrations(conninfo))
+    if check_data is not None and all(each.ok for each in found):
+        found.append(check_data(conninfo))
+    return found
+
+
+def check_server(conninfo: str) -> list[Finding]:
+    """Check the connection, the version and the role's rights."""
+    if _is_malformed(conninfo):
+        detail = "BUILDERS_DATABASE_URL is not a PostgreSQL connection string."
+        return [_failed("database", detail, MALFORMED)]
+    try:
+        with psycopg.connect(conninfo, connect_timeout=CONNECT_TIMEOUT_S, options=OPTIONS) as conn:
+            version, (may_create, is_replica) = conn.info.server_version // 10_000, migrations.get_rights(conn)
+    except (psycopg.Error, OSError, UnicodeError) as error:
+        reason = " ".join(str(error).split())
+        action = next(action for sign, action in REMEDIES if sign in reason)
+        return [_failed("database", f"No response: {reason}", action)]
+    return [
+        _passed("database", "It responds."),
+        _check_version(version),
+        _check_rights(may_create=may_create, is_replica=is_replica),
+    ]
+
+
+def _check_version(major: int) -> Finding:
+    if major < MIN_POSTGRESQL:
+        action = f"Upgrade the server to {MIN_POSTGRESQL} or newer, or use the embedded one."
+        return _failed("version", f"PostgreSQL {major}.", action)
+    return _passed("version", f"PostgreSQL {major}.")
+
+
+def _check_rights(*, may_create: bool, is_replica: bool) -> Finding:
+    if is_replica:
+        action = "Point BUILDERS_DATABASE_URL at the primary server."
+        return _failed("rights", "The server is a read-only replica.", action)
+    if not may_create:
+        action = "As the database's owner: GRANT CREATE ON SCHEMA public TO the role, or let it own the database."
+        return _failed("rights", "The role may not create tables in the database.", action)
+    return _passed("rights", "The role may create tables.")
+
+
+def _check_migrations(conninfo: str) -> Finding:
+    try:
+        names = migrations.list_pending(conninfo)
+    except psycopg.Error as error:
+        detail = f"Cannot determine the applied migrations: {' '.join(str(error).split())}"
+        return _failed("migrations", detail, "Correct the error and run the check again.")
+    if not names:
+        return _passed("migrations", "All migrations are applied.")
+    listed = ", ".join(names) if len(names) <= MAX_LISTED_NAMES else f"{names[0]} to {names[-1]}"
+    return _failed("migrations", f"{len(names)} pending: {listed}.", "Run `builders migrate` or `builders serve`.")
+
+
+def _is_malformed(conninfo: str) -> bool:
+    """Return whether a conninfo cannot be read; no message quotes it, since any part may contain the password."""
+    try:
+        parts = conninfo_to_dict(conninfo)
+    except psycopg.Error:
+        return True
+    return "@" in str(parts.get("host", "")) or not str(parts.get("port") or "0").replace(",", "").isdigit()
+
+
+def _nearest_existing(place: Path) -> Path:
+    """Return the path, or its nearest existing parent."""
+    place = place.absolute()
+    return next(each for each in (place, *place.parents) if each.exists())
