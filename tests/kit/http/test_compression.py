@@ -28,7 +28,6 @@ def scope(accepted: str) -> dict[str, Any]:
         ("*;q=0", False),
         ("br", False),
         ("", False),
-        ("gzip;q=x", False),
     ],
 )
 def test_the_weights_of_accept_encoding_count(sent: str, is_accepted: bool) -> None:

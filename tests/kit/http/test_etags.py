@@ -145,10 +145,7 @@ def test_any_list_of_tags_is_parsed(sent: list[tuple[bool, str]], gaps: list[str
 
     found, either = meant(value).tags, had(value).tags
 
-    assert found is not None
-    assert found.strong == {opaque for weak, opaque in sent if not weak}
-    assert found == either
-    assert found.weak == {opaque for weak, opaque in sent if weak}
+    assert found == either == {f'{"W/" if weak else ""}"{opaque}"' for weak, opaque in sent}
 
 
 @given(value=st.text(st.characters(max_codepoint=255, exclude_characters="\0\r\n")))
@@ -157,8 +154,7 @@ def test_any_header_is_parsed_or_refused(value: str) -> None:
         tags = meant(value).tags
     except Invalid:
         return
-    assert tags is not None
-    assert tags.any or tags.strong | tags.weak
+    assert tags
 
 
 async def test_etags_work_over_http(client: httpx.AsyncClient) -> None:

@@ -1,16 +1,23 @@
 """Host names are resolved by DNS for each request; a name server that is silent delays no other name."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import dns.asyncresolver
 import dns.nameserver
 import pytest
 
-from builders.kit.outbound.resolver import DnsResolver, LookupFailed
+from builders.kit.outbound.failures import Failure, OutboundFailed
+from builders.kit.outbound.resolver import LOOKUP_TIMEOUT_S, resolve_target
+from builders.kit.outbound.targets import Target
 from tests.domains.nameserver import Fault, Nameserver, serving
 
 NAME = "a.example"
+
+
+async def find(host: str, *, is_allowed: bool = False, timeout_s: float = LOOKUP_TIMEOUT_S) -> Sequence[str]:
+    target = Target("https", host, 443, "/", is_allowed=is_allowed)
+    return sorted(map(str, await resolve_target(target, timeout_s=timeout_s)))
 
 
 @pytest.fixture
@@ -26,94 +33,59 @@ async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Nameserver]:
         yield running
 
 
-@pytest.fixture
-async def found() -> AsyncIterator[DnsResolver]:
-    lookups = DnsResolver()
-    yield lookups
-    await lookups.close()
-
-
-async def test_all_addresses_of_both_kinds_are_returned(server: Nameserver, found: DnsResolver) -> None:
-    addresses = await found.find(NAME)
-    assert sorted(map(str, addresses)) == ["192.0.2.1", "192.0.2.2", "2001:db8::1"]
+async def test_all_addresses_of_both_kinds_are_returned(server: Nameserver) -> None:
+    assert await find(NAME) == ["192.0.2.1", "192.0.2.2", "2001:db8::1"]
     assert sorted(server.asked) == [(NAME, "A", False), (NAME, "AAAA", False)]
 
 
-async def test_a_chain_of_names_is_followed(server: Nameserver, found: DnsResolver) -> None:
+async def test_a_chain_of_names_is_followed(server: Nameserver) -> None:
     server.cname("www.example", NAME)
-    assert {*await found.find("www.example")} == {*await found.find(NAME)}
+    assert await find("www.example") == await find(NAME)
 
 
-async def test_addresses_of_one_kind_suffice(server: Nameserver, found: DnsResolver) -> None:
+async def test_addresses_of_one_kind_suffice(server: Nameserver) -> None:
     del server.zone[NAME, "AAAA"]
-    assert sorted(map(str, await found.find(NAME))) == ["192.0.2.1", "192.0.2.2"]
+    assert await find(NAME) == ["192.0.2.1", "192.0.2.2"]
 
 
-async def test_results_are_not_cached(server: Nameserver, found: DnsResolver) -> None:
+async def test_results_are_not_cached(server: Nameserver) -> None:
     for _ in range(3):
-        await found.find(NAME)
+        await find(NAME)
     assert len(server.asked) == 6
-
-
-async def test_concurrent_lookups_of_a_name_are_shared(server: Nameserver, found: DnsResolver) -> None:
-    assert len({*await asyncio.gather(*(found.find(NAME) for _ in range(100)))}) == 1
-    assert len(server.asked) == 2
 
 
 @pytest.mark.parametrize("fault", [Fault.SERVFAIL, Fault.REFUSED, Fault.GARBAGE, Fault.SILENT])
 async def test_a_name_server_that_does_not_answer_is_a_failure(server: Nameserver, fault: Fault) -> None:
-    found = DnsResolver(timeout_s=0.2)
     server.faults[NAME] = fault
-    with pytest.raises(LookupFailed):
-        await found.find(NAME)
+    with pytest.raises(OutboundFailed) as failed:
+        await find(NAME, timeout_s=0.2)
+    assert failed.value.kind is Failure.DNS
 
 
 @pytest.mark.usefixtures("server")
-async def test_an_unknown_name_is_a_failure(found: DnsResolver) -> None:
-    with pytest.raises(LookupFailed):
-        await found.find("unknown.example")
+async def test_an_unknown_name_is_a_failure() -> None:
+    with pytest.raises(OutboundFailed):
+        await find("unknown.example")
 
 
 async def test_silent_names_delay_no_other(server: Nameserver) -> None:
-    found = DnsResolver(timeout_s=2)
     silent = [f"{n}.slow.example" for n in range(50)]
     server.faults |= dict.fromkeys(silent, Fault.SILENT)
-    hanging = [asyncio.create_task(found.find(each)) for each in silent]
+    hanging = [asyncio.create_task(find(each, timeout_s=2)) for each in silent]
     await asyncio.sleep(0.01)
-    assert await found.find(NAME)
+    assert await find(NAME)
     assert not any(each.done() for each in hanging)
-    assert {type(each) for each in await asyncio.gather(*hanging, return_exceptions=True)} == {LookupFailed}
+    assert {type(each) for each in await asyncio.gather(*hanging, return_exceptions=True)} == {OutboundFailed}
 
 
-async def test_an_allowed_name_is_resolved_by_the_system(found: DnsResolver) -> None:
-    addresses = await found.find("localhost", is_allowed=True)
-    assert {"127.0.0.1", "::1"} & {*map(str, addresses)}
+async def test_an_allowed_name_is_resolved_by_the_system() -> None:
+    assert {"127.0.0.1", "::1"} & {*await find("localhost", is_allowed=True)}
 
 
-async def test_ended_lookups_are_forgotten(server: Nameserver, found: DnsResolver) -> None:
-    names = [NAME, *(f"{n}.unknown.example" for n in range(20))]
-    await asyncio.gather(*map(found.find, names), return_exceptions=True)
-    await asyncio.sleep(0)
-    assert found._running == {}
-    assert len(server.asked) == 42
-
-
-async def test_closing_ends_all_lookups(server: Nameserver) -> None:
-    found = DnsResolver()
-    server.faults[NAME] = Fault.SILENT
-    asking = asyncio.create_task(found.find(NAME))
-    await asyncio.sleep(0.01)
-    await asyncio.wait_for(found.close(), 1)
-    await asyncio.gather(asking, return_exceptions=True)
-    assert asking.cancelled()
-
-
-async def test_a_system_without_name_servers_is_a_failure(
-    found: DnsResolver, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_system_without_name_servers_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     def configure() -> None:
         raise dns.resolver.NoResolverConfiguration
 
     monkeypatch.setattr(dns.asyncresolver, "Resolver", configure)
-    with pytest.raises(LookupFailed):
-        await found.find(NAME)
+    with pytest.raises(OutboundFailed):
+        await find(NAME)

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from builders.kit.http.bodies import RawJsonResponse
+from builders.kit.http.media_types import weights
 
 MIN_BYTES = 64 * 1024  # smaller responses are sent as they are
 _LEVEL = 4
@@ -21,23 +22,8 @@ GZIP = (b"content-encoding", b"gzip")
 
 def accepts_gzip(headers: Iterable[tuple[bytes, bytes]]) -> bool:
     """Return whether a request accepts gzip: its weight, or that of `*`, is above 0 (RFC 9110, 12.5.3)."""
-    weights: dict[str, float] = {}
-    for name, value in headers:
-        if name == b"accept-encoding":
-            for item in value.decode("latin-1").lower().split(","):
-                coding, _, parameter = item.partition(";")
-                weights[coding.strip()] = _weight(parameter)
-    return weights.get("gzip", weights.get("x-gzip", weights.get("*", 0.0))) > 0
-
-
-def _weight(parameter: str) -> float:
-    name, _, value = parameter.partition("=")
-    if not parameter.strip():
-        return 1.0
-    try:
-        return float(value) if name.strip() == "q" else 0.0
-    except ValueError:
-        return 0.0
+    found = weights(b",".join(value for name, value in headers if name == b"accept-encoding"))
+    return next((found[each][0] for each in ("gzip", "x-gzip", "*") if each in found), 0.0) > 0
 
 
 async def compressed(scope: Scope, response: Response) -> Response:

@@ -7,7 +7,7 @@ than the record's, so no client overwrites a change that it has not read.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 from uuid import UUID
@@ -18,7 +18,7 @@ from starlette.responses import Response
 from builders.kit.errors import Invalid, Problem, problems
 from builders.kit.http.bodies import ReplyWithHeaders
 
-_TAG = re.compile(r'(W/)?"([\x21\x23-\x7e\x80-\xff]*)"')
+_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
 # Elements of the list may be empty (RFC 9110, 5.6.1), and a tag may hold a comma.
 _LIST = re.compile(rf"[ \t,]*(?:{_TAG.pattern}[ \t]*(?:,[ \t,]*|\Z))+")
 # Only the client stores it, and it revalidates each time.
@@ -39,27 +39,18 @@ class VersionMismatch(Problem):
 
 
 @dataclass(frozen=True, slots=True)
-class EntityTags:
-    """The entity tags of a header; `any` is `*`, any version of an existing record."""
-
-    any: bool = False
-    strong: frozenset[str] = frozenset()
-    weak: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
 class ReadCondition:
     """The versions that the client has, by If-None-Match."""
 
-    tags: EntityTags | None = None
+    tags: Collection[str] | None = None  # with their quotes; `*` is any version
 
     def answer(self, reply: object, *, of: UUID, version: int) -> ReplyWithHeaders | Response:
         """Return the reply with its ETag, or 304 when the client has this version.
 
         Weak tags match too (RFC 9110, 13.1.2): a compressing proxy weakens tags.
         """
-        tags = self.tags
-        if tags is not None and (tags.any or _tag(of, version) in tags.strong | tags.weak):
+        tag = _tag(of, version)
+        if self.tags is not None and not {"*", tag, f"W/{tag}"}.isdisjoint(self.tags):
             return Response(status_code=304, headers=_headers(of, version))
         return with_etag(reply, of=of, version=version)
 
@@ -68,13 +59,12 @@ class ReadCondition:
 class WriteCondition:
     """The versions that the client expects, by If-Match and by `version` of the body."""
 
-    tags: EntityTags | None = None
+    tags: Collection[str] | None = None
     version: int | None = None
 
     def check(self, *, of: UUID, version: int) -> None:
         """Check a locked record. Weak tags never match (RFC 9110, 13.1.1). Raise VersionMismatch."""
-        tags = self.tags
-        if tags is not None and not tags.any and _tag(of, version) not in tags.strong:
+        if self.tags is not None and {"*", _tag(of, version)}.isdisjoint(self.tags):
             raise VersionMismatch(
                 f"The record has version {version}, which does not match If-Match.",
                 version=version,
@@ -125,24 +115,20 @@ WRITE_RESPONSES: Mapping[int | str, dict[str, Any]] = {200: {"headers": _ETAG}, 
 
 
 def _tag(of: UUID, version: int) -> str:
-    return f"{of}.{version}"
+    return f'"{of}.{version}"'
 
 
 def _headers(of: UUID, version: int) -> dict[str, str]:
-    return {"ETag": f'"{_tag(of, version)}"', "Cache-Control": _CACHING}
+    return {"ETag": _tag(of, version), "Cache-Control": _CACHING}
 
 
-def _read(request: Request, header: str) -> EntityTags | None:
+def _read(request: Request, header: str) -> Collection[str] | None:
     lines = request.headers.getlist(header)
     if not lines:
         return None
     value = ",".join(lines)
     if value.strip(" \t,") == "*":
-        return EntityTags(any=True)
+        return {"*"}
     if _LIST.fullmatch(value) is None:
         raise Invalid(("header", header), "Send entity tags unchanged, with their quotes, or *.", "entity_tag")
-    tags = _TAG.findall(value)
-    return EntityTags(
-        strong=frozenset(opaque for weak, opaque in tags if not weak),
-        weak=frozenset(opaque for weak, opaque in tags if weak),
-    )
+    return set(_TAG.findall(value))

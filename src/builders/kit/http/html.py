@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -13,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from starlette.types import Scope
 
 from builders.kit.http import forms
+from builders.kit.http.media_types import weights
 
 _jinja = Environment(
     loader=PackageLoader("builders.kit.http"),
@@ -139,22 +139,8 @@ def preferred_media_type(request: Request, *others: str) -> str | None:
 
 @lru_cache(maxsize=256)  # few values differ
 def _preferred(accept: bytes, others: tuple[str, ...]) -> str | None:
-    found = _weights(accept)
+    found = weights(accept)
     json = max(found.get("application/json", (0.0, 0)), found.get("application/problem+json", (0.0, 0)))
     best = max(others, key=lambda name: found.get(name, (0.0, 0)))
     weight = found.get(best, (0.0, 0))
     return best if weight[0] > 0 and (weight > json or json[0] == 0) else None
-
-
-def _weights(accept: bytes) -> Mapping[str, tuple[float, int]]:
-    """Return the weight of each media type, and its position as a negative number."""
-    found: dict[str, tuple[float, int]] = {}
-    for at, part in enumerate(accept.decode("latin-1").split(",")):
-        name, _, rest = part.strip().lower().partition(";")
-        found.setdefault(name.strip(), (_weight(rest), -at))
-    return found
-
-
-def _weight(parameters: str) -> float:
-    weight = re.search(r"(?:^|;)\s*q\s*=\s*([01](?:\.\d{0,3})?)\s*(?:;|$)", parameters)
-    return float(weight[1]) if weight else 1.0

@@ -1,7 +1,8 @@
-"""The media type of a request body, and the refusal of an unsupported one (RFC 9110, 15.5.16)."""
+"""The media type of a request body, the refusal of an unsupported one (RFC 9110, 15.5.16), and preferences."""
 
 import email.message
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 
 from starlette.requests import Request
 
@@ -55,3 +56,13 @@ def unsupported(content_type: str, accepted: Iterable[str]) -> MediaTypeUnsuppor
         headers={"Accept": listed},
         next_action=f"Send the body with its Content-Type: {listed.replace(', ', ' or ')}.",
     )
+
+
+def weights(value: bytes) -> Mapping[str, tuple[float, int]]:
+    """Return the weight of each item of `Accept` or `Accept-Encoding`, and its position as a negative number."""
+    found: dict[str, tuple[float, int]] = {}
+    for at, part in enumerate(value.decode("latin-1").split(",")):
+        name, _, rest = part.strip().lower().partition(";")
+        weight = re.search(r"(?:^|;)\s*q\s*=\s*([01](?:\.\d{0,3})?)\s*(?:;|$)", rest)
+        found.setdefault(name.strip(), (float(weight[1]) if weight else 1.0, -at))
+    return found

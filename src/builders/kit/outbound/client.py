@@ -8,10 +8,8 @@ to the user who gave the URL.
 import asyncio
 import re
 import secrets
-import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from functools import lru_cache
 from types import TracebackType
 from typing import Self
@@ -21,7 +19,7 @@ from structlog.contextvars import get_contextvars
 
 from builders.kit.db import connections
 from builders.kit.outbound import targets, tls
-from builders.kit.outbound.connections import Exchange, HttpSessions, RequestOptions
+from builders.kit.outbound.connections import Exchange, HttpSessions, RequestOptions, Response
 from builders.kit.outbound.failures import Failure, OutboundFailed
 from builders.kit.outbound.resolver import resolve_target
 from builders.kit.outbound.targets import Rule, Target, UrlRefused
@@ -42,17 +40,6 @@ RESERVED_HEADERS = frozenset(
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
 _VALUE = re.compile(r"(?:[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?)?")  # RFC 9110, 5.5, in ASCII
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Response:
-    """A response of any status, redirects included."""
-
-    status: int
-    headers: Mapping[str, str] = field(repr=False)  # case-insensitive
-    body: bytes = field(repr=False)  # not decoded, even if Content-Encoding is set although identity was requested
-    elapsed_ms: int
-    truncated: bool  # the response was longer than the body
 
 
 class Outbound:
@@ -91,7 +78,7 @@ class Outbound:
         """
         _refuse_open_transaction()
         try:
-            found = await resolve_target(self._open_sessions.resolver, target)
+            found = await resolve_target(target)
         except OutboundFailed as error:
             raise UrlRefused(Rule.UNRESOLVED, "The URL's host name could not be resolved.") from error
         if not all(map(Exchange(target).allows, found)):
@@ -126,23 +113,15 @@ class Outbound:
             keep_bytes=keep_bytes,
             reuse=reuse,
         )
-        began = time.perf_counter()
         try:
             exchange = Exchange(self._target(url))
         except UrlRefused as error:
             raise OutboundFailed(Failure.BLOCKED_ADDRESS, error.message) from error
         try:
             async with asyncio.timeout(total_s):
-                raw = await self._open_sessions.exchange(exchange, options)
+                return await self._open_sessions.exchange(exchange, options)
         except TimeoutError as error:
             raise OutboundFailed(Failure.TIMEOUT if exchange.connection else Failure.CONNECT) from error
-        return Response(
-            status=raw.status,
-            headers=raw.headers,
-            body=raw.body,
-            elapsed_ms=round((time.perf_counter() - began) * 1000),
-            truncated=raw.truncated,
-        )
 
     @property
     def _open_sessions(self) -> HttpSessions:

@@ -7,11 +7,12 @@ including IP literals, which aiohttp does not pass to the resolver.
 import asyncio
 import socket
 import ssl
+import time
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
-from ipaddress import IPv4Address, IPv6Address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any, cast
 
 import aiohttp
@@ -20,10 +21,10 @@ from aiohttp.connector import AddrInfoType, Connection
 from aiohttp.http_exceptions import HttpProcessingError
 from yarl import URL
 
-from builders.kit.outbound.addresses import Address, is_loopback, is_public, parse_address
+from builders.kit.outbound.addresses import Address, is_loopback, is_public
 from builders.kit.outbound.failures import BlockedAddress, Failure, OutboundFailed
 from builders.kit.outbound.meter import Budget, ResponseMeter, budget
-from builders.kit.outbound.resolver import DnsResolver, resolve_target
+from builders.kit.outbound.resolver import resolve_target
 from builders.kit.outbound.targets import Target
 from builders.kit.outbound.tls import tls_reason
 
@@ -113,15 +114,12 @@ class _Request(aiohttp.ClientRequest):
 class _Resolver(AbstractResolver):
     """Resolves host names for aiohttp and refuses a host with an address that is not allowed."""
 
-    def __init__(self, resolver: DnsResolver) -> None:
-        self.resolver = resolver
-
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
         del family
         exchange = _exchange.get()
-        found = await resolve_target(self.resolver, exchange.target)
+        found = await resolve_target(exchange.target)
         if not all(map(exchange.allows, found)):
             raise OutboundFailed(Failure.BLOCKED_ADDRESS)
         tried: list[Address] = []
@@ -130,7 +128,7 @@ class _Resolver(AbstractResolver):
         return [_resolve_result(host, port, each) for each in found if each in tried]
 
     async def close(self) -> None:
-        """Do nothing: HttpSessions closes the DNS resolver."""
+        """Do nothing: it keeps nothing open."""
 
 
 def _resolve_result(host: str, port: int, address: Address) -> ResolveResult:
@@ -143,7 +141,7 @@ def _create_socket(where: AddrInfoType) -> socket.socket:
     """Create a socket for an allowed address. Raise BlockedAddress for any other."""
     family, kind, protocol, _, address = where
     exchange = _exchange.get()
-    if not exchange.allows(parse_address(str(address[0]))):
+    if not exchange.allows(ip_address(str(address[0]))):
         raise BlockedAddress
     exchange.is_new = True
     made = socket.socket(family, kind, protocol)
@@ -164,21 +162,21 @@ class RequestOptions:
     reuse: bool
 
 
-@dataclass(frozen=True, slots=True)
-class RawResponse:
-    """A response as aiohttp received it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Response:
+    """A response of any status, redirects included."""
 
     status: int
-    headers: Mapping[str, str]
-    body: bytes
-    truncated: bool
+    headers: Mapping[str, str] = field(repr=False)  # case-insensitive
+    body: bytes = field(repr=False)  # not decoded, even if Content-Encoding is set although identity was requested
+    elapsed_ms: int
+    truncated: bool  # the response was longer than the body
 
 
 class HttpSessions:
     """The sessions of one event loop: one closes its connections after a request, one keeps them alive."""
 
     def __init__(self, tls_context: ssl.SSLContext, *, user_agent: str) -> None:
-        self.resolver = DnsResolver()
         self._headers = {"User-Agent": user_agent, "Accept-Encoding": "identity"}
         self._tls = tls_context
         self._single_use = self._session(_send_once, force_close=True)
@@ -187,7 +185,7 @@ class HttpSessions:
     def _session(self, *middlewares: aiohttp.ClientMiddlewareType, **options: Any) -> aiohttp.ClientSession:
         """Return a session; the options are those of aiohttp.TCPConnector."""
         connector = aiohttp.TCPConnector(
-            resolver=_Resolver(self.resolver),
+            resolver=_Resolver(),
             use_dns_cache=False,
             socket_factory=_create_socket,
             ssl=self._tls,
@@ -208,17 +206,24 @@ class HttpSessions:
             max_field_size=MAX_LINE_BYTES,
         )
 
-    async def exchange(self, exchange: Exchange, options: RequestOptions) -> RawResponse:
+    async def exchange(self, exchange: Exchange, options: RequestOptions) -> Response:
         """Send a request and read its response, without a total timeout. Raise OutboundFailed."""
         exchange.budget = budget(options.max_bytes)
+        began = time.perf_counter()
         token = _exchange.set(exchange)
         complete = False
         try:
             async with await self._send(exchange, options) as response:
                 if exchange.meter is not None:
                     exchange.meter.watch(partial(_fail_body, response.content))
-                raw, complete = await _read_response(response, options, exchange.budget)
-                return raw
+                body, complete, truncated = await _read_body(response, options, exchange.budget)
+                return Response(
+                    status=response.status,
+                    headers=response.headers,
+                    body=body,
+                    elapsed_ms=round((time.perf_counter() - began) * 1000),
+                    truncated=truncated,
+                )
         except (OutboundFailed, aiohttp.ClientError, HttpProcessingError, OSError) as error:
             raise exchange.failure(error) from error
         finally:
@@ -245,10 +250,9 @@ class HttpSessions:
                     raise OutboundFailed(Failure.PROTOCOL) from None
 
     async def close(self) -> None:
-        """Close the sessions and the resolver."""
+        """Close the sessions."""
         await self._single_use.close()
         await self._keep_alive.close()
-        await self.resolver.close()
 
 
 async def _send_once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
@@ -271,10 +275,10 @@ def _fail_body(content: aiohttp.StreamReader) -> None:
         content.set_exception(aiohttp.ClientPayloadError("The connection ended before the end of the body."))
 
 
-async def _read_response(
+async def _read_body(
     response: aiohttp.ClientResponse, options: RequestOptions, budget: Budget
-) -> tuple[RawResponse, bool]:
-    """Return the response, and True if it was read completely."""
+) -> tuple[bytes, bool, bool]:
+    """Return the body, whether it was read completely, and whether it was longer."""
     if response.version not in VERSIONS or response.status not in STATUSES:
         raise OutboundFailed(Failure.PROTOCOL)
     max_bytes, keep = options.max_bytes, options.keep_bytes
@@ -293,5 +297,4 @@ async def _read_response(
         if keep is None or not budget.is_exceeded:
             raise
     complete = size <= max_bytes and not budget.is_exceeded
-    raw = RawResponse(response.status, response.headers, bytes(kept), truncated=size > len(kept) or not complete)
-    return raw, complete
+    return bytes(kept), complete, size > len(kept) or not complete
