@@ -125,10 +125,27 @@ def events() -> str:
     parts = []
     for each in outbox.list_events():
         if not each.internal:
-            members = table(("Member", "Type"), [(f"`{name}`", kind) for name, kind in each.members()])
+            members = table(("Member", "Type"), event_members(each.schema))
             example = f"```json\n{each.example.model_dump_json(indent=2)}\n```"
             parts += [f"## {each.name}", f"{each.description} Version {each.version}.", members, example]
     return "\n\n".join(parts)
+
+
+def event_members(schema: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the name and a short description of the type of each member of an event's data."""
+    return [(f"`{name}`", _kind(each, schema)) for name, each in schema.get("properties", {}).items()]
+
+
+def _kind(member: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    if "$ref" in member:
+        return _kind(schema["$defs"][member["$ref"].rpartition("/")[2]], schema)
+    if "anyOf" in member:
+        return " or ".join(_kind(each, schema) for each in member["anyOf"])
+    if "enum" in member:
+        return " or ".join(f"`{each}`" for each in member["enum"])
+    if member.get("type") == "array":
+        return f"list of {_kind(member['items'], schema)}"
+    return str(member.get("format") or member.get("type", "any"))
 
 
 def job_list() -> str:
@@ -173,6 +190,22 @@ def rate_limits() -> str:
     known = policies.list_policies()
     rows = [(f"`{each.name}`", str(each.quota), str(each.window_s), each.by, each.counts) for each in known]
     return table(("Limit", "Requests", "In seconds", "For each", "Counts"), rows)
+
+
+def list_maximums() -> str:
+    """Write each maximum of what an account holds."""
+    rows = [
+        (
+            f"`{each.name}`",
+            f"{each.value:,}",
+            each.of,
+            each.counts,
+            f"`{each.code}`" if each.code else f"none: {each.otherwise}",
+            f"`BUILDERS_{each.setting.upper()}`" if each.setting else "",
+        )
+        for each in maximums.list_maximums()
+    ]
+    return table(("Maximum", "Number", "Of each", "Counts", "Above it", "Setting"), rows)
 
 
 def openapi() -> str:
@@ -246,7 +279,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "errors.md": error_codes,
     "events.md": events,
     "jobs.md": job_list,
-    "limits.md": lambda: f"{rate_limits()}\n\n## Maximums\n\n{table(maximums.COLUMNS, maximums.describe())}",
+    "limits.md": lambda: f"{rate_limits()}\n\n## Maximums\n\n{list_maximums()}",
     "operations.md": operations,
     "registrars.md": lambda: "\n\n".join(f"## {name}\n\n{table(*cells)}" for name, cells in behaviors.describe()),
     "scopes.md": scopes,

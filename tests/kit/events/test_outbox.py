@@ -1,10 +1,6 @@
 """An event is stored exactly when its transaction commits."""
 
 from collections.abc import AsyncIterator
-from datetime import datetime
-from enum import StrEnum
-from typing import Any, Literal
-from uuid import UUID
 
 import pytest
 from pydantic import BaseModel
@@ -85,44 +81,6 @@ def test_a_name_is_declared_once() -> None:
     assert outbox.declare(CHANGED) is outbox.declare(CHANGED)
     with pytest.raises(ValueError, match=r"thing\.changed is declared twice"):
         outbox.declare(Event(name="thing.changed", version=4, description="Another.", example=Changed()))
-
-
-class Kind(StrEnum):
-    """A closed set."""
-
-    A = "a"
-    B = "b"
-
-
-class Part(BaseModel):
-    """A part of what an event says."""
-
-    id: UUID
-
-
-class AllTypes(BaseModel):
-    """The data of an event. of each type."""
-
-    id: UUID
-    at: datetime
-    n: int | None
-    kind: Kind
-    parts: list[Part]
-    one_of: Literal["x", "y"]
-    anything: Any
-
-
-def test_an_event_describes_the_members_of_its_data() -> None:
-    example = AllTypes(id=ids.new(), at=clock.now(), n=None, kind=Kind.A, parts=[], one_of="x", anything=1)
-    assert Event(name="whole.told", version=1, description="All.", example=example).members() == [
-        ("id", "uuid"),
-        ("at", "date-time"),
-        ("n", "integer or null"),
-        ("kind", "`a` or `b`"),
-        ("parts", "list of object"),
-        ("one_of", "`x` or `y`"),
-        ("anything", "any"),
-    ]
 
 
 def test_declared_events_are_listed_by_name() -> None:

@@ -72,41 +72,23 @@ async def defer(
     once: str | None = None,
     lane: str | None = None,
     lock: str | None = None,
+    delay: timedelta = timedelta(),
     **ids: str | int,
 ) -> None:
-    """Enqueue a job that exists if and only if the transaction of `conn` commits.
+    """Enqueue a job that exists if and only if the transaction of `conn` commits; it starts after the delay.
 
     `task` is the task, or its name in a module that `jobs.py` imports. `once` is a queueing lock: while a job with
     this lock is waiting, no second one is enqueued. Jobs with the same `lock` run one after the other. `lane` is
     MAIN, LONG or EXTERNAL, by default that of the task.
     """
-    await _enqueue(conn, task, once=once, lane=lane, delay=timedelta(), ids=ids, lock=lock)
-
-
-async def defer_after(
-    conn: Conn, task: Task[Any, Any, Any] | str, *, delay: timedelta, once: str, lane: str, **ids: str | int
-) -> None:
-    """Enqueue a job like `defer`, to start after a delay."""
-    await _enqueue(conn, task, once=once, lane=lane, delay=delay, ids=ids)
-
-
-async def _enqueue(
-    conn: Conn,
-    task: Task[Any, Any, Any] | str,
-    *,
-    once: str | None,
-    lane: str | None,
-    delay: timedelta,
-    ids: Mapping[str, str | int],
-    lock: str | None = None,
-) -> None:
     configure = partial(app.configure_task, task) if isinstance(task, str) else task.configure
-    ids = {**ids, **requests.argument_for(app.tasks.get(task) if isinstance(task, str) else task)}
     if delay:
         configure = partial(configure, schedule_in={"seconds": int(delay.total_seconds())})
+    request = requests.argument_for(app.tasks.get(task) if isinstance(task, str) else task)
     try:
         async with conn.transaction():  # a savepoint: a conflict would abort the caller's transaction
-            await configure(connection=conn, queueing_lock=once, queue=lane, lock=lock).defer_async(**ids)
+            job = configure(connection=conn, queueing_lock=once, queue=lane, lock=lock)
+            await job.defer_async(**ids, **request)
     except AlreadyEnqueued:
         _log.debug("job_already_waiting", task=task if isinstance(task, str) else task.name, once=once)
 

@@ -23,7 +23,6 @@ class Maximum:
     setting: str | None = None  # that changes the value
 
 
-COLUMNS = ("Maximum", "Number", "Of each", "Counts", "Above it", "Setting")
 _register: dict[str, Maximum] = {}
 
 
@@ -54,18 +53,3 @@ def _add(maximum: Maximum) -> int:
 def list_maximums() -> Sequence[Maximum]:
     """Return every registered maximum, sorted by name."""
     return [_register[name] for name in sorted(_register)]
-
-
-def describe() -> Sequence[Sequence[str]]:
-    """Return each maximum as the cells of COLUMNS, for the documentation."""
-    return [
-        (
-            f"`{each.name}`",
-            f"{each.value:,}",
-            each.of,
-            each.counts,
-            f"`{each.code}`" if each.code else f"none: {each.otherwise}",
-            f"`BUILDERS_{each.setting.upper()}`" if each.setting else "",
-        )
-        for each in list_maximums()
-    ]

@@ -64,7 +64,7 @@ async def take_place(
             name = context.job.task_name
             target = {"account_id": str(account_id), "run_id": str(run_id), "connection_id": str(connection_id)}
             async with queue.database(context).transaction() as conn:
-                await queue.defer_after(
+                await queue.defer(
                     conn,
                     name,
                     delay=RETRY_AFTER,

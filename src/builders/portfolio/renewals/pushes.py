@@ -118,7 +118,7 @@ def implied_auto_renew(patch: DecisionPatch) -> bool | None:
 
 async def _defer(conn: Conn, *, account_id: UUID) -> None:
     """Enqueue the job that sends the remaining settings."""
-    await queue.defer_after(
+    await queue.defer(
         conn,
         PUSH,
         delay=CLAIM_OF_REQUEST,
