@@ -4,8 +4,8 @@ import pytest
 
 from builders.identity.records import Preset
 from builders.kit.db.connections import Database
-from builders.kit.limits.capacities import Capacity
 from builders.portfolio.ledger import entries
+from builders.portfolio.ledger.capacities import Capacity
 from builders.portfolio.parking import revenue
 from tests.cast import Person
 from tests.conftest import MakePerson

@@ -30,21 +30,18 @@ class Busy(Problem):
 class BodyLimit:
     """Marks an operation with its own limit on the body; one that `exceeds` may be above that of the service."""
 
-    def __init__(self, size: int, *, exceeds: bool = False) -> None:
+    def __init__(self, size: int, *, exceeds: bool) -> None:
         self.size, self.exceeds = size, exceeds
 
     def __call__(self) -> None:
         """Do nothing: the compiled route reads the limit (kit/http/compiled_routes.py)."""
 
 
-def body_limit(size: int) -> Any:  # what `dependencies` takes: Depends has no public type
+def body_limit(
+    size: int, *, exceeds: bool = False
+) -> Any:  # what `dependencies` takes: Depends has no public type
     """Return an item for `dependencies` that limits the body to `size` bytes."""
-    return Depends(BodyLimit(size))
-
-
-def large_body_limit(size: int) -> Any:  # as above
-    """Return an item for `dependencies` that limits the body, also above the limit of the service."""
-    return Depends(BodyLimit(size, exceeds=True))
+    return Depends(BodyLimit(size, exceeds=exceeds))
 
 
 def find_body_limit(dependant: Dependant, *, has_caller: bool) -> tuple[int | None, bool]:

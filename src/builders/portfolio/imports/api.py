@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from builders.kit.db.connections import Database, Pool, Reads, Tx
 from builders.kit.errors import problems
-from builders.kit.http.body_limits import large_body_limit
+from builders.kit.http.body_limits import body_limit
 from builders.kit.http.bulk import RowOutcome
 from builders.kit.http.callers import Caller, needs
 from builders.kit.http.dependencies import KeyringDep
@@ -84,7 +84,7 @@ def file_options(
     "/import",
     response_model=replies.PortfolioImportReply,
     responses=problems(*SELECTED, errors.TooManyImports, errors.ImportRowLimit, HeavyRequestRunning, InFlight),
-    dependencies=[rate_limit(IMPORTS), large_body_limit(MAX_BYTES), heavy()],
+    dependencies=[rate_limit(IMPORTS), body_limit(MAX_BYTES, exceeds=True), heavy()],
     openapi_extra={RAW_MEMBERS: {"text/csv": "csv"}},
 )
 async def import_portfolio(

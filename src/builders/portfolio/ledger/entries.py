@@ -8,10 +8,10 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.limits import maximums
-from builders.kit.limits.capacities import Capacity
 from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.portfolio.ledger import currencies
+from builders.portfolio.ledger.capacities import Capacity
 from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.ledger.records import (
     MAX_ENTRIES,

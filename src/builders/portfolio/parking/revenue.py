@@ -7,12 +7,12 @@ from uuid import UUID
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.http.bulk import RowOutcome, RowResult, currency_warnings, refused_row
-from builders.kit.limits.capacities import Capacity
 from builders.kit.values import clock
 from builders.portfolio.domains import lookups
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.finance import advice
 from builders.portfolio.ledger import currencies as ledger_currencies, entries as ledger_entries
+from builders.portfolio.ledger.capacities import Capacity
 from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry
 from builders.portfolio.parking import store

@@ -7,7 +7,7 @@ from fastapi import Depends, Query
 
 from builders.kit.db.connections import Pool, Reads
 from builders.kit.errors import problems
-from builders.kit.http.body_limits import large_body_limit
+from builders.kit.http.body_limits import body_limit
 from builders.kit.http.callers import Caller, needs
 from builders.kit.http.heavy_requests import HeavyRequestRunning, heavy
 from builders.kit.http.idempotency import InFlight
@@ -129,7 +129,7 @@ async def list_registrar_inventory(
         HeavyRequestRunning,
         InFlight,
     ),
-    dependencies=[rate_limit(INVENTORY_IMPORTS), large_body_limit(MAX_BYTES), heavy()],
+    dependencies=[rate_limit(INVENTORY_IMPORTS), body_limit(MAX_BYTES, exceeds=True), heavy()],
     openapi_extra={RAW_MEMBERS: {"text/csv": "csv"}},
 )
 async def import_registrar_inventory(

@@ -6,8 +6,8 @@ from uuid import UUID
 import pytest
 
 from builders.kit.db.connections import Conn
-from builders.kit.limits.capacities import PAUSE_S, SLACK, Capacity
 from builders.kit.values import clock, ids
+from builders.portfolio.ledger.capacities import PAUSE_S, SLACK, Capacity
 
 MOST = 160_000
 
