@@ -17,12 +17,12 @@ from builders.aliases.records import AliasSpec
 from builders.aliases.rules import validation
 from builders.catalog import availability
 from builders.catalog.snapshot import CatalogCache
+from builders.cli.embedded.server import EmbeddedServer
 from builders.demo import service as demo
 from builders.identity import accounts, keys as identity_keys
 from builders.identity.records import KeyKind, Preset
 from builders.kit.db import migrations
 from builders.kit.db.connections import Conn, Database
-from builders.kit.db.embedded.server import EmbeddedServer
 from builders.kit.http.callers import OPERATOR
 from builders.kit.process.secret_keys import Keyring, keyring_of
 from builders.kit.process.settings import Settings

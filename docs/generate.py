@@ -23,12 +23,12 @@ from pydantic.fields import FieldInfo
 from builders import worker
 from builders.app import create_app
 from builders.cli import main as cli
+from builders.cli.embedded.server import EmbeddedServer
 from builders.demo.registrars import behaviors
 from builders.identity import scopes as identity_scopes
 from builders.identity.records import Preset
 from builders.kit import errors
 from builders.kit.db import migrations
-from builders.kit.db.embedded.server import EmbeddedServer
 from builders.kit.events import outbox
 from builders.kit.jobs import queue
 from builders.kit.limits import maximums, policies

@@ -27,7 +27,7 @@ import httpx
 import psutil
 import psycopg
 
-from builders.kit.db.embedded.server import EmbeddedServer
+from builders.cli.embedded.server import EmbeddedServer
 
 DOMAIN = "harbour.example"
 NAMES_IN_A_PLAN = 25

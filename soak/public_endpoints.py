@@ -24,9 +24,9 @@ import psycopg
 from bench import public_endpoints
 from bench.scenarios import DOMAINS
 from builders.catalog import funnel
+from builders.cli.embedded.server import EmbeddedServer
 from builders.kit.db import migrations
 from builders.kit.db.connections import Database
-from builders.kit.db.embedded.server import EmbeddedServer
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from tests.catalog.many_events import fill

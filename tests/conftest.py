@@ -20,10 +20,10 @@ from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 from builders import worker
 from builders.app import Service, create_app, lifespan
+from builders.cli.embedded.server import EmbeddedServer
 from builders.identity.records import Preset
 from builders.kit.db import migrations
 from builders.kit.db.connections import Database
-from builders.kit.db.embedded.server import EmbeddedServer
 from builders.kit.process import log
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
@@ -61,7 +61,7 @@ LONGEST = (
     "tests/docs/test_readme.py",
     "tests/docs/test_how_tos.py",
     "tests/examples/",
-    "tests/kit/db/embedded/",
+    "tests/cli/embedded/",
     "tests/sandbox/test_crash",
     "tests/cli/test_processes.py",
     "tests/cli/test_serve.py",
@@ -76,7 +76,7 @@ GROUPS = {
     "tests/docs/test_readme.py": "demo",
     "tests/docs/test_how_tos.py": "demo",
     "tests/examples/": "demo",
-    "tests/kit/db/embedded/": "embedded",
+    "tests/cli/embedded/": "embedded",
 }
 
 

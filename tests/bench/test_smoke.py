@@ -12,7 +12,7 @@ import pytest
 from bench import fixtures, load, public_endpoints, run
 from bench.contenders import CONTENDERS
 from bench.scenarios import SampleKeys, get, scenarios, target
-from builders.kit.db.embedded.system_user import EmbeddedServerError
+from builders.cli.embedded.system_user import EmbeddedServerError
 from builders.kit.process.settings import Settings
 from tests.demo.make import demo_database
 

@@ -17,7 +17,7 @@ from typing import Self
 
 import psutil
 
-from tests.kit.db.embedded.servers import kill, lives, processes, python_path, wait_until
+from tests.cli.embedded.servers import kill, lives, processes, python_path, wait_until
 
 
 @contextmanager

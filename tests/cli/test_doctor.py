@@ -13,9 +13,9 @@ from psycopg.conninfo import make_conninfo
 
 from builders.cli import doctor
 from builders.cli.doctor import Finding
+from builders.cli.embedded import binaries
+from builders.cli.embedded.server import EmbeddedServer
 from builders.kit.db import migrations
-from builders.kit.db.embedded import binaries
-from builders.kit.db.embedded.server import EmbeddedServer
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ import psycopg
 import pytest
 
 from builders.cli import doctor
+from builders.cli.embedded import binaries
 from builders.kit.db import migrations
-from builders.kit.db.embedded import binaries
 from tests.cli.conftest import Cli
 from tests.cli.databases import own_database
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from builders.kit.db.embedded.server import EmbeddedServer
+from builders.cli.embedded.server import EmbeddedServer
 from tests import redis
+from tests.cli.embedded.servers import kill, leftovers, lives, postmaster, wait_until
 from tests.cli.serving import Serving, builders, data_folder, free_port
-from tests.kit.db.embedded.servers import kill, leftovers, lives, postmaster, wait_until
 
 QUOTA = 60  # a tenth of the default of an address
 PATH = "/v1/catalog/categories"

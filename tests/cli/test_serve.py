@@ -12,8 +12,8 @@ from pydantic import SecretStr
 from builders.cli import serve, session
 from builders.kit.process.settings import Settings
 from tests.cli.conftest import Cli
+from tests.cli.embedded.servers import wait_until
 from tests.cli.serving import Serving, builders, data_folder
-from tests.kit.db.embedded.servers import wait_until
 
 NEVER = "/v1/events?wait=20&since=2999-01-01T00:00:00Z"
 ACCOUNT = ("--account", "ada@example.net")

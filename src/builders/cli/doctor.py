@@ -11,10 +11,10 @@ from pathlib import Path
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
+from builders.cli.embedded import binaries
+from builders.cli.embedded.server import EmbeddedServer
+from builders.cli.embedded.system_user import EmbeddedServerError
 from builders.kit.db import migrations
-from builders.kit.db.embedded import binaries
-from builders.kit.db.embedded.server import EmbeddedServer
-from builders.kit.db.embedded.system_user import EmbeddedServerError
 
 MIN_POSTGRESQL = 15
 MIN_FREE_BYTES = 512 * 2**20

@@ -20,10 +20,10 @@ from redis.connection import parse_url
 
 from builders.cli import doctor
 from builders.cli.address import with_address
+from builders.cli.embedded.server import EmbeddedServer, open_lock, try_exclusive
+from builders.cli.embedded.system_user import EmbeddedServerError
 from builders.kit.db import migrations
 from builders.kit.db.connections import Conn, Database
-from builders.kit.db.embedded.server import EmbeddedServer, open_lock, try_exclusive
-from builders.kit.db.embedded.system_user import EmbeddedServerError
 from builders.kit.errors import Invalid, Problem
 from builders.kit.process import log
 from builders.kit.process.settings import Settings

@@ -1,1 +1,1 @@
-"""PostgreSQL: connections and transactions, migrations, partitions, group commit, the embedded server."""
+"""PostgreSQL: connections and transactions, migrations, partitions, group commit."""

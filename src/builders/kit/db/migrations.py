@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psycopg
 from procrastinate.schema import SchemaManager
+from psycopg import sql
 
 from builders.kit.values import clock
 
@@ -27,6 +28,7 @@ TAKE_LOCK = "SELECT pg_advisory_lock(%s)"
 HAS_MIGRATIONS_TABLE = "SELECT to_regclass('kit_migrations') IS NOT NULL"
 HAS_QUEUE_TABLE = "SELECT to_regclass('procrastinate_jobs') IS NOT NULL"
 
+FIND_DATABASE = "SELECT datname FROM pg_database WHERE datname = %s"
 GET_RIGHTS = """
     SELECT coalesce(has_schema_privilege(current_schema(), 'CREATE'), false), pg_is_in_recovery()
 """
@@ -68,6 +70,13 @@ def list_pending(conninfo: str) -> list[str]:
         row = conn.execute(HAS_MIGRATIONS_TABLE).fetchone()
         applied = _applied(conn) if row == (True,) else {}
     return [each.name for each in (*_list_queue_migrations(), *list_migrations()) if each.name not in applied]
+
+
+def create_database(conninfo: str, name: str) -> None:
+    """Create the database on this server if it is missing."""
+    with psycopg.connect(conninfo, connect_timeout=10, autocommit=True) as conn:
+        if conn.execute(FIND_DATABASE, [name]).fetchone() is None:
+            conn.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
 
 
 def get_rights(conn: psycopg.Connection) -> tuple[bool, bool]:

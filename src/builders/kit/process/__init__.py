@@ -1,1 +1,1 @@
-"""The process: settings, secret keys, logs, child processes."""
+"""The process: settings, secret keys, logs."""

@@ -11,10 +11,10 @@ from subprocess import PIPE, Popen
 import psutil
 import psycopg
 
-from builders.kit.db.embedded import binaries
-from builders.kit.db.embedded.cluster import ServerProcesses
-from builders.kit.db.embedded.server import Timing
-from builders.kit.db.embedded.system_user import SystemUser
+from builders.cli.embedded import binaries
+from builders.cli.embedded.cluster import ServerProcesses
+from builders.cli.embedded.server import Timing
+from builders.cli.embedded.system_user import SystemUser
 
 ROOT = os.geteuid() == 0
 NOBODY = 65534
@@ -26,7 +26,7 @@ USER = """
 import os, sys
 from pathlib import Path
 import psycopg
-from builders.kit.db.embedded import binaries, server
+from builders.cli.embedded import binaries, server
 data, uid, found = Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
 binaries.find = lambda: found
 if uid != os.geteuid():

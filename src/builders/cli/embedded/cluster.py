@@ -16,9 +16,9 @@ from subprocess import CompletedProcess
 import psutil
 from psycopg.pq import PGconn, Ping
 
-from builders.kit.db.embedded.binaries import MAJOR
-from builders.kit.db.embedded.directory import ROLE, DatabaseDirectory
-from builders.kit.db.embedded.system_user import EmbeddedServerError, SystemUser
+from builders.cli.embedded.binaries import MAJOR
+from builders.cli.embedded.directory import ROLE, DatabaseDirectory
+from builders.cli.embedded.system_user import EmbeddedServerError, SystemUser
 
 REPLACE_PID_SCRIPT = '{ echo "$2" && tail -n +2 "$1"; } >"$1.new" && mv "$1.new" "$1"'
 

@@ -6,10 +6,10 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from builders.kit.db.embedded import directory
-from builders.kit.db.embedded.server import EmbeddedServer
-from builders.kit.db.embedded.system_user import EmbeddedServerError
-from tests.kit.db.embedded.servers import ask, postmaster, processes, read_answer, user_of, wait_until
+from builders.cli.embedded import directory
+from builders.cli.embedded.server import EmbeddedServer
+from builders.cli.embedded.system_user import EmbeddedServerError
+from tests.cli.embedded.servers import ask, postmaster, processes, read_answer, user_of, wait_until
 
 
 def test_the_database_has_the_expected_settings(shared: EmbeddedServer) -> None:

@@ -11,10 +11,10 @@ import psycopg
 import pytest
 from psycopg.pq import PGconn
 
-from builders.kit.db.embedded import server
-from builders.kit.db.embedded.server import EmbeddedServer
-from builders.kit.db.embedded.system_user import EmbeddedServerError, choose_user
-from tests.kit.db.embedded.servers import (
+from builders.cli.embedded import server
+from builders.cli.embedded.server import EmbeddedServer
+from builders.cli.embedded.system_user import EmbeddedServerError, choose_user
+from tests.cli.embedded.servers import (
     QUICK,
     ask,
     kill,
@@ -32,7 +32,7 @@ from tests.kit.db.embedded.servers import (
 STEP = """
 import sys
 from pathlib import Path
-from builders.kit.db.embedded import server, system_user
+from builders.cli.embedded import server, system_user
 lock, begun, signal_pipe = map(Path, sys.argv[1:])
 with server.exclusive(lock, wait_s=0) as turn:
     me = system_user.SystemUser(uid=0, gid=0, must_switch=False, lock_fd=turn)

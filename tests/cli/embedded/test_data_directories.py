@@ -10,10 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from builders.kit.db.embedded import binaries, directory, system_user
-from builders.kit.db.embedded.server import EmbeddedServer
-from builders.kit.db.embedded.system_user import EmbeddedServerError
-from tests.kit.db.embedded.servers import NOBODY, QUICK, ROOT, ask, kill, processes, read_answer, user_of
+from builders.cli.embedded import binaries, directory, system_user
+from builders.cli.embedded.server import EmbeddedServer
+from builders.cli.embedded.system_user import EmbeddedServerError
+from tests.cli.embedded.servers import NOBODY, QUICK, ROOT, ask, kill, processes, read_answer, user_of
 
 ME = system_user.SystemUser(uid=os.geteuid(), gid=os.getegid(), must_switch=False)
 

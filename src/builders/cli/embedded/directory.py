@@ -15,8 +15,8 @@ from pathlib import Path
 
 from psycopg.conninfo import make_conninfo
 
-from builders.kit.db.embedded.binaries import SYSTEM_DIR
-from builders.kit.db.embedded.system_user import EmbeddedServerError, SystemUser
+from builders.cli.embedded.binaries import SYSTEM_DIR
+from builders.cli.embedded.system_user import EmbeddedServerError, SystemUser
 
 SOCKET_NAME = ".s.PGSQL.5432"
 MAX_SOCKET_PATH_BYTES = 103  # the limit of macOS; Linux allows 107

@@ -18,12 +18,12 @@ from types import TracebackType
 from typing import Self
 
 import psycopg
-from psycopg import sql
 
-from builders.kit.db.embedded.binaries import SYSTEM_DIR, find_for_user
-from builders.kit.db.embedded.cluster import Cluster
-from builders.kit.db.embedded.directory import DatabaseDirectory, open_directory
-from builders.kit.db.embedded.system_user import EmbeddedServerError, choose_user
+from builders.cli.embedded.binaries import SYSTEM_DIR, find_for_user
+from builders.cli.embedded.cluster import Cluster
+from builders.cli.embedded.directory import DatabaseDirectory, open_directory
+from builders.cli.embedded.system_user import EmbeddedServerError, choose_user
+from builders.kit.db import migrations
 from builders.kit.process import log
 
 POLL_INTERVAL_S = 0.05  # flock has no timeout
@@ -73,7 +73,6 @@ def exclusive(path: Path, *, wait_s: float) -> Iterator[int]:
 
 
 DATABASE = "builders"
-FIND_DATABASE = "SELECT datname FROM pg_database WHERE datname = %s"
 
 logger = log.get_logger()
 
@@ -246,9 +245,7 @@ class EmbeddedServer:
 
 def _ensure_database(directory: DatabaseDirectory) -> None:
     try:
-        with psycopg.connect(directory.conninfo("postgres"), connect_timeout=10, autocommit=True) as conn:
-            if conn.execute(FIND_DATABASE, [DATABASE]).fetchone() is None:
-                conn.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE)))
+        migrations.create_database(directory.conninfo("postgres"), DATABASE)
     except psycopg.Error as error:
         raise EmbeddedServerError(
             f"The PostgreSQL in {directory.folder} is running but refuses the connection: {error}"

