@@ -22,23 +22,9 @@ TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
         ("X-A", "a "),
         ("X-A", "é"),
         ("X-A", "\u010d\u010a"),  # whose low bytes are CR and LF
-        ("X A", "a"),
-        ("X-A:", "a"),
-        ("X-A\r\nX-B", "a"),
-        ("", "a"),
-        ("Xé", "a"),
-        ("Host", "127.0.0.1"),
-        ("content-length", "0"),
-        ("Transfer-Encoding", "chunked"),
-        ("Connection", "keep-alive"),
-        ("Accept-Encoding", "gzip"),
-        ("Expect", "100-continue"),
-        ("Upgrade", "h2c"),
-        ("Proxy-Authorization", "Basic eDp5"),
-        ("traceparent", TRACE),
     ],
 )
-async def test_a_harmful_header_is_refused(name: str, value: str) -> None:
+async def test_a_harmful_value_is_refused(name: str, value: str) -> None:
     async with receiving(saying(OK)) as receiver, calling(receiver) as outbound:
         with pytest.raises(ValueError, match="header") as refused:
             await outbound.request("GET", receiver.url, headers={name: value})
@@ -53,28 +39,12 @@ async def test_other_values_are_sent_as_they_are(value: str) -> None:
     assert (receiver.head["x-a"], receiver.head["user-agent"]) == (value, "Other/1")
 
 
-@pytest.mark.parametrize("method", ["", "GET /x", "GET\r\n", "G\0ET", "CONNECT", "GÉT"])
-async def test_a_method_that_is_no_token_is_not_sent(method: str) -> None:
-    async with receiving(saying(OK)) as receiver, calling(receiver) as outbound:
-        with pytest.raises(ValueError, match="method"):
-            await outbound.request(method, receiver.url)
-    assert receiver.connections == 0
-
-
 @pytest.mark.parametrize("path", ["a b", "a\r\nX-B: b", "a HTTP/1.1\r\n\r\n"])
 async def test_a_path_cannot_break_the_request_line(path: str) -> None:
     async with receiving(saying(OK)) as receiver, calling(receiver) as outbound:
         with pytest.raises(OutboundFailed):
             await outbound.request("GET", receiver.url + path)
     assert receiver.connections == 0
-
-
-async def test_a_body_over_the_limit_is_refused() -> None:
-    async with receiving(saying(OK)) as receiver, calling(receiver) as outbound:
-        await outbound.request("POST", receiver.url, body=b"a" * 1024 * 1024)
-        with pytest.raises(ValueError, match="at most"):
-            await outbound.request("POST", receiver.url, body=b"a" * (1024 * 1024 + 1))
-    assert receiver.connections == 1
 
 
 async def test_the_trace_of_the_request_under_way_is_passed_on() -> None:

@@ -69,10 +69,8 @@ def test_a_batch_increases_and_the_next_id_follows_it() -> None:
     assert _rises([before, *batch, ids.new()])
 
 
-def test_an_empty_batch_is_empty_and_a_negative_one_refused() -> None:
+def test_an_empty_batch_is_empty() -> None:
     assert ids.new_many(0) == []
-    with pytest.raises(ValueError, match="-1"):
-        ids.new_many(-1)
 
 
 def test_ids_follow_a_moved_clock() -> None:

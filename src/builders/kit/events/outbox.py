@@ -47,13 +47,6 @@ class Event:
     internal: bool = False  # for subscribers only; never delivered to a webhook
     earlier: tuple["Event", ...] = ()  # versions that are documented but not published
 
-    def __post_init__(self) -> None:
-        """Raise ValueError if an earlier version has another name or is not lower."""
-        if any(each.name != self.name or each.version >= self.version for each in self.earlier):
-            raise ValueError(
-                f"earlier versions of {self.name} {self.version} need the same name and a lower version"
-            )
-
     @cached_property
     def schema(self) -> Mapping[str, Any]:
         """The JSON schema of the event's data: those of all events take 0.1 s of processor time."""
