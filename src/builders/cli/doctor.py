@@ -150,13 +150,13 @@ def check_database(conninfo: str, check_data: CheckData | None = None) -> list[F
     return found
 
 
-def check_server(conninfo: str) -> list[Finding]:
+def check_server(conninfo: str, *, connect_timeout_s: int = CONNECT_TIMEOUT_S) -> list[Finding]:
     """Check the connection, the version and the role's rights."""
     if _is_malformed(conninfo):
         detail = "BUILDERS_DATABASE_URL is not a PostgreSQL connection string."
         return [_failed("database", detail, MALFORMED)]
     try:
-        with psycopg.connect(conninfo, connect_timeout=CONNECT_TIMEOUT_S, options=OPTIONS) as conn:
+        with psycopg.connect(conninfo, connect_timeout=connect_timeout_s, options=OPTIONS) as conn:
             version, (may_create, is_replica) = conn.info.server_version // 10_000, migrations.get_rights(conn)
     except (psycopg.Error, OSError, UnicodeError) as error:
         reason = " ".join(str(error).split())

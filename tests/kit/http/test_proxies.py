@@ -29,7 +29,7 @@ async def resolved(
     async def send(message: Message) -> None:
         raise NotImplementedError
 
-    scope = request_scope("GET", "/", headers) | {"client": None if peer is None else (peer, 40000)}
+    scope = {**request_scope("GET", "/", headers), "client": None if peer is None else (peer, 40000)}
     await Proxies(application, trusted)(scope, receive, send)
     return seen[0]
 

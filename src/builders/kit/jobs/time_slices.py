@@ -50,6 +50,7 @@ async def defer(
         once=once,
         lane=queue.LONG,
         lock=_lock(task if isinstance(task, str) else task.name, account_id),
+        delay=timedelta(),
         account_id=account_id,
         **ids,
     )
