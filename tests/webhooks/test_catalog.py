@@ -30,11 +30,9 @@ def _declared() -> Iterator[None]:
     before = dict(outbox._registry)
     first = Event(name="thing.updated", version=1, description="A thing was updated.", example=EarlierData())
     outbox.declare(
-        Event(
-            name="thing.updated", version=2, description="A thing was updated.", example=Data(), earlier=(first,)
-        )
+        name="thing.updated", version=2, description="A thing was updated.", example=Data(), earlier=(first,)
     )
-    outbox.declare(Event(name="thing.hushed", version=1, description="Hush.", example=Data(), internal=True))
+    outbox.register(Event(name="thing.hushed", version=1, description="Hush.", example=Data(), internal=True))
     yield
     outbox._registry.clear()
     outbox._registry.update(before)

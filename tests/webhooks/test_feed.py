@@ -32,8 +32,8 @@ TESTED = Event(name="alias.tested", version=1, description="Another one.", examp
 @pytest.fixture(autouse=True)
 def _declared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox, "_registry", dict(outbox._registry))
-    outbox.declare(HIDDEN)
-    outbox.declare(TESTED)
+    outbox.register(HIDDEN)
+    outbox.register(TESTED)
 
 
 async def test_an_event_reads_as_a_destination_gets_it(alice: Person, database: Database) -> None:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from builders.kit.events.outbox import Event, declare
+from builders.kit.events.outbox import declare
 from builders.kit.http.fields import AliasProjectId, EventManifest, EventManifestKey
 
 
@@ -61,46 +61,30 @@ _EXAMPLE = AliasData(
     project_id=UUID("0193a1b2-0000-7000-8000-000000000021"),
 )
 
-ALIAS_CREATED = declare(
-    Event(name="alias.created", version=1, description="A name was claimed.", example=_EXAMPLE)
-)
+ALIAS_CREATED = declare(name="alias.created", description="A name was claimed.", example=_EXAMPLE)
 ALIAS_UPDATED = declare(
-    Event(
-        name="alias.updated",
-        version=1,
-        description="The settings of a name changed, such as its destinations.",
-        example=_EXAMPLE,
-    )
+    name="alias.updated",
+    description="The settings of a name changed, such as its destinations.",
+    example=_EXAMPLE,
 )
-ALIAS_DELETED = declare(
-    Event(name="alias.deleted", version=1, description="A name was released into quarantine.", example=_EXAMPLE)
-)
+ALIAS_DELETED = declare(name="alias.deleted", description="A name was released into quarantine.", example=_EXAMPLE)
 ALIAS_SUSPENDED = declare(
-    Event(
-        name="alias.suspended",
-        version=1,
-        description="A name forwards no mail until its invoice is paid; no other account can claim it.",
-        example=AliasStopped.of(
-            _EXAMPLE.model_copy(update={"enabled": False}),
-            invoice_id=UUID("0193a1b2-0000-7000-8000-000000000009"),
-        ),
-    )
+    name="alias.suspended",
+    description="A name forwards no mail until its invoice is paid; no other account can claim it.",
+    example=AliasStopped.of(
+        _EXAMPLE.model_copy(update={"enabled": False}),
+        invoice_id=UUID("0193a1b2-0000-7000-8000-000000000009"),
+    ),
 )
 ALIAS_RESTORED = declare(
-    Event(
-        name="alias.restored",
-        version=1,
-        description="The suspension of a name ended.",
-        example=AliasStopped.of(_EXAMPLE, invoice_id=UUID("0193a1b2-0000-7000-8000-000000000009")),
-    )
+    name="alias.restored",
+    description="The suspension of a name ended.",
+    example=AliasStopped.of(_EXAMPLE, invoice_id=UUID("0193a1b2-0000-7000-8000-000000000009")),
 )
 DESTINATION_VERIFIED = declare(
-    Event(
-        name="alias.destination_verified",
-        version=1,
-        description="The recipient of a destination confirmed that names may forward to it.",
-        example=DestinationVerified(
-            email="a***@example.net", verified_at=datetime(2026, 1, 5, 9, 30, tzinfo=UTC), aliases=2
-        ),
-    )
+    name="alias.destination_verified",
+    description="The recipient of a destination confirmed that names may forward to it.",
+    example=DestinationVerified(
+        email="a***@example.net", verified_at=datetime(2026, 1, 5, 9, 30, tzinfo=UTC), aliases=2
+    ),
 )

@@ -6,7 +6,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from builders.domains.records import AccountDomain, AccountDomainStatus, DomainSource, RecordHealth, RecordKind
-from builders.kit.events.outbox import Event, declare
+from builders.kit.events.outbox import declare
 from builders.kit.http.fields import EventManifest, EventManifestKey
 
 
@@ -56,53 +56,39 @@ def _gone(status: AccountDomainStatus, reason: str) -> DomainGone:
     return DomainGone(**_EXAMPLE.model_copy(update={"status": status}).model_dump(), reason=reason)
 
 
-DOMAIN_ADDED = declare(
-    Event(name="domain.added", version=1, description="A domain was added to the account.", example=_EXAMPLE)
-)
+DOMAIN_ADDED = declare(name="domain.added", description="A domain was added to the account.", example=_EXAMPLE)
 DOMAIN_VERIFIED = declare(
-    Event(
-        name="domain.verified",
-        version=1,
-        description="The proof of a domain was found, for the first time or again: names can be claimed on it.",
-        example=_LIVE,
-    )
+    name="domain.verified",
+    description="The proof of a domain was found, for the first time or again: names can be claimed on it.",
+    example=_LIVE,
 )
 DOMAIN_UPDATED = declare(
-    Event(name="domain.updated", version=1, description="The settings of a domain were changed.", example=_LIVE)
+    name="domain.updated", description="The settings of a domain were changed.", example=_LIVE
 )
 DOMAIN_SUSPENDED = declare(
-    Event(
-        name="domain.suspended",
-        version=1,
-        description="The proof of a domain has been missing for days: no new names can be claimed on it.",
-        example=_gone(AccountDomainStatus.SUSPENDED, "proof_gone"),
-    )
+    name="domain.suspended",
+    description="The proof of a domain has been missing for days: no new names can be claimed on it.",
+    example=_gone(AccountDomainStatus.SUSPENDED, "proof_gone"),
 )
 DOMAIN_RELEASED = declare(
-    Event(
-        name="domain.released",
-        version=1,
-        description="A domain was released, unassigned or lost.",
-        example=_gone(AccountDomainStatus.RELEASED, "released"),
-    )
+    name="domain.released",
+    description="A domain was released, unassigned or lost.",
+    example=_gone(AccountDomainStatus.RELEASED, "released"),
 )
 DOMAIN_HEALTH_CHANGED = declare(
-    Event(
-        name="domain.health_changed",
-        version=1,
-        description="The health of a domain's MX, SPF, DKIM or DMARC record changed.",
-        example=DomainHealthData(
-            id=_EXAMPLE.id,
-            domain=_EXAMPLE.domain,
-            dns={
-                RecordKind.MX: RecordHealth.WRONG,
-                RecordKind.SPF: RecordHealth.OK,
-                RecordKind.DKIM: RecordHealth.OK,
-                RecordKind.DMARC: RecordHealth.MISSING,
-            },
-            before=dict.fromkeys(RecordKind, RecordHealth.OK),
-        ),
-    )
+    name="domain.health_changed",
+    description="The health of a domain's MX, SPF, DKIM or DMARC record changed.",
+    example=DomainHealthData(
+        id=_EXAMPLE.id,
+        domain=_EXAMPLE.domain,
+        dns={
+            RecordKind.MX: RecordHealth.WRONG,
+            RecordKind.SPF: RecordHealth.OK,
+            RecordKind.DKIM: RecordHealth.OK,
+            RecordKind.DMARC: RecordHealth.MISSING,
+        },
+        before=dict.fromkeys(RecordKind, RecordHealth.OK),
+    ),
 )
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from builders.identity.records import KeyKind, Preset
-from builders.kit.events.outbox import Event, declare
+from builders.kit.events.outbox import declare
 
 
 class KeyChanged(BaseModel):
@@ -64,52 +64,35 @@ _EXAMPLE = KeyChanged(
 )
 
 KEY_CREATED = declare(
-    Event(
-        name="api_key.created",
-        version=1,
-        description="An API key was created, also by a rotation.",
-        example=_EXAMPLE,
-    )
+    name="api_key.created",
+    description="An API key was created, also by a rotation.",
+    example=_EXAMPLE,
 )
-KEY_REVOKED = declare(
-    Event(name="api_key.revoked", version=1, description="An API key was revoked.", example=_EXAMPLE)
-)
+KEY_REVOKED = declare(name="api_key.revoked", description="An API key was revoked.", example=_EXAMPLE)
 ACCOUNT_CREATED = declare(
-    Event(
-        name="account.created",
-        version=1,
-        description="An account was created.",
-        example=AccountCreated(verified=True),
-        internal=True,
-    )
+    name="account.created",
+    description="An account was created.",
+    example=AccountCreated(verified=True),
+    internal=True,
 )
 EMAIL_VERIFIED = declare(
-    Event(
-        name="email.verified",
-        version=1,
-        description="The account's email address was verified; published again for a new address.",
-        example=EmailVerified(email="ada@example.net", verified_at=datetime(2026, 1, 5, 9, 30, tzinfo=UTC)),
-    )
+    name="email.verified",
+    description="The account's email address was verified; published again for a new address.",
+    example=EmailVerified(email="ada@example.net", verified_at=datetime(2026, 1, 5, 9, 30, tzinfo=UTC)),
 )
 EMAIL_CHANGED = declare(
-    Event(
-        name="email.changed",
-        version=1,
-        description="The email address of the account changed.",
-        example=EmailChanged(email="ada@example.net", previous_email="ada.lovelace@example.net"),
-    )
+    name="email.changed",
+    description="The email address of the account changed.",
+    example=EmailChanged(email="ada@example.net", previous_email="ada.lovelace@example.net"),
 )
 SUPPORT_SIGNED_IN = declare(
-    Event(
-        name="support.signed_in",
-        version=1,
-        description="The vendor's support signed in as the account.",
-        example=SupportSignedIn(
-            session_id=UUID("0193a1b2-0000-7000-8000-0000000000c1"),
-            operator="grace",
-            reason="Ticket 4711: an alias does not deliver",
-            may_write=False,
-            expires_at=datetime(2026, 1, 5, 10, 30, tzinfo=UTC),
-        ),
-    )
+    name="support.signed_in",
+    description="The vendor's support signed in as the account.",
+    example=SupportSignedIn(
+        session_id=UUID("0193a1b2-0000-7000-8000-0000000000c1"),
+        operator="grace",
+        reason="Ticket 4711: an alias does not deliver",
+        may_write=False,
+        expires_at=datetime(2026, 1, 5, 10, 30, tzinfo=UTC),
+    ),
 )

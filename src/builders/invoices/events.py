@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from builders.invoices.records import Invoice, InvoiceStatus
-from builders.kit.events.outbox import Event, declare
+from builders.kit.events.outbox import declare
 from builders.kit.http.fields import InvoicePromotionId
 from builders.kit.values.money import Money
 
@@ -65,56 +65,36 @@ def _example(status: InvoiceStatus) -> InvoiceData:
 
 _OPEN = _example(InvoiceStatus.OPEN)
 
-INVOICE_CREATED = declare(
-    Event(name="invoice.created", version=1, description="An invoice was issued.", example=_OPEN)
-)
+INVOICE_CREATED = declare(name="invoice.created", description="An invoice was issued.", example=_OPEN)
 INVOICE_PAID = declare(
-    Event(
-        name="invoice.paid",
-        version=1,
-        description="An invoice is paid in full; published once.",
-        example=_example(InvoiceStatus.PAID),
-    )
+    name="invoice.paid",
+    description="An invoice is paid in full; published once.",
+    example=_example(InvoiceStatus.PAID),
 )
 INVOICE_OVERDUE = declare(
-    Event(
-        name="invoice.overdue",
-        version=1,
-        description="An invoice was not paid by its due date; its names are suspended at `suspends_at`.",
-        example=_OPEN,
-    )
+    name="invoice.overdue",
+    description="An invoice was not paid by its due date; its names are suspended at `suspends_at`.",
+    example=_OPEN,
 )
 INVOICE_REMINDED = declare(
-    Event(
-        name="invoice.reminded",
-        version=1,
-        description="An invoice is overdue for a week. The account gets a second reminder.",
-        example=_OPEN,
-        internal=True,
-    )
+    name="invoice.reminded",
+    description="An invoice is overdue for a week. The account gets a second reminder.",
+    example=_OPEN,
+    internal=True,
 )
 INVOICE_GRACE_ENDED = declare(
-    Event(
-        name="invoice.grace_ended",
-        version=1,
-        description="The grace period of an overdue invoice has ended. Its names are suspended.",
-        example=_OPEN,
-        internal=True,
-    )
+    name="invoice.grace_ended",
+    description="The grace period of an overdue invoice has ended. Its names are suspended.",
+    example=_OPEN,
+    internal=True,
 )
 INVOICE_UNCOLLECTIBLE = declare(
-    Event(
-        name="invoice.uncollectible",
-        version=1,
-        description="An invoice is uncollectible. Its names are released into quarantine.",
-        example=_example(InvoiceStatus.UNCOLLECTIBLE),
-    )
+    name="invoice.uncollectible",
+    description="An invoice is uncollectible. Its names are released into quarantine.",
+    example=_example(InvoiceStatus.UNCOLLECTIBLE),
 )
 INVOICE_VOIDED = declare(
-    Event(
-        name="invoice.voided",
-        version=1,
-        description="An invoice was voided. Nothing is owed, and its payments became credit.",
-        example=_example(InvoiceStatus.VOID),
-    )
+    name="invoice.voided",
+    description="An invoice was voided. Nothing is owed, and its payments became credit.",
+    example=_example(InvoiceStatus.VOID),
 )

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from builders.kit.events.outbox import Event, declare
+from builders.kit.events.outbox import declare
 from builders.mail.records import Topic
 
 
@@ -33,31 +33,22 @@ class MailForgotten(BaseModel):
 
 
 MAIL_BOUNCED = declare(
-    Event(
-        name="mail.bounced",
-        version=1,
-        description="A message was refused permanently, or failed too long.",
-        example=MailBounced(
-            message_id=UUID("0193a1b2-0000-7000-8000-000000000005"), template="verify_email", code=550
-        ),
-        internal=True,
-    )
+    name="mail.bounced",
+    description="A message was refused permanently, or failed too long.",
+    example=MailBounced(
+        message_id=UUID("0193a1b2-0000-7000-8000-000000000005"), template="verify_email", code=550
+    ),
+    internal=True,
 )
 MAIL_UNSUBSCRIBED = declare(
-    Event(
-        name="mail.unsubscribed",
-        version=1,
-        description="A recipient unsubscribed from a topic.",
-        example=MailUnsubscribed(topic=Topic.NEWSLETTER, address="ada@example.net"),
-        internal=True,
-    )
+    name="mail.unsubscribed",
+    description="A recipient unsubscribed from a topic.",
+    example=MailUnsubscribed(topic=Topic.NEWSLETTER, address="ada@example.net"),
+    internal=True,
 )
 MAIL_FORGOTTEN = declare(
-    Event(
-        name="mail.forgotten",
-        version=1,
-        description="Messages were deleted; data about them must be deleted too.",
-        example=MailForgotten(message_ids=[UUID("0193a1b2-0000-7000-8000-000000000005")]),
-        internal=True,
-    )
+    name="mail.forgotten",
+    description="Messages were deleted; data about them must be deleted too.",
+    example=MailForgotten(message_ids=[UUID("0193a1b2-0000-7000-8000-000000000005")]),
+    internal=True,
 )

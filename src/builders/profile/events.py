@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from builders.identity.records import Preset
-from builders.kit.events.outbox import Event, declare
+from builders.kit.events.outbox import declare
 from builders.kit.http.fields import Version
 from builders.profile.records import StepKey, Track
 
@@ -41,25 +41,19 @@ class OnboardingCompleted(BaseModel):
 _AT = datetime(2026, 1, 5, 9, 30, tzinfo=UTC)
 
 PROFILE_UPDATED = declare(
-    Event(
-        name="profile.updated",
-        version=1,
-        description="The account's profile changed.",
-        example=ProfileChange(changed=["country", "timezone"], version=3),
-    )
+    name="profile.updated",
+    description="The account's profile changed.",
+    example=ProfileChange(changed=["country", "timezone"], version=3),
 )
 ONBOARDING_COMPLETED = declare(
-    Event(
-        name="onboarding.completed",
-        version=1,
-        description="The account completed the common steps of onboarding and those of one track. Published once.",
-        example=OnboardingCompleted(
-            account_id=UUID("0193a1b2-0000-7000-8000-000000000005"),
-            track=Track.DOMAINER,
-            preset=Preset.DOMAINER_FULL,
-            steps=[StepDone(key=StepKey.VERIFY_EMAIL, done_at=_AT)],
-            completed_at=_AT,
-            duration_s=1260,
-        ),
-    )
+    name="onboarding.completed",
+    description="The account completed the common steps of onboarding and those of one track. Published once.",
+    example=OnboardingCompleted(
+        account_id=UUID("0193a1b2-0000-7000-8000-000000000005"),
+        track=Track.DOMAINER,
+        preset=Preset.DOMAINER_FULL,
+        steps=[StepDone(key=StepKey.VERIFY_EMAIL, done_at=_AT)],
+        completed_at=_AT,
+        duration_s=1260,
+    ),
 )

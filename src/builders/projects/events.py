@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from builders.kit.events.outbox import Event, declare
+from builders.kit.events.outbox import declare
 from builders.kit.http.fields import EventManifest, EventManifestKey, Version
 from builders.mail import addresses
 from builders.projects.records import Project
@@ -50,27 +50,19 @@ _CHANGED = _EXAMPLE.model_copy(update={"changed": ["alias_limit"], "version": 2}
 _ARCHIVED = _EXAMPLE.model_copy(update={"status": "archived", "version": 3})
 _RESTORED = _EXAMPLE.model_copy(update={"version": 4})
 
-PROJECT_CREATED = declare(
-    Event(name="project.created", version=1, description="A project was created.", example=_EXAMPLE)
-)
+PROJECT_CREATED = declare(name="project.created", description="A project was created.", example=_EXAMPLE)
 PROJECT_UPDATED = declare(
-    Event(
-        name="project.updated",
-        version=1,
-        description="Fields of a project changed; `changed` names them.",
-        example=_CHANGED,
-    )
+    name="project.updated",
+    description="Fields of a project changed; `changed` names them.",
+    example=_CHANGED,
 )
 PROJECT_ARCHIVED = declare(
-    Event(
-        name="project.archived",
-        version=1,
-        description="A project was archived. It accepts no new aliases; its aliases continue to work.",
-        example=_ARCHIVED,
-    )
+    name="project.archived",
+    description="A project was archived. It accepts no new aliases; its aliases continue to work.",
+    example=_ARCHIVED,
 )
 PROJECT_RESTORED = declare(
-    Event(name="project.restored", version=1, description="An archived project was restored.", example=_RESTORED)
+    name="project.restored", description="An archived project was restored.", example=_RESTORED
 )
 
 

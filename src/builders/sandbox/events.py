@@ -5,7 +5,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from builders.kit.events.outbox import Event, declare
+from builders.kit.events.outbox import declare
 from builders.sandbox.records import Kind, PlanStatus
 
 
@@ -42,27 +42,18 @@ _EXAMPLE = PromotionData(
 )
 
 PROMOTION_COMPLETED = declare(
-    Event(
-        name="promotion.completed",
-        version=1,
-        description="Every step of a promotion has succeeded.",
-        example=_EXAMPLE,
-    )
+    name="promotion.completed",
+    description="Every step of a promotion has succeeded.",
+    example=_EXAMPLE,
 )
 PROMOTION_FAILED = declare(
-    Event(
-        name="promotion.failed",
-        version=1,
-        description="A promotion ended with failed or skipped steps.",
-        example=_EXAMPLE.model_copy(update={"succeeded": 11, "failed": 1}),
-    )
+    name="promotion.failed",
+    description="A promotion ended with failed or skipped steps.",
+    example=_EXAMPLE.model_copy(update={"succeeded": 11, "failed": 1}),
 )
 PLAN_CREATED = declare(
-    Event(
-        name="plan.created",
-        version=1,
-        description="A plan was created, with or without errors.",
-        example=PlanData(id=_EXAMPLE.plan_id, manifest="acme-mail", status=PlanStatus.READY),
-        internal=True,
-    )
+    name="plan.created",
+    description="A plan was created, with or without errors.",
+    example=PlanData(id=_EXAMPLE.plan_id, manifest="acme-mail", status=PlanStatus.READY),
+    internal=True,
 )

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from builders.kit.events.outbox import Event, declare
+from builders.kit.events.outbox import declare
 from builders.webhooks.records import DestinationFields
 
 
@@ -44,19 +44,16 @@ _EXAMPLE = WebhookData(
 )
 
 WEBHOOK_CREATED = declare(
-    Event(name="webhook.created", version=1, description="A webhook destination was created.", example=_EXAMPLE)
+    name="webhook.created", description="A webhook destination was created.", example=_EXAMPLE
 )
 WEBHOOK_UPDATED = declare(
-    Event(name="webhook.updated", version=1, description="A webhook destination was changed.", example=_EXAMPLE)
+    name="webhook.updated", description="A webhook destination was changed.", example=_EXAMPLE
 )
 WEBHOOK_DELETED = declare(
-    Event(name="webhook.deleted", version=1, description="A webhook destination was deleted.", example=_EXAMPLE)
+    name="webhook.deleted", description="A webhook destination was deleted.", example=_EXAMPLE
 )
 WEBHOOK_DISABLED = declare(
-    Event(
-        name="webhook.disabled",
-        version=1,
-        description="A webhook destination was disabled by a member, a response 410, or repeated failures.",
-        example=_EXAMPLE.model_copy(update={"enabled": False, "disabled_reason": "failing"}),
-    )
+    name="webhook.disabled",
+    description="A webhook destination was disabled by a member, a response 410, or repeated failures.",
+    example=_EXAMPLE.model_copy(update={"enabled": False, "disabled_reason": "failing"}),
 )

@@ -78,14 +78,14 @@ async def test_many_events_are_published_in_their_order(own_database: Database, 
 
 
 def test_a_name_is_declared_once() -> None:
-    assert outbox.declare(CHANGED) is outbox.declare(CHANGED)
+    assert outbox.register(CHANGED) is outbox.register(CHANGED)
     with pytest.raises(ValueError, match=r"thing\.changed is declared twice"):
-        outbox.declare(Event(name="thing.changed", version=4, description="Another.", example=Changed()))
+        outbox.register(Event(name="thing.changed", version=4, description="Another.", example=Changed()))
 
 
 def test_declared_events_are_listed_by_name() -> None:
-    outbox.declare(CHANGED)
-    outbox.declare(Event(name="a.first", version=1, description="First.", example=Changed(), internal=True))
+    outbox.register(CHANGED)
+    outbox.register(Event(name="a.first", version=1, description="First.", example=Changed(), internal=True))
     names = [event.name for event in outbox.list_events()]
     assert names == sorted(names)
     assert {"a.first", "thing.changed"} <= set(names)

@@ -4,7 +4,6 @@ import pytest
 from pydantic import BaseModel
 
 from builders.kit.events import outbox
-from builders.kit.events.outbox import Event
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
 
@@ -22,8 +21,8 @@ def _later() -> Iterator[None]:
     """Events of packages that do not exist yet."""
     before = dict(outbox._registry)
     for name in ("portfolio_domain.added", "renewal.due", "team.member_joined", "shop.opened"):
-        outbox.declare(Event(name=name, version=1, description="Later.", example=Counted()))
-    outbox.declare(Event(name="parking.counted", version=1, description="Hush.", example=Counted(), internal=True))
+        outbox.declare(name=name, description="Later.", example=Counted())
+    outbox.declare(name="parking.counted", description="Hush.", example=Counted(), internal=True)
     yield
     outbox._registry.clear()
     outbox._registry.update(before)

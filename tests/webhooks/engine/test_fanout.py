@@ -33,8 +33,8 @@ UNKNOWN = Event(name="test.unknown", version=1, description="Of another revision
 @pytest.fixture(autouse=True)
 def _declared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox, "_registry", dict(outbox._registry))
-    outbox.declare(HIDDEN)
-    outbox.declare(OTHER)
+    outbox.register(HIDDEN)
+    outbox.register(OTHER)
 
 
 async def wanted(harness: Harness) -> list[tuple[str, Any]]:
@@ -181,7 +181,7 @@ async def test_an_event_of_a_newer_revision_does_not_block_others(harness: Harne
     # Tried again later, by a worker that knows the event.
     assert await harness.ask(query) == ["webhooks.append_to_feed", "webhooks.fan_out"]
 
-    outbox.declare(UNKNOWN)
+    outbox.register(UNKNOWN)
     async with harness.database.transaction() as conn:
         await conn.execute("UPDATE procrastinate_jobs SET scheduled_at = NULL")
     await harness.drain_jobs()

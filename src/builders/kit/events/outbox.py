@@ -56,7 +56,28 @@ class Event:
 _registry: dict[str, Event] = {}
 
 
-def declare(event: Event) -> Event:
+def declare(
+    *,
+    name: str,
+    description: str,
+    example: BaseModel,
+    version: int = 1,
+    internal: bool = False,
+    earlier: tuple[Event, ...] = (),
+) -> Event:
+    """Return the declaration of an event, registered. Raise ValueError if a different event has the name."""
+    event = Event(
+        name=name,
+        version=version,
+        description=description,
+        example=example,
+        internal=internal,
+        earlier=earlier,
+    )
+    return register(event)
+
+
+def register(event: Event) -> Event:
     """Register an event. Raise ValueError if a different event has the name."""
     if _registry.setdefault(event.name, event) != event:
         raise ValueError(f"the event {event.name} is declared twice")

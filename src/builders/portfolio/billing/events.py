@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from builders.kit.events.outbox import Event, declare
+from builders.kit.events.outbox import declare
 
 MAX_DOMAINS = 100  # that an event names
 
@@ -60,44 +60,29 @@ _CHARGES = ChargesData(
 )
 _BULK = "One event for all charges of a sync, an import or an application."
 BILLING_SYNCED = declare(
-    Event(
-        name="portfolio.billing.synced",
-        version=1,
-        description="The charges of a registrar were fetched.",
-        example=_BILLING,
-    )
+    name="portfolio.billing.synced",
+    description="The charges of a registrar were fetched.",
+    example=_BILLING,
 )
 BILLING_IMPORTED = declare(
-    Event(
-        name="portfolio.billing.imported",
-        version=1,
-        description="A file of charges was imported.",
-        example=_BILLING.model_copy(update={"provider": "namecheap", "connection_id": None}),
-    )
+    name="portfolio.billing.imported",
+    description="A file of charges was imported.",
+    example=_BILLING.model_copy(update={"provider": "namecheap", "connection_id": None}),
 )
 CHARGES_MATCHED = declare(
-    Event(
-        name="portfolio.billing.charge_matched",
-        version=1,
-        description=f"The domains of charges were found. {_BULK}",
-        example=_CHARGES,
-    )
+    name="portfolio.billing.charge_matched",
+    description=f"The domains of charges were found. {_BULK}",
+    example=_CHARGES,
 )
 CHARGES_UNMATCHED = declare(
-    Event(
-        name="portfolio.billing.charge_unmatched",
-        version=1,
-        description=f"The domains of new charges were not found; `domains` are the names in them. {_BULK}",
-        example=_CHARGES,
-    )
+    name="portfolio.billing.charge_unmatched",
+    description=f"The domains of new charges were not found; `domains` are the names in them. {_BULK}",
+    example=_CHARGES,
 )
 REFUNDS_DETECTED = declare(
-    Event(
-        name="portfolio.billing.refund_detected",
-        version=1,
-        description=f"Registrars refunded charges. {_BULK}",
-        example=_CHARGES,
-    )
+    name="portfolio.billing.refund_detected",
+    description=f"Registrars refunded charges. {_BULK}",
+    example=_CHARGES,
 )
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from builders.kit.events.outbox import Event, declare
+from builders.kit.events.outbox import declare
 from builders.portfolio.domains.records import Domain, ExpirySource, Lifecycle, Ownership, PortfolioDomainStatus
 
 DomainId = Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
@@ -80,90 +80,60 @@ _EXPIRED = LifecycleData(
 
 
 DOMAIN_ADDED = declare(
-    Event(
-        name="portfolio.domain.added",
-        version=1,
-        description=(
-            "A domain was added to the portfolio, not by an import, which publishes portfolio.import.completed."
-        ),
-        example=_EXAMPLE,
-    )
+    name="portfolio.domain.added",
+    description=(
+        "A domain was added to the portfolio, not by an import, which publishes portfolio.import.completed."
+    ),
+    example=_EXAMPLE,
 )
 DOMAIN_UPDATED = declare(
-    Event(
-        name="portfolio.domain.updated",
-        version=1,
-        description="Fields of a domain changed; `changed` names them.",
-        example=_EXAMPLE.model_copy(update={"changed": ["tags"]}),
-    )
+    name="portfolio.domain.updated",
+    description="Fields of a domain changed; `changed` names them.",
+    example=_EXAMPLE.model_copy(update={"changed": ["tags"]}),
 )
 DOMAIN_REMOVED = declare(
-    Event(
-        name="portfolio.domain.removed",
-        version=1,
-        description="A domain was removed from the portfolio.",
-        example=_EXAMPLE,
-    )
+    name="portfolio.domain.removed",
+    description="A domain was removed from the portfolio.",
+    example=_EXAMPLE,
 )
 DOMAIN_SOLD = declare(
-    Event(
-        name="portfolio.domain.sold",
-        version=1,
-        description="A domain got the status `sold`.",
-        example=_EXAMPLE.model_copy(
-            update={"status": PortfolioDomainStatus.SOLD, "lifecycle": None, "changed": ["status"]}
-        ),
-    )
+    name="portfolio.domain.sold",
+    description="A domain got the status `sold`.",
+    example=_EXAMPLE.model_copy(
+        update={"status": PortfolioDomainStatus.SOLD, "lifecycle": None, "changed": ["status"]}
+    ),
 )
 DOMAIN_DROPPED = declare(
-    Event(
-        name="portfolio.domain.dropped",
-        version=1,
-        description="A domain got the status `dropped`.",
-        example=_EXAMPLE.model_copy(
-            update={"status": PortfolioDomainStatus.DROPPED, "lifecycle": None, "changed": ["status"]}
-        ),
-    )
+    name="portfolio.domain.dropped",
+    description="A domain got the status `dropped`.",
+    example=_EXAMPLE.model_copy(
+        update={"status": PortfolioDomainStatus.DROPPED, "lifecycle": None, "changed": ["status"]}
+    ),
 )
 DOMAIN_EXPIRED = declare(
-    Event(
-        name="portfolio.domain.expired",
-        version=1,
-        description="The registration of a held domain expired.",
-        example=_EXPIRED,
-    )
+    name="portfolio.domain.expired",
+    description="The registration of a held domain expired.",
+    example=_EXPIRED,
 )
 LIFECYCLE_CHANGED = declare(
-    Event(
-        name="portfolio.lifecycle.changed",
-        version=1,
-        description="The state of a registration changed; published once for each state.",
-        example=_EXPIRED,
-    )
+    name="portfolio.lifecycle.changed",
+    description="The state of a registration changed; published once for each state.",
+    example=_EXPIRED,
 )
 EXPIRY_CHANGED = declare(
-    Event(
-        name="portfolio.expiry.changed",
-        version=1,
-        description="The expiry of a domain changed.",
-        example=ExpiryData(**_NAMED, expires_at=_LATER, previous_expires_at=_AT, source=ExpirySource.RDAP),
-    )
+    name="portfolio.expiry.changed",
+    description="The expiry of a domain changed.",
+    example=ExpiryData(**_NAMED, expires_at=_LATER, previous_expires_at=_AT, source=ExpirySource.RDAP),
 )
 AUTO_RENEW_CHANGED = declare(
-    Event(
-        name="portfolio.auto_renew.changed",
-        version=1,
-        description="The auto-renew setting of a domain changed.",
-        example=FlagData(**_NAMED, value=False, previous=True),
-    )
+    name="portfolio.auto_renew.changed",
+    description="The auto-renew setting of a domain changed.",
+    example=FlagData(**_NAMED, value=False, previous=True),
 )
 LOCK_CHANGED = declare(
-    Event(
-        name="portfolio.lock.changed",
-        version=1,
-        description="The transfer lock of a domain changed.",
-        example=FlagData(**_NAMED, value=False, previous=True),
-    )
+    name="portfolio.lock.changed",
+    description="The transfer lock of a domain changed.",
+    example=FlagData(**_NAMED, value=False, previous=True),
 )
 
 

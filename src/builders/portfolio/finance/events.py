@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from builders.kit.events.outbox import Event, declare
+from builders.kit.events.outbox import declare
 from builders.kit.values.money import Money
 from builders.portfolio.finance.records import RecordedRenewal
 
@@ -30,22 +30,19 @@ class RenewalData(BaseModel):
 
 
 RENEWAL_RECORDED = declare(
-    Event(
-        name="portfolio.renewal.recorded",
-        version=1,
-        description="A renewal of a domain was recorded.",
-        example=RenewalData(
-            entry_id=UUID("0193a1b2-0000-7000-8000-000000000032"),
-            domain_id=UUID("0193a1b2-0000-7000-8000-000000000030"),
-            domain="harbour.example",
-            amount=Money.of("12.34", "USD"),
-            renewed_on=date(2026, 1, 5),
-            years=1,
-            expires_at=datetime(2028, 3, 1, tzinfo=UTC),
-            previous_expires_at=datetime(2027, 3, 1, tzinfo=UTC),
-            duplicate_of=None,
-        ),
-    )
+    name="portfolio.renewal.recorded",
+    description="A renewal of a domain was recorded.",
+    example=RenewalData(
+        entry_id=UUID("0193a1b2-0000-7000-8000-000000000032"),
+        domain_id=UUID("0193a1b2-0000-7000-8000-000000000030"),
+        domain="harbour.example",
+        amount=Money.of("12.34", "USD"),
+        renewed_on=date(2026, 1, 5),
+        years=1,
+        expires_at=datetime(2028, 3, 1, tzinfo=UTC),
+        previous_expires_at=datetime(2027, 3, 1, tzinfo=UTC),
+        duplicate_of=None,
+    ),
 )
 
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from builders.kit.events.outbox import Event, declare
+from builders.kit.events.outbox import declare
 from builders.portfolio.imports.records import ImportState
 
 
@@ -38,18 +38,12 @@ _EXAMPLE = ImportData(
 )
 
 IMPORT_COMPLETED = declare(
-    Event(
-        name="portfolio.import.completed",
-        version=1,
-        description="An import has ended. It publishes no events for single domains.",
-        example=_EXAMPLE,
-    )
+    name="portfolio.import.completed",
+    description="An import has ended. It publishes no events for single domains.",
+    example=_EXAMPLE,
 )
 IMPORT_UNDONE = declare(
-    Event(
-        name="portfolio.import.undone",
-        version=1,
-        description="An import was undone: added domains are removed, changed fields restored.",
-        example=_EXAMPLE.model_copy(update={"state": ImportState.UNDONE}),
-    )
+    name="portfolio.import.undone",
+    description="An import was undone: added domains are removed, changed fields restored.",
+    example=_EXAMPLE.model_copy(update={"state": ImportState.UNDONE}),
 )

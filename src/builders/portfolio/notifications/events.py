@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from builders.kit.events.outbox import Event, declare
+from builders.kit.events.outbox import declare
 from builders.kit.values.money import Money
 from builders.portfolio.notifications.event_kinds import COST_EXCEEDED, OVERDUE, UPCOMING
 from builders.portfolio.notifications.records import Severity
@@ -44,34 +44,23 @@ _UPCOMING = ExpiryNoticeData(
     severity=Severity.WARN,
 )
 RENEWAL_UPCOMING = declare(
-    Event(
-        name=UPCOMING,
-        version=1,
-        description="A domain expires soon: a threshold of the notification preferences is reached.",
-        example=_UPCOMING,
-    )
+    name=UPCOMING,
+    description="A domain expires soon: a threshold of the notification preferences is reached.",
+    example=_UPCOMING,
 )
 RENEWAL_OVERDUE = declare(
-    Event(
-        name=OVERDUE,
-        version=1,
-        description="A domain has expired without a renewal: a threshold of the preferences is reached.",
-        example=_UPCOMING.model_copy(
-            update={"days_left": -1, "threshold_days": -1, "severity": Severity.CRITICAL}
-        ),
-    )
+    name=OVERDUE,
+    description="A domain has expired without a renewal: a threshold of the preferences is reached.",
+    example=_UPCOMING.model_copy(update={"days_left": -1, "threshold_days": -1, "severity": Severity.CRITICAL}),
 )
 RENEWAL_COST_EXCEEDED = declare(
-    Event(
-        name=COST_EXCEEDED,
-        version=1,
-        description="The renewals of a month cost more than the limit of the notification preferences.",
-        example=CostExceededData(
-            month=date(2027, 3, 1),
-            total=Money.of("612.50", "USD"),
-            limit=Money.of("500.00", "USD"),
-            domains=49,
-            unknown=1,
-        ),
-    )
+    name=COST_EXCEEDED,
+    description="The renewals of a month cost more than the limit of the notification preferences.",
+    example=CostExceededData(
+        month=date(2027, 3, 1),
+        total=Money.of("612.50", "USD"),
+        limit=Money.of("500.00", "USD"),
+        domains=49,
+        unknown=1,
+    ),
 )

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from builders.kit.events.outbox import Event, declare
+from builders.kit.events.outbox import declare
 
 MAX_DOMAINS = 100  # that an event names
 
@@ -25,21 +25,18 @@ class RevenueData(BaseModel):
 
 
 PARKING_REVENUE_RECORDED = declare(
-    Event(
-        name="portfolio.parking.revenue_recorded",
-        version=1,
-        description="Parking revenue was recorded or corrected; one event for each request that changed any.",
-        example=RevenueData(
-            domain="harbour.example",
-            domains=["harbour.example"],
-            domain_count=1,
-            providers=["above.com"],
-            since=date(2026, 1, 1),
-            until=date(2026, 1, 31),
-            days_created=31,
-            days_updated=0,
-        ),
-    )
+    name="portfolio.parking.revenue_recorded",
+    description="Parking revenue was recorded or corrected; one event for each request that changed any.",
+    example=RevenueData(
+        domain="harbour.example",
+        domains=["harbour.example"],
+        domain_count=1,
+        providers=["above.com"],
+        since=date(2026, 1, 1),
+        until=date(2026, 1, 31),
+        days_created=31,
+        days_updated=0,
+    ),
 )
 
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from builders.kit.events.outbox import Event, declare
+from builders.kit.events.outbox import declare
 from builders.portfolio.registrars.findings import FindingCategory, FindingSeverity
 from builders.portfolio.registrars.records import Connection, ConnectionStatus, Environment
 from builders.portfolio.registrars.run_records import PartError, PartState, Run, RunKind
@@ -34,46 +34,34 @@ _EXAMPLE = RegistrarData(
 )
 
 REGISTRAR_CONNECTED = declare(
-    Event(
-        name="portfolio.registrar.connected",
-        version=1,
-        description="A registrar was connected, or accepts its credentials again.",
-        example=_EXAMPLE,
-    )
+    name="portfolio.registrar.connected",
+    description="A registrar was connected, or accepts its credentials again.",
+    example=_EXAMPLE,
 )
 REGISTRAR_DISCONNECTED = declare(
-    Event(
-        name="portfolio.registrar.disconnected",
-        version=1,
-        description="A registrar was disconnected, and its credentials were erased.",
-        example=_EXAMPLE,
-    )
+    name="portfolio.registrar.disconnected",
+    description="A registrar was disconnected, and its credentials were erased.",
+    example=_EXAMPLE,
 )
 REGISTRAR_CREDENTIALS_INVALID = declare(
-    Event(
-        name="portfolio.registrar.credentials_invalid",
-        version=1,
-        description="A registrar no longer accepts the credentials of a connection.",
-        example=_EXAMPLE.model_copy(
-            update={
-                "status": ConnectionStatus.AUTH_FAILED,
-                "status_detail": "The registrar does not accept the credentials.",
-            }
-        ),
-    )
+    name="portfolio.registrar.credentials_invalid",
+    description="A registrar no longer accepts the credentials of a connection.",
+    example=_EXAMPLE.model_copy(
+        update={
+            "status": ConnectionStatus.AUTH_FAILED,
+            "status_detail": "The registrar does not accept the credentials.",
+        }
+    ),
 )
 REGISTRAR_RESTRICTED = declare(
-    Event(
-        name="portfolio.registrar.restricted",
-        version=1,
-        description="A registrar no longer allows the account or this service's address to use its API.",
-        example=_EXAMPLE.model_copy(
-            update={
-                "status": ConnectionStatus.RESTRICTED,
-                "status_detail": "The registrar does not allow this account to use its API.",
-            }
-        ),
-    )
+    name="portfolio.registrar.restricted",
+    description="A registrar no longer allows the account or this service's address to use its API.",
+    example=_EXAMPLE.model_copy(
+        update={
+            "status": ConnectionStatus.RESTRICTED,
+            "status_detail": "The registrar does not allow this account to use its API.",
+        }
+    ),
 )
 
 
@@ -124,43 +112,37 @@ class SyncFailedData(BaseModel):
 
 _RUN_ID = UUID("0193a1b2-0000-7000-8000-000000000045")
 SYNC_COMPLETED = declare(
-    Event(
-        name="portfolio.sync.completed",
-        version=1,
-        description="A sync has ended, for at least one connection with success.",
-        example=SyncCompletedData(
-            run_id=_RUN_ID,
-            registrars=[
-                SyncedRegistrar(
-                    connection_id=_EXAMPLE.connection_id,
-                    provider="porkbun",
-                    state=PartState.COMPLETED,
-                    seen=180,
-                    updated=12,
-                    missing=1,
-                    error=None,
-                )
-            ],
-        ),
-    )
+    name="portfolio.sync.completed",
+    description="A sync has ended, for at least one connection with success.",
+    example=SyncCompletedData(
+        run_id=_RUN_ID,
+        registrars=[
+            SyncedRegistrar(
+                connection_id=_EXAMPLE.connection_id,
+                provider="porkbun",
+                state=PartState.COMPLETED,
+                seen=180,
+                updated=12,
+                missing=1,
+                error=None,
+            )
+        ],
+    ),
 )
 SYNC_FAILED = declare(
-    Event(
-        name="portfolio.sync.failed",
-        version=1,
-        description="The domains or the charges of a connection could not be synced. Of scheduled syncs, only the "
-        "first failure in a row.",
-        example=SyncFailedData(
-            run_id=_RUN_ID,
-            kind=RunKind.SYNC,
-            connection_id=_EXAMPLE.connection_id,
-            provider="porkbun",
-            connection="default",
-            code="provider_unavailable",
-            message="The registrar does not respond.",
-            hint=None,
-        ),
-    )
+    name="portfolio.sync.failed",
+    description="The domains or the charges of a connection could not be synced. Of scheduled syncs, only the "
+    "first failure in a row.",
+    example=SyncFailedData(
+        run_id=_RUN_ID,
+        kind=RunKind.SYNC,
+        connection_id=_EXAMPLE.connection_id,
+        provider="porkbun",
+        connection="default",
+        code="provider_unavailable",
+        message="The registrar does not respond.",
+        hint=None,
+    ),
 )
 
 
@@ -217,25 +199,22 @@ class DriftData(BaseModel):
 
 
 DRIFT_DETECTED = declare(
-    Event(
-        name="portfolio.reconcile.drift_detected",
-        version=1,
-        description="A sync found new urgent differences between the portfolio and its registrars.",
-        example=DriftData(
-            severity=FindingSeverity.CRITICAL,
-            new=1,
-            total=3,
-            by_category={FindingCategory.PENDING_TRANSFER_OUT_UNEXPECTED: 1},
-            findings=[
-                DriftFinding(
-                    id=UUID("8c2f6f0a-7a0b-5c39-9a43-9f1a0d4b6c21"),
-                    category=FindingCategory.PENDING_TRANSFER_OUT_UNEXPECTED,
-                    severity=FindingSeverity.CRITICAL,
-                    domain="harbour.example",
-                    domain_id=UUID("0193a1b2-0000-7000-8000-000000000030"),
-                    provider="porkbun",
-                )
-            ],
-        ),
-    )
+    name="portfolio.reconcile.drift_detected",
+    description="A sync found new urgent differences between the portfolio and its registrars.",
+    example=DriftData(
+        severity=FindingSeverity.CRITICAL,
+        new=1,
+        total=3,
+        by_category={FindingCategory.PENDING_TRANSFER_OUT_UNEXPECTED: 1},
+        findings=[
+            DriftFinding(
+                id=UUID("8c2f6f0a-7a0b-5c39-9a43-9f1a0d4b6c21"),
+                category=FindingCategory.PENDING_TRANSFER_OUT_UNEXPECTED,
+                severity=FindingSeverity.CRITICAL,
+                domain="harbour.example",
+                domain_id=UUID("0193a1b2-0000-7000-8000-000000000030"),
+                provider="porkbun",
+            )
+        ],
+    ),
 )

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from builders.kit.events.outbox import Event, declare
+from builders.kit.events.outbox import declare
 from builders.portfolio.domains.records import Domain, RenewalDecision
 from builders.portfolio.registrars.auto_renew import AutoRenewSetting
 from builders.portfolio.renewals.records import Decision
@@ -26,21 +26,18 @@ class DecisionData(BaseModel):
 
 
 RENEWAL_DECISION_CHANGED = declare(
-    Event(
-        name="portfolio.renewal.decision_changed",
-        version=1,
-        description="A member decided to renew or to drop a domain, or withdrew the decision.",
-        example=DecisionData(
-            id=UUID("0193a1b2-0000-7000-8000-000000000030"),
-            domain="harbour.example",
-            decision=RenewalDecision.RENEW,
-            previous=RenewalDecision.UNDECIDED,
-            years=1,
-            note=None,
-            snooze_until=None,
-            expires_at=datetime(2027, 3, 1, tzinfo=UTC),
-        ),
-    )
+    name="portfolio.renewal.decision_changed",
+    description="A member decided to renew or to drop a domain, or withdrew the decision.",
+    example=DecisionData(
+        id=UUID("0193a1b2-0000-7000-8000-000000000030"),
+        domain="harbour.example",
+        decision=RenewalDecision.RENEW,
+        previous=RenewalDecision.UNDECIDED,
+        years=1,
+        note=None,
+        snooze_until=None,
+        expires_at=datetime(2027, 3, 1, tzinfo=UTC),
+    ),
 )
 
 
@@ -70,19 +67,16 @@ class RenewalFailureData(BaseModel):
 
 
 RENEWAL_FAILED = declare(
-    Event(
-        name="portfolio.renewal.failed",
-        version=1,
-        description="The auto-renew setting of a decision could not be set at the registrar.",
-        example=RenewalFailureData(
-            id=UUID("0193a1b2-0000-7000-8000-000000000030"),
-            domain="harbour.example",
-            auto_renew=True,
-            provider="godaddy",
-            error="The registrar refused the request.",
-            expires_at=datetime(2027, 3, 1, tzinfo=UTC),
-        ),
-    )
+    name="portfolio.renewal.failed",
+    description="The auto-renew setting of a decision could not be set at the registrar.",
+    example=RenewalFailureData(
+        id=UUID("0193a1b2-0000-7000-8000-000000000030"),
+        domain="harbour.example",
+        auto_renew=True,
+        provider="godaddy",
+        error="The registrar refused the request.",
+        expires_at=datetime(2027, 3, 1, tzinfo=UTC),
+    ),
 )
 
 

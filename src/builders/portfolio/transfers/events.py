@@ -83,69 +83,46 @@ _PENDING = _ELIGIBLE.model_copy(
     }
 )
 AUTH_CODE_REQUESTED = declare(
-    Event(
-        name="portfolio.auth_code.requested",
-        version=1,
-        description="A member requested the auth code of a domain.",
-        example=_CODE,
-    )
+    name="portfolio.auth_code.requested",
+    description="A member requested the auth code of a domain.",
+    example=_CODE,
 )
 AUTH_CODE_DELIVERED = declare(
-    Event(
-        name="portfolio.auth_code.delivered",
-        version=1,
-        description="The auth code was returned to the member, or the registrar sends it by email.",
-        example=_CODE.model_copy(update={"delivery": CodeDelivery.RETURNED}),
-    )
+    name="portfolio.auth_code.delivered",
+    description="The auth code was returned to the member, or the registrar sends it by email.",
+    example=_CODE.model_copy(update={"delivery": CodeDelivery.RETURNED}),
 )
 TRANSFER_ELIGIBLE = declare(
-    Event(
-        name="portfolio.transfer.eligible",
-        version=1,
-        description=(
-            "Only the registrar's lock still prevents a transfer. Published for domains whose transfer state or "
-            "auth code was requested."
-        ),
-        example=_ELIGIBLE,
-    )
+    name="portfolio.transfer.eligible",
+    description=(
+        "Only the registrar's lock still prevents a transfer. Published for domains whose transfer state or "
+        "auth code was requested."
+    ),
+    example=_ELIGIBLE,
 )
 TRANSFER_STARTED = declare(
-    Event(
-        name="portfolio.transfer.started",
-        version=1,
-        description="A transfer is under way; `expected` is false for one that you did not prepare.",
-        example=_PENDING,
-    )
+    name="portfolio.transfer.started",
+    description="A transfer is under way; `expected` is false for one that you did not prepare.",
+    example=_PENDING,
 )
 TRANSFER_STATUS_CHANGED = declare(
-    Event(
-        name="portfolio.transfer.status_changed",
-        version=1,
-        description="The status of a transfer changed while it is under way.",
-        example=_PENDING.model_copy(
-            update={"state": MoveState.ACTION_REQUIRED, "previous": MoveState.PENDING_OUT}
-        ),
-    )
+    name="portfolio.transfer.status_changed",
+    description="The status of a transfer changed while it is under way.",
+    example=_PENDING.model_copy(update={"state": MoveState.ACTION_REQUIRED, "previous": MoveState.PENDING_OUT}),
 )
 TRANSFER_COMPLETED = declare(
-    Event(
-        name="portfolio.transfer.completed",
-        version=1,
-        description="A transfer was completed.",
-        example=_PENDING.model_copy(
-            update={"state": MoveState.COMPLETED, "previous": MoveState.PENDING_OUT, "completed_at": _AT}
-        ),
-    )
+    name="portfolio.transfer.completed",
+    description="A transfer was completed.",
+    example=_PENDING.model_copy(
+        update={"state": MoveState.COMPLETED, "previous": MoveState.PENDING_OUT, "completed_at": _AT}
+    ),
 )
 TRANSFER_FAILED = declare(
-    Event(
-        name="portfolio.transfer.failed",
-        version=1,
-        description="A transfer failed or was cancelled, as `state` shows.",
-        example=_PENDING.model_copy(
-            update={"state": MoveState.CANCELLED, "previous": MoveState.PENDING_OUT, "completed_at": _AT}
-        ),
-    )
+    name="portfolio.transfer.failed",
+    description="A transfer failed or was cancelled, as `state` shows.",
+    example=_PENDING.model_copy(
+        update={"state": MoveState.CANCELLED, "previous": MoveState.PENDING_OUT, "completed_at": _AT}
+    ),
 )
 _FREE = frozenset({MoveState.ELIGIBLE, MoveState.UNLOCKED, MoveState.AUTH_CODE_ISSUED})
 
