@@ -1,11 +1,6 @@
 """The statements that may use tables of another package, or of all accounts."""
 
-from builders.portfolio.domains.records import DomainSort
-from builders.portfolio.registrars.findings import OF_CONNECTIONS, FindingCategory
-
 STORE, LIST = "builders/portfolio/registrars/store/", "builders/portfolio/domains/store/pages.py:"
-# One statement for each category of findings compares registrars with the portfolio.
-COMPARED = [each.name for each in FindingCategory if each not in OF_CONNECTIONS]
 HISTORY = (
     *("portfolio_billing_charges", "portfolio_domains", "portfolio_finance_sales", "portfolio_ledger_entries"),
     *("portfolio_parking_revenue", "portfolio_registrars_holdings", "portfolio_renewals_decisions"),
@@ -14,10 +9,7 @@ HISTORY = (
 READ = ("LIST_REGISTRARS", "COUNT_COMPARED", "LIST_FORMS", "FIND_PAIRS")
 # Allowed exceptions by the beginning of their error, with the reason.
 ALLOWED = {
-    **dict.fromkeys(
-        (f"{STORE}comparisons.py:{each} portfolio_domains" for each in COMPARED),
-        "compares both",
-    ),
+    f"{STORE}rules.py:FIND portfolio_domains": "compares registrars with the portfolio",
     **dict.fromkeys((f"{STORE}reconcile.py:{each} portfolio_domains" for each in READ), "as above"),
     "builders/portfolio/renewals/store.py:DUE portfolio_domains": "joins domains with the decisions about them",
     "builders/portfolio/renewals/store.py:SUM_DUE portfolio_domains": "sums them: any number of ids would be sent",
@@ -75,9 +67,7 @@ ALLOWED = {
     "builders/portfolio/registrars/store/connections.py:PRUNE": "deletes old connections of all accounts",
     "builders/portfolio/registrars/store/holdings.py:LIST portfolio_domains": "joins both",
     "builders/portfolio/registrars/store/holdings.py:LIST_OF_PROVIDER portfolio_domains": "as above",
-    **dict.fromkeys(
-        [f"{LIST}{each} portfolio_renewals_decisions" for each in ("BATCH", *DomainSort.__members__)], "a filter"
-    ),
+    **dict.fromkeys([f"{LIST}{each} portfolio_renewals_decisions" for each in ("BATCH", "PAGES")], "a filter"),
     "builders/portfolio/imports/store/imports.py:LIST_NEXT": "resumes the imports of all accounts",
     "builders/portfolio/imports/store/imports.py:PRUNE_IMPORTS": "deletes old imports of all accounts",
     "builders/portfolio/imports/store/imports.py:DELETE_OLDEST": "deletes old imports of all accounts",

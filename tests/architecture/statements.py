@@ -121,6 +121,8 @@ def names_in(sent: ast.expr) -> list[str] | None:
         case ast.IfExp(body=one, orelse=other):
             names = (names_in(one), names_in(other))
             return [*names[0], *names[1]] if names[0] and names[1] else None
+        case ast.Subscript(value=table):  # a table of statements
+            return names_in(table)
         case _:
             return None
 

@@ -156,6 +156,7 @@ def test_sql_that_is_executed_without_a_constant_is_reported(path: str, text: st
     ("path", "text"),
     [
         ("builders/mail/store.py", "conn.execute(LIST, name.encode())\nconn.execute(LIST if lock else sql.FIND)"),
+        ("builders/mail/store.py", "PAGES = {'name': 'SELECT 1'}\ncursor.execute(PAGES[sort], row)"),
         ("builders/mail/service.py", "promotions.execute(conn, plan=plan)"),
         ("builders/kit/jobs/queue.py", "conn.execute(sql.SQL('DROP TABLE {}').format(name))"),
     ],

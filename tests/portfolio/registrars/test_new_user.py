@@ -12,7 +12,7 @@ from builders.demo.registrars.inventories import list_findings
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.portfolio.registrars.findings import OF_CONNECTIONS, FindingCategory
+from builders.portfolio.registrars.store.rules import RULES
 from tests.cast import Person
 from tests.portfolio.domains.make import DOMAINS
 from tests.portfolio.registrars.make import REGISTRARS, connect, database_of
@@ -54,7 +54,9 @@ async def reconcile(person: Person, **query: Any) -> set[tuple[str, str]]:
 async def test_sees_each_difference_and_no_other(carol: Person, worker: Settings) -> None:
     expected = list_findings(today(), providers=CONNECTED)
     adjusted = {finding for finding in expected if finding[0] in SYNCED}
-    assert {category for category, _ in expected} == {*FindingCategory} - OF_CONNECTIONS
+    assert {category for category, _ in expected} == {
+        category for category, rule in RULES.items() if rule.found is not None
+    }
 
     synced = await run(carol, worker)
 

@@ -187,6 +187,21 @@ async def test_a_sold_domain_that_is_still_held_is_handed_over_with_its_auth_cod
     assert (answer["domain"], answer["delivery"], bool(answer["auth_code"])) == ("sold.com", "returned", True)
 
 
+@pytest.mark.usefixtures("calls_fakes")
+async def test_what_the_portfolio_lacks_is_filled_by_the_sync_and_no_finding(
+    alice: Person, fakes: FakeServer, worker: Settings
+) -> None:
+    await make.connect(alice, fake_of("porkbun", "a.com", "b.com"), fakes)
+    await add(alice, "a.com")
+    await sync(alice, worker)
+    await add(alice, "b.com")
+    assert named(await report(alice, min_severity="warn")) == []  # b.com has no registrar yet
+    await sync(alice, worker)
+    assert named(await report(alice, min_severity="warn")) == []
+    domains = ok(await alice.get(DOMAINS))["items"]
+    assert {each["domain"]: each["registrar"] for each in domains} == {"a.com": "Porkbun", "b.com": "Porkbun"}
+
+
 async def test_a_finding_says_what_differs(alice: Person) -> None:
     await fill(alice)
     found = await report(alice)

@@ -10,7 +10,7 @@ from builders.kit.events import outbox
 from builders.kit.values import clock
 from builders.portfolio.registrars.events import DRIFT_DETECTED, DriftData, DriftFinding
 from builders.portfolio.registrars.findings import Difference, Filters, FindingSeverity, ListedConnection
-from builders.portfolio.registrars.reconcile import compare, list_not_checked, read_context, sort_key
+from builders.portfolio.registrars.reconcile import compare, list_not_checked, read_context
 from builders.portfolio.registrars.store import drifts as store
 from builders.portfolio.registrars.store.reconcile import Position
 
@@ -28,7 +28,7 @@ async def detect_drift(conn: Conn, *, account_id: UUID) -> None:
     known = await store.lock_drift(conn, account_id=account_id)
     context = await read_context(conn, account_id=account_id, filters=URGENT, shows_finance=True)
     found = await compare(conn, context=context, filters=URGENT, after=Position(), limit=MAX_KNOWN)
-    urgent = sorted((each for part in found for each in part.differences), key=sort_key)[:MAX_KNOWN]
+    urgent = found.differences[:MAX_KNOWN]
     present = [each.id for each in urgent]
     kept = known if list_not_checked(context) else ()
     after = list(dict.fromkeys((*present, *kept)))[:MAX_KNOWN]

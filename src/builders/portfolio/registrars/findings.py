@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Any
 from uuid import UUID, uuid5
 
@@ -52,30 +51,6 @@ class FindingCategory(StrEnum):
     SUSPICIOUS_DROP = "suspicious_drop"  # the last one, so that the places of the others stay
 
 
-# About a connection and not about a domain.
-OF_CONNECTIONS = frozenset({FindingCategory.STALE_SNAPSHOT, FindingCategory.SUSPICIOUS_DROP})
-# The severities that a category can have. The rule of each is at its statement in store/comparisons.py.
-SEVERITIES: Mapping[FindingCategory, Sequence[FindingSeverity]] = MappingProxyType(
-    {
-        FindingCategory.PENDING_TRANSFER_OUT_UNEXPECTED: (FindingSeverity.CRITICAL,),
-        FindingCategory.REDEMPTION: (FindingSeverity.CRITICAL,),
-        FindingCategory.EXPIRED_AT_REGISTRAR: (FindingSeverity.CRITICAL,),
-        FindingCategory.MISSING_AT_REGISTRAR: (FindingSeverity.HIGH,),
-        FindingCategory.EXPIRY_MISMATCH: (FindingSeverity.HIGH, FindingSeverity.WARN),
-        FindingCategory.AUTO_RENEW_MISMATCH: (FindingSeverity.HIGH, FindingSeverity.WARN),
-        FindingCategory.DROPPED_BUT_ACTIVE: (FindingSeverity.HIGH, FindingSeverity.WARN),
-        FindingCategory.SOLD_BUT_STILL_HELD: (FindingSeverity.WARN,),
-        FindingCategory.DUPLICATE_ACROSS_REGISTRARS: (FindingSeverity.WARN,),
-        FindingCategory.REGISTRAR_MISMATCH: (FindingSeverity.WARN,),
-        FindingCategory.IDN_FORM_MISMATCH: (FindingSeverity.WARN,),
-        FindingCategory.MISSING_IN_PORTFOLIO: (FindingSeverity.WARN,),
-        FindingCategory.STALE_SNAPSHOT: (FindingSeverity.WARN,),
-        FindingCategory.PRICE_CHANGED: (FindingSeverity.WARN, FindingSeverity.INFO),
-        FindingCategory.LOCK_OFF: (FindingSeverity.INFO,),
-        FindingCategory.PRIVACY_OFF: (FindingSeverity.INFO,),
-        FindingCategory.SUSPICIOUS_DROP: (FindingSeverity.HIGH,),
-    }
-)
 EXPIRY_TOLERANCE = timedelta(days=1)  # registrars round the expiry to a day, each in its own time zone
 NEAR_EXPIRY = timedelta(days=30)  # auto-renew that is off is urgent
 STALE_AFTER, MANUAL_STALE_AFTER = timedelta(hours=48), timedelta(days=35)  # at least, since a complete listing
@@ -165,6 +140,7 @@ class Finding:
     message: str
     suggested_action: SuggestedAction | None  # None: no request resolves it
     dashboard_url: str | None  # where a person changes it
+    severity: FindingSeverity | None  # None: it would show which price is higher
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,19 +151,13 @@ class Filters:
     category: FindingCategory | None = None
     min_severity: FindingSeverity = FindingSeverity.INFO
 
-    def wants(self, category: FindingCategory) -> bool:
-        """Return whether findings of the category can be wanted."""
-        if self.category not in {None, category}:
-            return False
-        return any(each.rank <= self.min_severity.rank for each in SEVERITIES[category])
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count:
     """The number of findings of a category for one connection."""
 
     category: FindingCategory
-    severity: FindingSeverity
+    severity: FindingSeverity | None  # None: as in Finding
     connection_id: UUID
     count: int
 

@@ -2,31 +2,33 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.http.pagination import PageRequest
 from builders.kit.values import clock, domain_names
 from builders.portfolio.registrars.findings import (
-    OF_CONNECTIONS,
-    SEVERITIES,
     Count,
     Difference,
     Filters,
+    Finding,
     FindingCategory,
     ListedConnection,
     NotChecked,
     NotCheckedReason,
     Report,
 )
-from builders.portfolio.registrars.registrar_names import read_names
+from builders.portfolio.registrars.providers import get_profile
+from builders.portfolio.registrars.registrar_names import label_of, read_names
 from builders.portfolio.registrars.store import reconcile as store
 from builders.portfolio.registrars.store.reconcile import Context, Found, Position
-from builders.portfolio.registrars.suggestions import make_finding
+from builders.portfolio.registrars.store.rules import PLACES, RULES
+from builders.portfolio.registrars.suggestions import Snapshots, list_holders
 
-_PLACES = {each: place for place, each in enumerate(FindingCategory)}
-_COMPARISONS = tuple(each for each in FindingCategory if each not in OF_CONNECTIONS)
+_OF_DOMAINS = tuple(category for category, rule in RULES.items() if rule.found is not None)
 # Characters that IDNA 2003 mapped and IDNA 2008 keeps (UTS 46, section 4): ß, ς and the joiners.
 _DEVIATIONS = str.maketrans({"ß": "ss", "ς": "\u03c3", "\u200c": None, "\u200d": None})
 
@@ -43,15 +45,17 @@ async def get_reconcile_report(
         context = await read_context(conn, account_id=account_id, filters=filters, shows_finance=shows_finance)
         found = await compare(conn, context=context, filters=filters, after=_position(page), limit=page.limit + 1)
         compared = await store.count_compared(conn, account_id=account_id, connections=context.compared)
-    differences = sorted((each for part in found for each in part.differences), key=sort_key)
-    cut = page.cut(differences, _cursor_key)
+    cut = page.cut(found.differences, _cursor_key)
     snapshots = {each.connection_id: each for each in context.snapshots}
     shown = set(context.shown)
     return Report(
         generated_at=context.now,
-        findings=[make_finding(each, snapshots=snapshots, shows_finance=shows_finance) for each in cut.items],
+        findings=[_finding(each, snapshots, shows_finance=shows_finance) for each in cut.items],
         next_cursor=cut.next_cursor,
-        counts=[each for part in found for each in part.counts],
+        counts=[
+            replace(each, severity=None) if _is_hidden(each.category, shows_finance=shows_finance) else each
+            for each in found.counts
+        ],
         snapshots=context.snapshots,
         not_checked=[each for each in list_not_checked(context) if each.snapshot.connection_id in shown],
         compared=compared,
@@ -110,19 +114,24 @@ def _other_forms(name: str) -> Sequence[str]:
     return [form for form in dict.fromkeys(forms) if form is not None and form != name]
 
 
-async def compare(
-    conn: Conn, *, context: Context, filters: Filters, after: Position, limit: int
-) -> Sequence[Found]:
-    """Return the findings of each category that is wanted: counts, and up to `limit` behind a position."""
-    found = [
-        await store.compare(conn, context=context, category=each, after=after, limit=limit)
-        for each in _COMPARISONS
-        if filters.wants(each)
+async def compare(conn: Conn, *, context: Context, filters: Filters, after: Position, limit: int) -> Found:
+    """Return the wanted findings, the most urgent first: counts, and up to `limit` behind a position."""
+    wanted = [
+        category
+        for category, rule in RULES.items()
+        if filters.category in {None, category}
+        and any(each.rank <= filters.min_severity.rank for each in rule.severities)
     ]
+    found = await store.compare(conn, context=context, categories=wanted, after=after, limit=limit)
     shown = [each for each in context.snapshots if each.connection_id in set(context.shown)]
-    about = [*_find_stale(shown, context.now), *_find_drops(shown)]
-    found.append(_page_of([each for each in about if filters.wants(each.category)], after=after))
-    return found
+    about = [each for each in (*_find_stale(shown, context.now), *_find_drops(shown)) if each.category in wanted]
+    counts = [
+        Count(category=each.category, severity=each.severity, connection_id=each.connection_id, count=1)
+        for each in about
+    ]
+    behind = (after.severity, after.category, after.domain, after.connection_id)
+    differences = [*found.differences, *(each for each in about if sort_key(each) > behind)]
+    return Found(counts=[*found.counts, *counts], differences=sorted(differences, key=sort_key))
 
 
 def _find_stale(shown: Sequence[ListedConnection], now: datetime) -> Sequence[Difference]:
@@ -143,17 +152,8 @@ def _find_drops(shown: Sequence[ListedConnection]) -> Sequence[Difference]:
     ]
 
 
-def _page_of(differences: Sequence[Difference], *, after: Position) -> Found:
-    counts = [
-        Count(category=each.category, severity=each.severity, connection_id=each.connection_id, count=1)
-        for each in differences
-    ]
-    behind = (after.severity, after.category, after.domain, after.connection_id)
-    return Found(counts=counts, differences=[each for each in differences if sort_key(each) > behind])
-
-
 def _about(snapshot: ListedConnection, category: FindingCategory, *, at: datetime | None) -> Difference:
-    [severity] = SEVERITIES[category]
+    [severity] = RULES[category].severities
     return Difference(
         category=category,
         severity=severity,
@@ -178,7 +178,7 @@ def list_not_checked(context: Context) -> Sequence[NotChecked]:
         NotChecked(
             snapshot=each,
             reason=reason,
-            categories=_COMPARISONS if each.connection_id not in context.compared else _NEEDS_COMPLETE,
+            categories=_OF_DOMAINS if each.connection_id not in context.compared else _NEEDS_COMPLETE,
         )
         for each, reason in reasons
         if reason is not None
@@ -202,7 +202,7 @@ def _reason(snapshot: ListedConnection, now: datetime) -> NotCheckedReason | Non
 
 def sort_key(each: Difference) -> tuple[int, int, str, UUID]:
     """Return the place in the order of findings: the most urgent first."""
-    return (each.severity.rank, _PLACES[each.category], each.domain or "", each.connection_id)
+    return (each.severity.rank, PLACES[each.category], each.domain or "", each.connection_id)
 
 
 def _cursor_key(each: Difference) -> Sequence[str | int | None]:
@@ -220,3 +220,33 @@ def _position(page: PageRequest) -> Position:
         domain=str(domain),
         connection_id=UUID(str(connection_id)),
     )
+
+
+def _is_hidden(category: FindingCategory, *, shows_finance: bool) -> bool:
+    """Return whether the values are money that the role does not see; the severity would show which is higher."""
+    return RULES[category].is_money and not shows_finance
+
+
+def _finding(difference: Difference, snapshots: Snapshots, *, shows_finance: bool) -> Finding:
+    """Return a difference with its message and suggestion; without finance none of them shows money."""
+    rule, snapshot = RULES[difference.category], snapshots[difference.connection_id]
+    is_hidden = _is_hidden(difference.category, shows_finance=shows_finance)
+    message, action = rule.suggest(difference, snapshots)
+    return Finding(
+        difference=difference,
+        portfolio_value=None if is_hidden else difference.portfolio_value,
+        registrar_value=None if is_hidden else _registrar_value(difference, snapshots),
+        snapshot=snapshot,
+        message=message,
+        suggested_action=None if is_hidden else action,
+        dashboard_url=get_profile(snapshot.provider).dashboard_url,
+        severity=None if is_hidden else difference.severity,
+    )
+
+
+def _registrar_value(difference: Difference, snapshots: Snapshots) -> Any:  # JSON
+    if difference.category is FindingCategory.DUPLICATE_ACROSS_REGISTRARS:
+        return [each.provider for each in list_holders(difference, snapshots)]
+    if difference.category is FindingCategory.REGISTRAR_MISMATCH:
+        return label_of(snapshots[difference.connection_id].provider)
+    return difference.registrar_value

@@ -3,13 +3,12 @@
 PostgreSQL writes the stored members of each item as JSON: half the cost of records (kit/http/pagination.py).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import LiteralString
 from uuid import UUID
 
-from psycopg import AsyncCursor
 from psycopg.rows import class_row, kwargs_row
 
 from builders.kit.db.connections import Conn
@@ -46,34 +45,36 @@ ITEMS = f"""
       AND {MATCHES}
 """
 EXPIRY, BEHIND = "coalesce(expires_at, 'infinity')", "(%(value)s::timestamptz, %(after)s::uuid)"
-CREATED = f"""
-    SELECT NULL AS sort_key, {ITEMS} AND id > %(after)s ORDER BY id LIMIT %(limit)s
-"""
-CREATED_DESC = f"""
-    SELECT NULL AS sort_key, {ITEMS} AND id < %(after)s ORDER BY id DESC LIMIT %(limit)s
-"""
-DOMAIN = f"""
-    SELECT domain AS sort_key, {ITEMS} AND domain > %(value)s ORDER BY domain LIMIT %(limit)s
-"""
-DOMAIN_DESC = f"""
-    SELECT domain AS sort_key, {ITEMS} AND domain < %(value)s ORDER BY domain DESC LIMIT %(limit)s
-"""
-EXPIRES = f"""
-    SELECT {EXPIRY}::text AS sort_key, {ITEMS} AND ({EXPIRY}, id) > {BEHIND}
-    ORDER BY {EXPIRY}, id LIMIT %(limit)s
-"""
-EXPIRES_DESC = f"""
-    SELECT {EXPIRY}::text AS sort_key, {ITEMS} AND ({EXPIRY}, id) < {BEHIND}
-    ORDER BY {EXPIRY} DESC, id DESC LIMIT %(limit)s
-"""
-UPDATED = f"""
-    SELECT updated_at::text AS sort_key, {ITEMS} AND (updated_at, id) > {BEHIND}
-    ORDER BY updated_at, id LIMIT %(limit)s
-"""
-UPDATED_DESC = f"""
-    SELECT updated_at::text AS sort_key, {ITEMS} AND (updated_at, id) < {BEHIND}
-    ORDER BY updated_at DESC, id DESC LIMIT %(limit)s
-"""
+PAGES: Mapping[DomainSort, LiteralString] = {
+    DomainSort.CREATED: f"""
+        SELECT NULL AS sort_key, {ITEMS} AND id > %(after)s ORDER BY id LIMIT %(limit)s
+    """,
+    DomainSort.CREATED_DESC: f"""
+        SELECT NULL AS sort_key, {ITEMS} AND id < %(after)s ORDER BY id DESC LIMIT %(limit)s
+    """,
+    DomainSort.DOMAIN: f"""
+        SELECT domain AS sort_key, {ITEMS} AND domain > %(value)s ORDER BY domain LIMIT %(limit)s
+    """,
+    DomainSort.DOMAIN_DESC: f"""
+        SELECT domain AS sort_key, {ITEMS} AND domain < %(value)s ORDER BY domain DESC LIMIT %(limit)s
+    """,
+    DomainSort.EXPIRES: f"""
+        SELECT {EXPIRY}::text AS sort_key, {ITEMS} AND ({EXPIRY}, id) > {BEHIND}
+        ORDER BY {EXPIRY}, id LIMIT %(limit)s
+    """,
+    DomainSort.EXPIRES_DESC: f"""
+        SELECT {EXPIRY}::text AS sort_key, {ITEMS} AND ({EXPIRY}, id) < {BEHIND}
+        ORDER BY {EXPIRY} DESC, id DESC LIMIT %(limit)s
+    """,
+    DomainSort.UPDATED: f"""
+        SELECT updated_at::text AS sort_key, {ITEMS} AND (updated_at, id) > {BEHIND}
+        ORDER BY updated_at, id LIMIT %(limit)s
+    """,
+    DomainSort.UPDATED_DESC: f"""
+        SELECT updated_at::text AS sort_key, {ITEMS} AND (updated_at, id) < {BEHIND}
+        ORDER BY updated_at DESC, id DESC LIMIT %(limit)s
+    """,
+}
 LIST_TAGGED = """
     SELECT domain_id FROM portfolio_domains_tags
     WHERE account_id = %(account_id)s AND tag = %(tag)s LIMIT %(limit)s
@@ -138,7 +139,7 @@ async def list_page(
         "shows_finance": shows_finance,
     }
     async with conn.cursor(row_factory=class_row(ListedRow)) as cursor:
-        await _execute(cursor, sort, row)
+        await cursor.execute(PAGES[sort], row, prepare=False)
         return await cursor.fetchall()
 
 
@@ -149,26 +150,6 @@ async def _find_tagged(conn: Conn, *, account_id: UUID, tag: str | None) -> Sequ
     row = {"account_id": account_id, "tag": tag, "limit": RARE + 1}
     found = await (await conn.execute(LIST_TAGGED, row)).fetchall()
     return None if len(found) > RARE else [domain_id for (domain_id,) in found]
-
-
-async def _execute(cursor: AsyncCursor[ListedRow], sort: DomainSort, row: dict[str, Any]) -> None:
-    match sort:
-        case DomainSort.CREATED:
-            await cursor.execute(CREATED, row, prepare=False)
-        case DomainSort.CREATED_DESC:
-            await cursor.execute(CREATED_DESC, row, prepare=False)
-        case DomainSort.DOMAIN:
-            await cursor.execute(DOMAIN, row, prepare=False)
-        case DomainSort.DOMAIN_DESC:
-            await cursor.execute(DOMAIN_DESC, row, prepare=False)
-        case DomainSort.EXPIRES:
-            await cursor.execute(EXPIRES, row, prepare=False)
-        case DomainSort.EXPIRES_DESC:
-            await cursor.execute(EXPIRES_DESC, row, prepare=False)
-        case DomainSort.UPDATED:
-            await cursor.execute(UPDATED, row, prepare=False)
-        case DomainSort.UPDATED_DESC:
-            await cursor.execute(UPDATED_DESC, row, prepare=False)
 
 
 async def list_batch(

@@ -167,7 +167,7 @@ def report_reply(report: Report) -> ReconcileReport:
     return ReconcileReport(
         generated_at=report.generated_at,
         summary=_summary(report),
-        findings=[_finding(each, shows_finance=report.shows_finance) for each in report.findings],
+        findings=[_finding(each) for each in report.findings],
         not_checked=[_not_checked(each) for each in report.not_checked],
         redacted=[] if report.shows_finance else ["finance"],
         count=len(report.findings),
@@ -182,7 +182,7 @@ def _summary(report: Report) -> ReconcileSummary:
     by_provider: Counter[str] = Counter()
     for each in report.counts:
         by_category[each.category] += each.count
-        if not _hides_severity(each.category, shows_finance=report.shows_finance):
+        if each.severity is not None:
             by_severity[each.severity] += each.count
         by_provider[providers[each.connection_id]] += each.count
     return ReconcileSummary(
@@ -194,17 +194,12 @@ def _summary(report: Report) -> ReconcileSummary:
     )
 
 
-def _hides_severity(category: FindingCategory, *, shows_finance: bool) -> bool:
-    """Return whether the severity would show which price is higher."""
-    return category is FindingCategory.PRICE_CHANGED and not shows_finance
-
-
-def _finding(finding: Finding, *, shows_finance: bool) -> ReconcileFinding:
+def _finding(finding: Finding) -> ReconcileFinding:
     found = finding.difference
     return ReconcileFinding(
         id=found.id,
         category=found.category,
-        severity=None if _hides_severity(found.category, shows_finance=shows_finance) else found.severity,
+        severity=finding.severity,
         domain=found.domain or None,
         domain_id=found.domain_id,
         provider=finding.snapshot.provider,

@@ -1,13 +1,12 @@
-"""SQL of the comparison of a portfolio with its registrars: listings, names, and findings by category."""
+"""SQL of the comparison of a portfolio with its registrars: listings, names, and the findings of the rules."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any
 from uuid import UUID
 
-from psycopg import AsyncCursor
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from builders.kit.db.connections import Conn
 from builders.kit.values import ids
@@ -22,8 +21,9 @@ from builders.portfolio.registrars.findings import (
     ListedConnection,
 )
 from builders.portfolio.registrars.records import MANUAL
-from builders.portfolio.registrars.store import comparisons as sql
+from builders.portfolio.registrars.store.rules import FIND, PLACES
 
+_CATEGORIES = list(FindingCategory)
 MAX_REGISTRARS = 1_000  # names of registrars that are read; the most frequent ones
 MAX_FORMS = 5_000  # internationalized names of each side that are compared
 BEGIN = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
@@ -101,7 +101,7 @@ FIND_PAIRS = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """Parameters of the statements of all categories."""
+    """Parameters of the comparison."""
 
     account_id: UUID
     now: datetime
@@ -115,7 +115,7 @@ class Context:
     shows_finance: bool = False
 
     def parameters(self) -> dict[str, Any]:
-        """Return the parameters of the statements."""
+        """Return the parameters of the statement."""
         return {
             "account_id": self.account_id,
             "now": self.now,
@@ -153,7 +153,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The findings of a category."""
+    """The findings of some categories."""
 
     counts: Sequence[Count]
     differences: Sequence[Difference]  # those of the page
@@ -209,40 +209,35 @@ async def find_pairs(
 
 
 async def compare(
-    conn: Conn, *, context: Context, category: FindingCategory, after: Position, limit: int
+    conn: Conn, *, context: Context, categories: Collection[FindingCategory], after: Position, limit: int
 ) -> Found:
-    """Return the findings of a category: their counts, and up to `limit` behind a position.
-
-    Findings about connections (`OF_CONNECTIONS`) are not a statement's: see reconcile.py.
-    """
+    """Return the findings of the categories about domains: their counts, and up to `limit` behind a position."""
     parameters = context.parameters() | {
-        "place": list(FindingCategory).index(category),
+        "places": [PLACES[each] for each in categories],
         "after_severity": after.severity,
         "after_place": after.category,
         "after_domain": after.domain,
         "after_connection": after.connection_id,
         "limit": limit,
     }
-    async with conn.cursor() as cursor:
-        await _STATEMENTS[category](cursor, parameters)
-        [(counts, rows)] = await cursor.fetchall()
+    [(counts, rows)] = await (await conn.execute(FIND, parameters, prepare=False)).fetchall()
     return Found(
         counts=[
             Count(
-                category=category,
+                category=_CATEGORIES[each["place"]],
                 severity=BY_RANK[each["severity"]],
                 connection_id=UUID(each["connection_id"]),
                 count=each["count"],
             )
             for each in counts
         ],
-        differences=[_difference(category, each) for each in rows],
+        differences=[_difference(each) for each in rows],
     )
 
 
-def _difference(category: FindingCategory, row: Mapping[str, Any]) -> Difference:
+def _difference(row: Mapping[str, Any]) -> Difference:
     return Difference(
-        category=category,
+        category=_CATEGORIES[row["place"]],
         severity=BY_RANK[row["severity"]],
         domain=row["domain"],
         domain_id=None if row["domain_id"] is None else UUID(row["domain_id"]),
@@ -252,44 +247,3 @@ def _difference(category: FindingCategory, row: Mapping[str, Any]) -> Difference
         delta_days=row["delta_days"],
         facts=row["facts"] or {},
     )
-
-
-_Execute: TypeAlias = Callable[[AsyncCursor[TupleRow], dict[str, Any]], Awaitable[object]]
-# A function for each category, so that each statement is a constant where it is executed.
-_STATEMENTS: Mapping[FindingCategory, _Execute] = {
-    FindingCategory.PENDING_TRANSFER_OUT_UNEXPECTED: lambda cursor, row: cursor.execute(
-        sql.PENDING_TRANSFER_OUT_UNEXPECTED, row, prepare=False
-    ),
-    FindingCategory.REDEMPTION: lambda cursor, row: cursor.execute(sql.REDEMPTION, row, prepare=False),
-    FindingCategory.EXPIRED_AT_REGISTRAR: lambda cursor, row: cursor.execute(
-        sql.EXPIRED_AT_REGISTRAR, row, prepare=False
-    ),
-    FindingCategory.MISSING_AT_REGISTRAR: lambda cursor, row: cursor.execute(
-        sql.MISSING_AT_REGISTRAR, row, prepare=False
-    ),
-    FindingCategory.EXPIRY_MISMATCH: lambda cursor, row: cursor.execute(sql.EXPIRY_MISMATCH, row, prepare=False),
-    FindingCategory.AUTO_RENEW_MISMATCH: lambda cursor, row: cursor.execute(
-        sql.AUTO_RENEW_MISMATCH, row, prepare=False
-    ),
-    FindingCategory.DROPPED_BUT_ACTIVE: lambda cursor, row: cursor.execute(
-        sql.DROPPED_BUT_ACTIVE, row, prepare=False
-    ),
-    FindingCategory.SOLD_BUT_STILL_HELD: lambda cursor, row: cursor.execute(
-        sql.SOLD_BUT_STILL_HELD, row, prepare=False
-    ),
-    FindingCategory.DUPLICATE_ACROSS_REGISTRARS: lambda cursor, row: cursor.execute(
-        sql.DUPLICATE_ACROSS_REGISTRARS, row, prepare=False
-    ),
-    FindingCategory.REGISTRAR_MISMATCH: lambda cursor, row: cursor.execute(
-        sql.REGISTRAR_MISMATCH, row, prepare=False
-    ),
-    FindingCategory.IDN_FORM_MISMATCH: lambda cursor, row: cursor.execute(
-        sql.IDN_FORM_MISMATCH, row, prepare=False
-    ),
-    FindingCategory.MISSING_IN_PORTFOLIO: lambda cursor, row: cursor.execute(
-        sql.MISSING_IN_PORTFOLIO, row, prepare=False
-    ),
-    FindingCategory.PRICE_CHANGED: lambda cursor, row: cursor.execute(sql.PRICE_CHANGED, row, prepare=False),
-    FindingCategory.LOCK_OFF: lambda cursor, row: cursor.execute(sql.LOCK_OFF, row, prepare=False),
-    FindingCategory.PRIVACY_OFF: lambda cursor, row: cursor.execute(sql.PRIVACY_OFF, row, prepare=False),
-}
