@@ -5,7 +5,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from builders.kit.events.outbox import Event, declare
+from builders.kit.events.outbox import declare
 from builders.portfolio.team.records import TeamRole
 
 
@@ -32,42 +32,27 @@ _MEMBER = MemberData(account_id=UUID("0193a1b2-0000-7000-8000-000000000022"), ro
 _CHANGED = _MEMBER.model_copy(update={"role": TeamRole.MANAGER, "previous_role": TeamRole.ACCOUNTANT})
 
 TEAM_INVITED = declare(
-    Event(
-        name="portfolio.team.invited",
-        version=1,
-        description="Someone was invited to the portfolio's team.",
-        example=_INVITE,
-    )
+    name="portfolio.team.invited",
+    description="Someone was invited to the portfolio's team.",
+    example=_INVITE,
 )
 TEAM_INVITE_REVOKED = declare(
-    Event(
-        name="portfolio.team.invite_revoked",
-        version=1,
-        description="An invitation to the portfolio's team was revoked.",
-        example=_INVITE,
-    )
+    name="portfolio.team.invite_revoked",
+    description="An invitation to the portfolio's team was revoked.",
+    example=_INVITE,
 )
 TEAM_JOINED = declare(
-    Event(
-        name="portfolio.team.joined",
-        version=1,
-        description="Someone accepted an invitation to the portfolio's team.",
-        example=_MEMBER,
-    )
+    name="portfolio.team.joined",
+    description="Someone accepted an invitation to the portfolio's team.",
+    example=_MEMBER,
 )
 TEAM_ROLE_CHANGED = declare(
-    Event(
-        name="portfolio.team.role_changed",
-        version=1,
-        description="The role of a member of the portfolio's team was changed.",
-        example=_CHANGED,
-    )
+    name="portfolio.team.role_changed",
+    description="The role of a member of the portfolio's team was changed.",
+    example=_CHANGED,
 )
 TEAM_MEMBER_REMOVED = declare(
-    Event(
-        name="portfolio.team.member_removed",
-        version=1,
-        description="A member left the portfolio's team or was removed.",
-        example=_MEMBER,
-    )
+    name="portfolio.team.member_removed",
+    description="A member left the portfolio's team or was removed.",
+    example=_MEMBER,
 )

@@ -95,8 +95,8 @@ def _check_rank(access: Access, role: TeamRole) -> None:
 
 
 async def _check_new(conn: Conn, access: Access, email: str) -> None:
-    members = await store.list_members(conn, account_id=access.portfolio_id)
-    wanted = {access.owner_id, *(each.member_id for each in members)}
+    present = await store.list_members(conn, account_id=access.portfolio_id)
+    wanted = {access.owner_id, *(each.member_id for each in present)}
     accounts = await identity_accounts.list_accounts_by_id(conn, account_ids=wanted)
     if email in {each.email for each in accounts.values()}:
         raise AlreadyMember(
@@ -235,18 +235,8 @@ async def _get_member(conn: Conn, access: Access) -> ShownMember:
     found = await store.lock_members(conn, account_id=access.portfolio_id, member_ids=[access.member_id])
     if access.member_id not in found:
         raise InviteUsed("You have left the team since.")
-    member, account = (
-        found[access.member_id],
-        await identity_accounts.get_account(conn, account_id=access.member_id),
-    )
-    return ShownMember(
-        account_id=account.id,
-        email=account.email,
-        name=account.name,
-        role=member.role,
-        note=member.note,
-        joined_at=member.joined_at,
-    )
+    account = await identity_accounts.get_account(conn, account_id=access.member_id)
+    return members.show_member(found[access.member_id], account)
 
 
 async def prune_invites(conn: Conn) -> None:

@@ -1,6 +1,7 @@
 """Members of a team: who they are, changes of their role, and removal."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from uuid import UUID
 
 from builders.identity import accounts as identity_accounts
@@ -62,7 +63,11 @@ async def get_team(conn: Conn, *, access: Access) -> Team:
     accounts = await identity_accounts.list_accounts_by_id(conn, account_ids=wanted)
     shown = [
         ShownMembership(
-            account_id=owner.id, email=owner.email, name=owner.name, role=each.role, joined_at=each.joined_at
+            owner_account_id=owner.id,
+            owner_email=owner.email,
+            owner_name=owner.name,
+            role=each.role,
+            joined_at=each.joined_at,
         )
         for each in same_mode
         if (owner := accounts.get(owners[each.portfolio_id])) is not None
@@ -79,17 +84,20 @@ def _show(accounts: Mapping[UUID, Account], access: Access, members: Sequence[Me
     owner = accounts[access.owner_id]
     first = Member(member_id=owner.id, role=TeamRole.OWNER, note=None, joined_at=owner.created_at)
     return [
-        ShownMember(
-            account_id=account.id,
-            email=account.email,
-            name=account.name,
-            role=each.role,
-            note=each.note,
-            joined_at=each.joined_at,
-        )
-        for each in (first, *members)
-        if (account := accounts.get(each.member_id)) is not None
+        show_member(each, accounts[each.member_id]) for each in (first, *members) if each.member_id in accounts
     ]
+
+
+def show_member(member: Member, account: Account) -> ShownMember:
+    """Return a member with the data of the account."""
+    return ShownMember(
+        account_id=account.id,
+        email=account.email,
+        name=account.name,
+        role=member.role,
+        note=member.note,
+        joined_at=member.joined_at,
+    )
 
 
 async def _list_pending(conn: Conn, access: Access) -> Sequence[Invite]:
@@ -128,14 +136,7 @@ async def change_member(
             conn, account_id=access.owner_id, actor=actor, action=AuditAction.TEAM_ROLE_CHANGED, about=about
         )
     account = await identity_accounts.get_account(conn, account_id=member_id)
-    return ShownMember(
-        account_id=member_id,
-        email=account.email,
-        name=account.name,
-        role=role,
-        note=note,
-        joined_at=before.joined_at,
-    )
+    return show_member(replace(before, role=role, note=note), account)
 
 
 async def remove_member(conn: Conn, *, access: Access, member_id: UUID, actor: Actor) -> None:

@@ -161,9 +161,9 @@ class ShownMember:
 class ShownMembership:
     """A membership with the owner's address and name."""
 
-    account_id: UUID  # the real account of the portfolio
-    email: str
-    name: str
+    owner_account_id: UUID  # the real account of the portfolio
+    owner_email: str
+    owner_name: str
     role: TeamRole
     joined_at: datetime
 

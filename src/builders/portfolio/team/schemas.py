@@ -1,6 +1,5 @@
 """The wire format of a portfolio's team."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal
 from uuid import UUID
@@ -21,7 +20,6 @@ from builders.portfolio.team.records import (
     NewInvite,
     Permission,
     ShownMember,
-    ShownMembership,
     Team,
     TeamRole,
 )
@@ -250,33 +248,12 @@ def invite_created(made: CreatedInvite) -> TeamInviteCreated:
 
 
 def _invite_members(invite: Invite) -> TeamInviteReply:
-    return TeamInviteReply(
-        id=invite.id,
-        email=invite.email,
-        role=invite.role,
-        status=invite.status_at(clock.now()),
-        expires_at=invite.expires_at,
-        invited_by=invite.invited_by,
-    )
+    return TeamInviteReply.from_record(invite, status=invite.status_at(clock.now()))
 
 
 def accepted(access: Access, member: ShownMember) -> TeamAccepted:
     """Return the team that was joined."""
     return TeamAccepted(team_id=access.owner_id, role=member.role, member=member_reply(member))
-
-
-def _membership_replies(memberships: Sequence[ShownMembership]) -> list[TeamMembershipReply]:
-    return [
-        TeamMembershipReply(
-            team_id=each.account_id,
-            owner_account_id=each.account_id,
-            owner_email=each.email,
-            owner_name=each.name,
-            role=each.role,
-            joined_at=each.joined_at,
-        )
-        for each in memberships
-    ]
 
 
 def team_reply(team: Team) -> TeamReply:
@@ -287,7 +264,9 @@ def team_reply(team: Team) -> TeamReply:
         your_role=team.access.role,
         members=[member_reply(each) for each in team.members],
         invites=[_invite_members(each) for each in team.invites],
-        memberships=_membership_replies(team.memberships),
+        memberships=[
+            TeamMembershipReply.from_record(each, team_id=each.owner_account_id) for each in team.memberships
+        ],
         roles={role: list(roles.list_permissions(role)) for role in TeamRole},
         count=len(team.members),
     )
