@@ -10,6 +10,7 @@ import json
 import re
 import sys
 import tempfile
+import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -214,17 +215,51 @@ def openapi() -> str:
 
 
 def operations() -> str:
-    """Write each operation by area, with the scope that it needs."""
+    """Write each operation by area with its scope, then who needs what is not in the specification."""
     by_tag: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
-    for path, methods in document()["paths"].items():
+    described = document()
+    for path, methods in described["paths"].items():
         for method, operation in methods.items():
             scope, star = operation.get("x-scope"), " *" * operation.get("x-beyond", False)
             said = operation["description"].rpartition("\n\n")[0] or f"{operation['summary']}."
             row = (f"`{method.upper()} {path}`", f"`{scope}`" if scope else "", said + star)
             by_tag[operation["tags"][0]].append(row)
-    return "\n\n".join(
-        f"## {tag}\n\n{table(('Operation', 'Scope', 'Does'), rows)}" for tag, rows in by_tag.items()
-    )
+    parts = [f"## {tag}\n\n{table(('Operation', 'Scope', 'Does'), rows)}" for tag, rows in by_tag.items()]
+    return "\n\n".join([*parts, *needs(described)])
+
+
+def needs(described: Mapping[str, Any]) -> Iterator[str]:
+    """Write who needs each operation that is not in the specification, and each notification option."""
+    said = tomllib.loads((Path(__file__).parent / "beyond.toml").read_text(encoding="utf-8"))
+    beyond = [
+        f"{method.upper()} {path}"
+        for path, methods in described["paths"].items()
+        for method, operation in methods.items()
+        if operation.get("x-beyond", False)
+    ]
+    options = list(_options(described["components"]["schemas"], "NotificationPreferencesUpdate"))
+    for title, head, names, lines in (
+        ("Who needs the operations with a star", "Operation", beyond, said["operations"]),
+        ("Who needs the notification preferences", "Option", options, said["notifications"]),
+    ):
+        if lines.keys() ^ set(names):
+            differing = ", ".join(sorted(lines.keys() ^ set(names)))
+            raise ValueError(f"docs/beyond.toml: say who needs each of them, and of nothing else: {differing}")
+        yield f"## {title}\n\n{table((head, 'Needed by'), [(f'`{each}`', lines[each]) for each in names])}"
+
+
+def _options(schemas: Mapping[str, Any], name: str, path: str = "") -> Iterator[str]:
+    """Yield the members of a body by path; the values of a map are `{event}`."""
+    for member, schema in schemas[name]["properties"].items():
+        parts = [each for each in schema.get("anyOf", [schema]) if each.get("type") != "null"]
+        is_map = "additionalProperties" in parts[0]
+        inner = parts[0]["additionalProperties"] if is_map else parts[0]
+        found = re.search(r"#/components/schemas/(\w+Update)", json.dumps(inner))
+        place = f"{path}{member}.{{event}}." if is_map else f"{path}{member}."
+        if found:
+            yield from _options(schemas, found[1], place)
+        else:
+            yield place[:-1]
 
 
 def tables(conninfo: str) -> str:

@@ -1,5 +1,6 @@
 """The reference pages say what the code says; `script/docs` writes them anew."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -85,3 +86,11 @@ def test_a_page_without_marks_is_refused(page: str) -> None:
 @pytest.mark.parametrize(("cell", "written"), [("x|y", "x\\|y"), ("x\n\n  y", "x y")])
 def test_a_bar_or_a_new_line_in_a_cell_is_no_end_of_it(cell: str, written: str) -> None:
     assert generate.table(("A",), [(cell,)]).splitlines()[2:] == [f"| {written} |"]
+
+
+@pytest.mark.parametrize("path", ["/v1/things", "/v1/events"])
+def test_what_is_beyond_the_specification_has_a_line_about_who_needs_it(path: str) -> None:
+    described = json.loads(generate.read(generate.DOCUMENT))
+    described["paths"][path] = {} if path in described["paths"] else {"get": {"x-beyond": True}}
+    with pytest.raises(ValueError, match=f"GET {path}"):
+        list(generate.needs(described))
