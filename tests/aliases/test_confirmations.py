@@ -13,8 +13,9 @@ from builders.kit.events import outbox
 from builders.kit.process import secret_keys
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.mail import service as mail
+from builders.mail import optouts
 from builders.mail.events import MAIL_BOUNCED, MailBounced
+from builders.mail.optouts import Subscription
 from builders.mail.records import Topic
 from builders.mail.templates import VerifyDestination
 from tests.aliases.make import (
@@ -143,11 +144,10 @@ async def test_a_recipient_who_opted_out_gets_no_confirmation(
     await owner.claim_one("ada", domain, email)
     (message,) = await worker.list_emails(email)
     assert "unsubscribe" in message["List-Unsubscribe"]
-    link = mail.unsubscribe_link(
-        keyring, base_url="", account_id=alice.account.id, topic=Topic.DESTINATIONS, address=email
-    )
+    about = Subscription(account_id=alice.account.id, topic=Topic.DESTINATIONS, address=email)
+    link = optouts.link(keyring, base_url="", subscription=about)
     async with database.transaction() as conn:
-        await mail.unsubscribe(conn, keyring=keyring, token=link.rpartition("/")[2])
+        await optouts.unsubscribe(conn, keyring=keyring, token=link.rpartition("/")[2])
     clock.move(timedelta(hours=1))
     assert (await alice.post(RESEND, json={"email": email})).json()["sent"] is True
     await owner.claim_one("grace", domain, email.replace("@", "+again@"))

@@ -14,7 +14,7 @@ SHARED = {("builders", "portfolio", "domains", "store", "filters")}
 # One importer each: the HTTP service mounts handlers, the worker registers jobs.
 SOLE_IMPORTERS = {"api": ("builders", "app"), "jobs": ("builders", "worker")}
 # Passed as values, to callers that know only the order of their arguments.
-CALLBACKS = {"append", "execute", "list_webhook_ids"}
+CALLBACKS = {"append", "execute"}
 FIRST = {"conn", "pool", "database"}  # one connection, or a source of several
 
 

@@ -35,7 +35,7 @@ ALLOWED: dict[str, set[str]] = {
     "POST /v1/domains": {"domain"},
     "POST /v1/domains/{id}/verify": set(),
     "POST /v1/portfolio/webhooks/{webhook_id}/test": set(),
-    "POST /v1/portfolio/notifications/test": {"channel", "event", "webhook_id"},
+    "POST /v1/portfolio/notifications/test": {"event"},
 }
 
 

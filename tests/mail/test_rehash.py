@@ -9,7 +9,7 @@ from builders.kit.db.connections import Database
 from builders.kit.process import secret_keys
 from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.process.settings import Settings
-from builders.mail import optouts, service as mail
+from builders.mail import optouts
 from builders.mail.records import Topic
 from tests.cast import Person
 
@@ -59,18 +59,18 @@ async def test_the_first_secret_alone_finds_the_opt_outs_afterwards(
     database: Database, keyring: Keyring, rotated: Keyring, out: Out, batch_size: int
 ) -> None:
     assert await out(keyring) == set()
-    done = await mail.rehash_optouts(database, keyring=rotated, batch_size=batch_size)
+    done = await optouts.rehash(database, keyring=rotated, batch_size=batch_size)
 
     assert done.renewed == len(TOPICS)
     assert await out(keyring) == set(TOPICS)
-    assert (await mail.rehash_optouts(database, keyring=rotated)).renewed == 0
+    assert (await optouts.rehash(database, keyring=rotated)).renewed == 0
     assert await out(keyring) == set(TOPICS)
 
 
 async def test_an_opt_out_without_its_secret_is_counted_as_lost(
     database: Database, keyring: Keyring, out: Out, rotated: Keyring
 ) -> None:
-    done = await mail.rehash_optouts(database, keyring=keyring)
+    done = await optouts.rehash(database, keyring=keyring)
     assert (done.renewed, done.lost >= len(TOPICS)) == (0, True)
     assert await out(rotated) == set(TOPICS)
 
@@ -82,13 +82,13 @@ async def test_a_concurrent_subscription_is_kept(
 
     async def subscribe() -> None:
         async with database.transaction() as other:
-            await mail.subscribe(other, keyring=rotated, address=alice.account.email, topic=Topic.NEWSLETTER)
+            await optouts.subscribe(other, keyring=rotated, address=alice.account.email, topic=Topic.NEWSLETTER)
             begun.set()
             await held.wait()
 
     subscribing = asyncio.create_task(subscribe())
     await begun.wait()
-    rehashing = asyncio.create_task(mail.rehash_optouts(database, keyring=rotated))
+    rehashing = asyncio.create_task(optouts.rehash(database, keyring=rotated))
     held.set()
     await asyncio.gather(subscribing, rehashing)
     assert await out(rotated) == {Topic.RENEWALS, Topic.WEBHOOKS}
@@ -99,5 +99,5 @@ async def test_an_opt_out_under_both_secrets_is_kept(
 ) -> None:
     async with database.transaction() as conn:
         assert await optouts.add(conn, keyring=keyring, address=alice.account.email, topic=Topic.NEWSLETTER)
-    assert (await mail.rehash_optouts(database, keyring=rotated)).renewed == 2
+    assert (await optouts.rehash(database, keyring=rotated)).renewed == 2
     assert await out(keyring) == set(TOPICS)

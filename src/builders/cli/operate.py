@@ -22,7 +22,7 @@ from builders.kit.db.connections import Database
 from builders.kit.process.secret_keys import Resealed, keyring_of
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.mail import service as mail
+from builders.mail import optouts
 from builders.portfolio.ledger import rates
 from builders.portfolio.registrars import credentials
 from builders.webhooks import signing
@@ -102,7 +102,7 @@ def reseal(*, as_json: bool) -> None:
         return {
             "webhook_secrets": await signing.reseal_secrets(database, keyring=keyring),
             "registrar_credentials": await credentials.reseal_credentials(database, keyring=keyring),
-            "mail_optouts": await mail.rehash_optouts(database, keyring=keyring),
+            "mail_optouts": await optouts.rehash(database, keyring=keyring),
         }
 
     done = run(work)

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import TokenInvalid
 from builders.kit.events import outbox
-from builders.kit.events.outbox import Event, declare
+from builders.kit.events.outbox import declare
 from builders.kit.jobs import queue
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
@@ -32,7 +32,8 @@ from builders.leads.records import (
     Token,
 )
 from builders.leads.store import leads as store, requests
-from builders.mail import addresses, service as mail
+from builders.mail import addresses, optouts, service as mail
+from builders.mail.optouts import Subscription
 from builders.mail.records import RETENTION as MAIL_RETENTION, VENDOR, Topic
 from builders.mail.templates import LeadConfirm
 
@@ -62,20 +63,17 @@ class LeadConfirmed(BaseModel):
 
 
 LEAD_CONFIRMED = declare(
-    Event(
-        name="lead.confirmed",
-        version=1,
-        description="A lead confirmed its request by the emailed link.",
-        example=LeadConfirmed(
-            lead_id=UUID("0193a1b2-0000-7000-8000-000000000005"),
-            request_id=UUID("0193a1b2-0000-7000-8000-000000000006"),
-            source="harbour-lander",
-            interest="mailbox",
-            marketing=True,
-            first=True,
-        ),
-        internal=True,
-    )
+    name="lead.confirmed",
+    description="A lead confirmed its request by the emailed link.",
+    example=LeadConfirmed(
+        lead_id=UUID("0193a1b2-0000-7000-8000-000000000005"),
+        request_id=UUID("0193a1b2-0000-7000-8000-000000000006"),
+        source="harbour-lander",
+        interest="mailbox",
+        marketing=True,
+        first=True,
+    ),
+    internal=True,
 )
 
 
@@ -131,7 +129,7 @@ async def _mail_link(
 ) -> None:
     """Send a new link, which voids the previous one and withdraws its message."""
     if lead.status is Status.UNSUBSCRIBED:  # the new request needs an email to be confirmed
-        await mail.subscribe(conn, keyring=keyring, address=lead.email, topic=Topic.LEADS)
+        await optouts.subscribe(conn, keyring=keyring, address=lead.email, topic=Topic.LEADS)
     if lead.message_id is not None:
         await mail.withdraw(conn, account_id=VENDOR, message_id=lead.message_id)
     text, expires_at = secrets.token_urlsafe(TOKEN_BYTES), clock.now() + LINK_LIFE
@@ -218,9 +216,8 @@ async def list_all(database: Database, *, filters: LeadFilter, page_size: int = 
 
 def unsubscribe_link(keyring: Keyring, *, settings: Settings, lead: Lead) -> str:
     """Return the unsubscribe link of a lead, for email that other systems send."""
-    return mail.unsubscribe_link(
-        keyring, base_url=settings.url, account_id=VENDOR, topic=Topic.LEADS, address=lead.email
-    )
+    about = Subscription(account_id=VENDOR, topic=Topic.LEADS, address=lead.email)
+    return optouts.link(keyring, base_url=settings.url, subscription=about)
 
 
 async def unsubscribe(conn: Conn, *, email: str, at: datetime) -> None:

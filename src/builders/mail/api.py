@@ -12,7 +12,7 @@ from builders.kit.errors import TokenInvalid, problems
 from builders.kit.http import html
 from builders.kit.http.dependencies import KeyringDep
 from builders.kit.http.routes import BEYOND_SPEC, Router
-from builders.mail import addresses, optouts, service as mail
+from builders.mail import addresses, optouts
 from builders.mail.records import Topic
 
 router = Router(prefix=optouts.PATH.rstrip("/"), tags=["mail"])
@@ -35,7 +35,7 @@ _KINDS = {
 )
 async def show_unsubscribe(token: UnsubscribeToken, keyring: KeyringDep) -> Response:
     """Show the page of an unsubscribe link; its button unsubscribes."""
-    about = mail.get_subscription(keyring, token=token)
+    about = optouts.get_subscription(keyring, token=token)
     kind, address = _KINDS[about.topic], addresses.mask(about.address)
     button = html.Form(action=f"{optouts.PATH}{token}", label="Unsubscribe")
     return html.page("Unsubscribe?", [f"{address} will no longer receive {kind}."], button=button)
@@ -49,7 +49,7 @@ async def show_unsubscribe(token: UnsubscribeToken, keyring: KeyringDep) -> Resp
 )
 async def unsubscribe(token: UnsubscribeToken, conn: Tx, keyring: KeyringDep) -> Response:
     """Unsubscribe the recipient of an email (RFC 8058); can be repeated."""
-    ended = await mail.unsubscribe(conn, keyring=keyring, token=token)
+    ended = await optouts.unsubscribe(conn, keyring=keyring, token=token)
     return html.page(
         "Unsubscribed", [f"{addresses.mask(ended.address)} no longer receives {_KINDS[ended.topic]}."]
     )

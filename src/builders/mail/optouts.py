@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
+from builders.kit.errors import TokenInvalid
+from builders.kit.events import outbox
 from builders.kit.process.secret_keys import Keyring, Resealed, Unsealable
 from builders.kit.values import clock
 from builders.mail import addresses, store
+from builders.mail.events import MAIL_UNSUBSCRIBED, MailUnsubscribed
 from builders.mail.links import decode_base64url
 from builders.mail.records import Topic
 from builders.mail.store import Optout
@@ -37,13 +40,27 @@ def link(keyring: Keyring, *, base_url: str, subscription: Subscription) -> str:
     return f"{base_url}{PATH}{urlsafe_b64encode(sealed).rstrip(b'=').decode()}"
 
 
-def find_subscription(keyring: Keyring, token: str) -> Subscription | None:
-    """Return the subscription of a link's token; None when the token is not valid."""
+def get_subscription(keyring: Keyring, *, token: str) -> Subscription:
+    """Return the subscription of an unsubscribe link. Raise TokenInvalid."""
     try:
         account_id, topic, address = json.loads(keyring.unseal(_LINK, decode_base64url(token), context=b""))
         return Subscription(account_id=UUID(account_id), topic=Topic(topic), address=address)
     except (Unsealable, ValueError):  # a removed topic is a ValueError
-        return None
+        raise TokenInvalid("The unsubscribe link is not valid; it may be incomplete.") from None
+
+
+async def unsubscribe(conn: Conn, *, keyring: Keyring, token: str) -> Subscription:
+    """Opt the address of the link out of its topic; can be repeated. Raise TokenInvalid."""
+    ended = get_subscription(keyring, token=token)
+    if await add(conn, keyring=keyring, address=ended.address, topic=ended.topic):
+        data = MailUnsubscribed(topic=ended.topic, address=ended.address)
+        await outbox.publish(conn, MAIL_UNSUBSCRIBED, account_id=ended.account_id, data=data)
+    return ended
+
+
+async def subscribe(conn: Conn, *, keyring: Keyring, address: str, topic: Topic) -> None:
+    """Delete the opt-out of an address that requested email of the topic again."""
+    await store.delete_optout(conn, hashes=keyring.hashes(_LIST, _hashed_text(address, topic)))
 
 
 async def is_opted_out(conn: Conn, *, keyring: Keyring, address: str, topic: Topic) -> bool:
@@ -65,13 +82,8 @@ async def add(conn: Conn, *, keyring: Keyring, address: str, topic: Topic) -> bo
     )
 
 
-async def delete(conn: Conn, *, keyring: Keyring, address: str, topic: Topic) -> None:
-    """Delete the opt-out of the address."""
-    await store.delete_optout(conn, hashes=keyring.hashes(_LIST, _hashed_text(address, topic)))
-
-
-async def rehash(database: Database, *, keyring: Keyring, batch_size: int) -> Resealed:
-    """Hash and seal opt-outs again by the first secret, where another one did."""
+async def rehash(database: Database, *, keyring: Keyring, batch_size: int = REHASH_BATCH) -> Resealed:
+    """Protect the opt-outs by the first secret, so that older secrets can be removed; can be repeated."""
     done: list[bool | None] = []
     after: bytes | None = b""
     while after is not None:

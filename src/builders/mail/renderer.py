@@ -33,24 +33,6 @@ _WIDTH = 72  # characters of a line of text
 _GENERATED = {"link", "code"}  # fields that are not untrusted
 _MAX_LINE = 990  # characters; 998 is the limit (RFC 5322, 2.1.1)
 _MAX_WORD = 60  # characters of a word of a plain subject; an encoded one can be folded anywhere
-_SUBJECTS: Mapping[str, str] = {
-    "verify_email": "Confirm your email address",
-    "sign_in": "Your sign-in code is {code}",
-    "email_changed": "A change of your account's email address was requested",
-    "email_replaced": "The email address of your account has changed",
-    "api_key_created": "A new {kind} API key: {label}",
-    "lead_confirm": "Please confirm your request",
-    "verify_destination": "Confirm mail forwarding to your address",
-    "team_invite": "{inviter} invites you to the team {team}",
-    "renewal_notice": "{headline}",
-    "webhook_disabled": "Your webhook {label} is disabled",
-    "invoice_issued": "Invoice {number} from {seller}",
-    "invoice_paid": "Invoice {number} is paid: thank you",
-    "invoice_voided": "Invoice {number} is void",
-    "invoice_reminder": "{headline}: invoice {number}",
-    "domain_unproved": "{domain} is suspended: its DNS record is missing",
-    "sample_notice": "Sample notice",
-}
 _HEADLINES: Mapping[ReminderStage, str] = {
     ReminderStage.FIRST: "Payment is overdue",
     ReminderStage.SECOND: "Second reminder",
@@ -87,7 +69,7 @@ def render(
         "pixel": links.pixel if links else None,
     }
     isolated = {name: _isolate(value) for name, value in context.items()}
-    subject = _SUBJECTS[template.name].format(**isolated)
+    subject = template.subject.format(**isolated)
     link = _tracked_link(shown, None if template.opens else links)
     html = _jinja.get_template(f"{template.name}.html").render(context, subject=subject, link=link)
     text = _jinja.get_template(f"{template.name}.txt").render(isolated, subject=subject)

@@ -1,24 +1,20 @@
-"""The public interface of mail: send an email, read its delivery state, unsubscribe, and check tracked links."""
+"""Send an email, withdraw it, and read its delivery state."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from uuid import UUID
 
-from builders.kit.db.connections import Conn, Database
-from builders.kit.errors import TokenInvalid
+from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
-from builders.kit.process.secret_keys import Keyring, Resealed
+from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 from builders.kit.values.ids import AccountSelection
 from builders.mail import addresses, delivery, optouts, store
-from builders.mail.events import MAIL_FORGOTTEN, MAIL_UNSUBSCRIBED, MailForgotten, MailUnsubscribed
-from builders.mail.optouts import Subscription
-from builders.mail.records import Message, Origin, Status, Topic
+from builders.mail.events import MAIL_FORGOTTEN, MAIL_UNSUBSCRIBED, MailForgotten
+from builders.mail.records import Message, Origin, Status
 from builders.mail.store import Key, Reply
-from builders.mail.templates import (
-    EmailTemplate,
-)
+from builders.mail.templates import EmailTemplate
 from builders.mail.transport import FolderTransport
 
 
@@ -91,12 +87,6 @@ def list_outbox(data_dir: Path) -> Sequence[Path]:
     return FolderTransport(data_dir).list_files()
 
 
-def unsubscribe_link(keyring: Keyring, *, base_url: str, account_id: UUID, topic: Topic, address: str) -> str:
-    """Return the unsubscribe link of a topic, for email that other systems send."""
-    about = Subscription(account_id=account_id, topic=topic, address=address)
-    return optouts.link(keyring, base_url=base_url, subscription=about)
-
-
 async def find_origins(conn: Conn, *, message_ids: Collection[UUID]) -> Mapping[UUID, Origin]:
     """Return the accounts and sending times of those messages that still exist. One statement."""
     return await store.find_origins(conn, message_ids=message_ids)
@@ -105,32 +95,3 @@ async def find_origins(conn: Conn, *, message_ids: Collection[UUID]) -> Mapping[
 async def list_notices(conn: Conn, *, account_id: UUID, before: UUID, limit: int) -> Sequence[Message]:
     """Return the account's notices with ids below `before`, newest first; kept for 90 days."""
     return await store.list_notices(conn, account_id=account_id, before=before, limit=limit)
-
-
-def get_subscription(keyring: Keyring, *, token: str) -> Subscription:
-    """Return the subscription of an unsubscribe link. Raise TokenInvalid."""
-    found = optouts.find_subscription(keyring, token)
-    if found is None:
-        raise TokenInvalid("The unsubscribe link is not valid; it may be incomplete.")
-    return found
-
-
-async def unsubscribe(conn: Conn, *, keyring: Keyring, token: str) -> Subscription:
-    """Opt the address of the link out of its topic; can be repeated. Raise TokenInvalid."""
-    ended = get_subscription(keyring, token=token)
-    if await optouts.add(conn, keyring=keyring, address=ended.address, topic=ended.topic):
-        data = MailUnsubscribed(topic=ended.topic, address=ended.address)
-        await outbox.publish(conn, MAIL_UNSUBSCRIBED, account_id=ended.account_id, data=data)
-    return ended
-
-
-async def subscribe(conn: Conn, *, keyring: Keyring, address: str, topic: Topic) -> None:
-    """Delete the opt-out of an address that requested email of the topic again."""
-    await optouts.delete(conn, keyring=keyring, address=address, topic=topic)
-
-
-async def rehash_optouts(
-    database: Database, *, keyring: Keyring, batch_size: int = optouts.REHASH_BATCH
-) -> Resealed:
-    """Protect the opt-outs by the first secret, so that older secrets can be removed; can be repeated."""
-    return await optouts.rehash(database, keyring=keyring, batch_size=batch_size)

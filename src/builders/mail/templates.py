@@ -11,57 +11,63 @@ from typing import ClassVar
 from builders.mail.records import Category, Topic
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EmailTemplate:
     """An email template and its fields; a subclass for each template."""
 
     name: ClassVar[str]
+    subject: ClassVar[str]  # with fields
     category: ClassVar[Category] = Category.TRANSACTIONAL
     topic: ClassVar[Topic | None] = None  # to unsubscribe from
     opens: ClassVar[bool] = False  # whether its link is a secret, which is never tracked
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class VerifyEmail(EmailTemplate):
     """Asks the holder of an address to confirm it."""
 
     name: ClassVar[str] = "verify_email"
+    subject: ClassVar[str] = "Confirm your email address"
     link: str = field(repr=False)
     address: str
     hours: int = 24  # until the link expires
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class SignInCode(EmailTemplate):
     """Gives a one-time code to sign in, and a link with the same effect."""
 
     name: ClassVar[str] = "sign_in"
+    subject: ClassVar[str] = "Your sign-in code is {code}"
     code: str = field(repr=False)
     link: str = field(repr=False)
     minutes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class EmailChanged(EmailTemplate):
     """Notifies the current address of a requested change of address."""
 
     name: ClassVar[str] = "email_changed"
+    subject: ClassVar[str] = "A change of your account's email address was requested"
     new_address_masked: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class EmailReplaced(EmailTemplate):
     """Notifies the previous address of a completed change of address."""
 
     name: ClassVar[str] = "email_replaced"
+    subject: ClassVar[str] = "The email address of your account has changed"
     new_address_masked: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ApiKeyCreated(EmailTemplate):
     """Notifies an account of a new API key."""
 
     name: ClassVar[str] = "api_key_created"
+    subject: ClassVar[str] = "A new {kind} API key: {label}"
     label: str
     kind: str
     preset: str
@@ -70,11 +76,12 @@ class ApiKeyCreated(EmailTemplate):
     made_at: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class LeadConfirm(EmailTemplate):
     """Asks a lead to confirm its request."""
 
     name: ClassVar[str] = "lead_confirm"
+    subject: ClassVar[str] = "Please confirm your request"
     category: ClassVar[Category] = Category.NOTICE
     topic: ClassVar[Topic | None] = Topic.LEADS
     opens: ClassVar[bool] = True
@@ -82,11 +89,12 @@ class LeadConfirm(EmailTemplate):
     hours: int = 72
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class VerifyDestination(EmailTemplate):
     """Asks a recipient to confirm that an alias may forward to the address."""
 
     name: ClassVar[str] = "verify_destination"
+    subject: ClassVar[str] = "Confirm mail forwarding to your address"
     category: ClassVar[Category] = Category.NOTICE
     topic: ClassVar[Topic | None] = Topic.DESTINATIONS
     opens: ClassVar[bool] = True
@@ -96,11 +104,12 @@ class VerifyDestination(EmailTemplate):
     hours: int = 72
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class TeamInvite(EmailTemplate):
     """Invites a person to a portfolio team."""
 
     name: ClassVar[str] = "team_invite"
+    subject: ClassVar[str] = "{inviter} invites you to the team {team}"
     team: str
     inviter: str
     role: str
@@ -109,11 +118,12 @@ class TeamInvite(EmailTemplate):
     message: str | None = None  # of the person who invites
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class WebhookDisabled(EmailTemplate):
     """Notifies the owner of a disabled webhook destination."""
 
     name: ClassVar[str] = "webhook_disabled"
+    subject: ClassVar[str] = "Your webhook {label} is disabled"
     category: ClassVar[Category] = Category.NOTICE
     topic: ClassVar[Topic | None] = Topic.WEBHOOKS
     label: str
@@ -123,11 +133,12 @@ class WebhookDisabled(EmailTemplate):
     link: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class InvoiceIssued(EmailTemplate):
     """Notifies an account of a new invoice; amounts are formatted, as 12.00 USD."""
 
     name: ClassVar[str] = "invoice_issued"
+    subject: ClassVar[str] = "Invoice {number} from {seller}"
     number: str
     seller: str
     total: str
@@ -138,22 +149,24 @@ class InvoiceIssued(EmailTemplate):
     link: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class InvoicePaid(EmailTemplate):
     """Notifies an account of a paid invoice."""
 
     name: ClassVar[str] = "invoice_paid"
+    subject: ClassVar[str] = "Invoice {number} is paid: thank you"
     number: str
     total: str
     paid_on: date
     link: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class InvoiceVoided(EmailTemplate):
     """Notifies an account of a void invoice, the reason and the replacement."""
 
     name: ClassVar[str] = "invoice_voided"
+    subject: ClassVar[str] = "Invoice {number} is void"
     number: str
     total: str
     released: bool  # names on it were released; else the seller cancelled it
@@ -174,11 +187,12 @@ class ReminderStage(IntEnum):
     RELEASED = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class InvoiceReminder(EmailTemplate):
     """Notifies an account of an overdue invoice and the consequences for its names."""
 
     name: ClassVar[str] = "invoice_reminder"
+    subject: ClassVar[str] = "{headline}: invoice {number}"
     stage: ReminderStage
     number: str
     due: str
@@ -190,22 +204,24 @@ class InvoiceReminder(EmailTemplate):
     link: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class DomainUnproved(EmailTemplate):
     """Notifies an account of a suspended domain, whose DNS record is missing."""
 
     name: ClassVar[str] = "domain_unproved"
+    subject: ClassVar[str] = "{domain} is suspended: its DNS record is missing"
     domain: str
     record: str  # the name of the TXT record
     value: str
     days: int  # since the record is missing
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class SampleNotice(EmailTemplate):
     """Shows that notices arrive; sent on request."""
 
     name: ClassVar[str] = "sample_notice"
+    subject: ClassVar[str] = "Sample notice"
     event: str | None = None  # the event of the sampled notice
     description: str | None = None
 
@@ -231,11 +247,12 @@ class PortfolioEvent:
     name: str = ""  # of the event
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RenewalNotice(EmailTemplate):
     """Notifies a member of a portfolio of domains that renew soon, most urgent first, and of other events."""
 
     name: ClassVar[str] = "renewal_notice"
+    subject: ClassVar[str] = "{headline}"
     category: ClassVar[Category] = Category.NOTICE
     topic: ClassVar[Topic | None] = Topic.RENEWALS
     domains: tuple[Renewal, ...]
@@ -246,7 +263,6 @@ class RenewalNotice(EmailTemplate):
     repeated: bool = False  # whether notices about an expiry are repeated until they are acknowledged
     portfolio: str | None = None  # the account whose portfolio it is, unless it is the recipient's own
     sandbox: bool = False
-    sample: bool = False
 
     @property
     def headline(self) -> str:
@@ -256,26 +272,7 @@ class RenewalNotice(EmailTemplate):
             text = f"{'1 domain' if count == 1 else f'{count} domains'} to review before renewal"
         else:
             text = "1 event of your portfolio" if events == 1 else f"{events} events of your portfolio"
-        if self.digest:
-            text = f"Digest: {text}"
-        return f"Sample: {text}" if self.sample else text
+        return f"Digest: {text}" if self.digest else text
 
 
-TEMPLATES: tuple[type[EmailTemplate], ...] = (
-    VerifyEmail,
-    SignInCode,
-    EmailChanged,
-    EmailReplaced,
-    ApiKeyCreated,
-    LeadConfirm,
-    VerifyDestination,
-    TeamInvite,
-    RenewalNotice,
-    WebhookDisabled,
-    DomainUnproved,
-    InvoiceIssued,
-    InvoicePaid,
-    InvoiceVoided,
-    InvoiceReminder,
-    SampleNotice,
-)
+TEMPLATES: tuple[type[EmailTemplate], ...] = tuple(EmailTemplate.__subclasses__())

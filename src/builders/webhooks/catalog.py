@@ -1,7 +1,7 @@
-"""The catalog of public events: subscriptions and destination filters, payloads, and overrides of example data."""
+"""The catalog of public events: subscriptions, payloads, and overrides of example data."""
 
 import json
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from itertools import islice
@@ -10,7 +10,6 @@ from uuid import UUID
 
 from pydantic import BaseModel, ValidationError
 
-from builders.kit.db.connections import Conn
 from builders.kit.errors import MAX_ERRORS, Invalid
 from builders.kit.events import outbox
 from builders.kit.events.dispatcher import PublishedEvent
@@ -167,40 +166,6 @@ def _unknown_event(name: str, allowed: set[str], *, loc: Sequence[str | int]) ->
     meant = f" Did you mean {close[0]!r}?" if close else ""
     said = f"There is no such event.{meant} GET /v1/notifications/events lists them."
     return {"loc": loc, "msg": said, "type": EVENT_UNKNOWN} | ({"did_you_mean": close[0]} if close else {})
-
-
-# A filter of the destinations that get an event, in addition to their subscriptions. A package above this one
-# registers it for events that it publishes. It returns the selected destinations of each account with a selection;
-# for other accounts, every destination that subscribes gets the event.
-DestinationFilter = Callable[[Conn, Collection[UUID]], Awaitable[Mapping[UUID, Collection[UUID]]]]
-_filters: dict[str, DestinationFilter] = {}  # by event name
-
-
-def filter_destinations(*events: str) -> Callable[[DestinationFilter], DestinationFilter]:
-    """Register the decorated function as the filter of events. Raise ValueError if one has another filter."""
-
-    def register(function: DestinationFilter) -> DestinationFilter:
-        for name in events:
-            if _filters.setdefault(name, function) is not function:
-                raise ValueError(f"the event {name} has another filter")
-        return function
-
-    return register
-
-
-async def list_selected(
-    conn: Conn, *, events: Iterable[tuple[UUID, str]]
-) -> Mapping[tuple[UUID, str], Collection[UUID]]:
-    """Return the selected destinations by account and event name; omit events without a selection."""
-    accounts: dict[DestinationFilter, set[tuple[UUID, str]]] = {}
-    for account_id, name in events:
-        if name in _filters:
-            accounts.setdefault(_filters[name], set()).add((account_id, name))
-    found: dict[tuple[UUID, str], Collection[UUID]] = {}
-    for function, keys in accounts.items():
-        selected = await function(conn, {account_id for account_id, _ in keys})
-        found |= {key: selected[key[0]] for key in keys if key[0] in selected}
-    return found
 
 
 MAX_DATA_BYTES = 64 * 1024  # of an event's data; one response holds up to 50 requests with it

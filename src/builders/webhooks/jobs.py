@@ -1,6 +1,6 @@
 """Background work: fan out events, fill feeds, send deliveries, email owners of disabled destinations."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from uuid import UUID
 
@@ -60,24 +60,17 @@ async def fan_out(conn: Conn, events: Sequence[PublishedEvent]) -> None:
     public = [each for each in relevant if not known[each.name].internal]
     if public:
         real = await accounts.find_real_accounts(conn, account_ids={each.account_id for each in public})
-        selected = await catalog.list_selected(conn, events={(each.account_id, each.name) for each in public})
-        outgoing = [
-            _outgoing_event(each, real[each.account_id], selected.get((each.account_id, each.name)))
-            for each in public
-        ]
+        outgoing = [_outgoing_event(each, real[each.account_id]) for each in public]
         await fanout.insert_deliveries(conn, events=outgoing, now=clock.now())
 
 
-def _outgoing_event(
-    event: PublishedEvent, real_account_id: UUID, selected: Collection[UUID] | None
-) -> OutgoingEvent:
+def _outgoing_event(event: PublishedEvent, real_account_id: UUID) -> OutgoingEvent:
     return OutgoingEvent(
         account_id=event.account_id,
         id=event.id,
         created_at=event.created_at,
         name=event.name,
         wanted=catalog.patterns_of(event.name),
-        selected=selected,
         body=catalog.payload_of(event, real_account_id),
         request_id=event.request_id,
     )

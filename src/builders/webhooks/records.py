@@ -227,7 +227,6 @@ class SkipReason(StrEnum):
 
     DISABLED = "disabled"
     NOT_SUBSCRIBED = "not_subscribed"
-    NOT_SELECTED = "not_selected"  # the preferences of the package that publishes it select others
     UNSEALABLE = "unsealable"  # no secret key of the service unseals its signing secret
 
 

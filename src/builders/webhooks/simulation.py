@@ -78,9 +78,8 @@ async def send_tests(
     account_id: UUID,
     event: str | None = None,
     prefer: Sequence[str] = (),
-    only: Collection[UUID] = (),
 ) -> Sequence[TestSend]:
-    """Send a test event to every enabled destination that subscribes to it, concurrently; `only` to some of them.
+    """Send a test event to every enabled destination that subscribes to it, concurrently.
 
     A destination over its limit per minute is skipped. Raise Invalid at the body's `event`.
     """
@@ -104,11 +103,7 @@ async def send_tests(
             return TestSend(destination=destination, delivery=None, attempt=None)
 
     wanted = [
-        each
-        for each in found
-        if each.enabled
-        and (not only or each.id in only)
-        and (event is None or catalog.is_subscribed(each.events, event))
+        each for each in found if each.enabled and (event is None or catalog.is_subscribed(each.events, event))
     ]
     return await asyncio.gather(*map(send, wanted))
 
@@ -193,9 +188,7 @@ async def simulate(
         receivers = [each for each in receivers if each.destination_id in only]
         if len(receivers) < len(only):
             raise _unknown()
-    key = account_id, chosen.name
-    selected = (await catalog.list_selected(conn, events=[key])).get(key)
-    results = [_match(keyring, each, message, named=bool(only), selected=selected) for each in receivers]
+    results = [_match(keyring, each, message, named=bool(only)) for each in receivers]
     matched = [match for match, _ in results]
     delivery_ids: Sequence[UUID] = ()
     if deliver:
@@ -241,20 +234,13 @@ def _seeded_id(event: str, seed: str) -> tuple[UUID, datetime]:
 
 
 def _match(
-    keyring: Keyring,
-    receiver: SimulatedReceiver,
-    message: _Message,
-    *,
-    named: bool,
-    selected: Collection[UUID] | None,
+    keyring: Keyring, receiver: SimulatedReceiver, message: _Message, *, named: bool
 ) -> tuple[Match, SignedRequest | None]:
     reason = None
     if not receiver.enabled:
         reason = SkipReason.DISABLED
     elif not catalog.is_subscribed(receiver.events, message.event.name):
         reason = SkipReason.NOT_SUBSCRIBED
-    elif selected is not None and receiver.destination_id not in selected:
-        reason = SkipReason.NOT_SELECTED
     rendered = None
     if reason is None or named:
         try:

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from builders.portfolio.notifications.event_kinds import PUBLISHED
-from builders.portfolio.notifications.event_texts import domains_of, find_title, severity_of
+from builders.kit.events import outbox
+from builders.portfolio.notifications.event_kinds import EVENT_KINDS, PUBLISHED, severity_of, title_of
+from builders.portfolio.notifications.event_texts import domains_of
 from builders.portfolio.notifications.records import Severity
 
 PORKBUN = {"provider": "porkbun", "connection": "default", "label": None}
@@ -103,13 +104,21 @@ CHARGES = {
 def test_a_notice_names_the_domain_or_the_registrar(
     event: str, data: dict[str, Any], severity: Severity, title: str
 ) -> None:
-    assert find_title(f"portfolio.{event}", data) == title
+    assert title_of(f"portfolio.{event}", data) == title
     assert severity_of(f"portfolio.{event}", data) is severity
 
 
 @pytest.mark.parametrize("event", PUBLISHED)
 def test_each_event_has_a_text_without_the_members_that_it_may_lack(event: str) -> None:
-    assert find_title(event, {}) != ""
-    assert len(find_title(event, {"message": "x" * 999, "provider": "y" * 999}) or "") <= 300
+    assert title_of(event, {}) != ""
+    assert len(title_of(event, {"message": "x" * 999, "provider": "y" * 999})) <= 300
     assert severity_of(event, {"severity": "none"}) is PUBLISHED[event].severity
     assert domains_of({"domains": ["a.com", None]}) == ["a.com"]
+
+
+def test_every_kind_is_an_event_that_a_package_declares() -> None:
+    assert EVENT_KINDS.keys() <= {each.name for each in outbox.list_events()}
+
+
+def test_an_event_without_a_sentence_is_described() -> None:
+    assert title_of("portfolio.domain.sold", {"domain": "a.com"}) == "a.com: A domain got the status `sold`."

@@ -15,7 +15,6 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from builders.mail.records import Status
 from tests.cast import Person
-from tests.kit.outbound.receivers import Receiver
 from tests.portfolio.notifications.make import (
     NOTICES,
     PREFERENCES,
@@ -28,7 +27,6 @@ from tests.portfolio.notifications.make import (
     read_email,
 )
 from tests.portfolio.team.make import TEAM, code, join, of
-from tests.webhooks.make import create
 
 
 async def published(conn: Conn, account_id: UUID) -> list[tuple[str, dict[str, object]]]:
@@ -68,49 +66,6 @@ async def test_a_threshold_is_one_notice_one_event_and_one_line_of_one_email(
     assert "/v1/portfolio/notifications/preferences" in text
 
 
-async def test_selected_webhooks_are_the_only_ones(
-    alice: Person, bob: Person, database: Database, receiver: Receiver, conn: Conn
-) -> None:
-    """Of three destinations that subscribe one is selected: for notices, and for samples of them."""
-    every = [await create(alice, url=receiver.url, events=["*"]) for _ in range(3)]
-    chosen, foreign = every[1], await create(bob, url=receiver.url)
-    for wrong in (foreign["id"], "x"):
-        refused = await alice.patch(PREFERENCES, json=select([chosen["id"], wrong]))
-        (error,) = refused.json()["detail"]
-        assert (error["loc"][1:], error["type"]) == (
-            ["channels", "webhook", "webhook_ids", 1],
-            "webhook_unknown",
-        )
-    await prefer(alice, **select([chosen["id"].upper()]))
-    await prefer(alice, timezone="Europe/Berlin")
-    found = (await alice.get(PREFERENCES)).json()["channels"]["webhook"]
-    assert found == {"enabled": True, "webhook_ids": [chosen["id"]]}
-
-    async def delivered() -> dict[str, set[str]]:
-        async with database.transaction() as transaction:
-            while await dispatcher.dispatch(transaction):
-                pass
-        query = "SELECT event, destination_id FROM webhooks_deliveries WHERE account_id = %s AND trigger = 'event'"
-        rows = await (await conn.execute(query, [alice.account.id])).fetchall()
-        return {name: {str(each) for other, each in rows if other == name} for name, _ in rows}
-
-    await notify(database, alice.account.id, [domain("a.example", 7)])
-    await alice.post("/v1/portfolio/domains", json={"domain": "added.com"})
-    found = await delivered()
-    assert found["portfolio.renewal.upcoming"] == {chosen["id"]}
-    assert found["portfolio.domain.added"] == {each["id"] for each in every}
-    for event, count in ((None, 1), ("portfolio.renewal.overdue", 1), ("portfolio.team.invited", 3)):
-        sent = await alice.post(f"{NOTICES}/test", json={"channel": "webhook", "event": event})
-        assert len(sent.json()["webhooks"]) == count, sent.text
-
-    await alice.delete(f"/v1/notifications/webhooks/{chosen['id']}")
-    await notify(database, alice.account.id, [domain("b.example", 7)])
-    assert (await delivered())["portfolio.renewal.upcoming"] <= {chosen["id"]}  # none of the others
-    await prefer(alice, **select([]))
-    await notify(database, alice.account.id, [domain("c.example", 7)])
-    assert len((await delivered())["portfolio.renewal.upcoming"] - {chosen["id"]}) == 2
-
-
 @pytest.mark.parametrize("operation", ["read", "acknowledge"])
 @pytest.mark.parametrize(("body", "loc"), [({"ids": ["x"]}, ["ids", 0]), ({"until": "x"}, ["until"])])
 async def test_a_malformed_identifier_marks_nothing(
@@ -118,10 +73,6 @@ async def test_a_malformed_identifier_marks_nothing(
 ) -> None:
     answer = await alice.post(f"{NOTICES}/{operation}", json=body)
     assert (answer.status_code, answer.json()["detail"][0]["loc"]) == (422, ["body", *loc])
-
-
-def select(webhook_ids: list[str]) -> dict[str, Any]:
-    return {"channels": {"webhook": {"webhook_ids": webhook_ids}}}
 
 
 async def test_a_list_has_pages_and_is_marked_as_read(alice: Person, bob: Person, database: Database) -> None:
@@ -168,10 +119,6 @@ async def test_an_email_waits_for_the_end_of_quiet_hours_and_a_digest_is_one_ema
     clock.move(timedelta(hours=2))
     assert await deliver(database, settings, bob.account.id) == 2
     assert (len(await emails(database, alice)), len(await emails(database, bob))) == (2, 2)
-
-    await prefer(alice, quiet_hours={"then": "drop", "start": "00:00", "end": "23:59"})
-    await notify(database, alice.account.id, [domain("c.example", 30)])
-    assert (await notices(alice))[0]["email_at"] is None
 
 
 async def test_members_mutes_and_roles(

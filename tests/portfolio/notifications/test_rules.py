@@ -8,19 +8,16 @@ from hypothesis import assume, given, strategies as st
 
 from builders.portfolio.notifications import rules
 from builders.portfolio.notifications.event_kinds import OVERDUE, UPCOMING
+from builders.portfolio.notifications.preferences import with_defaults
 from builders.portfolio.notifications.records import (
     Channel,
     Digest,
-    EventPreference,
     Expiry,
     Frequency,
     Preferences,
-    QuietAction,
     QuietHours,
     Severity,
     Suppression,
-    Threshold,
-    Topic,
     Weekday,
 )
 
@@ -31,67 +28,51 @@ ZONES = st.sampled_from(
 MOMENTS = st.datetimes(datetime(2024, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - aware
 TIMES = st.times().map(lambda at: at.replace(second=0, microsecond=0))
 DAYS = st.integers(-30, 365)
-THRESHOLDS = st.lists(
-    st.builds(
-        Threshold,
-        days=DAYS,
-        channels=st.none() | st.lists(st.sampled_from(Channel), unique=True),
-        only_if_auto_renew_off=st.booleans(),
-        severity=st.none() | st.sampled_from(Severity),
-    ),
-    max_size=12,
-)
 
 
 def utc(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
-@given(THRESHOLDS, st.integers(-60, 400), st.none() | st.booleans())
-def test_the_most_urgent_reached_threshold_is_due(
-    thresholds: list[Threshold], days_left: int, auto_renew: bool | None
-) -> None:
-    merged, twice = rules.merge_thresholds(thresholds)
-    assert [each.days for each in merged] == sorted({each.days for each in thresholds}, reverse=True)
-    assert len(thresholds) - len(merged) >= len(twice)
-    assert rules.merge_thresholds(merged) == (merged, [])
+def member(**settings: object) -> Preferences:
+    """The preferences of an owner in UTC."""
+    return with_defaults(settings, is_owner=True, is_sandbox=False, zone=None)
 
-    due = rules.find_due_threshold(Expiry(thresholds=merged), days_left=days_left, auto_renew=auto_renew)
-    reached = {
-        each.days
-        for each in merged
-        if each.days >= days_left >= -30 and not (auto_renew and each.only_if_auto_renew_off)
-    }
-    assert (due.days if due else None) == min(reached, default=None)
+
+def expiry(*thresholds: int, include_auto_renew_on: bool = True) -> Expiry:
+    """When notices are due; the thresholds in any order."""
+    return Expiry(thresholds=[*thresholds], include_auto_renew_on=include_auto_renew_on, repeat_until_ack=False)
+
+
+@given(st.lists(DAYS, max_size=12), st.integers(-60, 400), st.none() | st.booleans())
+def test_the_most_urgent_reached_threshold_is_due(
+    thresholds: list[int], days_left: int, auto_renew: bool | None
+) -> None:
+    due = rules.find_due_threshold(expiry(*thresholds), days_left=days_left, auto_renew=auto_renew)
+    assert due == min((each for each in thresholds if each >= days_left >= -30), default=None)
 
 
 @given(st.lists(DAYS, max_size=9, unique=True), st.lists(st.integers(-40, 100), min_size=1, max_size=60))
 def test_whenever_the_job_runs_a_threshold_is_due_once(days: list[int], runs: list[int]) -> None:
     """The job remembers what it has sent; however late it runs, nothing is sent twice or in the wrong order."""
-    expiry = Expiry(thresholds=[Threshold(days=each) for each in days])
     sent: list[int] = []
     for days_left in sorted(runs, reverse=True):
-        due = rules.find_due_threshold(expiry, days_left=days_left, auto_renew=None)
-        if due is not None and due.days not in sent:
-            sent.append(due.days)
+        due = rules.find_due_threshold(expiry(*days), days_left=days_left, auto_renew=None)
+        if due is not None and due not in sent:
+            sent.append(due)
     assert sent == sorted(sent, reverse=True)
 
 
-def test_thresholds_apply_by_automatic_renewal() -> None:
-    expiry = Expiry(thresholds=[Threshold(days=30), Threshold(days=7, only_if_auto_renew_off=True)])
-    assert rules.find_due_threshold(expiry, days_left=5, auto_renew=False) == expiry.thresholds[1]
-    assert rules.find_due_threshold(expiry, days_left=5, auto_renew=True) == expiry.thresholds[0]
-    without = Expiry(include_auto_renew_on=False)
-    assert rules.find_due_threshold(without, days_left=5, auto_renew=True) is None
-    assert rules.find_due_threshold(without, days_left=5, auto_renew=None) == Threshold(days=7)
+@pytest.mark.parametrize(("auto_renew", "threshold"), [(True, None), (False, 7), (None, 7)])
+def test_domains_that_renew_automatically_can_be_left_out(auto_renew: bool | None, threshold: int | None) -> None:
+    without = expiry(30, 7, include_auto_renew_on=False)
+    assert rules.find_due_threshold(without, days_left=5, auto_renew=auto_renew) == threshold
 
 
-@given(ZONES, TIMES, TIMES, st.sets(st.sampled_from(Weekday)), MOMENTS)
-def test_quiet_hours_end_and_are_over_at_their_end(
-    zone: str, start: time, end: time, days: set[Weekday], now: datetime
-) -> None:
+@given(ZONES, TIMES, TIMES, MOMENTS)
+def test_quiet_hours_end_and_are_over_at_their_end(zone: str, start: time, end: time, now: datetime) -> None:
     assume(start != end)
-    quiet = QuietHours(enabled=True, start=start, end=end, days=sorted(days))
+    quiet = QuietHours(enabled=True, start=start, end=end)
     until = rules.quiet_until(quiet, ZoneInfo(zone), now)
     if until is not None:
         assert now < until <= now + timedelta(hours=26)
@@ -101,7 +82,7 @@ def test_quiet_hours_end_and_are_over_at_their_end(
         assert (local.hour, local.minute) == (end.hour, end.minute) or local.utcoffset() != (
             local - timedelta(hours=2)
         ).astimezone(UTC).astimezone(ZoneInfo(zone)).utcoffset()
-    assert rules.quiet_until(QuietHours(start=start, end=end), ZoneInfo(zone), now) is None
+    assert rules.quiet_until(QuietHours(enabled=False, start=start, end=end), ZoneInfo(zone), now) is None
 
 
 @pytest.mark.parametrize(
@@ -124,19 +105,11 @@ def test_quiet_hours_over_a_clock_change(zone: ZoneInfo, now: str, until: str | 
     assert rules.quiet_until(quiet, zone, utc(now)) == (until and utc(until))
 
 
-def test_quiet_hours_of_some_days() -> None:
-    quiet = QuietHours(enabled=True, start=time(22), end=time(7), days=[Weekday.FRIDAY])
-    friday = utc("2026-01-09T23:00")
-    assert rules.quiet_until(quiet, ZoneInfo("UTC"), friday) == utc("2026-01-10T07:00")
-    assert rules.quiet_until(quiet, ZoneInfo("UTC"), friday + timedelta(hours=4)) == utc("2026-01-10T07:00")
-    assert rules.quiet_until(quiet, ZoneInfo("UTC"), friday + timedelta(days=1)) is None
-
-
 @given(ZONES, st.sampled_from(Frequency), st.sampled_from(Weekday), st.integers(0, 23), MOMENTS)
 def test_the_next_digest_is_the_first_one_after_now(
     zone: str, frequency: Frequency, weekday: Weekday, hour: int, now: datetime
 ) -> None:
-    digest = Digest(enabled=True, frequency=frequency, weekday=weekday, hour=hour)
+    digest = Digest(enabled=True, frequency=frequency, weekday=weekday, hour=hour, include=[])
     at = rules.next_digest(digest, ZoneInfo(zone), now)
     longest = {Frequency.DAILY: 1, Frequency.WEEKLY: 7, Frequency.MONTHLY: 31}[frequency]
     assert now < at <= now + timedelta(days=longest, hours=2)
@@ -146,44 +119,49 @@ def test_the_next_digest_is_the_first_one_after_now(
     assert frequency is not Frequency.MONTHLY or local.day == 1
 
 
-def test_an_email_waits_for_the_digest_and_the_end_of_quiet_hours() -> None:
-    night = utc("2026-01-08T23:30")
-    quiet = QuietHours(enabled=True, start=time(22), end=time(9))
-    member = Preferences(enabled=True, timezone="UTC", quiet_hours=quiet)
-
-    def schedule(event: str, severity: Severity, **changes: object) -> tuple[datetime | None, Suppression | None]:
-        changed = Preferences(**{"enabled": True, "timezone": "UTC", "quiet_hours": quiet, **changes})  # type: ignore[arg-type]
-        found = rules.schedule_email(changed, event=event, severity=severity, now=night)
-        return found.at, found.by
-
-    morning = utc("2026-01-09T09:00")
-    assert schedule(UPCOMING, Severity.INFO) == (morning, Suppression.QUIET_HOURS)
-    assert schedule(OVERDUE, Severity.CRITICAL) == (night, None)
-    strict = QuietHours(enabled=True, end=time(9), allow_critical=False, then=QuietAction.DROP)
-    assert schedule(OVERDUE, Severity.CRITICAL, quiet_hours=strict) == (None, Suppression.QUIET_HOURS)
-    digest = Digest(enabled=True, hour=8)  # in the quiet hours
-    assert schedule(UPCOMING, Severity.INFO, digest=digest) == (morning, Suppression.DIGEST)
-    assert schedule(OVERDUE, Severity.CRITICAL, digest=digest) == (night, None)
-    parking = Digest(enabled=True, include=[Topic.PARKING])
-    assert schedule(UPCOMING, Severity.INFO, digest=parking) == (morning, Suppression.QUIET_HOURS)
-    assert member.channels.enabled == set(Channel)
+NIGHT, MORNING = utc("2026-01-08T23:30"), utc("2026-01-09T09:00")
+DIGEST = {"enabled": True, "hour": 8}  # in the quiet hours
 
 
-def test_channels_and_mutes() -> None:
-    def channels(severity: Severity = Severity.INFO, **changes: object) -> frozenset[Channel]:
-        member = Preferences(**{"enabled": True, "timezone": "UTC", **changes})  # type: ignore[arg-type]
-        return rules.channels_of(member, event="portfolio.domain.sold", severity=severity)
-
-    only = EventPreference(enabled=True, channels=[Channel.IN_APP], min_severity=Severity.WARN)
-    assert channels() == frozenset()  # off by default
-    assert channels(events={"portfolio.domain.sold": EventPreference(enabled=True)}) == set(Channel)
-    assert channels(Severity.HIGH, events={"portfolio.domain.sold": only}) == {Channel.IN_APP}
-    assert channels(events={"portfolio.domain.sold": only}) == frozenset()
-    assert channels(Severity.HIGH, events={"portfolio.domain.sold": only}, enabled=False) == frozenset()
-
-    member = Preferences(
-        enabled=True, timezone="UTC", muted_domains=frozenset({"a.example"}), muted_tags=frozenset({"parked"})
+@pytest.mark.parametrize(
+    ("event", "severity", "digest", "at", "by"),
+    [
+        (UPCOMING, Severity.INFO, {}, MORNING, Suppression.QUIET_HOURS),
+        (OVERDUE, Severity.CRITICAL, {}, NIGHT, None),
+        (UPCOMING, Severity.INFO, DIGEST, MORNING, Suppression.DIGEST),
+        (OVERDUE, Severity.CRITICAL, DIGEST, NIGHT, None),
+        (UPCOMING, Severity.INFO, {**DIGEST, "include": ["parking"]}, MORNING, Suppression.QUIET_HOURS),
+    ],
+)
+def test_an_email_waits_for_the_digest_and_the_end_of_quiet_hours(
+    event: str, severity: Severity, digest: dict[str, object], at: datetime, by: Suppression | None
+) -> None:
+    quiet = {"enabled": True, "start": "22:00", "end": "09:00"}
+    found = rules.schedule_email(
+        member(quiet_hours=quiet, digest=digest), event=event, severity=severity, now=NIGHT
     )
-    assert rules.is_muted(member, domain="a.example", tags=[])
-    assert rules.is_muted(member, domain="b.example", tags=["Parked"])
-    assert not rules.is_muted(member, domain="b.example", tags=["sold"])
+    assert (found.at, found.by) == (at, by)
+
+
+@pytest.mark.parametrize(
+    ("settings", "channels"),
+    [
+        ({}, set()),  # off by default
+        ({"events": {"portfolio.domain.sold": {"enabled": True}}}, set(Channel)),
+        ({"events": {"portfolio.domain.sold": {"enabled": True, "channels": ["in_app"]}}}, {Channel.IN_APP}),
+        ({"events": {"portfolio.domain.sold": {"enabled": True}}, "enabled": False}, set()),
+    ],
+)
+def test_a_member_is_notified_through_the_channels_of_an_event(
+    settings: dict[str, object], channels: set[Channel]
+) -> None:
+    assert rules.channels_of(member(**settings), event="portfolio.domain.sold") == channels
+
+
+@pytest.mark.parametrize(
+    ("domain", "tags", "is_muted"),
+    [("a.example", [], True), ("b.example", ["Parked"], True), ("b.example", ["sold"], False)],
+)
+def test_a_domain_is_muted_by_its_name_or_a_tag(domain: str, tags: list[str], is_muted: bool) -> None:
+    muted = member(muted_domains=["a.example"], muted_tags=["parked"])
+    assert rules.is_muted(muted, domain=domain, tags=tags) is is_muted

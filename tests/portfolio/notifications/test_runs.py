@@ -158,7 +158,7 @@ async def test_an_email_that_waited_leaves_out_what_was_renewed(
 async def test_over_a_clock_change_quiet_hours_end_at_the_local_time(
     alice: Person, database: Database, settings: Settings
 ) -> None:
-    quiet = {"enabled": True, "start": "22:00", "end": "07:00", "allow_critical": False}
+    quiet = {"enabled": True, "start": "22:00", "end": "07:00"}
     await prefer(alice, timezone="Europe/Berlin", quiet_hours=quiet)
     # Saturday evening, 23:30 in winter; the night has the change to summer time.
     year = clock.now().year + 1

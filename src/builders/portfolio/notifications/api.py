@@ -21,11 +21,13 @@ from builders.portfolio.notifications import (
     preferences as notification_preferences,
     samples as notification_samples,
 )
+from builders.portfolio.notifications.records import Mark
 from builders.portfolio.notifications.schemas import notices, preferences, samples
 from builders.portfolio.notifications.schemas.updates import NotificationPreferencesUpdate
 from builders.portfolio.team import access as team_access
 from builders.portfolio.team.access import ACCESS_REFUSALS, PortfolioAccount
 from builders.portfolio.team.records import Permission
+from builders.webhooks import simulation
 from builders.webhooks.errors import DeliveryInFlight, TooManyTests, WebhookNotFound
 from builders.webhooks.records import CatalogEvent
 
@@ -34,7 +36,7 @@ WebhookId = Annotated[UUID, Path(description="Identifier of the destination."), 
 Reader = Annotated[Caller, needs("portfolio:read")]
 Writer = Annotated[Caller, needs("portfolio:write")]
 # Samples go only to receivers that the account's holder has chosen.
-Sampler = Annotated[Caller, needs("portfolio:write", support=("channel", "event", "webhook_id"))]
+Sampler = Annotated[Caller, needs("portfolio:write", support=("event",))]
 SAMPLES = declare(
     Policy(
         name="notification_tests",
@@ -111,7 +113,7 @@ async def mark_notices_read(
 ) -> notices.NoticesReadReply:
     """Mark notices as read. A repeated request has no effect."""
     access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=OWN)
-    marked = await inbox.mark_read(conn, access=access, notice_ids=body.ids, until=body.until)
+    marked = await inbox.mark(conn, access=access, mark=Mark.READ, notice_ids=body.ids, until=body.until)
     return notices.NoticesReadReply(marked=marked)
 
 
@@ -126,8 +128,8 @@ async def acknowledge_notices(
 ) -> notices.NoticesAcknowledgedReply:
     """Acknowledge notices, so that `expiry.repeat_until_ack` does not repeat them; marks them as read."""
     access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=OWN)
-    found = await inbox.acknowledge(conn, access=access, notice_ids=body.ids, until=body.until)
-    return notices.NoticesAcknowledgedReply(acknowledged=found)
+    marked = await inbox.mark(conn, access=access, mark=Mark.ACKNOWLEDGED, notice_ids=body.ids, until=body.until)
+    return notices.NoticesAcknowledgedReply(acknowledged=marked)
 
 
 @router.get("/webhooks/catalog", response_model=Listing[samples.PortfolioEventReply])
@@ -154,13 +156,14 @@ async def send_sample(
     ] = None,
 ) -> samples.WebhookTestReply:
     """Send a signed sample, marked as a test, to a webhook destination; return the receiver's response."""
-    sample = await notification_samples.send_sample(
+    sample = await simulation.send_test(
         database,
         outbound=outbound,
         keyring=keyring,
         account_id=caller.account_id,
         destination_id=webhook_id,
         event=event,
+        prefer=event_kinds.PREFERRED,
     )
     return samples.webhook_tested(sample)
 
@@ -168,7 +171,7 @@ async def send_sample(
 @router.post(
     "/notifications/test",
     response_model=samples.NotificationTestReply,
-    responses=problems(*ACCESS_REFUSALS, *_FAILED),
+    responses=problems(*ACCESS_REFUSALS, InFlight),
     dependencies=[rate_limit(SAMPLES), heavy(is_alone=False)],
 )
 async def send_samples(
@@ -183,6 +186,6 @@ async def send_samples(
     async with database.connection() as conn:
         access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=OWN)
     sent = await notification_samples.send_samples(
-        database, outbound=outbound, keyring=keyring, access=access, request=body.request()
+        database, outbound=outbound, keyring=keyring, access=access, event=body.event
     )
     return samples.all_tested(sent)

@@ -13,9 +13,9 @@ from builders.kit.values import clock
 from builders.mail import service as mail
 from builders.mail.templates import PortfolioEvent, Renewal, RenewalNotice
 from builders.portfolio.domains import lookups
-from builders.portfolio.notifications import texts
-from builders.portfolio.notifications.preferences import Recipient, list_recipients
-from builders.portfolio.notifications.records import Channel, Notice, Suppression
+from builders.portfolio.notifications.event_kinds import EVENT_KINDS
+from builders.portfolio.notifications.preferences import list_recipients
+from builders.portfolio.notifications.records import Channel, Notice, Recipient, Suppression, Topic
 from builders.portfolio.notifications.store import notices as store
 from builders.portfolio.team import roles
 from builders.portfolio.team.records import Permission
@@ -23,6 +23,18 @@ from builders.portfolio.team.records import Permission
 MAX_ACCOUNTS = 500  # for whom jobs are enqueued in one transaction
 MAX_TAKEN = 20_000  # notices in one transaction
 MAX_LINES = 100  # domains, and events, in one email
+# The sections of an email in their order.
+_SECTIONS = (
+    Topic.RENEWALS,
+    Topic.TRANSFERS,
+    Topic.RECONCILE,
+    Topic.REGISTRARS,
+    Topic.CHARGES,
+    Topic.PARKING,
+    Topic.DOMAINS,
+    Topic.IMPORTS,
+    Topic.TEAM,
+)
 
 
 async def list_due_accounts(conn: Conn, *, after: UUID) -> Sequence[UUID]:
@@ -79,13 +91,13 @@ async def _list_outdated(conn: Conn, account_id: UUID, notices: Sequence[Notice]
 def _message(recipient: Recipient, notices: Sequence[Notice], *, owner: Account, now: datetime) -> RenewalNotice:
     shows_finance = Permission.VIEW_FINANCE in roles.list_permissions(recipient.role)
     domains = _renewals(notices, today=now.date(), shows_finance=shows_finance)
-    others = [each for each in notices if each.expires_on is None]
-    others.sort(key=lambda each: (texts.SECTIONS.index(texts.section_of(each)), each.id))
+    others = [each for each in notices if each.expires_on is None and each.event in EVENT_KINDS]
+    others.sort(key=lambda each: (_SECTIONS.index(EVENT_KINDS[each.event].topic), each.id))
     events = [
         PortfolioEvent(
-            title=texts.title_of(each),
+            title=each.title,
             on=each.created_at.date(),
-            section=texts.section_of(each),
+            section=EVENT_KINDS[each.event].topic.capitalize(),
             name=each.event,
         )
         for each in others

@@ -1,10 +1,12 @@
-"""The events of a portfolio: topic, severity, and the members that are notified by default."""
+"""The events of a portfolio in one table: topic, severity, the sentence of a notice, and who is notified."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from builders.kit.events import outbox
+from builders.portfolio.notifications import event_texts
+from builders.portfolio.notifications.event_texts import Data, Title
 from builders.portfolio.notifications.records import Severity, Topic
 from builders.webhooks import catalog
 from builders.webhooks.records import CatalogEvent
@@ -16,14 +18,16 @@ ACCOUNT = ("account", "api_key", "email", "invoice", "onboarding", "profile", "s
 PREFERRED = tuple(f"{area}.*" for area in PORTFOLIO)
 UPCOMING, OVERDUE = "portfolio.renewal.upcoming", "portfolio.renewal.overdue"
 COST_EXCEEDED = "portfolio.renewal.cost_exceeded"
+TRANSFER_STARTED = "portfolio.transfer.started"
 
 
 @dataclass(frozen=True, slots=True)
 class EventKind:
-    """The properties of an event that preferences use."""
+    """The properties of an event that preferences and notices use."""
 
     topic: Topic
     severity: Severity
+    title: Title | None = None  # None: the event's description
     is_on: bool = False  # whether members are notified unless they say otherwise
     in_digest: bool = False  # the same, for members with a digest that includes the topic
     owners_only: bool = False
@@ -54,43 +58,91 @@ PUBLISHED: Mapping[str, EventKind] = MappingProxyType(
         "portfolio.renewal.recorded": EventKind(Topic.RENEWALS, _INFO, in_digest=True),
         "portfolio.renewal.decision_changed": EventKind(Topic.RENEWALS, _INFO),
         "portfolio.renewal.failed": EventKind(Topic.RENEWALS, _CRITICAL, is_on=True),
-        "portfolio.registrar.connected": EventKind(Topic.REGISTRARS, _INFO),
-        "portfolio.registrar.disconnected": EventKind(Topic.REGISTRARS, _WARN),
-        "portfolio.registrar.credentials_invalid": EventKind(Topic.REGISTRARS, _HIGH, is_on=True),
-        "portfolio.registrar.restricted": EventKind(Topic.REGISTRARS, _WARN, is_on=True),
+        "portfolio.registrar.connected": EventKind(Topic.REGISTRARS, _INFO, "{registrar} was connected."),
+        "portfolio.registrar.disconnected": EventKind(Topic.REGISTRARS, _WARN, "{registrar} was disconnected."),
+        "portfolio.registrar.credentials_invalid": EventKind(
+            Topic.REGISTRARS,
+            _HIGH,
+            "{registrar} no longer accepts the credentials of its connection. Send new ones: PUT "
+            "/v1/portfolio/registrars/{provider}.",
+            is_on=True,
+        ),
+        "portfolio.registrar.restricted": EventKind(
+            Topic.REGISTRARS,
+            _WARN,
+            "{registrar} no longer allows the use of its API. {status_detail}",
+            is_on=True,
+        ),
         "portfolio.sync.completed": EventKind(Topic.REGISTRARS, _INFO),
-        "portfolio.sync.failed": EventKind(Topic.REGISTRARS, _WARN, is_on=True),
-        "portfolio.reconcile.drift_detected": EventKind(Topic.RECONCILE, _WARN, is_on=True),
-        "portfolio.billing.synced": EventKind(Topic.CHARGES, _INFO),
-        "portfolio.billing.charge_matched": EventKind(Topic.CHARGES, _INFO, in_digest=True),
-        "portfolio.billing.charge_unmatched": EventKind(Topic.CHARGES, _INFO, in_digest=True),
-        "portfolio.billing.refund_detected": EventKind(Topic.CHARGES, _WARN, is_on=True),
-        "portfolio.billing.imported": EventKind(Topic.CHARGES, _INFO),
-        "portfolio.parking.revenue_recorded": EventKind(Topic.PARKING, _INFO, in_digest=True),
+        "portfolio.sync.failed": EventKind(Topic.REGISTRARS, _WARN, event_texts.sync_failed, is_on=True),
+        "portfolio.reconcile.drift_detected": EventKind(Topic.RECONCILE, _WARN, event_texts.drift, is_on=True),
+        "portfolio.billing.synced": EventKind(Topic.CHARGES, _INFO, "The charges of {registrar} were fetched."),
+        "portfolio.billing.charge_matched": EventKind(
+            Topic.CHARGES, _INFO, "{charges}{of_domains} found their domains.", in_digest=True
+        ),
+        "portfolio.billing.charge_unmatched": EventKind(
+            Topic.CHARGES,
+            _INFO,
+            "{charges}{of_domains} by {registrars} could not be matched to a domain of the portfolio.",
+            in_digest=True,
+        ),
+        "portfolio.billing.refund_detected": EventKind(
+            Topic.CHARGES, _WARN, "{registrars} refunded {charges}{of_domains}.", is_on=True
+        ),
+        "portfolio.billing.imported": EventKind(
+            Topic.CHARGES, _INFO, "A file with charges of {registrar} was imported."
+        ),
+        "portfolio.parking.revenue_recorded": EventKind(
+            Topic.PARKING,
+            _INFO,
+            "Parking revenue{of_domains} was recorded for {since} to {until}.",
+            in_digest=True,
+        ),
         "portfolio.import.completed": EventKind(Topic.IMPORTS, _INFO),
         "portfolio.team.invited": EventKind(Topic.TEAM, _INFO),
         "portfolio.team.invite_revoked": EventKind(Topic.TEAM, _INFO),
         "portfolio.team.joined": EventKind(Topic.TEAM, _INFO, is_on=True),
         "portfolio.team.role_changed": EventKind(Topic.TEAM, _INFO),
         "portfolio.team.member_removed": EventKind(Topic.TEAM, _INFO),
-        "portfolio.auth_code.requested": EventKind(Topic.TRANSFERS, _HIGH, is_on=True, owners_only=True),
+        "portfolio.auth_code.requested": EventKind(
+            Topic.TRANSFERS,
+            _HIGH,
+            "The auth code of {domain} was requested. It authorizes a transfer of the domain.",
+            is_on=True,
+            owners_only=True,
+        ),
         "portfolio.auth_code.delivered": EventKind(Topic.TRANSFERS, _INFO),
         "portfolio.transfer.eligible": EventKind(Topic.TRANSFERS, _INFO),
-        "portfolio.transfer.started": EventKind(Topic.TRANSFERS, _WARN, is_on=True),  # unexpected: critical
+        TRANSFER_STARTED: EventKind(Topic.TRANSFERS, _WARN, event_texts.transfer_started, is_on=True),
         "portfolio.transfer.status_changed": EventKind(Topic.TRANSFERS, _INFO),
-        "portfolio.transfer.completed": EventKind(Topic.TRANSFERS, _WARN, is_on=True),
-        "portfolio.transfer.failed": EventKind(Topic.TRANSFERS, _HIGH, is_on=True),
+        "portfolio.transfer.completed": EventKind(
+            Topic.TRANSFERS, _WARN, "The transfer of {domain} is complete.", is_on=True
+        ),
+        "portfolio.transfer.failed": EventKind(
+            Topic.TRANSFERS, _HIGH, "The transfer of {domain} has failed. {message}", is_on=True
+        ),
     }
 )
-EVENT_KINDS: Mapping[str, EventKind] = MappingProxyType({**OWN_EVENTS, **PUBLISHED})
+EVENT_KINDS: Mapping[str, EventKind] = MappingProxyType(dict(sorted({**OWN_EVENTS, **PUBLISHED}.items())))
 
 
-def list_kinds() -> Mapping[str, EventKind]:
-    """Return the kinds of the events that packages declare, by name."""
-    declared = {each.name for each in outbox.list_events()}
-    return {name: kind for name, kind in sorted(EVENT_KINDS.items()) if name in declared}
+def severity_of(event: str, data: Data) -> Severity:
+    """Return the severity of a published event: of its kind, or of its data if that is higher."""
+    kind, own = PUBLISHED[event].severity, data.get("severity")
+    if event == TRANSFER_STARTED and data.get("expected") is False:
+        return Severity.CRITICAL
+    return max(kind, Severity(own), key=lambda each: each.rank) if own in set(Severity) else kind
 
 
 def list_catalog() -> Sequence[CatalogEvent]:
     """Return the events that the owner of a portfolio may want, by name."""
     return [event for event in catalog.list_catalog() if event.area in (*PORTFOLIO, *ACCOUNT)]
+
+
+def title_of(event: str, data: Data) -> str:
+    """Return the sentence of a notice about a published event. It contains no money."""
+    title, domain = PUBLISHED[event].title, data.get("domain")
+    if title is not None:
+        return event_texts.write_title(title, data)
+    described = next((each.description for each in outbox.list_events() if each.name == event), event)
+    return f"{domain}: {described}" if isinstance(domain, str) else described

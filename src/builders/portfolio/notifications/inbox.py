@@ -6,8 +6,8 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.pagination import Page, PageRequest
-from builders.kit.values import clock, ids
-from builders.portfolio.notifications.records import SAMPLE_EVENT, NewNotice, Notice, NoticeKind, Severity
+from builders.kit.values import clock
+from builders.portfolio.notifications.records import Mark, Notice
 from builders.portfolio.notifications.store import notices as store
 from builders.portfolio.team.records import Access
 
@@ -29,25 +29,14 @@ async def list_notices(conn: Conn, *, access: Access, is_unread: bool, page: Pag
     return page.cut(rows, lambda each: [str(each.id)])
 
 
-async def mark_read(conn: Conn, *, access: Access, notice_ids: Collection[UUID], until: UUID | None) -> int:
-    """Mark notices of the caller as read: those with the ids, and all up to `until`; return how many changed."""
-    return await store.mark_read(
-        conn,
-        account_id=access.portfolio_id,
-        member_id=access.member_id,
-        notice_ids=notice_ids,
-        until=until,
-        now=clock.now(),
-    )
+async def mark(conn: Conn, *, access: Access, mark: Mark, notice_ids: Collection[UUID], until: UUID | None) -> int:
+    """Mark notices of the caller: those with the ids, and all up to `until`; return how many were not marked.
 
-
-async def acknowledge(conn: Conn, *, access: Access, notice_ids: Collection[UUID], until: UUID | None) -> int:
-    """Acknowledge notices of the caller: those with the ids, and all up to `until`; return how many were not.
-
-    They are marked as read, and not repeated.
+    Acknowledged notices are marked as read too, and not repeated.
     """
-    return await store.acknowledge(
+    return await store.mark(
         conn,
+        mark=mark,
         account_id=access.portfolio_id,
         member_id=access.member_id,
         notice_ids=notice_ids,
@@ -73,25 +62,3 @@ async def prune_notices(database: Database) -> None:
                 due_before=(now - KEY_RETENTION).date(),
                 batch=PRUNE_BATCH,
             )
-
-
-async def add_sample(conn: Conn, *, access: Access) -> UUID:
-    """Add a sample to the caller's notices; return its id."""
-    now, notice_id = clock.now(), ids.new()
-    sample = NewNotice(
-        account_id=access.portfolio_id,
-        member_id=access.member_id,
-        kind=NoticeKind.EVENT,
-        subject_id=notice_id,
-        due_on=now.date(),
-        days=0,
-        id=notice_id,
-        event=SAMPLE_EVENT,
-        severity=Severity.INFO,
-        in_app=True,
-        is_published=False,
-        email_at=None,
-        held_by=None,
-    )
-    await store.insert_notices(conn, new=[sample], now=now)
-    return notice_id

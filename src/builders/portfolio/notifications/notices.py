@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
@@ -11,20 +12,57 @@ from builders.kit.events.outbox import Event
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
 from builders.portfolio.domains.records import ExpiringDomain
-from builders.portfolio.notifications import event_texts, rules
-from builders.portfolio.notifications.event_kinds import OVERDUE, PUBLISHED, UPCOMING
-from builders.portfolio.notifications.events import RENEWAL_OVERDUE, RENEWAL_UPCOMING, ExpiryNoticeData
-from builders.portfolio.notifications.preferences import Recipient, list_recipients
+from builders.portfolio.notifications import event_kinds, event_texts, rules
+from builders.portfolio.notifications.event_kinds import (
+    COST_EXCEEDED,
+    EVENT_KINDS,
+    OVERDUE,
+    PUBLISHED,
+    UPCOMING,
+)
+from builders.portfolio.notifications.events import (
+    RENEWAL_COST_EXCEEDED,
+    RENEWAL_OVERDUE,
+    RENEWAL_UPCOMING,
+    CostExceededData,
+    ExpiryNoticeData,
+)
+from builders.portfolio.notifications.preferences import list_recipients
 from builders.portfolio.notifications.records import (
+    SAMPLE_EVENT,
     Channel,
     NewNotice,
+    Notice,
     NoticeKind,
+    Recipient,
     Severity,
 )
 from builders.portfolio.notifications.store import notices as store
 from builders.portfolio.team.records import TeamRole
 
 _EVENTS: Mapping[str, Event] = {UPCOMING: RENEWAL_UPCOMING, OVERDUE: RENEWAL_OVERDUE}
+
+
+def _new_notice(
+    recipient: Recipient, *, event: str, severity: Severity, now: datetime, **about: Any
+) -> NewNotice | None:
+    """Return a notice through the channels of the member; None when they are not notified of the event."""
+    channels = rules.channels_of(recipient.preferences, event=event)
+    if not channels:
+        return None
+    email = rules.schedule_email(recipient.preferences, event=event, severity=severity, now=now)
+    return NewNotice(
+        id=ids.new(),
+        account_id=recipient.account_id,
+        member_id=recipient.member_id,
+        event=event,
+        severity=severity,
+        in_app=Channel.IN_APP in channels,
+        is_published=recipient.is_owner and Channel.WEBHOOK in channels,
+        email_at=email.at if Channel.EMAIL in channels else None,
+        held_by=email.by,
+        **about,
+    )
 
 
 async def notify_of_expiry(
@@ -61,35 +99,39 @@ def _expiry_notices(
         threshold = rules.find_due_threshold(preferences.expiry, days_left=days_left, auto_renew=domain.auto_renew)
         if threshold is None or rules.is_muted(preferences, domain=domain.domain, tags=domain.tags):
             continue
-        event = UPCOMING if days_left >= 0 else OVERDUE
-        severity = rules.severity_of(threshold)
-        channels = rules.channels_of(preferences, event=event, severity=severity)
-        if threshold.channels is not None:
-            channels &= set(threshold.channels)
-        if channels:
-            email = rules.schedule_email(preferences, event=event, severity=severity, now=now)
-            yield NewNotice(
-                id=ids.new(),
-                account_id=recipient.account_id,
-                member_id=recipient.member_id,
-                kind=NoticeKind.EXPIRY,
-                subject_id=domain.id,
-                due_on=domain.expires_at.date(),
-                days=threshold.days,
-                event=event,
-                severity=severity,
-                in_app=Channel.IN_APP in channels,
-                is_published=recipient.is_owner and Channel.WEBHOOK in channels,
-                is_repeated=preferences.expiry.repeat_until_ack and domain.id not in decided,
-                email_at=email.at if Channel.EMAIL in channels else None,
-                held_by=email.by,
-                domain_id=domain.id,
-                domain=domain.domain,
-                threshold_days=threshold.days,
-                expires_on=domain.expires_at.date(),
-                auto_renew=domain.auto_renew,
-                money=_price(domain),
-            )
+        expires_on = domain.expires_at.date()
+        notice = _new_notice(
+            recipient,
+            event=UPCOMING if days_left >= 0 else OVERDUE,
+            severity=rules.severity_of(threshold),
+            now=now,
+            kind=NoticeKind.EXPIRY,
+            subject_id=domain.id,
+            due_on=expires_on,
+            days=threshold,
+            is_repeated=preferences.expiry.repeat_until_ack and domain.id not in decided,
+            domain_id=domain.id,
+            domain=domain.domain,
+            threshold_days=threshold,
+            expires_on=expires_on,
+            auto_renew=domain.auto_renew,
+            money=_price(domain),
+            title=_expiry_title(domain, days=(expires_on - now.date()).days),
+        )
+        if notice is not None:
+            yield notice
+
+
+def _expiry_title(domain: ExpiringDomain, *, days: int) -> str:
+    when = "today" if days == 0 else f"in {count_days(days)}" if days > 0 else f"{count_days(-days)} ago"
+    if domain.auto_renew and days >= 0:
+        return f"{domain.domain} renews automatically {when}."
+    return f"{domain.domain} {'expires' if days >= 0 else 'expired'} {when}."
+
+
+def count_days(days: int) -> str:
+    """Return a number of days in words."""
+    return f"{days} day{'' if days == 1 else 's'}"
 
 
 def _price(domain: ExpiringDomain) -> Money | None:
@@ -108,6 +150,36 @@ def _expiry_data(notice: NewNotice, days_left: int) -> ExpiryNoticeData:
         auto_renew=notice.auto_renew,
         severity=notice.severity,
     )
+
+
+async def notify_of_costs(
+    conn: Conn, *, costs: Sequence[tuple[Recipient, CostExceededData]], now: datetime
+) -> int:
+    """Create the notices about months that cost more than a member's limit, once for each month."""
+    noticed = [
+        (notice, cost)
+        for recipient, cost in costs
+        if (
+            notice := _new_notice(
+                recipient,
+                event=COST_EXCEEDED,
+                severity=EVENT_KINDS[COST_EXCEEDED].severity,
+                now=now,
+                kind=NoticeKind.COST,
+                subject_id=ids.NIL,
+                due_on=cost.month,
+                month=cost.month,
+                money=cost.total,
+                title=f"The renewals of {cost.month:%B %Y} cost more than your limit.",
+            )
+        )
+    ]
+    made = await store.insert_notices(conn, new=[notice for notice, _ in noticed], now=now)
+    published = [
+        (notice.account_id, cost) for notice, cost in noticed if notice.id in made and notice.is_published
+    ]
+    await outbox.publish_many(conn, RENEWAL_COST_EXCEEDED, published)
+    return len(made)
 
 
 async def notify_of_events(conn: Conn, *, events: Sequence[PublishedEvent]) -> int:
@@ -131,32 +203,55 @@ async def notify_of_events(conn: Conn, *, events: Sequence[PublishedEvent]) -> i
 
 def _event_notice(recipient: Recipient, event: PublishedEvent, now: datetime) -> NewNotice | None:
     """Return the notice about an event; webhooks get the event itself."""
-    preferences, data = recipient.preferences, event.read()
-    severity = event_texts.severity_of(event.name, data)
-    channels = rules.channels_of(preferences, event=event.name, severity=severity) - {Channel.WEBHOOK}
-    if not channels or (PUBLISHED[event.name].owners_only and recipient.role is not TeamRole.OWNER):
-        return None
+    kind, data = PUBLISHED[event.name], event.read()
+    severity = event_kinds.severity_of(event.name, data)
     domain, names, tags = data.get("domain"), event_texts.domains_of(data), data.get("tags") or ()
-    is_muted = names and all(rules.is_muted(preferences, domain=each, tags=tags) for each in names)
+    is_muted = names and all(rules.is_muted(recipient.preferences, domain=each, tags=tags) for each in names)
     if is_muted and severity is not Severity.CRITICAL:
         return None
-    email = rules.schedule_email(preferences, event=event.name, severity=severity, now=now)
+    if kind.owners_only and recipient.role is not TeamRole.OWNER:
+        return None
     domain_id = data.get("domain_id") or (data.get("id") if isinstance(domain, str) else None)
-    return NewNotice(
-        id=ids.new(),
-        account_id=recipient.account_id,
-        member_id=recipient.member_id,
+    notice = _new_notice(
+        recipient,
+        event=event.name,
+        severity=severity,
+        now=now,
         kind=NoticeKind.EVENT,
         subject_id=event.id,
         due_on=event.created_at.date(),
-        days=0,
-        event=event.name,
-        severity=severity,
-        in_app=Channel.IN_APP in channels,
-        is_published=False,
-        email_at=email.at if Channel.EMAIL in channels else None,
-        held_by=email.by,
         domain_id=ids.find(str(domain_id)),
         domain=domain if isinstance(domain, str) else None,
-        title=event_texts.find_title(event.name, data),
+        title=event_kinds.title_of(event.name, data),
     )
+    return notice if notice is not None and (notice.in_app or notice.email_at is not None) else None
+
+
+async def add_sample(conn: Conn, *, account_id: UUID, member_id: UUID) -> UUID:
+    """Add a sample to the notices of a member; return its id."""
+    now, notice_id = clock.now(), ids.new()
+    sample = NewNotice(
+        account_id=account_id,
+        member_id=member_id,
+        kind=NoticeKind.EVENT,
+        subject_id=notice_id,
+        due_on=now.date(),
+        id=notice_id,
+        event=SAMPLE_EVENT,
+        severity=Severity.INFO,
+        title="This is a sample of a notice.",
+    )
+    await store.insert_notices(conn, new=[sample], now=now)
+    return notice_id
+
+
+def why_of(notice: Notice) -> str:
+    """Return why a notice was made, and which preference stops others like it."""
+    if notice.event == SAMPLE_EVENT:
+        return "A sample was requested with a key of your account."
+    if notice.event == COST_EXCEEDED:
+        return "`cost_alert.monthly_renewals_above` is set; null stops these notices."
+    if notice.threshold_days is not None:
+        stop = "`expiry.thresholds`, `muted_domains` and `muted_tags` stop these notices"
+        return f"The threshold of {count_days(notice.threshold_days)} in your preferences is reached; {stop}."
+    return f"You are notified of {notice.event}; `events.{notice.event}.enabled` false stops these notices."

@@ -1,44 +1,49 @@
 """Preferences of the members of a portfolio: the settings of a member over the defaults."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
-
-from pydantic import TypeAdapter
 
 from builders.identity import accounts
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
 from builders.kit.process.secret_keys import Keyring
-from builders.kit.values import clock, ids
-from builders.mail import service as mail
+from builders.kit.values import clock
+from builders.mail import optouts
 from builders.mail.records import Topic as MailTopic
-from builders.portfolio.notifications import rules
-from builders.portfolio.notifications.event_kinds import OWN_EVENTS
-from builders.portfolio.notifications.records import OwnPreferences, Preferences, Threshold
+from builders.portfolio.notifications.event_kinds import EVENT_KINDS
+from builders.portfolio.notifications.records import OwnPreferences, Preferences, Recipient, Topic, Weekday
 from builders.portfolio.notifications.store import preferences as store
 from builders.portfolio.team import members as team_members
 from builders.portfolio.team.records import Access, TeamRole
 from builders.profile import profiles
-from builders.webhooks import batches, catalog
 
 Settings = Mapping[str, Any]  # the settings of a member: the JSON of preferences without defaults
 
+# Those of `enabled`, `timezone`, `channels` and `events` depend on the member, the portfolio and the digest.
+DEFAULTS: Settings = MappingProxyType(
+    {
+        "channels": {"in_app": {"enabled": True}},
+        "expiry": {
+            "thresholds": [90, 60, 30, 14, 7, 3, 1, 0, -1],
+            "include_auto_renew_on": True,
+            "repeat_until_ack": False,
+        },
+        "quiet_hours": {"enabled": False, "start": "22:00", "end": "07:00"},
+        "digest": {
+            "enabled": False,
+            "frequency": "daily",
+            "weekday": Weekday.MONDAY,
+            "hour": 8,
+            "include": list(Topic),
+        },
+        "muted_domains": [],
+        "muted_tags": [],
+        "cost_alert": {"monthly_renewals_above": None},
+    }
+)
 _OWNER_DECIDES = "Only the portfolio's own account can change the events of its webhooks."
-_preferences = TypeAdapter(Preferences)
-_thresholds = TypeAdapter(list[Threshold])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recipient:
-    """A member of a portfolio that can be notified."""
-
-    account_id: UUID  # of the portfolio
-    member_id: UUID
-    role: TeamRole
-    is_owner: bool  # whether it is the portfolio's own account
-    preferences: Preferences
 
 
 async def get_preferences(conn: Conn, *, access: Access) -> OwnPreferences:
@@ -54,34 +59,16 @@ async def change_preferences(conn: Conn, *, keyring: Keyring, access: Access, pa
     """
     now = clock.now()
     stored = await store.lock_settings(conn, account_id=access.portfolio_id, member_id=access.member_id, now=now)
-    patch, merged_days = _merge_thresholds(patch)
-    await _check_webhooks(conn, access, _get(patch, "channels", "webhook", "webhook_ids") or ())
     settings = merge(stored, patch)
     own = await _own(conn, access, settings)
     _check(own.preferences, is_owner=access.member_id == access.owner_id)
     await store.save_settings(
         conn, account_id=access.portfolio_id, member_id=access.member_id, settings=settings, now=now
     )
-    if own.is_verified and _get(patch, "channels", "email", "enabled"):
-        await mail.subscribe(conn, keyring=keyring, address=own.address, topic=MailTopic.RENEWALS)
-    return replace(own, merged_days=merged_days)
-
-
-def _merge_thresholds(patch: Settings) -> tuple[Settings, Sequence[int]]:
-    """Return the patch with one threshold for each number of days, and the days that it held more than once."""
-    sent = _get(patch, "expiry", "thresholds")
-    if sent is None:
-        return patch, ()
-    merged, merged_days = rules.merge_thresholds(_thresholds.validate_python(sent))
-    stored = _thresholds.dump_python(merged, mode="json", exclude_defaults=True)
-    return {**patch, "expiry": {**patch["expiry"], "thresholds": stored}}, merged_days
-
-
-def _get(settings: Settings, *path: str) -> Any:  # a value of JSON
-    found: Any = settings
-    for name in path:
-        found = found.get(name) if isinstance(found, Mapping) else None
-    return found
+    email = (patch.get("channels") or {}).get("email") or {}
+    if own.is_verified and email.get("enabled"):
+        await optouts.subscribe(conn, keyring=keyring, address=own.address, topic=MailTopic.RENEWALS)
+    return own
 
 
 def _check(preferences: Preferences, *, is_owner: bool) -> None:
@@ -90,33 +77,6 @@ def _check(preferences: Preferences, *, is_owner: bool) -> None:
         raise Invalid(("body", "quiet_hours", "end"), message, "quiet_hours_empty")
     if preferences.channels.webhook.enabled and not is_owner:
         raise Invalid(("body", "channels", "webhook", "enabled"), _OWNER_DECIDES, "owner_decides")
-
-
-async def _check_webhooks(conn: Conn, access: Access, webhook_ids: Sequence[str]) -> None:
-    if webhook_ids and access.member_id != access.owner_id:
-        raise Invalid(("body", "channels", "webhook", "webhook_ids"), _OWNER_DECIDES, "owner_decides")
-    found = await batches.list_managed(conn, account_id=access.portfolio_id) if webhook_ids else ()
-    known = {each.id for each in found}
-    for at, text in enumerate(webhook_ids):
-        if ids.find(text) not in known:
-            raise Invalid(
-                ("body", "channels", "webhook", "webhook_ids", at),
-                "The account has no such webhook destination.",
-                "webhook_unknown",
-            )
-
-
-@catalog.filter_destinations(*OWN_EVENTS)
-async def list_webhook_ids(conn: Conn, account_ids: Collection[UUID]) -> Mapping[UUID, Collection[UUID]]:
-    """Return the destinations that the accounts of portfolios have selected for notices, of those that have."""
-    owners = await accounts.find_real_accounts(conn, account_ids=account_ids)
-    stored = await store.list_settings(conn, account_ids=account_ids)
-    selected = {
-        account_id: _get(settings, "channels", "webhook", "webhook_ids")
-        for (account_id, member_id), settings in stored.items()
-        if owners.get(account_id) == member_id
-    }
-    return {account_id: [UUID(each) for each in found] for account_id, found in selected.items() if found}
 
 
 def merge(settings: Settings, patch: Settings) -> dict[str, Any]:
@@ -144,7 +104,7 @@ async def list_recipients(conn: Conn, *, account_ids: Collection[UUID]) -> Mappi
     zones = await profiles.list_time_zones(conn, account_ids={member_id for _, member_id in members})
     recipients: dict[UUID, list[Recipient]] = {each: [] for each in account_ids}
     for (account_id, member_id), role in members.items():
-        preferences = _read(
+        preferences = with_defaults(
             stored.get((account_id, member_id), {}),
             is_owner=owners[account_id] == member_id,
             is_sandbox=owners[account_id] != account_id,
@@ -166,7 +126,7 @@ async def list_recipients(conn: Conn, *, account_ids: Collection[UUID]) -> Mappi
 async def _own(conn: Conn, access: Access, settings: Settings) -> OwnPreferences:
     account = await accounts.get_account(conn, account_id=access.member_id)
     zones = await profiles.list_time_zones(conn, account_ids=[access.member_id])
-    preferences = _read(
+    preferences = with_defaults(
         settings,
         is_owner=access.member_id == access.owner_id,
         is_sandbox=access.is_sandbox,
@@ -176,11 +136,21 @@ async def _own(conn: Conn, access: Access, settings: Settings) -> OwnPreferences
     return OwnPreferences(preferences=preferences, address=account.email, is_verified=is_verified)
 
 
-def _read(settings: Settings, *, is_owner: bool, is_sandbox: bool, zone: str | None) -> Preferences:
-    """Return preferences with their defaults, some of which depend on the member and on the portfolio."""
-    defaults = {
+def with_defaults(settings: Settings, *, is_owner: bool, is_sandbox: bool, zone: str | None) -> Preferences:
+    """Return preferences with their defaults."""
+    of_member = {
         "enabled": is_owner,
         "timezone": zone or "UTC",
         "channels": {"email": {"enabled": not is_sandbox}, "webhook": {"enabled": is_owner}},
     }
-    return _preferences.validate_python(merge(defaults, settings))
+    known = merge(merge(DEFAULTS, of_member), settings)
+    digest, chosen = known["digest"], known.get("events", {})
+    events = {
+        name: {
+            "enabled": kind.is_on or (kind.in_digest and digest["enabled"] and kind.topic in digest["include"]),
+            "channels": None,
+            **chosen.get(name, {}),
+        }
+        for name, kind in EVENT_KINDS.items()
+    }
+    return Preferences.model_validate({**known, "events": events})

@@ -1,17 +1,20 @@
 """Records of a portfolio's notifications."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, time
 from enum import StrEnum
+from functools import cached_property
+from typing import Annotated
 from uuid import UUID
 
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
+
 from builders.kit.values.money import Money
+from builders.portfolio.team.records import TeamRole
 from builders.webhooks.records import TestSend
 
 MIN_DAYS, MAX_DAYS = -30, 365  # of an expiry threshold
-MAX_THRESHOLDS = 50
-DEFAULT_DAYS = (90, 60, 30, 14, 7, 3, 1, 0, -1)
 SAMPLE_EVENT = "portfolio.notification.test"  # of a sample in the list; it is not published
 
 
@@ -63,13 +66,6 @@ class Weekday(StrEnum):
     SUNDAY = "sunday"
 
 
-class QuietAction(StrEnum):
-    """Treatment of an email during quiet hours."""
-
-    DEFER = "defer"
-    DROP = "drop"
-
-
 class Frequency(StrEnum):
     """How often a digest is sent."""
 
@@ -82,118 +78,148 @@ class Suppression(StrEnum):
     """The reason why an email would be delayed or dropped."""
 
     DISABLED = "disabled"
-    MUTED = "muted"
     QUIET_HOURS = "quiet_hours"
     DIGEST = "digest"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChannelPreference:
-    """Whether a channel is used."""
-
-    enabled: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookPreference:
-    """Whether webhooks are used, and which."""
-
-    enabled: bool = True
-    webhook_ids: frozenset[UUID] = frozenset()  # none: all that subscribe
+LocalTime = Annotated[time, PlainSerializer(lambda at: f"{at:%H:%M}", return_type=str)]
+ChannelList = Annotated[
+    list[Channel] | None, Field(description="The channels to use, if they are enabled; null: all.")
+]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Channels:
-    """The channels of a member."""
+class _Options(BaseModel):
+    """Options of a member. Replies show them, and the body of a patch has the same descriptions."""
 
-    email: ChannelPreference = ChannelPreference()
-    webhook: WebhookPreference = WebhookPreference()
-    in_app: ChannelPreference = ChannelPreference()
+    model_config = ConfigDict(frozen=True)
+
+
+class ChannelPreference(_Options):
+    """A channel."""
+
+    enabled: Annotated[bool, Field(description="Whether the channel is used.")]
+
+
+class Channels(_Options):
+    """The channels."""
+
+    email: Annotated[ChannelPreference, Field(description="Email to the address of your own account.")]
+    webhook: Annotated[
+        ChannelPreference,
+        Field(description="Events to the webhooks of the portfolio's own account, which alone can enable them."),
+    ]
+    in_app: Annotated[ChannelPreference, Field(description="The list `GET /v1/portfolio/notifications`.")]
 
     @property
     def enabled(self) -> frozenset[Channel]:
         """Return the channels that are used."""
-        used = {
-            Channel.EMAIL: self.email.enabled,
-            Channel.WEBHOOK: self.webhook.enabled,
-            Channel.IN_APP: self.in_app.enabled,
-        }
-        return frozenset(channel for channel, is_used in used.items() if is_used)
+        return frozenset(channel for channel in Channel if getattr(self, channel).enabled)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Threshold:
-    """A number of days before the expiry of a domain at which a notice is due; negative: after it."""
+class Expiry(_Options):
+    """When notices about expiring domains are due."""
 
-    days: int
-    channels: Sequence[Channel] | None = None  # None: all enabled channels
-    only_if_auto_renew_off: bool = False
-    severity: Severity | None = None  # None: by the days
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expiry:
-    """When notices about the expiry of domains are due."""
-
-    thresholds: Sequence[Threshold] = tuple(Threshold(days=each) for each in DEFAULT_DAYS)
-    include_auto_renew_on: bool = True
-    repeat_until_ack: bool = False  # daily, until the member acknowledges it or the renewal is decided
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventPreference:
-    """Whether and how a member is notified of an event; None is the default of the event."""
-
-    enabled: bool | None = None
-    channels: Sequence[Channel] | None = None
-    min_severity: Severity | None = None
+    thresholds: Annotated[
+        list[int], Field(description="Days before the expiry, negative after it; the largest number first.")
+    ]
+    include_auto_renew_on: Annotated[
+        bool, Field(description="Whether to notify about domains that renew automatically.")
+    ]
+    repeat_until_ack: Annotated[
+        bool,
+        Field(
+            description=(
+                "Repeat a notice each day, until you acknowledge it, the renewal is decided, or 30 days have "
+                "passed since the expiry."
+            )
+        ),
+    ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuietHours:
-    """A part of the day, in the member's time zone, in which no email is sent."""
+class EventPreference(_Options):
+    """Whether and how you are notified of an event."""
 
-    enabled: bool = False
-    start: time = time(22)
-    end: time = time(7)  # of the next day when it is not after the start
-    days: Sequence[Weekday] = tuple(Weekday)  # on which they start
-    allow_critical: bool = True
-    then: QuietAction = QuietAction.DEFER
+    enabled: Annotated[bool, Field(description="Whether you are notified of the event.")]
+    channels: ChannelList
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Digest:
-    """Whether notices are collected into one email, and when it is sent in the member's time zone."""
+class QuietHours(_Options):
+    """A part of the day without email."""
 
-    enabled: bool = False
-    frequency: Frequency = Frequency.DAILY
-    weekday: Weekday = Weekday.MONDAY  # of a weekly digest
-    hour: int = 8
-    include: Sequence[Topic] = tuple(Topic)
+    enabled: Annotated[bool, Field(description="Whether there are quiet hours.")]
+    start: Annotated[LocalTime, Field(description="Local time, `HH:MM`.")]
+    end: Annotated[LocalTime, Field(description="Local time, `HH:MM`; of the next day if it is not later.")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CostAlert:
+class Digest(_Options):
+    """One email with the notices of a day, a week or a month."""
+
+    enabled: Annotated[bool, Field(description="Whether notices wait for a digest.")]
+    frequency: Annotated[Frequency, Field(description="A monthly digest is sent on the first day of the month.")]
+    weekday: Annotated[Weekday, Field(description="Day of a weekly digest.")]
+    hour: Annotated[int, Field(description="Local hour of the digest, 0 to 23.")]
+    include: Annotated[list[Topic], Field(description="Topics whose notices wait for the digest.")]
+
+
+class CostAlert(_Options):
     """A limit on the renewals of a calendar month."""
 
-    monthly_renewals_above: Money | None = None
+    monthly_renewals_above: Annotated[
+        Money | None,
+        Field(
+            description=(
+                "Notify when the renewals of the current or the next month exceed this amount; null: never."
+            )
+        ),
+    ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preferences:
+class Preferences(_Options):
     """What a member of a portfolio is notified of, and how."""
 
-    enabled: bool
-    timezone: str
-    locale: str | None = None
-    channels: Channels = Channels()
-    expiry: Expiry = Expiry()
-    events: Mapping[str, EventPreference] = field(default_factory=dict)
-    quiet_hours: QuietHours = QuietHours()
-    digest: Digest = Digest()
-    muted_domains: frozenset[str] = frozenset()  # A-labels
-    muted_tags: frozenset[str] = frozenset()  # in lower case
-    cost_alert: CostAlert = CostAlert()
+    enabled: Annotated[
+        bool, Field(description="By default true for the portfolio's own account, false for other members.")
+    ]
+    timezone: Annotated[str, Field(description="Name in the IANA time zone database.")]
+    channels: Annotated[Channels, Field(description="The channels of notices.")]
+    expiry: Annotated[Expiry, Field(description="Thresholds of the notices about expiring domains.")]
+    events: Annotated[dict[str, EventPreference], Field(description="Every event, by its name.")]
+    quiet_hours: Annotated[
+        QuietHours,
+        Field(
+            description=(
+                "A part of the day without email, except critical notices. It does not affect webhooks and the "
+                "list in the application."
+            )
+        ),
+    ]
+    digest: Annotated[
+        Digest,
+        Field(
+            description=(
+                "One email with the notices of a day, a week or a month, by topic; critical ones are sent at "
+                "once. Parking revenue, recorded renewals and matched charges are notified of too, unless "
+                "`events` turns them off."
+            )
+        ),
+    ]
+    muted_domains: Annotated[
+        list[str],
+        Field(
+            description="Domains whose expiry has no notices, and whose events have only critical ones; A-labels."
+        ),
+    ]
+    muted_tags: Annotated[
+        list[str], Field(description="Tags whose domains are muted in the same way, in lower case.")
+    ]
+    cost_alert: Annotated[
+        CostAlert, Field(description="Alert when the renewals of a month cost more than a limit.")
+    ]
+
+    @cached_property
+    def muted(self) -> tuple[frozenset[str], frozenset[str]]:
+        """Return the muted domains and the muted tags, for many look-ups."""
+        return frozenset(self.muted_domains), frozenset(self.muted_tags)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,39 +229,35 @@ class OwnPreferences:
     preferences: Preferences
     address: str
     is_verified: bool
-    merged_days: Sequence[int] = ()  # thresholds that a patch held more than once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MailSample:
-    """The result of a sample email."""
+class Recipient:
+    """A member of a portfolio that can be notified."""
 
-    to: str  # masked
-    message_id: UUID | None  # None when it was not sent
-    error: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SampleRequest:
-    """Which samples are sent."""
-
-    channel: Channel | None = None  # None: all
-    webhook_id: str | None = None  # the only one
-    event: str | None = None
-    threshold_days: int | None = None
-    domain: str | None = None  # A-label
+    account_id: UUID  # of the portfolio
+    member_id: UUID
+    role: TeamRole
+    is_owner: bool  # whether it is the portfolio's own account
+    preferences: Preferences
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Samples:
     """The results of samples by each channel."""
 
-    email: MailSample | None  # None when that channel was not selected
+    to: str  # the masked address of the email
+    message_id: UUID | None  # None when it was not sent: the address is not verified
     webhooks: Sequence[TestSend]
-    notice_id: UUID | None  # of the sample in the list
+    notice_id: UUID  # of the sample in the list
     suppressed_by: Suppression | None
-    subject: str  # of the email
-    body: str
+
+
+class Mark(StrEnum):
+    """What a member marks a notice as."""
+
+    READ = "read"
+    ACKNOWLEDGED = "acknowledged"
 
 
 class NoticeKind(StrEnum):
@@ -255,15 +277,15 @@ class NewNotice:
     kind: NoticeKind
     subject_id: UUID  # of the domain or the event
     due_on: date
-    days: int
+    days: int = 0
     id: UUID
     event: str
     severity: Severity
-    in_app: bool
-    is_published: bool  # whether webhooks get an event
+    in_app: bool = True
+    is_published: bool = False  # whether webhooks get an event
     is_repeated: bool = False  # whether one with the same key is made on a later day, until it is acknowledged
-    email_at: datetime | None
-    held_by: Suppression | None
+    email_at: datetime | None = None
+    held_by: Suppression | None = None
     domain_id: UUID | None = None
     domain: str | None = None
     threshold_days: int | None = None
@@ -271,7 +293,7 @@ class NewNotice:
     auto_renew: bool | None = None
     month: date | None = None
     money: Money | None = None
-    title: str | None = None
+    title: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,7 +311,7 @@ class Notice:
     auto_renew: bool | None
     month: date | None
     money: Money | None
-    title: str | None  # None: by the other members
+    title: str
     held_by: Suppression | None
     email_at: datetime | None
     emailed_at: datetime | None

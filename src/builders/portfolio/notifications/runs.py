@@ -10,19 +10,16 @@ from decimal import Decimal
 from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
-from builders.kit.events import outbox
 from builders.kit.jobs.time_slices import TimeSlice
-from builders.kit.values import clock, ids
+from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.portfolio.domains import renewal_facts
 from builders.portfolio.domains.records import ExpiringDomain, RenewalDecision, RenewalSum
 from builders.portfolio.ledger import rates as ledger_rates
-from builders.portfolio.notifications import rules
-from builders.portfolio.notifications.event_kinds import COST_EXCEEDED, EVENT_KINDS
-from builders.portfolio.notifications.events import RENEWAL_COST_EXCEEDED, CostExceededData
-from builders.portfolio.notifications.notices import notify_of_expiry
-from builders.portfolio.notifications.preferences import Recipient, list_recipients
-from builders.portfolio.notifications.records import MIN_DAYS, Channel, NewNotice, NoticeKind
+from builders.portfolio.notifications.events import CostExceededData
+from builders.portfolio.notifications.notices import notify_of_costs, notify_of_expiry
+from builders.portfolio.notifications.preferences import list_recipients
+from builders.portfolio.notifications.records import MIN_DAYS, Recipient
 from builders.portfolio.notifications.store import notices as store
 from builders.portfolio.renewals import report
 from builders.portfolio.renewals.records import Decision
@@ -77,7 +74,8 @@ async def run(
         if has_more and time_slice is not None and time_slice.is_over:
             return progress
     async with database.transaction() as conn:
-        made = await _notify_of_costs(conn, account_id, recipients, progress.now)
+        costs = await _list_costs(conn, account_id, recipients, progress.now)
+        made = await notify_of_costs(conn, costs=costs, now=progress.now)
         await store.record_run(conn, account_id=account_id, today=progress.now.date())
     return replace(progress, made=progress.made + made, is_done=True)
 
@@ -103,7 +101,7 @@ async def _list_expiring(
     conn: Conn, account_id: UUID, recipients: Sequence[Recipient], progress: Progress, *, limit: int
 ) -> Sequence[ExpiringDomain]:
     """Return up to `limit` further domains that a threshold of a recipient can be about."""
-    days = [each.days for recipient in recipients for each in recipient.preferences.expiry.thresholds]
+    days = [each for recipient in recipients for each in recipient.preferences.expiry.thresholds]
     return await renewal_facts.list_expiring(
         conn,
         account_id=account_id,
@@ -118,8 +116,10 @@ def _is_snoozed(decision: Decision, *, today: date) -> bool:
     return decision.snooze_until is not None and decision.snooze_until > today
 
 
-async def _notify_of_costs(conn: Conn, account_id: UUID, recipients: Sequence[Recipient], now: datetime) -> int:
-    """Notify members of months whose renewals cost more than their limit, once for each month."""
+async def _list_costs(
+    conn: Conn, account_id: UUID, recipients: Sequence[Recipient], now: datetime
+) -> Sequence[tuple[Recipient, CostExceededData]]:
+    """Return the months whose renewals cost more than the limits of members, with the members."""
     limits = [
         (each, each.preferences.cost_alert.monthly_renewals_above)
         for each in recipients
@@ -127,28 +127,22 @@ async def _notify_of_costs(conn: Conn, account_id: UUID, recipients: Sequence[Re
     ]
     limited = [(recipient, limit) for recipient, limit in limits if limit is not None]
     if not limited:
-        return 0
+        return ()
     sums = await renewal_facts.list_renewal_sums(
         conn,
         account_id=account_id,
         since=now + timedelta(days=MIN_DAYS),
         until=now + timedelta(days=COST_DAYS + 1),
     )
-    new: list[tuple[NewNotice, CostExceededData]] = []
+    exceeded: list[tuple[Recipient, CostExceededData]] = []
     for recipient, limit in limited:
         currencies = {each.currency for each in sums if each.currency is not None}
         rates = await _list_rates(conn, currencies, base_currency=limit.currency, today=now.date())
         for month in _months(now.date()):
             cost = _add_up([each for each in sums if each.month == month], month=month, limit=limit, rates=rates)
-            channels = rules.channels_of(
-                recipient.preferences, event=COST_EXCEEDED, severity=EVENT_KINDS[COST_EXCEEDED].severity
-            )
-            if channels and cost.total > limit:
-                new.append((_cost_notice(recipient, cost, channels, now), cost))
-    made = await store.insert_notices(conn, new=[notice for notice, _ in new], now=now)
-    published = [(notice.account_id, cost) for notice, cost in new if notice.id in made and notice.is_published]
-    await outbox.publish_many(conn, RENEWAL_COST_EXCEEDED, published)
-    return len(made)
+            if cost.total > limit:
+                exceeded.append((recipient, cost))
+    return exceeded
 
 
 def _add_up(
@@ -181,27 +175,3 @@ async def _list_rates(
     needed = {(each, today) for each in currencies}
     found = await ledger_rates.list_rates(conn, base_currency=base_currency, needed=needed)
     return {**{currency: rate for (currency, _), rate in found.items()}, base_currency: Decimal(1)}
-
-
-def _cost_notice(
-    recipient: Recipient, cost: CostExceededData, channels: frozenset[Channel], now: datetime
-) -> NewNotice:
-    severity = EVENT_KINDS[COST_EXCEEDED].severity
-    email = rules.schedule_email(recipient.preferences, event=COST_EXCEEDED, severity=severity, now=now)
-    return NewNotice(
-        account_id=recipient.account_id,
-        member_id=recipient.member_id,
-        kind=NoticeKind.COST,
-        subject_id=ids.NIL,
-        due_on=cost.month,
-        days=0,
-        id=ids.new(),
-        event=COST_EXCEEDED,
-        severity=severity,
-        in_app=Channel.IN_APP in channels,
-        is_published=recipient.is_owner and Channel.WEBHOOK in channels,
-        email_at=email.at if Channel.EMAIL in channels else None,
-        held_by=email.by,
-        month=cost.month,
-        money=cost.total,
-    )

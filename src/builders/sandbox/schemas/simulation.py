@@ -158,13 +158,8 @@ class MatchReply(Reply):
     label: Annotated[str, Field(description="Your name for the destination.")]
     would_deliver: Annotated[bool, Field(description="Whether it would receive the event.")]
     skip_reason: Annotated[
-        Literal["disabled", "not_subscribed", "not_selected", "unsealable"] | None,
-        Field(
-            description=(
-                "`not_selected`: the notification preferences of the portfolio select other destinations; "
-                "`unsealable`: the service cannot decrypt its secret, which must be rotated."
-            )
-        ),
+        Literal["disabled", "not_subscribed", "unsealable"] | None,
+        Field(description="`unsealable`: the service cannot decrypt its secret, which must be rotated."),
     ]
 
 

@@ -16,13 +16,12 @@ LIST_SUBSCRIBED_ACCOUNTS = """
 """
 # A payload or delivery that exists is from an earlier dispatch of this batch.
 INSERT_DELIVERIES = """
-    -- 1. The events. `wanted` and `selected` are arrays per event, passed as text because unnest would flatten
-    --    them.
+    -- 1. The events. `wanted` is an array per event, passed as text because unnest would flatten it.
     WITH event AS (
         SELECT * FROM unnest(
             %(account_ids)s::uuid[], %(ids)s::uuid[], %(created)s::timestamptz[], %(names)s::text[],
-            %(wanted)s::text[], %(selected)s::text[], %(bodies)s::text[], %(requests)s::text[]
-        ) AS event (account_id, id, created_at, name, wanted, selected, body, request_id)
+            %(wanted)s::text[], %(bodies)s::text[], %(requests)s::text[]
+        ) AS event (account_id, id, created_at, name, wanted, body, request_id)
     ),
     -- 2. The destinations of each event: enabled, or disabled by the service.
     matched AS (
@@ -31,7 +30,6 @@ INSERT_DELIVERIES = """
                destination.enabled
         FROM event JOIN webhooks_destinations AS destination ON destination.account_id = event.account_id
         WHERE (enabled OR disabled_reason IN ('gone', 'failing')) AND events && event.wanted::text[]
-          AND (event.selected IS NULL OR destination.id = ANY(event.selected::uuid[]))
     ),
     -- 3. The payload, once for each event with a destination. This repeats the condition, since a join with
     --    `matched` would be quadratic.
@@ -41,7 +39,6 @@ INSERT_DELIVERIES = """
             SELECT FROM webhooks_destinations AS destination
             WHERE destination.account_id = event.account_id
               AND (enabled OR disabled_reason IN ('gone', 'failing')) AND events && event.wanted::text[]
-              AND (event.selected IS NULL OR destination.id = ANY(event.selected::uuid[]))
         )
         ON CONFLICT DO NOTHING
     ),
@@ -73,7 +70,6 @@ class OutgoingEvent:
     created_at: datetime
     name: str
     wanted: Sequence[str]  # names and patterns that match it
-    selected: Collection[UUID] | None  # the only destinations that get it; None: all that subscribe
     body: str
     request_id: str | None  # of the request that published it
 
@@ -92,15 +88,10 @@ async def insert_deliveries(conn: Conn, *, events: Sequence[OutgoingEvent], now:
         "created": [each.created_at for each in events],
         "names": [each.name for each in events],
         "wanted": ["{" + ",".join(each.wanted) + "}" for each in events],
-        "selected": [_array(each.selected) for each in events],
         "bodies": [each.body for each in events],
         "requests": [each.request_id for each in events],
     }
     return (await conn.execute(INSERT_DELIVERIES, {**row, "now": now})).rowcount
-
-
-def _array(values: Collection[UUID] | None) -> str | None:
-    return None if values is None else "{" + ",".join(map(str, values)) + "}"
 
 
 LOCK_TEST_SENDS = (

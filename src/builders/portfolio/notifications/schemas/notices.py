@@ -11,7 +11,7 @@ from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
 from builders.kit.http.fields import CreatedAt
 from builders.kit.http.pagination import Page
 from builders.kit.values.money import Money
-from builders.portfolio.notifications import texts
+from builders.portfolio.notifications.notices import why_of
 from builders.portfolio.notifications.records import Notice, Severity, Suppression
 
 MAX_MARKED = 500
@@ -111,8 +111,7 @@ def notice_page(page: Page[Notice], *, shows_finance: bool) -> Page[PortfolioNot
 def _notice(notice: Notice, *, shows_finance: bool) -> PortfolioNoticeReply:
     return PortfolioNoticeReply.from_record(
         notice,
-        title=texts.title_of(notice),
-        why=texts.why_of(notice),
+        why=why_of(notice),
         amount=notice.money if shows_finance else None,
         redacted=[] if shows_finance else ["finance"],
     )

@@ -7,9 +7,7 @@ from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
 from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
-from builders.kit.http.fields import IdText
-from builders.portfolio.notifications.records import Channel, SampleRequest, Samples, Suppression
-from builders.portfolio.notifications.schemas.updates import Days, DomainText
+from builders.portfolio.notifications.records import Samples, Suppression
 from builders.webhooks.records import TestSend
 
 _RESPONSE: JsonDict = {"status": 204, "duration_ms": 81, "excerpt": ""}
@@ -28,10 +26,6 @@ _MAIL: JsonDict = {
     "error": None,
 }
 _IN_APP: JsonDict = {"notice_id": "0193a1b2-0000-7000-8000-000000000011"}
-_PREVIEW: JsonDict = {
-    "subject": "Sample: 1 domain to review before renewal",
-    "body": "This is a sample of a notice.",
-}
 
 
 class PortfolioEventReply(Reply):
@@ -59,29 +53,11 @@ class PortfolioEventReply(Reply):
 
 
 class NotificationTest(Body):
-    """Which sample to send, and where; every member is optional."""
+    """Which sample to send through every channel."""
 
-    model_config = ConfigDict(json_schema_extra=by_example({"channel": "webhook", "event": "webhook.disabled"}))
+    model_config = ConfigDict(json_schema_extra=by_example({"event": "webhook.disabled"}))
 
-    channel: Annotated[Channel | None, Field(description="When absent: all.")] = None
     event: Annotated[str | None, Field(description="When absent: the first event that each webhook lists.")] = None
-    webhook_id: Annotated[
-        IdText | None, Field(description="Identifier of the only webhook to use, even if it is disabled.")
-    ] = None
-    threshold_days: Annotated[
-        Days | None, Field(description="A notice about an expiry in so many days; negative: after it.")
-    ] = None
-    domain: Annotated[DomainText | None, Field(description="The domain that the sample names.")] = None
-
-    def request(self) -> SampleRequest:
-        """Return which samples are sent."""
-        return SampleRequest(
-            channel=self.channel,
-            webhook_id=self.webhook_id,
-            event=self.event,
-            threshold_days=self.threshold_days,
-            domain=self.domain,
-        )
 
 
 class ReceiverResponse(Reply):
@@ -131,48 +107,31 @@ class InAppTestReply(Reply):
     notice_id: Annotated[UUID, Field(description="Identifier in `GET /v1/portfolio/notifications`.")]
 
 
-class PreviewReply(Reply):
-    """The email of the sample, rendered."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_PREVIEW))
-
-    subject: Annotated[str, Field(description="Subject of the email.")]
-    body: Annotated[str, Field(description="Text of the email.")]
-
-
 class NotificationTestReply(WriteReply):
     """The results of samples by each channel."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example(
             {
-                "sent": True,
                 "email": _MAIL,
                 "webhooks": [_SAMPLE],
                 "in_app": _IN_APP,
                 "would_be_suppressed_by": None,
-                "preview": _PREVIEW,
                 "warnings": [],
             }
         )
     )
 
-    sent: Annotated[bool, Field(description="Whether a sample was sent by any channel.")]
-    email: Annotated[MailTestReply | None, Field(description="Null when the channel was not selected.")]
+    email: Annotated[MailTestReply, Field(description="The email to the address of your own account.")]
     webhooks: Annotated[
         list[WebhookTestReply],
-        Field(description="Result for each destination; empty when the channel was not selected."),
+        Field(description="Result for each destination that lists the event, if the portfolio is your own."),
     ]
-    in_app: Annotated[InAppTestReply | None, Field(description="Null when the channel was not selected.")]
+    in_app: Annotated[InAppTestReply, Field(description="The sample in the list of notices.")]
     would_be_suppressed_by: Annotated[
         Suppression | None,
-        Field(
-            description=(
-                "Reason why your preferences would delay or drop the email of such a notice; otherwise null."
-            )
-        ),
+        Field(description="Reason why your preferences would delay or prevent the email; otherwise null."),
     ]
-    preview: Annotated[PreviewReply, Field(description="The email of the sample.")]
 
 
 def webhook_tested(sample: TestSend) -> WebhookTestReply:
@@ -203,23 +162,16 @@ def webhook_tested(sample: TestSend) -> WebhookTestReply:
 
 
 def all_tested(samples: Samples) -> NotificationTestReply:
-    """Return the results of samples by any channel."""
-    mailed, email = samples.email, None
-    if mailed is not None:
-        email = MailTestReply(
-            to=mailed.to,
-            status="not_sent" if mailed.message_id is None else "queued",
-            message_id=mailed.message_id,
-            error=mailed.error,
-        )
-    sent = [webhook_tested(each) for each in samples.webhooks]
+    """Return the results of samples by every channel."""
+    is_sent = samples.message_id is not None
     return NotificationTestReply(
-        sent=samples.notice_id is not None
-        or (email is not None and email.status == "queued")
-        or any(each.status == "succeeded" for each in sent),
-        email=email,
-        webhooks=sent,
-        in_app=None if samples.notice_id is None else InAppTestReply(notice_id=samples.notice_id),
+        email=MailTestReply(
+            to=samples.to,
+            status="queued" if is_sent else "not_sent",
+            message_id=samples.message_id,
+            error=None if is_sent else "email_unverified",
+        ),
+        webhooks=[webhook_tested(each) for each in samples.webhooks],
+        in_app=InAppTestReply(notice_id=samples.notice_id),
         would_be_suppressed_by=samples.suppressed_by,
-        preview=PreviewReply(subject=samples.subject, body=samples.body),
     )

@@ -1,23 +1,24 @@
 """SQL of notices: sent and due notices of members."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg.rows import kwargs_row
-from psycopg.types.json import Jsonb
+from pydantic_core import to_json
 
 from builders.kit.db.connections import Conn
 from builders.kit.values import ids
 from builders.kit.values.money import Money
-from builders.portfolio.notifications.records import NewNotice, Notice, Severity, Suppression
+from builders.portfolio.notifications.records import Mark, NewNotice, Notice, Severity, Suppression
 
 # The keys decide; two jobs insert them in the same order and so do not block each other.
 INSERT_NOTICES = """
     WITH new AS (
-        SELECT * FROM jsonb_to_recordset(%(rows)s) AS row (
+        SELECT * FROM jsonb_to_recordset(%(rows)s::jsonb) AS row (
             account_id uuid, id uuid, member_id uuid, kind text, subject_id uuid, due_on date, days smallint,
             event text, severity text, in_app boolean, email_at timestamptz, held_by text, domain_id uuid,
             domain text, threshold_days smallint, expires_on date, auto_renew boolean, month date,
@@ -59,25 +60,31 @@ LIST_UNREAD = f"""
       AND id < %(before)s
     ORDER BY id DESC LIMIT %(limit)s
 """
-MARK_READ = """
-    UPDATE portfolio_notifications_notices SET read_at = %(now)s
-    WHERE account_id = %(account_id)s AND member_id = %(member_id)s AND in_app AND read_at IS NULL
-      AND (id = ANY(%(ids)s::uuid[]) OR id <= %(until)s::uuid)
+_MARKED = """
+    account_id = %(account_id)s AND member_id = %(member_id)s AND in_app
+    AND (id = ANY(%(ids)s::uuid[]) OR id <= %(until)s::uuid)
 """
-ACKNOWLEDGE = """
-    WITH notice AS (
-        UPDATE portfolio_notifications_notices SET acknowledged_at = %(now)s, read_at = coalesce(read_at, %(now)s)
-        WHERE account_id = %(account_id)s AND member_id = %(member_id)s AND in_app AND acknowledged_at IS NULL
-          AND (id = ANY(%(ids)s::uuid[]) OR id <= %(until)s::uuid)
-        RETURNING id, domain_id, expires_on, threshold_days
-    ), key AS (
-        UPDATE portfolio_notifications_keys AS key SET acknowledged_at = %(now)s
-        FROM (SELECT DISTINCT domain_id, expires_on, threshold_days FROM notice) AS about
-        WHERE account_id = %(account_id)s AND member_id = %(member_id)s AND kind = 'expiry'
-          AND subject_id = domain_id AND due_on = expires_on AND days = about.threshold_days
-    )
-    SELECT count(*) FROM notice
-"""
+MARKS: Mapping[Mark, LiteralString] = {
+    Mark.READ: f"""
+        UPDATE portfolio_notifications_notices SET read_at = %(now)s WHERE {_MARKED} AND read_at IS NULL
+        RETURNING id
+    """,
+    # A key of an acknowledged notice is not used again.
+    Mark.ACKNOWLEDGED: f"""
+        WITH notice AS (
+            UPDATE portfolio_notifications_notices
+            SET acknowledged_at = %(now)s, read_at = coalesce(read_at, %(now)s)
+            WHERE {_MARKED} AND acknowledged_at IS NULL
+            RETURNING id, domain_id, expires_on, threshold_days
+        ), key AS (
+            UPDATE portfolio_notifications_keys AS key SET acknowledged_at = %(now)s
+            FROM (SELECT DISTINCT domain_id, expires_on, threshold_days FROM notice) AS about
+            WHERE account_id = %(account_id)s AND member_id = %(member_id)s AND kind = 'expiry'
+              AND subject_id = domain_id AND due_on = expires_on AND days = about.threshold_days
+        )
+        SELECT id FROM notice
+    """,
+}
 LIST_DUE_ACCOUNTS = """
     SELECT DISTINCT account_id FROM portfolio_notifications_notices
     WHERE email_at <= %(now)s AND account_id > %(after)s ORDER BY account_id LIMIT %(limit)s
@@ -138,29 +145,8 @@ def _notice(
 
 
 def _row(new: NewNotice) -> dict[str, Any]:
-    return {
-        "account_id": str(new.account_id),
-        "id": str(new.id),
-        "member_id": str(new.member_id),
-        "kind": new.kind,
-        "subject_id": str(new.subject_id),
-        "due_on": new.due_on.isoformat(),
-        "days": new.days,
-        "event": new.event,
-        "severity": new.severity,
-        "in_app": new.in_app,
-        "email_at": new.email_at and new.email_at.isoformat(),
-        "held_by": new.held_by,
-        "domain_id": new.domain_id and str(new.domain_id),
-        "domain": new.domain,
-        "threshold_days": new.threshold_days,
-        "expires_on": new.expires_on and new.expires_on.isoformat(),
-        "auto_renew": new.auto_renew,
-        "month": new.month and new.month.isoformat(),
-        "amount": new.money and str(new.money.amount),
-        "currency": new.money and new.money.currency,
-        "title": new.title,
-    }
+    money = new.money
+    return {**asdict(new), "amount": money and money.amount, "currency": money and money.currency}
 
 
 async def insert_notices(conn: Conn, *, new: Sequence[NewNotice], now: datetime) -> frozenset[UUID]:
@@ -172,7 +158,7 @@ async def insert_notices(conn: Conn, *, new: Sequence[NewNotice], now: datetime)
     for is_repeated in (False, True):
         rows = [_row(each) for each in new if each.is_repeated is is_repeated]
         if rows:
-            row = {"rows": Jsonb(rows), "now": now, "today": now.date(), "is_repeated": is_repeated}
+            row = {"rows": to_json(rows).decode(), "now": now, "today": now.date(), "is_repeated": is_repeated}
             made.update(each for (each,) in await (await conn.execute(INSERT_NOTICES, row)).fetchall())
     return frozenset(made)
 
@@ -187,16 +173,17 @@ async def list_notices(
         return await cursor.fetchall()
 
 
-async def mark_read(
+async def mark(
     conn: Conn,
     *,
+    mark: Mark,
     account_id: UUID,
     member_id: UUID,
     notice_ids: Collection[UUID],
     until: UUID | None,
     now: datetime,
 ) -> int:
-    """Mark notices of a member as read: those with the ids, and all up to `until`; return their number."""
+    """Mark notices of a member: those with the ids, and all up to `until`; return how many were not marked."""
     row = {
         "account_id": account_id,
         "member_id": member_id,
@@ -204,28 +191,7 @@ async def mark_read(
         "until": until or ids.NIL,
         "now": now,
     }
-    return (await conn.execute(MARK_READ, row)).rowcount
-
-
-async def acknowledge(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    member_id: UUID,
-    notice_ids: Collection[UUID],
-    until: UUID | None,
-    now: datetime,
-) -> int:
-    """Acknowledge notices of a member: those with the ids, and all up to `until`; return their number."""
-    row = {
-        "account_id": account_id,
-        "member_id": member_id,
-        "ids": list(notice_ids),
-        "until": until or ids.NIL,
-        "now": now,
-    }
-    [(count,)] = await (await conn.execute(ACKNOWLEDGE, row)).fetchall()
-    return int(count)
+    return (await conn.execute(MARKS[mark], row)).rowcount
 
 
 async def list_due_accounts(conn: Conn, *, now: datetime, after: UUID, limit: int) -> Sequence[UUID]:
