@@ -60,15 +60,15 @@ async def test_an_absent_column_keeps_the_values(anyone: Client, load: Loader) -
 
 async def test_one_invalid_row_stops_the_whole_load(anyone: Client, load: Loader) -> None:
     good = fresh()
-    report = await load({"domain": good, "rank": "1"}, {"domain": fresh(), "rank": "high"})
+    report = await load({"domain": good, "status": "live"}, {"domain": fresh(), "status": "high"})
     assert not report.is_written
-    assert [(line.line, line.column, line.code) for line in report.errors] == [(3, "rank", "number_invalid")]
+    assert [(line.line, line.column, line.code) for line in report.errors] == [(3, "status", "value_unknown")]
     assert (await anyone.get(f"{DOMAINS}/{good}")).status_code == 404
 
 
 async def test_a_partial_load_writes_the_valid_rows(anyone: Client, load: Loader) -> None:
     good = fresh()
-    report = await load({"domain": good, "rank": "1"}, {"domain": fresh(), "rank": "high"}, partial=True)
+    report = await load({"domain": good, "status": "live"}, {"domain": fresh(), "status": "high"}, partial=True)
     assert counts(report) == (1, 0, 0, 1)
     assert (report.rows, report.is_written) == (2, True)
     assert (await anyone.get(f"{DOMAINS}/{good}")).status_code == 200
@@ -95,6 +95,14 @@ async def test_a_repeated_domain_is_reported_with_its_first_line(load: Loader) -
     (line,) = report.errors
     assert (line.line, line.column, line.code) == (4, "domain", "duplicate")
     assert "Line 2" in line.message
+
+
+async def test_an_unknown_category_is_ignored_with_a_warning(load: Loader) -> None:
+    report = await load({"domain": fresh(), "price_amount": "1", "categories": "music|musik"})
+    assert [(line.line, line.column, line.code) for line in report.warnings] == [
+        (2, "categories", "category_unknown")
+    ]
+    assert counts(report) == (1, 0, 0, 0)
 
 
 async def test_a_file_without_prices_warns_that_names_cost_nothing(load: Loader) -> None:
@@ -147,7 +155,7 @@ async def test_a_file_that_is_too_large_is_refused(load: Loader) -> None:
 async def test_a_file_of_too_many_rows_is_refused_as_a_whole(anyone: Client, load: Loader) -> None:
     domains = [fresh() for _ in range(3)]
     report = await load(*({"domain": domain} for domain in domains), partial=True, max_rows=2)
-    assert [(line.line, line.code) for line in report.errors] == [(4, "too_many_rows")]
+    assert [(line.line, line.code) for line in report.errors] == [(1, "too_many_rows")]
     assert (await anyone.get(f"{DOMAINS}/{domains[0]}")).status_code == 404
 
 

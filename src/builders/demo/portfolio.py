@@ -12,6 +12,8 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.http.bulk import RowOutcome
+from builders.kit.sheets.reading import SentTable, TableOptions
+from builders.kit.sheets.sources import Source
 from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.portfolio.domains import changes, lookups, names as domain_names
@@ -21,7 +23,7 @@ from builders.portfolio.finance.records import FinanceChange, Payment, SalePatch
 from builders.portfolio.ledger import entries as ledger_entries, references
 from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry
 from builders.portfolio.parking import planning, revenue
-from builders.portfolio.parking.records import RevenueDefaults, SentRevenue, SentSheet, SheetFormat
+from builders.portfolio.parking.records import RevenueDefaults, SentRevenue
 from builders.portfolio.renewals import pushes
 from builders.portfolio.renewals.records import BulkOptions, DecisionPatch, DecisionRow
 from builders.portfolio.team.records import Access, TeamRole
@@ -164,8 +166,9 @@ async def _record_costs(conn: Conn, *, account_id: UUID, rows: Sequence[DemoDoma
     """Record the costs of the domains, and the income from leases and parking."""
     entries = [entry for row, domain_id in zip(rows, ids, strict=True) for entry in list_entries(row, domain_id)]
     await ledger_entries.post_entries(conn, account_id=account_id, entries=entries)
-    sheet = SentSheet(text=write_parking_sheet(rows), format=SheetFormat.GENERIC, date_format=None)
-    sent = SentRevenue(content=sheet, defaults=RevenueDefaults())
+    content = write_parking_sheet(rows).encode()
+    table = SentTable(source=Source.FILE, content=content, options=TableOptions())
+    sent = SentRevenue(table=table, defaults=RevenueDefaults())
     plan = await planning.plan_own_revenue(conn, account_id=account_id, sent=sent)
     await revenue.record_revenue(conn, account_id=account_id, plan=plan, member_id=account_id)
 

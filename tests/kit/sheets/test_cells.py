@@ -148,9 +148,9 @@ def test_flags_and_numbers() -> None:
     assert cells.read_flag(" ") is None
     with pytest.raises(CellRefused, match="yes or no"):
         cells.read_flag("perhaps")
-    assert cells.read_number("3", maximum=10) == 3
+    assert cells.number(10)("3") == 3
     with pytest.raises(CellRefused, match="1 to 10"):
-        cells.read_number("11", maximum=10)
+        cells.number(10)("11")
     assert str(cells.read_percent("12.5 %")) == "12.5"
     with pytest.raises(CellRefused, match="percentage"):
         cells.read_percent("120")
@@ -185,7 +185,7 @@ def test_no_cell_raises_anything_else(text: str) -> None:
         lambda: dates.read_moment(text, DateFormat.MDY),
         lambda: amounts.read_amount(text, AmountRules(currency=None, default_currency="USD")),
         lambda: cells.read_flag(text),
-        lambda: cells.read_number(text, maximum=10),
+        lambda: cells.number(10)(text),
         lambda: cells.read_percent(text),
         lambda: amounts.read_currency(text),
     ):

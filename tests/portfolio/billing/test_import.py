@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from builders.portfolio.billing.templates import TEMPLATES
+from builders.portfolio.billing.columns import CHARGES
 from tests.cast import Person
 from tests.portfolio.billing.make import BILLING, IMPORT, add_domains, charges, entries, load, ok
 from tests.portfolio.team.make import code
@@ -17,7 +17,7 @@ async def test_the_sample_of_each_template_imports_without_a_complaint(alice: Pe
     await add_domains(alice, *NAMES)
     listed = ok(await alice.get(f"{BILLING}/templates"))
     assert [each["id"] for each in listed["items"]] == [
-        *("generic", "namecheap", "porkbun", "cloudflare", "dynadot", "gandi", "spaceship", "parking-generic"),
+        *("generic", "cloudflare", "dynadot", "gandi", "namecheap", "porkbun", "spaceship", "parking-generic"),
     ]
     for template in listed["items"]:
         sample, rows = template["sample_csv"], len(template["sample_csv"].splitlines()) - 1
@@ -27,7 +27,7 @@ async def test_the_sample_of_each_template_imports_without_a_complaint(alice: Pe
             assert answer.json()["summary"]["created"] == rows, answer.text
             continue
         done = await load(alice, sample)
-        assert (done["detected"]["template"], done["detected"]["unmapped_columns"]) == (template["id"], [])
+        assert (done["detected"]["format"], done["detected"]["unmapped_columns"]) == (template["id"], [])
         assert set(done["detected"]["mapping"]) == {each["name"] for each in template["columns"]}
         assert done["summary"]["created"] == done["matched"] == done["applied"] == rows, done
         assert (done["unmatched"], done["detected"]["dates_ambiguous"]) == ([], False)
@@ -37,7 +37,10 @@ async def test_the_sample_of_each_template_imports_without_a_complaint(alice: Pe
     kinds = {each["kind"] for each in (await charges(alice))["items"]}
     assert kinds >= {"renewal", "registration", "transfer", "refund", "privacy"}
     one = await alice.get(f"{BILLING}/templates", params={"provider": "Gandi", "format": "csv"})
-    assert (one.headers["content-type"], one.text) == ("text/csv; charset=utf-8", TEMPLATES["gandi"].sample_csv)
+    assert (one.headers["content-type"], one.text) == (
+        "text/csv; charset=utf-8",
+        CHARGES.formats["gandi"].sample_csv,
+    )
     assert 'filename="gandi.csv"' in one.headers["content-disposition"]
     described = published().document["paths"][f"{BILLING}/templates"]["get"]["responses"]["200"]["content"]
     assert set(described) == {"application/json", "text/csv"}
@@ -45,34 +48,38 @@ async def test_the_sample_of_each_template_imports_without_a_complaint(alice: Pe
     assert [each["id"] for each in other["items"]] == ["generic"]
 
 
+ANY_FORM = (
+    "My billing history;;;;;;;\n"
+    "Paid;Name;Extension;What;Sum;Currency;VAT;Colour\n"
+    "13/02/2026;harbour;.com;Renew 2 years;1.234,50;EUR;205,75;red\n"
+    "14/02/2026;bücher;de;Create;(10,00);EUR;;\n"
+    "15/02/2026;lantern;com;Refund;10,00;EUR;;\n"
+    "16/02/2026;lantern;com;Renew;ten;EUR;;\n"
+    "17/02/2026;lantern;com;Renew;$5;EUR;;\n"
+    "99/02/2026;lantern;com;Renew;5;EUR;;\n"
+    "18/02/2026;lantern;com;Renew;5;JPY;;\n"
+    "19/02/2099;lantern;com;Renew;5;EUR;;\n"
+    "Total;;;;1.249,50;EUR;;\n"
+)
+
+
 async def test_a_file_of_any_form_is_read(alice: Person) -> None:
     await add_domains(alice, *NAMES, "xn--bcher-kva.de")
-    csv = (
-        "My billing history;;;;;;;\n"
-        "Paid;Name;Extension;What;Sum;Currency;VAT;Colour\n"
-        "13/02/2026;harbour;.com;Renew 2 years;1.234,50;EUR;205,75;red\n"
-        "14/02/2026;bücher;de;Create;(10,00);EUR;;\n"
-        "15/02/2026;lantern;com;Refund;10,00;EUR;;\n"
-        "16/02/2026;lantern;com;Renew;ten;EUR;;\n"
-        "17/02/2026;lantern;com;Renew;$5;EUR;;\n"
-        "99/02/2026;lantern;com;Renew;5;EUR;;\n"
-        "18/02/2026;lantern;com;Renew;5;JPY;;\n"
-        "19/02/2099;lantern;com;Renew;5;EUR;;\n"
-        "Total;;;;1.249,50;EUR;;\n"
-    )
     mapping = {"amount": "Sum", "kind": "What", "date": "Paid"}
     body: dict[str, Any] = {"mapping": mapping, "provider": "manual:harbour-registrar"}
-    tried = await load(alice, csv, **body, dry_run=True)
+    tried = await load(alice, ANY_FORM, **body, dry_run=True)
     assert (tried["summary"]["created"], tried["dry_run"], (await charges(alice))["count"]) == (4, True, 0)
     assert {each["id"] for each in tried["results"]} == {None}  # no charge is recorded
-    done = await load(alice, csv, **body)
+    done = await load(alice, ANY_FORM, **body)
     assert done["detected"] == {
-        "template": "generic",
+        "format": "generic",
         "delimiter": ";",
         "encoding": "utf-8",
+        "header_line": 2,
         "date_order": "dmy",
         "dates_ambiguous": False,
-        "unmapped_columns": ["Colour"],
+        "unmapped_columns": [{"column": "Colour", "did_you_mean": None}],
+        "dropped_columns": [],
         "mapping": {**mapping, "domain": "Name", "tld": "Extension", "currency": "Currency", "tax": "VAT"},
     }
     assert [(each["line"], each["errors"][0]["code"]) for each in done["results"] if each["errors"]] == [
@@ -127,14 +134,34 @@ async def test_rows_of_json_and_what_is_refused(alice: Person) -> None:
         ({"csv": "Amount,Domain\n1,a.com\n"}, "column_missing"),
         ({"csv": "Date,Amount\n2026-01-01,1\n"}, "column_missing"),
         ({"csv": "nothing at all"}, "column_missing"),
-        ({"csv": "Date,Amount,Domain\n", "mapping": {"amount": "Nope"}}, "column_missing"),
-        ({"csv": "Date,Amount,Domain\n", "template": "parking-generic"}, "template_unknown"),
+        ({"csv": "Date,Amount,Domain\n", "mapping": {"amount": "Nope"}}, "mapping_invalid"),
+        ({"csv": "Date,Amount,Domain\n", "format": "parking-generic"}, "format_unknown"),
         ({"csv": "Date,Amount,Domain\n" + "2026-01-01,1,a.com\n" * 10_001}, "too_many_rows"),
     ],
 )
 async def test_what_is_no_file_of_charges_is_refused(alice: Person, body: dict[str, Any], found: str) -> None:
     answer = await alice.post(IMPORT, json=body)
     assert (answer.status_code, answer.json()["detail"][0]["type"]) == (422, found), answer.text
+
+
+async def test_a_file_is_sent_as_it_is_with_its_options_in_the_query(alice: Person) -> None:
+    await add_domains(alice, "xn--bcher-kva.de")
+    content = "Tag;Domäne;Summe\n13.02.2026;bücher.de;9,50\n".encode("utf-16")
+    mapping = '{"date": "Tag", "domain": "Domäne", "amount": "Summe"}'
+    query = {"format": "generic", "mapping": mapping, "currency": "EUR", "provider": "manual:dock"}
+    done = ok(await alice.post(IMPORT, content=content, params=query, headers={"Content-Type": "text/csv"}))
+    assert (done["detected"]["encoding"], done["provider"], done["applied"]) == ("utf-16", "manual:dock", 1)
+    assert [each["total"] for each in (await charges(alice))["items"]] == [{"amount": "9.50", "currency": "EUR"}]
+
+
+async def test_a_bad_optional_cell_of_a_charge_is_ignored_with_a_warning(alice: Person) -> None:
+    await add_domains(alice, *NAMES)
+    row = {"date": "2026-03-01", "domain": "harbour.com", "amount": "9.00", "order": "A" * 300, "tax": "some"}
+    done = await load(alice, rows=[row], provider="manual:dock")
+    [result] = done["results"]
+    assert (result["outcome"], [each["code"] for each in result["warnings"]]) == (
+        *("created", ["text_too_long", "amount_invalid"]),
+    )
 
 
 async def test_money_that_is_paid_into_an_account_is_no_refund(alice: Person) -> None:

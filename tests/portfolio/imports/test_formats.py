@@ -5,9 +5,12 @@ from typing import Any
 
 import pytest
 
-from builders.portfolio.domain_files.formats import FORMATS
-from builders.portfolio.domain_files.reading import open_source
-from builders.portfolio.domain_files.records import Draft, Options, Source
+from builders.kit.http import slices
+from builders.kit.sheets.reading import Reading, SentTable, opening
+from builders.kit.sheets.sources import Source
+from builders.portfolio.domain_files.columns import DOMAINS, DomainRow
+from builders.portfolio.domain_files.drafts import read_drafts
+from builders.portfolio.domain_files.records import Draft, Options
 
 FILES: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
     "sav": (
@@ -54,9 +57,14 @@ FILES: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
 }
 
 
+def open_file(content: str) -> Reading[DomainRow]:
+    sent = SentTable(source=Source.FILE, content=content.encode(), options=Options())
+    return slices.run_at_once(opening(DOMAINS, sent))
+
+
 def read(content: str) -> tuple[str, Draft]:
-    reading = open_source(Source.FILE, content.encode(), Options())
-    [draft] = reading.drafts()
+    reading = open_file(content)
+    [draft] = read_drafts(reading.reader, reading.table.read(), Options())
     return reading.detected.format, draft
 
 
@@ -79,7 +87,7 @@ def test_purchases_are_entries_of_the_ledger() -> None:
 
 
 def test_each_format_recognizes_its_own_header_alone() -> None:
-    for each in FORMATS.values():
+    for each in DOMAINS.formats.values():
         header = ",".join(sorted(each.requires)) or "domain,notes"
         if each.id not in {"sav", "netsol"}:  # their domain column has no fixed name
-            assert open_source(Source.FILE, header.encode(), Options()).detected.format == each.id
+            assert open_file(header).detected.format == each.id

@@ -82,13 +82,17 @@ async def test_sources_and_options_that_are_wrong_are_422(alice: Person) -> None
     assert await refusal({"csv": "domain\n", "mapping": {"folder": "x"}}) == (
         *(["body", "mapping", "folder"], "mapping_invalid"),
     )
-    assert await refusal({"csv": "expires,price\n1,2\n"}) == (["body", "mapping"], "domain_column_missing")
+    assert await refusal({"csv": "expires,price\n1,2\n"}) == (["body", "mapping"], "column_missing")
+    assert await refusal({"csv": "domain\n"}, mapping="x") == (["query", "mapping"], "mapping_invalid")
+    assert await refusal({"csv": "domain\n"}, mapping='{"fodler": "x"}') == (
+        *(["query", "mapping", "fodler"], "column_unknown"),
+    )
     assert (await refusal({"csv": "domain\n", "defaults": {"currency": "dollars"}}))[0] == (
         ["body", "defaults", "currency"]
     )
     assert (await refusal({"csv": "domain\n", "on_conflict": "explode"}))[0] == ["body", "on_conflict"]
     wide = ",".join(f"c{each}" for each in range(600))
-    assert await refusal({"csv": f"domain,{wide}\n"}) == (["body", "csv"], "too_many_columns")
+    assert await refusal({"csv": f"domain,{wide}\n"}) == (["body"], "too_many_columns")
     assert counts(await load(alice, "")) == {}
     assert counts(await load(alice, "domain\n\n \n")) == {}
     assert counts(await load(alice, [])) == {}
@@ -102,6 +106,13 @@ async def test_a_mapping_and_the_order_of_dates(alice: Person) -> None:
     imported = await load(alice, text, mapping=mapping, date_order="dmy")
     assert (imported["detected"]["dates_ambiguous"], counts(imported)) == (False, {"updated": 1})
     assert ok(await alice.get(f"{DOMAINS}/harbour.com"))["expires_at"] == "2027-06-05T00:00:00Z"
+
+
+async def test_a_mapping_in_the_query(alice: Person) -> None:
+    content = "Adresse;Preis\nbücher.de;5\n".encode("cp1252")
+    imported = await load(alice, content, mapping='{"domain": "Adresse", "asking_price": "Preis"}', dry_run="true")
+    assert imported["detected"]["mapping"] == {"domain": "Adresse", "asking_price": "Preis"}
+    assert counts(imported) == {"created": 1}
 
 
 async def test_conflicts(alice: Person) -> None:
@@ -254,7 +265,7 @@ async def test_the_event_counts_the_rows(alice: Person, conn: Any) -> None:
     }
 
 
-async def test_hostile_cells_are_refused_at_once(alice: Person) -> None:
+async def test_hostile_cells_are_refused_or_ignored_at_once(alice: Person) -> None:
     long = "-" * 200_000
     rows: list[Json] = [
         {"domain": "harbour.com", "price": long},
@@ -266,7 +277,7 @@ async def test_hostile_cells_are_refused_at_once(alice: Person) -> None:
         {"domain": {"nested": [1, {"deep": None}]}},
     ]
     imported = await load(alice, rows)
-    assert [each["errors"][0]["code"] for each in imported["results"]] == [
+    assert [each["errors"][0]["code"] for each in imported["results"][5:]] == ["domain_invalid", "domain_missing"]
+    assert [each["warnings"][0]["code"] for each in imported["results"][:5]] == [
         *("amount_invalid", "date_invalid", "text_form", "text_form", "entries_invalid"),
-        *("domain_invalid", "domain_invalid"),
     ]

@@ -11,10 +11,11 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue
 from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.process.settings import Settings
-from builders.portfolio.domain_files.records import Options, Source
+from builders.kit.sheets.reading import SentTable
+from builders.kit.sheets.sources import Source
+from builders.portfolio.domain_files.records import Options
 from builders.portfolio.imports import applying, running, stepping
 from builders.portfolio.imports.errors import TooManyImports
-from builders.portfolio.imports.records import NewImport
 from builders.portfolio.team.records import Access, TeamRole
 from tests.cast import Person
 from tests.portfolio.domains.make import DOMAINS, add
@@ -53,7 +54,7 @@ async def start_imports(owner: Person, content: bytes, count: int) -> list[bool]
     """Start imports as several processes do at once; return whether each was accepted."""
     state, own = owner.service.api.state, owner.account.id
     access = Access(portfolio_id=own, owner_id=own, member_id=own, role=TeamRole.OWNER)
-    new = NewImport(source=Source.FILE, content=content, options=Options())
+    new = SentTable(source=Source.FILE, content=content, options=Options())
 
     async def start() -> bool:
         try:
@@ -190,7 +191,7 @@ async def test_a_large_file_that_cannot_be_read_fails(
     await queue.run_pending(database, settings)
     done = await state(alice, imported)
     assert (done["state"], done["failure"]["code"], done["failure"]["field"]) == (
-        *("failed", "domain_column_missing", "mapping"),
+        *("failed", "column_missing", "mapping"),
     )
     assert code(await alice.post(f"{IMPORTS}/{imported['import_id']}/undo")) == (409, "import_final")
     many = await load(alice, b"domain\n" + b"harbour.com\n" * 100_001)

@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 from builders.kit.db.connections import Conn, Database
+from builders.kit.sheets.reading import MAX_ROWS
 from builders.kit.values import clock
-from builders.portfolio.domain_files.records import MAX_ROWS
 from builders.portfolio.imports import running
 from tests.cast import Person
 from tests.portfolio.imports.make import IMPORT, IMPORTS, Json, counts, load

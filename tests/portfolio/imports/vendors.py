@@ -204,7 +204,7 @@ BAD_CELLS = (
     *(("Asking Price", "make offer", "amount_invalid"), ("Asking Price", "1e6", "amount_invalid")),
     *(("Min Offer", "99999999999999999", "amount_invalid"), ("Min Offer", "$5 USD", "amount_invalid")),
     *(("Value", "5 bitcoins", "amount_invalid"), ("Currency", "dollars", "currency_invalid")),
-    *(("Tags", ",".join(f"t{each}" for each in range(51)), "too_many_tags"), ("Tags", "t" * 51, "text_too_long")),
+    *(("Tags", ",".join(f"t{each}" for each in range(51)), "too_many_words"), ("Tags", "t" * 51, "text_too_long")),
     *(("Purchase Date", "yesterday", "date_invalid"), ("Purchase Price", "free", "amount_invalid")),
     *(("Sale Date", "2026-02-30", "date_invalid"), ("Sale Price", "much", "amount_invalid")),
     *(("Ownership", "borrowed", "ownership_unknown"), ("Revenue Share", "150", "percent_invalid")),

@@ -73,18 +73,30 @@ async def test_a_bad_line_is_named_and_the_others_are_recorded(alice: Person) ->
     assert found == {
         2: [],
         3: ["amount_negative"],
-        4: ["amount_missing"],
+        4: ["revenue_missing"],
         5: ["date_invalid"],
         6: ["date_missing"],
         7: ["domain_missing"],
-        8: ["number_invalid"],
-        9: ["text_too_long"],
+        8: [],
+        9: [],
         10: ["date_invalid"],
-        11: ["row_unreadable"],
+        11: ["csv_malformed"],
         12: [],
         13: ["portfolio_domain_not_found"],
     }
-    assert reply["summary"]["created"] == 2
+    warned = {each["line"]: each["warnings"][0]["code"] for each in reply["results"] if each["warnings"]}
+    assert warned == {8: "number_invalid", 9: "text_too_long"}
+    assert reply["summary"]["created"] == 4
+
+
+async def test_a_file_is_sent_as_it_is_with_its_options_in_the_query(alice: Person) -> None:
+    domain_id = (await add_domains(alice, "harbour.com"))["harbour.com"]
+    query = {"mapping": '{"revenue": "Erlös"}', "from": day(1), "currency": "EUR", "provider": "Sedo"}
+    content = "Domain;Erlös\nharbour.com;1,50\n".encode("cp1252")
+    answer = await alice.post(REVENUE, content=content, params=query, headers={"Content-Type": "text/csv"})
+    assert answer.status_code == 201, answer.text
+    assert (outcomes(answer.json()), answer.json()["detected"]["encoding"]) == (["created"], "cp1252")
+    assert [found for _, found in await valid(alice, domain_id)] == ["1.50 EUR"]
 
 
 async def test_dates_with_two_meanings_are_not_guessed(alice: Person) -> None:

@@ -166,7 +166,7 @@ async def test_refuses_what_it_cannot_import(alice: Person, fakes: FakeServer) -
 
     assert await refusal() == (422, "source_count")
     assert await refusal(csv="a", domains=["a.com"]) == (422, "source_count")
-    assert await refusal(csv="expires,locked\n2027-01-01,yes\n") == (422, "domain_column_missing")
+    assert await refusal(csv="expires,locked\n2027-01-01,yes\n") == (422, "column_missing")
     assert await refusal(domains=["a.com"], provider="porkbun") == (409, "not_connected")
     assert await refusal(domains=["a.com"], provider="nobody") == (404, "provider_not_found")
     for name in ("one", "two"):

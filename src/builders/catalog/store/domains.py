@@ -137,7 +137,7 @@ class Row(NamedTuple):
     price_currency: str
     price_interval: str
     price_tier: str
-    short_name_prices: list[dict[str, Any]]  # as catalog_file.cells.bands returns them
+    short_name_prices: list[dict[str, Any]]  # as catalog_file.columns reads them
     min_local_length: int
     separator_policy: str
     featured: bool

@@ -28,6 +28,7 @@ _SYMBOLS = {
 _SHARED_SYMBOLS = {"$": ("USD", ("CAD", "AUD", "NZD", "HKD", "SGD", "MXN")), "¥": ("JPY", ("CNY",))}
 _SIGN = r"[^\d\s.,()+-]{1,4}(?:(?<=[a-zA-Z])\.)?"
 _AMOUNT = re.compile(rf"(?P<before>{_SIGN})? ?(?P<digits>\d[\d.,' ]*|[.,]\d+) ?(?P<after>{_SIGN})?")
+_SIGNS = re.compile(r"[-\u2212\u2013()]")
 _NEGATIVE = re.compile(r"\(.*\)|.*-\s*[\d.,]+.*|[\d.,]+-")
 _CURRENCY = re.compile(r"[A-Za-z]{3}")
 MAX_AMOUNT = 60  # characters; the patterns take long for long texts
@@ -58,13 +59,19 @@ def read_currency(cell: str) -> str | None:
     return code
 
 
-def read_amount(cell: str, rules: AmountRules) -> Money | None:
-    """Return the money of a cell, None for a blank one. Raise CellRefused."""
+def read_amount(cell: str, rules: AmountRules, *, is_signed: bool = False) -> Money | None:
+    """Return the money of a cell, None for a blank one; negative with a sign or in parentheses, if it `is_signed`.
+
+    Raise CellRefused.
+    """
     text = " ".join(cell.split())
     if text.lower() in BLANK:
         return None
     if len(text) > MAX_AMOUNT:
         raise _amount_refused(text)
+    if is_signed and _SIGNS.search(text):
+        money = read_amount(_SIGNS.sub(" ", text), rules)
+        return None if money is None else -money
     if _NEGATIVE.fullmatch(text):
         raise CellRefused("amount_negative", f"{shown(text)} is negative. Write the amount without a sign.")
     found = _AMOUNT.fullmatch(text)

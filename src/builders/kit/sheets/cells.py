@@ -2,7 +2,12 @@
 
 import re
 import unicodedata
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from difflib import get_close_matches
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TypeVar
 
 from builders.kit.values import texts
 
@@ -23,7 +28,11 @@ _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 _MAX_READ = 1_000  # characters of a text that a message shows the beginning of
-_NUMBER = re.compile(r"[0-9]{1,18}")
+_MAX_CLOSE = 40  # characters of a word that is compared with known ones
+_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
+_WORD_SEPARATORS = re.compile(r"[,;|\n]+")
+_NO_WORDS: Mapping[str, Sequence[str]] = MappingProxyType({})
+E = TypeVar("E", bound=StrEnum)
 _TRUE = frozenset(
     (
         *(
@@ -74,9 +83,9 @@ _FALSE = frozenset(
 class CellRefused(ValueError):
     """A cell cannot be read; the message has the cause and the expected form."""
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str, message: str, *, did_you_mean: str | None = None) -> None:
         super().__init__(message)
-        self.code = code
+        self.code, self.did_you_mean = code, did_you_mean
 
 
 def is_formula(text: str) -> bool:
@@ -105,14 +114,73 @@ def original_text(cell: str) -> str:
     return cell[1:] if is_escaped else cell
 
 
-def read_number(cell: str, *, maximum: int) -> int | None:
-    """Return the whole number of a cell from 1 to `maximum`, None for a blank one. Raise CellRefused."""
-    text = cell.strip()
-    if text.lower() in BLANK:
-        return None
-    if not _NUMBER.fullmatch(text) or not 1 <= int(text) <= maximum:
-        raise CellRefused("number_invalid", f"{shown(text)} is not a whole number from 1 to {maximum}.")
-    return int(text)
+def number(maximum: int, *, minimum: int = 1) -> Callable[[str], int | None]:
+    """Return a reader of whole numbers within bounds, with or without separators of thousands."""
+
+    def read(cell: str) -> int | None:
+        text = cell.replace(",", "").replace(" ", "")
+        if not text.isascii() or not _NUMBER.fullmatch(text) or not minimum <= int(text) <= maximum:
+            raise CellRefused(
+                "number_invalid", f"{shown(cell)} is not a whole number from {minimum} to {maximum}."
+            )
+        return int(text)
+
+    return read
+
+
+def text(limit: int, clean: Callable[[str], str] = texts.one_line) -> Callable[[str], str | None]:
+    """Return a reader of text with at most `limit` characters; `clean` raises ValueError."""
+
+    def read(cell: str) -> str | None:
+        if len(cell) > limit:
+            raise CellRefused("text_too_long", f"The text has {len(cell)} characters. Shorten it to {limit}.")
+        return _cleaned(cell, clean) or None
+
+    return read
+
+
+def words(limit: int, *, most: int) -> Callable[[str], Sequence[str] | None]:
+    """Return a reader of at most `most` words in lower case, each of at most `limit` characters."""
+
+    def read(cell: str) -> Sequence[str] | None:
+        written = dict.fromkeys(" ".join(each.split()).lower() for each in _WORD_SEPARATORS.split(cell))
+        found = [_cleaned(each, texts.one_line) for each in written if each]
+        if len(found) > most:
+            raise CellRefused("too_many_words", f"The cell has {len(found)} words; at most {most} are allowed.")
+        long = next((each for each in found if len(each) > limit), None)
+        if long is not None:
+            raise CellRefused("text_too_long", f"{shown(long)} is too long. Shorten it to {limit} characters.")
+        return found or None
+
+    return read
+
+
+def choice(kind: type[E], code: str, synonyms: Mapping[str, Sequence[str]] = _NO_WORDS) -> Callable[[str], E]:
+    """Return a reader of the values of an enum, and of words that mean them."""
+    known = {
+        word: each
+        for each in kind
+        for word in (each.value, each.value.replace("_", " "), *synonyms.get(each.value, ()))
+    }
+
+    def read(cell: str) -> E:
+        word = " ".join(cell.split()).lower()
+        if word not in known:
+            meant = next((known[each].value for each in get_close_matches(word[:_MAX_CLOSE], known, n=1)), None)
+            hint = f" Did you mean {meant}?" if meant else ""
+            choices = ", ".join(dict.fromkeys(known.values()))
+            message = f"{shown(cell)} is not a known value. Write one of: {choices}.{hint}"
+            raise CellRefused(code, message, did_you_mean=meant)
+        return known[word]
+
+    return read
+
+
+def _cleaned(cell: str, clean: Callable[[str], str]) -> str:
+    try:
+        return clean(cell)
+    except ValueError as error:
+        raise CellRefused("text_form", f"{error} Write it without them.") from None
 
 
 def read_percent(cell: str) -> Decimal | None:

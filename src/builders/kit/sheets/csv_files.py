@@ -150,17 +150,11 @@ def normalize_header(text: str) -> str:
     return " ".join(plain.split())
 
 
-def _none(header: str) -> bool:
-    del header
-    return False
-
-
 def find_layout(
     lines: Iterable[str],
     *,
     is_known: Callable[[str], bool],
-    is_key: Callable[[str], bool] = _none,
-    delimiters: Sequence[str] = DELIMITERS,
+    is_key: Callable[[str], bool],
 ) -> Layout:
     """Return the layout of a sheet; `is_known` decides whether a normalized cell is a header.
 
@@ -168,7 +162,7 @@ def find_layout(
     that `is_key` accepts alone.
     """
     sample = list(islice(lines, SAMPLE_LINES + MAX_BANNER_LINES))
-    found = [_try(sample, delimiter, is_known, is_key) for delimiter in delimiters]
+    found = [_try(sample, delimiter, is_known, is_key) for delimiter in DELIMITERS]
     best = max(
         found, key=lambda each: (each.known, each.stable if each.layout.width > 1 else 0, each.layout.width)
     )

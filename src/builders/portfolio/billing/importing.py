@@ -1,48 +1,49 @@
 """Import charges of a file."""
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
 from builders.kit.http import slices
-from builders.kit.http.bulk import RowOutcome, RowResult, currency_warnings
+from builders.kit.http.bulk import RowOutcome, RowResult
+from builders.kit.sheets.reading import DetectedTable, Reading, SentTable, TableOptions, opening
 from builders.kit.values import ids
-from builders.portfolio.billing import rows, sheets, summaries
+from builders.portfolio.billing import summaries
 from builders.portfolio.billing.applying import Booking
+from builders.portfolio.billing.columns import CHARGES, ChargeRow
 from builders.portfolio.billing.events import BILLING_IMPORTED
 from builders.portfolio.billing.lines import list_names_of, number_repeats
 from builders.portfolio.billing.recording import BATCH, Origin, RecordedLine, record_lines
 from builders.portfolio.billing.records import MIN_CONFIDENCE, AppliedCharge, ChargeSource
-from builders.portfolio.billing.rows import ReadLine
-from builders.portfolio.billing.sheets import Opening, Sheet, SheetOptions
+from builders.portfolio.billing.rows import read_line
 from builders.portfolio.ledger import currencies
 from builders.portfolio.registrars import connections, providers
 from builders.portfolio.registrars.records import MANUAL, BilledLine, Profile
 
+MAX_ROWS = 10_000  # of an import
 MAX_CHARGES = 10_000  # of an import: a row has one for each domain that it names
 DEFAULT_PROVIDER = f"{MANUAL}import"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewImport:
-    """Charges to import: a CSV text, or rows."""
+    """Charges to import."""
 
-    content: str | Sequence[Mapping[str, Any]]
-    options: SheetOptions
-    provider: str | None  # None: that of the template
+    table: SentTable[TableOptions]
+    provider: str | None  # None: that of the format
     applies: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadCharges:
-    """Charges that are read from a file or rows."""
+    """Charges that are read from a table: the line of a bill and the result of each row."""
 
-    sheet: Sheet
-    rows: Sequence[ReadLine | RowResult]
-    provider: str | None
+    detected: DetectedTable
+    lines: Sequence[BilledLine | None]  # None for a row that is refused or a sum
+    results: Sequence[RowResult]
+    provider: str
     applies: bool
 
 
@@ -52,7 +53,7 @@ class ImportedCharges:
 
     id: UUID
     provider: str
-    sheet: Sheet
+    detected: DetectedTable
     results: Sequence[RowResult]
     unmatched: Sequence[tuple[RowResult, AppliedCharge]]  # new charges that need a decision
     matched: int
@@ -60,12 +61,18 @@ class ImportedCharges:
 
 
 async def read_charges(database: Database, *, account_id: UUID, new: NewImport) -> ReadCharges:
-    """Read charges in slices, without a connection. Raise Invalid for a file without the needed columns."""
+    """Read charges in slices, without a connection. Raise Invalid for a table without the needed columns."""
     async with database.connection() as conn:
         base_currency = await currencies.get_base_currency(conn, account_id=account_id)
-    sheet = await slices.run(_open(new, base_currency))
-    found = await slices.run(_read(sheet))
-    return ReadCharges(sheet=sheet, rows=found, provider=new.provider, applies=new.applies)
+    reading = await slices.run(opening(CHARGES, new.table, max_rows=MAX_ROWS, currency=base_currency))
+    lines, results = await slices.run(_read(reading, has_lines=new.table.source.has_lines))
+    return ReadCharges(
+        detected=reading.detected,
+        lines=lines,
+        results=results,
+        provider=new.provider or reading.reader.form.defaults.get("provider", DEFAULT_PROVIDER),
+        applies=new.applies,
+    )
 
 
 async def import_charges(conn: Conn, *, account_id: UUID, new: ReadCharges, member_id: UUID) -> ImportedCharges:
@@ -74,8 +81,7 @@ async def import_charges(conn: Conn, *, account_id: UUID, new: ReadCharges, memb
     A row that was imported before, or that the registrar's API delivered, changes nothing. Publish
     portfolio.billing.imported. Raise ProviderNotFound.
     """
-    sheet, read = new.sheet, new.rows
-    provider = providers.get_profile(new.provider or sheet.template.provider or DEFAULT_PROVIDER)
+    provider = providers.get_profile(new.provider)
     origin = Origin(
         provider=provider.provider,
         account="",
@@ -83,32 +89,27 @@ async def import_charges(conn: Conn, *, account_id: UUID, new: ReadCharges, memb
         source=ChargeSource.IMPORT,
         run_id=ids.new(),
     )
-    found = [each for each in read if isinstance(each, ReadLine)]
-    lines = list(number_repeats([each.billed for each in found]))
+    lines = list(number_repeats([each for each in new.lines if each is not None]))
     booking = Booking(min_confidence=MIN_CONFIDENCE, applies=new.applies, member_id=member_id)
     recorded = await _record(conn, account_id=account_id, lines=lines, origin=origin, booking=booking)
     await _publish(conn, account_id=account_id, origin=origin, recorded=recorded)
-    done = iter(recorded)
-    results = [_result(each, next(done)) if isinstance(each, ReadLine) else each for each in read]
-    return _imported(origin, sheet, results, found, recorded)
+    return _imported(new, origin, recorded)
 
 
-def _open(new: NewImport, base_currency: str) -> Opening:
-    if isinstance(new.content, str):
-        return sheets.open_file(new.content, new.options, base_currency=base_currency)
-    return sheets.open_rows(new.content, new.options, base_currency=base_currency)
-
-
-def _read(sheet: Sheet) -> Generator[None, None, Sequence[ReadLine | RowResult]]:
-    read, charges = list[ReadLine | RowResult](), 0
-    for each in rows.read_lines(sheet):
-        read.append(each)
-        charges += len(list_names_of(each.billed)[0]) if isinstance(each, ReadLine) else 0
+def _read(
+    reading: Reading[ChargeRow], *, has_lines: bool
+) -> Generator[None, None, tuple[Sequence[BilledLine | None], Sequence[RowResult]]]:
+    lines, results, charges = list[BilledLine | None](), list[RowResult](), 0
+    for row in reading.rows():
+        line = read_line(row)
+        charges += 0 if line is None else len(list_names_of(line)[0])
         if charges > MAX_CHARGES:
             message = f"The rows name more than {MAX_CHARGES:,} domains. Import them in parts."
-            raise Invalid(("body", "csv" if sheet.is_file else "rows"), message, "too_many_charges")
+            raise Invalid(("body",), message, "too_many_charges")
+        lines.append(line)
+        results.append(row.result(row.domain, has_lines=has_lines))
         yield
-    return read
+    return lines, results
 
 
 async def _find_connection(conn: Conn, *, account_id: UUID, provider: Profile) -> UUID | None:
@@ -156,34 +157,32 @@ async def _publish(conn: Conn, *, account_id: UUID, origin: Origin, recorded: Se
         )
 
 
-def _result(row: ReadLine, recorded: RecordedLine) -> RowResult:
-    first = next(iter(recorded.new), None)
-    named = next(iter(row.billed.domains), None) if first is None else first.charge.domain
-    return RowResult(
-        outcome=RowOutcome.UNCHANGED if first is None else RowOutcome.CREATED,
-        index=row.index,
-        line=row.line,
-        domain=named,
-        id=None if first is None else first.charge.id,
-        warnings=currency_warnings([row.billed.currency]),
-    )
-
-
-def _imported(
-    origin: Origin,
-    sheet: Sheet,
-    results: Sequence[RowResult],
-    rows: Sequence[ReadLine],
-    recorded: Sequence[RecordedLine],
-) -> ImportedCharges:
-    places = [RowResult(outcome=RowOutcome.CREATED, index=each.index, line=each.line) for each in rows]
-    new = [(place, each) for place, found in zip(places, recorded, strict=True) for each in found.new]
+def _imported(read: ReadCharges, origin: Origin, recorded: Sequence[RecordedLine]) -> ImportedCharges:
+    done, results = iter(recorded), list[RowResult]()
+    new = list[tuple[RowResult, AppliedCharge]]()
+    for line, result in zip(read.lines, read.results, strict=True):
+        found = None if line is None else next(done)
+        if line is None or found is None:
+            results.append(result)
+            continue
+        new += [(result, each) for each in found.new]
+        results.append(_result(result, line, found))
     return ImportedCharges(
         id=origin.run_id,
         provider=origin.provider,
-        sheet=sheet,
+        detected=read.detected,
         results=results,
         unmatched=[(place, each) for place, each in new if not each.is_matched],
         matched=sum(each.is_matched for _, each in new),
         applied=sum(each.outcome in {"applied", "linked"} for _, each in new),
+    )
+
+
+def _result(place: RowResult, line: BilledLine, recorded: RecordedLine) -> RowResult:
+    first = next(iter(recorded.new), None)
+    return replace(
+        place,
+        outcome=RowOutcome.UNCHANGED if first is None else RowOutcome.CREATED,
+        domain=next(iter(line.domains), None) if first is None else first.charge.domain,
+        id=None if first is None else first.charge.id,
     )

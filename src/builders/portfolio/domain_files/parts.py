@@ -4,16 +4,16 @@ import json
 from collections.abc import Iterator, Sequence
 
 from builders.kit.sheets.dates import DateFormat
-from builders.portfolio.domain_files.formats import find_format, map_columns
-from builders.portfolio.domain_files.reading import Reading
+from builders.kit.sheets.reading import Reading, RowReader
+from builders.portfolio.domain_files.columns import DOMAINS, DomainRow
+from builders.portfolio.domain_files.drafts import read_drafts
 from builders.portfolio.domain_files.records import Draft, Options
-from builders.portfolio.domain_files.rows import RowReader
 
 PART_ROWS = 1_000
 PART_CHARACTERS = 512 * 1024  # of the cells; entries of domains are long
 
 
-def cut(reading: Reading, *, start: int = 0, rows: int = PART_ROWS) -> Iterator[tuple[int, bytes]]:
+def cut(reading: Reading[DomainRow], *, start: int = 0, rows: int = PART_ROWS) -> Iterator[tuple[int, bytes]]:
     """Yield parts of the rows from a number on, each with the number of its first row."""
     first, part, size = start, list[tuple[int, Sequence[str] | None]](), 0
     for number, (position, cells) in enumerate(reading.table.read()):
@@ -28,7 +28,7 @@ def cut(reading: Reading, *, start: int = 0, rows: int = PART_ROWS) -> Iterator[
         yield first, _encode(reading, part)
 
 
-def _encode(reading: Reading, rows: Sequence[tuple[int, Sequence[str] | None]]) -> bytes:
+def _encode(reading: Reading[DomainRow], rows: Sequence[tuple[int, Sequence[str] | None]]) -> bytes:
     part = {
         "header": reading.table.header,
         "date_format": reading.reader.date_format,
@@ -41,12 +41,11 @@ def _encode(reading: Reading, rows: Sequence[tuple[int, Sequence[str] | None]]) 
 def read_part(content: bytes, options: Options) -> Sequence[Draft]:
     """Return the drafts of a part."""
     part = json.loads(content)
-    form = find_format(options.format, part["header"])
     reader = RowReader(
-        map_columns(part["header"], form, options.mapping),
-        form,
+        DOMAINS,
+        part["header"],
         options,
         date_format=DateFormat(part["date_format"]),
         is_escaped=part["is_escaped"],
     )
-    return [reader.read(position, cells) for position, cells in part["rows"]]
+    return list(read_drafts(reader, iter(part["rows"]), options))

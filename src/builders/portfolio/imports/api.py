@@ -1,6 +1,6 @@
 """/v1/portfolio/import, /v1/portfolio/imports, /v1/portfolio/export and /v1/portfolio/export.csv."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from functools import partial
 from typing import Annotated, Any
 from uuid import UUID
@@ -16,13 +16,14 @@ from builders.kit.http.callers import Caller, needs
 from builders.kit.http.dependencies import KeyringDep
 from builders.kit.http.heavy_requests import HeavyRequestRunning, heavy
 from builders.kit.http.idempotency import InFlight
-from builders.kit.http.json_bodies import RAW_MEMBERS
 from builders.kit.http.pagination import PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.http.streams import HeavyStream
 from builders.kit.limits.policies import Policy, declare, rate_limit
-from builders.portfolio.domain_files.records import DateNotation, ImportConflict
+from builders.kit.sheets.bodies import DATE_ORDER, DRY_RUN, FORMAT, MAPPING_TEXT, TEXT_CSV, given
+from builders.kit.sheets.reading import DateNotation
+from builders.portfolio.domain_files.records import ImportConflict
 from builders.portfolio.domains.filters import DomainFilters, Filters
 from builders.portfolio.imports import (
     errors,
@@ -34,7 +35,6 @@ from builders.portfolio.imports import (
     undoing,
 )
 from builders.portfolio.imports.records import MAX_BYTES
-from builders.portfolio.imports.schemas import FileOptions
 from builders.portfolio.team import access as team_access
 from builders.portfolio.team.access import PortfolioAccount
 from builders.portfolio.team.errors import PortfolioNotFound, RoleForbidden
@@ -60,23 +60,27 @@ _SHEET: dict[int | str, dict[str, Any]] = {
 
 
 def file_options(
-    format: Annotated[schemas.FormatName | None, Query(description=schemas.FORMAT)] = None,  # noqa: A002 - its name in the query
+    format: Annotated[str | None, Query(description=FORMAT)] = None,  # noqa: A002 - its name in the query
+    mapping: Annotated[str | None, Query(description=MAPPING_TEXT)] = None,
     on_conflict: Annotated[ImportConflict | None, Query(description=schemas.ON_CONFLICT)] = None,
-    date_order: Annotated[DateNotation | None, Query(description=schemas.DATE_ORDER)] = None,
-    dry_run: Annotated[bool | None, Query(description=schemas.DRY_RUN)] = None,
+    date_order: Annotated[DateNotation | None, Query(description=DATE_ORDER)] = None,
+    dry_run: Annotated[bool | None, Query(description=DRY_RUN)] = None,
     registrar: Annotated[
         schemas.RegistrarName | None, Query(description="Registrar of domains without one in the source.")
     ] = None,
     currency: Annotated[
         schemas.CurrencyCode | None, Query(description="ISO 4217 code of amounts without a currency.")
     ] = None,
-) -> FileOptions:
+) -> Mapping[str, Any]:
     """Return the options of the query, for a body of type text/csv; with JSON they count before its members."""
-    members = {"format": format, "on_conflict": on_conflict, "date_order": date_order, "dry_run": dry_run}
-    defaults = {"registrar": registrar, "currency": currency}
-    return FileOptions(
-        members={name: value for name, value in members.items() if value is not None},
-        defaults={name: value for name, value in defaults.items() if value is not None},
+    return given(
+        format=format,
+        mapping=mapping,
+        on_conflict=on_conflict,
+        date_order=date_order,
+        dry_run=dry_run,
+        registrar=registrar,
+        currency=currency,
     )
 
 
@@ -85,14 +89,14 @@ def file_options(
     response_model=replies.PortfolioImportReply,
     responses=problems(*SELECTED, errors.TooManyImports, errors.ImportRowLimit, HeavyRequestRunning, InFlight),
     dependencies=[rate_limit(IMPORTS), body_limit(MAX_BYTES, exceeds=True), heavy()],
-    openapi_extra={RAW_MEMBERS: {"text/csv": "csv"}},
+    openapi_extra=TEXT_CSV,
 )
 async def import_portfolio(
     body: schemas.PortfolioImportCreate,
     caller: Writer,
     pool: Pool,
     keyring: KeyringDep,
-    options: Annotated[FileOptions, Depends(file_options)],
+    options: Annotated[Mapping[str, Any], Depends(file_options)],
     portfolio: PortfolioAccount = None,
 ) -> replies.PortfolioImportReply:
     """Import domains, purchases and sales from a file, from rows, or from names.

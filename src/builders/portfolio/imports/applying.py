@@ -10,7 +10,9 @@ import psycopg
 from builders.kit.db.connections import Conn
 from builders.kit.http.bulk import RowOutcome, RowProblem
 from builders.kit.process import log
-from builders.portfolio.domain_files.records import Draft, Field, ImportConflict, Options, Source
+from builders.kit.sheets.sources import Source
+from builders.portfolio.domain_files.columns import DomainRow
+from builders.portfolio.domain_files.records import Draft, ImportConflict, Options
 from builders.portfolio.domains import changes as domain_changes, lookups
 from builders.portfolio.domains.domain_limit import FULL_PROBLEM
 from builders.portfolio.domains.records import DomainChange, WrittenDomain
@@ -28,12 +30,12 @@ _REMOVED = RowProblem(
 _KEPT = RowProblem(
     code="reference_taken",
     message="The ledger has an entry with the same reference and other values; it was not changed.",
-    field=Field.ENTRIES.value,
+    field=DomainRow.entries.name,
 )
 _FULL = RowProblem(
     code=EntryLimitReached.code,
     message=f"{EntryLimitReached.default_detail} Those of the row that exceed it were not recorded.",
-    field=Field.ENTRIES.value,
+    field=DomainRow.entries.name,
 )
 # Of the database about a value; other errors are not those of a row.
 REFUSALS = (psycopg.DataError, psycopg.IntegrityError, psycopg.errors.ProgramLimitExceeded)

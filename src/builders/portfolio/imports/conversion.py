@@ -7,11 +7,13 @@ from psycopg.rows import DictRow
 from pydantic import TypeAdapter
 
 from builders.kit.http.bulk import RowProblem
-from builders.portfolio.domain_files.records import Detected, Options, Source
+from builders.kit.sheets.reading import DetectedTable
+from builders.kit.sheets.sources import Source
+from builders.portfolio.domain_files.records import Options
 from builders.portfolio.imports.records import Counts, Import, ImportState, UndoCounts
 
 _OPTIONS = TypeAdapter(Options)
-_DETECTED = TypeAdapter(Detected)
+_DETECTED = TypeAdapter(DetectedTable)
 
 
 def options_to_json(options: Options) -> Mapping[str, Any]:
@@ -19,7 +21,7 @@ def options_to_json(options: Options) -> Mapping[str, Any]:
     return dict(_OPTIONS.dump_python(options, mode="json"))
 
 
-def detected_to_json(detected: Detected) -> Mapping[str, Any]:
+def detected_to_json(detected: DetectedTable) -> Mapping[str, Any]:
     """Return the detected properties of a source as JSON."""
     return dict(_DETECTED.dump_python(detected, mode="json"))
 

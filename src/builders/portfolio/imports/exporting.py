@@ -13,26 +13,18 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.http import slices
 from builders.kit.sheets.cells import reversible_cell
 from builders.kit.values.money import Money
-from builders.portfolio.domain_files.records import PRICES, Field
+from builders.portfolio.domain_files.columns import PRICES, DomainRow
 from builders.portfolio.domains import lookups
 from builders.portfolio.domains.filters import DomainFilters
-from builders.portfolio.domains.records import Domain
+from builders.portfolio.domains.records import FIELDS, Domain
 from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.ledger.records import Entry
 
-_PLAIN = (
-    *(Field.STATUS, Field.OWNERSHIP, Field.COUNTERPARTY, Field.REVENUE_SHARE, Field.REGISTRAR),
-    *(Field.REGISTERED_ON, Field.ACQUIRED_ON, Field.EXPIRES_AT, Field.EXPIRY_SOURCE),
-    *(Field.AUTO_RENEW, Field.LOCKED, Field.PRIVACY, Field.NAMESERVERS, Field.EPP_STATUSES),
-    *(Field.TAGS, Field.FOLDER, Field.NOTES, Field.PINNED),
-)
-_FINANCE = frozenset({Field.REVENUE_SHARE, *PRICES, *PRICES.values(), Field.ENTRIES})
-COLUMNS = (
-    *("domain", "unicode", *(each.value for each in _PLAIN)),
-    *(name.value for pair in PRICES.items() for name in pair),
-    Field.ENTRIES.value,
-)
-
+_PLAIN = tuple(name for name in DomainRow.columns if name in FIELDS and name not in PRICES)
+_MONEY = tuple(name for price in PRICES for name in (price, f"{price}_currency"))
+_ENTRIES = DomainRow.entries.name
+_FINANCE = frozenset({DomainRow.revenue_share.name, *_MONEY, _ENTRIES})
+COLUMNS = ("domain", "unicode", *_PLAIN, *_MONEY, _ENTRIES)
 HEADER = ",".join(COLUMNS)
 FEW_DOMAINS = 10  # whose entries are read first; then more, up to MAX_ENTRIES at a time
 MAX_ENTRIES = 2_000
@@ -125,9 +117,9 @@ def _written(
 def _row(domain: Domain, entries: str, *, shows_finance: bool) -> Mapping[str, Any]:
     """Return the members of a domain; the last is its entries as JSON, without brackets."""
     row: dict[str, Any] = {"domain": domain.domain, "unicode": domain.unicode}
-    row |= {each.value: _json(getattr(domain, each.value)) for each in _PLAIN}
-    row |= {each.value: _json(getattr(domain, each.value)) for each in PRICES}
-    row[Field.ENTRIES.value] = entries
+    row |= {each: _json(getattr(domain, each)) for each in _PLAIN}
+    row |= {each: _json(getattr(domain, each)) for each in PRICES}
+    row[_ENTRIES] = entries
     return row if shows_finance else {name: None if name in _FINANCE else value for name, value in row.items()}
 
 
@@ -167,7 +159,7 @@ def _cell(row: Mapping[str, Any], name: str) -> str:
     price = name.removesuffix("_currency")
     money = row[price] if price in PRICES else None
     match money or row.get(name):
-        case str() as entries if entries and name == Field.ENTRIES.value:
+        case str() as entries if entries and name == _ENTRIES:
             text = f"[{entries}]"
         case None:
             text = ""

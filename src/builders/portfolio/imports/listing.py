@@ -5,7 +5,7 @@ from uuid import UUID
 from builders.kit.db.connections import Conn
 from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult
 from builders.kit.http.pagination import Page, PageRequest
-from builders.portfolio.domain_files.records import Source
+from builders.kit.sheets.sources import Source
 from builders.portfolio.imports import conversion
 from builders.portfolio.imports.records import Import, ImportRow, ImportState
 from builders.portfolio.imports.running import INLINE_ROWS

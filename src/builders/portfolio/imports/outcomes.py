@@ -7,7 +7,8 @@ from typing import Any
 from uuid import UUID
 
 from builders.kit.http.bulk import RowOutcome, RowProblem
-from builders.portfolio.domain_files.records import Draft, ImportConflict, Options, Source
+from builders.kit.sheets.sources import Source
+from builders.portfolio.domain_files.records import Draft, ImportConflict, Options
 from builders.portfolio.domains.records import Domain
 from builders.portfolio.imports import images
 from builders.portfolio.imports.records import Counts, ImportRow

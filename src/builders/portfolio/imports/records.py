@@ -8,7 +8,9 @@ from typing import Any
 from uuid import UUID
 
 from builders.kit.http.bulk import BulkSummary, RowOutcome, RowProblem
-from builders.portfolio.domain_files.records import Detected, Options, Source
+from builders.kit.sheets.reading import DetectedTable
+from builders.kit.sheets.sources import Source
+from builders.portfolio.domain_files.records import Options
 
 MAX_BYTES = 50 * 1024 * 1024  # of a body
 MAX_KEPT = 100  # rows of which the reply of an undo says why they are kept
@@ -83,15 +85,6 @@ class UndoCounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewImport:
-    """A source to import."""
-
-    source: Source
-    content: bytes  # a file, text in UTF-8, or JSON
-    options: Options
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Import:
     """An import."""
 
@@ -99,7 +92,7 @@ class Import:
     state: ImportState
     source: Source
     options: Options
-    detected: Detected | None  # None until the source was read
+    detected: DetectedTable | None  # None until the source was read
     failure: RowProblem | None  # why no row can be read
     rows_total: int | None  # None until the source was read
     rows_done: int

@@ -11,30 +11,18 @@ from builders.kit.http.bodies import Reply, by_example
 from builders.kit.http.bulk import BulkReply, BulkSummary, RowProblem, RowResult
 from builders.kit.http.fields import CreatedAt
 from builders.kit.http.pagination import Page, PageReply
-from builders.kit.sheets.dates import DateFormat
+from builders.kit.sheets.bodies import DETECTED
+from builders.kit.sheets.reading import DetectedTable
 from builders.kit.values.money import Money
-from builders.portfolio.domain_files import records
-from builders.portfolio.domain_files.records import Detected
 from builders.portfolio.domains.records import ExpirySource, Ownership, PortfolioDomainStatus
 from builders.portfolio.imports.records import MAX_KEPT, Import, ImportState, Undone
 from builders.portfolio.ledger.records import EntryKind, EntrySource
 
-_DETECTED: JsonDict = {
-    "format": "godaddy",
-    "encoding": "utf-8",
-    "delimiter": ",",
-    "header_line": 1,
-    "mapping": {"domain": "Domain Name", "expires_at": "Expiration Date", "auto_renew": "Auto-renew"},
-    "unmapped_columns": [{"column": "Traffic", "did_you_mean": None}],
-    "dropped_columns": [],
-    "date_order": None,
-    "dates_ambiguous": False,
-}
 _IMPORT: JsonDict = {
     "import_id": "0193a1b2-0000-7000-8000-000000000041",
     "state": "completed",
     "dry_run": False,
-    "detected": _DETECTED,
+    "detected": DETECTED,
     "failure": None,
     "rows_total": 2,
     "rows_done": 2,
@@ -103,40 +91,6 @@ _UNDONE: JsonDict = {
 ImportId = Annotated[UUID, Field(description="Identifier of the import.")]
 
 
-class UnmappedColumnReply(Reply):
-    """A column that was not recognized; name it with `mapping`."""
-
-    column: Annotated[str, Field(description="Header of the column.")]
-    did_you_mean: Annotated[
-        records.Field | None, Field(description="The field with the closest name; null when none is close.")
-    ]
-
-
-class PortfolioImportDetected(Reply):
-    """Detected properties of the source."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_DETECTED))
-
-    format: Annotated[
-        str, Field(description="The recognized format; `generic` for another sheet, `list` for names alone.")
-    ]
-    encoding: Annotated[str | None, Field(description="Encoding of the file; null for JSON.")]
-    delimiter: Annotated[str | None, Field(description="Delimiter of the file; null for a single column.")]
-    header_line: Annotated[int | None, Field(description="Line of the header; null without one.")]
-    mapping: Annotated[dict[records.Field, str], Field(description="The column of each field.")]
-    unmapped_columns: Annotated[list[UnmappedColumnReply], Field(description="Columns that were omitted.")]
-    dropped_columns: Annotated[
-        list[str], Field(description="Columns with passwords, codes or personal data, which are never stored.")
-    ]
-    date_order: Annotated[
-        DateFormat | None, Field(description="Order in which numeric dates were read; null when no date needs it.")
-    ]
-    dates_ambiguous: Annotated[
-        bool,
-        Field(description="Some dates are ambiguous, and no date shows the order: send `date_order`."),
-    ]
-
-
 class PortfolioImportUndo(Reply):
     """Progress or result of the undo."""
 
@@ -158,7 +112,7 @@ class PortfolioImportItem(Reply):
     ]
     dry_run: Annotated[bool, Field(description="Whether it only reports its effect.")]
     detected: Annotated[
-        PortfolioImportDetected | None,
+        DetectedTable | None,
         Field(description="Detected properties of the source; null until a job has read it."),
     ]
     failure: Annotated[RowProblem | None, Field(description="Why the import stopped; else null.")]
@@ -236,7 +190,7 @@ def _members(made: Import) -> dict[str, Any]:
         "import_id": made.id,
         "state": made.state,
         "dry_run": made.options.dry_run,
-        "detected": _detected(made.detected),
+        "detected": made.detected,
         "failure": made.failure,
         "rows_total": made.rows_total,
         "rows_done": made.rows_done,
@@ -248,10 +202,6 @@ def _members(made: Import) -> dict[str, Any]:
         "created_at": made.created_at,
         "finished_at": made.finished_at,
     }
-
-
-def _detected(detected: Detected | None) -> PortfolioImportDetected | None:
-    return None if detected is None else PortfolioImportDetected.model_validate(detected)
 
 
 _ROW: JsonDict = {

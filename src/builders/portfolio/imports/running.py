@@ -6,23 +6,22 @@ from datetime import timedelta
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
-from builders.kit.errors import Invalid
 from builders.kit.events import outbox
 from builders.kit.http import slices
 from builders.kit.http.bulk import RowProblem
 from builders.kit.jobs import time_slices
 from builders.kit.limits import maximums
 from builders.kit.process.secret_keys import Keyring
+from builders.kit.sheets.reading import MAX_ROWS, Reading, SentTable, opening
 from builders.kit.values import clock, ids
-from builders.portfolio.domain_files import reading as domain_files_reading
-from builders.portfolio.domain_files.errors import FileRefused
-from builders.portfolio.domain_files.reading import Reading
-from builders.portfolio.domain_files.records import MAX_ROWS, Draft
+from builders.portfolio.domain_files.columns import DOMAINS, DomainRow
+from builders.portfolio.domain_files.drafts import read_drafts
+from builders.portfolio.domain_files.records import Draft, Options
 from builders.portfolio.imports import conversion, sources
 from builders.portfolio.imports.applying import apply_batch
 from builders.portfolio.imports.errors import ImportNotFound, ImportRowLimit, TooManyImports
 from builders.portfolio.imports.events import IMPORT_COMPLETED, ImportData
-from builders.portfolio.imports.records import Import, ImportState, NewImport
+from builders.portfolio.imports.records import Import, ImportState
 from builders.portfolio.imports.store import imports as store
 from builders.portfolio.team.records import Access
 
@@ -52,28 +51,26 @@ _PRUNE_BATCH = 20  # imports of one statement, each with up to 100,000 rows
 class SmallSource:
     """A source that a request imports itself, with its rows."""
 
-    reading: Reading
+    reading: Reading[DomainRow]
     batch: Sequence[tuple[int, Draft]]
 
 
-async def read_small(new: NewImport) -> SmallSource | None:
+async def read_small(new: SentTable[Options]) -> SmallSource | None:
     """Read a small source in slices, without a connection; return None for a large one.
 
     Raise Invalid when no row can be read.
     """
     if len(new.content) > INLINE_BYTES:
         return None
-    try:
-        reading = await slices.run(domain_files_reading.opening(new.source, new.content, new.options))
-    except FileRefused as refusal:
-        raise Invalid(("body", *refusal.member), str(refusal), refusal.code) from None
+    reading = await slices.run(opening(DOMAINS, new))
     if reading.total > INLINE_ROWS:
         return None
-    return SmallSource(reading=reading, batch=await slices.collect(enumerate(reading.drafts())))
+    drafts = read_drafts(reading.reader, reading.table.read(), new.options)
+    return SmallSource(reading=reading, batch=await slices.collect(enumerate(drafts)))
 
 
 async def import_source(
-    conn: Conn, *, access: Access, new: NewImport, small: SmallSource | None, keyring: Keyring
+    conn: Conn, *, access: Access, new: SentTable[Options], small: SmallSource | None, keyring: Keyring
 ) -> Import:
     """Import a source into a portfolio: a small one at once, a large one by a job.
 
@@ -121,7 +118,7 @@ async def _check_rows(conn: Conn, account_id: UUID, rows: int) -> None:
         )
 
 
-async def start(conn: Conn, *, account_id: UUID, import_id: UUID, reading: Reading) -> None:
+async def start(conn: Conn, *, account_id: UUID, import_id: UUID, reading: Reading[DomainRow]) -> None:
     """Record what was detected in the source, and that the import runs."""
     await store.start(
         conn,

@@ -6,14 +6,16 @@ from datetime import timedelta
 from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
-from builders.kit.http.bulk import RowProblem
+from builders.kit.errors import Invalid
+from builders.kit.http import slices
+from builders.kit.http.bulk import row_problems
 from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring
+from builders.kit.sheets.reading import Reading, SentTable, opening
 from builders.kit.values import clock
-from builders.portfolio.domain_files import parts as domain_files_parts, reading as domain_files_reading
-from builders.portfolio.domain_files.errors import FileRefused
-from builders.portfolio.domain_files.reading import Reading
+from builders.portfolio.domain_files import parts as domain_files_parts
+from builders.portfolio.domain_files.columns import DOMAINS, DomainRow
 from builders.portfolio.imports import sources
 from builders.portfolio.imports.records import Import, ImportState
 from builders.portfolio.imports.running import OPEN_DAYS, apply, defer, finish, get_import, start
@@ -84,8 +86,8 @@ async def _cut(database: Database, *, account_id: UUID, made: Import, keyring: K
         content = await sources.load(conn, keyring=keyring, account_id=account_id, import_id=made.id)
     try:
         reading, parts = await asyncio.to_thread(_read, made, content)
-    except FileRefused as refusal:
-        problem = RowProblem(code=refusal.code, message=str(refusal), field=".".join(refusal.member))
+    except Invalid as refusal:
+        [problem] = row_problems(refusal)
         async with database.transaction() as conn:
             if await _is_next(conn, account_id=account_id, made=made):
                 await finish(
@@ -98,9 +100,11 @@ async def _cut(database: Database, *, account_id: UUID, made: Import, keyring: K
             await sources.keep_rows(conn, keyring=keyring, account_id=account_id, import_id=made.id, parts=parts)
 
 
-def _read(made: Import, content: bytes) -> tuple[Reading, Sequence[tuple[int, bytes]]]:
-    """Read a source, and cut it from the first row that is not done; for a thread. Raise FileRefused."""
-    reading = domain_files_reading.open_source(made.source, content, made.options)
+def _read(made: Import, content: bytes) -> tuple[Reading[DomainRow], Sequence[tuple[int, bytes]]]:
+    """Read a source, and cut it from the first row that is not done; for a thread. Raise Invalid."""
+    reading = slices.run_at_once(
+        opening(DOMAINS, SentTable(source=made.source, content=content, options=made.options))
+    )
     return reading, list(domain_files_parts.cut(reading, start=made.rows_done))
 
 

@@ -1,5 +1,7 @@
 """/v1/portfolio/parking."""
 
+from collections.abc import Mapping
+from datetime import date
 from functools import partial
 from typing import Annotated, Any
 
@@ -14,6 +16,8 @@ from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import PageQuery
 from builders.kit.http.routes import Router
 from builders.kit.http.streams import HeavyStream
+from builders.kit.sheets.bodies import DATE_ORDER, DRY_RUN, FORMAT, MAPPING_TEXT, TEXT_CSV, given
+from builders.kit.sheets.reading import DateNotation
 from builders.kit.values import clock
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.ledger.errors import EntryLimitReached
@@ -98,23 +102,54 @@ async def export_parking(
     return HeavyStream(write, account_id=caller.live_account_id, media_type="text/csv", headers=named)
 
 
+def file_options(
+    format: Annotated[str | None, Query(description=FORMAT)] = None,  # noqa: A002 - its name in the query
+    mapping: Annotated[str | None, Query(description=MAPPING_TEXT)] = None,
+    date_order: Annotated[DateNotation | None, Query(description=DATE_ORDER)] = None,
+    since: Annotated[date | None, Query(alias="from", description="The first day of the revenue.")] = None,
+    until: Annotated[date | None, Query(alias="to", description="The last day of the revenue.")] = None,
+    provider: Annotated[schemas.Provider | None, Query(description=schemas.PROVIDER)] = None,
+    currency: Annotated[schemas.Currency | None, Query(description=schemas.CURRENCY)] = None,
+    dry_run: Annotated[bool | None, Query(description=DRY_RUN)] = None,
+) -> Mapping[str, Any]:
+    """Return the options of the query, for a body of type text/csv; with JSON they count before its members."""
+    return given(
+        format=format,
+        mapping=mapping,
+        date_order=date_order,
+        period=schemas.period_of(since, until),
+        provider=provider,
+        currency=currency,
+        dry_run=dry_run,
+    )
+
+
 @router.post(
     "/parking/revenue",
     status_code=201,
     response_model=replies.ParkingRevenueRecorded,
     responses=problems(*REFUSALS, InFlight, HeavyRequestRunning),
     dependencies=[heavy()],
+    openapi_extra=TEXT_CSV,
 )
 async def record_parking_revenue(
-    body: schemas.ParkingRevenueCreate, caller: Writer, pool: Pool, portfolio: PortfolioAccount = None
+    body: schemas.ParkingRevenueCreate,
+    caller: Writer,
+    pool: Pool,
+    options: Annotated[Mapping[str, Any], Depends(file_options)],
+    portfolio: PortfolioAccount = None,
 ) -> replies.ParkingRevenueRecorded:
-    """Record parking revenue: a row, rows, or a CSV file. A repeated row has no effect."""
+    """Record parking revenue: a row, rows, or a CSV file. A repeated row has no effect.
+
+    Send JSON, or the file as a body of type `text/csv` with the options in the query: up to 10,000 rows. An
+    invalid row does not affect the others.
+    """
     async with pool.connection() as conn:
         access = await team_access.get_access(
             conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT_FINANCE
         )
-    account_id = access.portfolio_id
+    account_id, body = access.portfolio_id, body.with_query(options)
     plan = await planning.plan_revenue(pool, account_id=account_id, sent=body.sent_revenue())
     async with pool.connection() as conn, conn.transaction(force_rollback=body.dry_run):
         results = await revenue.record_revenue(conn, account_id=account_id, plan=plan, member_id=access.member_id)
-    return replies.recorded_reply(results)
+    return replies.recorded_reply(plan.detected, results)

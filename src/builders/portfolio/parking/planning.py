@@ -1,7 +1,7 @@
 """What a request of parking revenue records: its rows are read, and their amounts divided among days."""
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
 from uuid import UUID
@@ -10,6 +10,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
 from builders.kit.http import slices
 from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult, refused_row
+from builders.kit.sheets.reading import DetectedTable, opening
 from builders.kit.values import ids
 from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.money import Money, decimals_of
@@ -17,14 +18,23 @@ from builders.portfolio.domains import lookups, names as domain_names
 from builders.portfolio.domains.errors import NameInvalid
 from builders.portfolio.domains.records import Domain
 from builders.portfolio.ledger import currencies
-from builders.portfolio.parking.records import MAX_DAYS, DayRevenue, RevenueKey, RevenueRow, SentRevenue
-from builders.portfolio.parking.rows import ReadRow, read_rows
+from builders.portfolio.parking.columns import PARKING, read_row
+from builders.portfolio.parking.records import (
+    MAX_DAYS,
+    MAX_ROWS,
+    DayRevenue,
+    ReadRow,
+    RevenueKey,
+    RevenueRow,
+    SentRevenue,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RevenuePlan:
     """What a request records."""
 
+    detected: DetectedTable
     rows: Sequence[ReadRow]
     results: Sequence[RowResult | None]  # None for a row that is recorded
     days: Sequence[Sequence[DayRevenue]]  # of each row; none for a refused one
@@ -35,6 +45,7 @@ class RevenuePlan:
 class _ReadRevenue:
     """The rows of a request, with the domains that their texts name."""
 
+    detected: DetectedTable
     rows: Sequence[ReadRow]
     by_id: Mapping[str, UUID]
     by_name: Mapping[str, str]
@@ -47,20 +58,27 @@ async def plan_revenue(database: Database, *, account_id: UUID, sent: SentRevenu
     read = await slices.run(_read(sent, base_currency))
     async with database.connection() as conn:
         found = await _find_domains(conn, account_id, read)
-    return await slices.run(_plan(read.rows, found))
+    return await slices.run(_plan(read, found))
 
 
 async def plan_own_revenue(conn: Conn, *, account_id: UUID, sent: SentRevenue) -> RevenuePlan:
     """Read revenue that the service itself wrote, in the transaction of the caller."""
     base_currency = await currencies.get_base_currency(conn, account_id=account_id)
     read = slices.run_at_once(_read(sent, base_currency))
-    return slices.run_at_once(_plan(read.rows, await _find_domains(conn, account_id, read)))
+    return slices.run_at_once(_plan(read, await _find_domains(conn, account_id, read)))
 
 
 def _read(sent: SentRevenue, base_currency: str) -> Generator[None, None, _ReadRevenue]:
+    table, defaults = sent.table, sent.defaults
+    reading = yield from opening(PARKING, table, max_rows=MAX_ROWS, currency=base_currency)
+    if reading.detected.mapping.keys().isdisjoint({"date", "since"}) and defaults.since is None:
+        raise Invalid(("body", "period"), "The table has no dates: specify its period.", "period_missing")
+    if defaults.provider is None:
+        defaults = replace(defaults, provider=reading.reader.form.defaults.get("provider"))
     rows = list[ReadRow]()
     by_id, by_name = dict[str, UUID](), dict[str, str]()
-    for row in read_rows(sent, base_currency=base_currency):
+    for each in reading.rows():
+        row = read_row(each, defaults, has_lines=table.source.has_lines)
         rows.append(row)
         if isinstance(row, RevenueRow):
             text = row.domain
@@ -69,7 +87,7 @@ def _read(sent: SentRevenue, base_currency: str) -> Generator[None, None, _ReadR
             elif text not in by_name and (name := find_a_label(text)) is not None:
                 by_name[text] = name
         yield
-    return _ReadRevenue(rows=rows, by_id=by_id, by_name=by_name)
+    return _ReadRevenue(detected=reading.detected, rows=rows, by_id=by_id, by_name=by_name)
 
 
 async def _find_domains(conn: Conn, account_id: UUID, read: _ReadRevenue) -> Mapping[str, Domain]:
@@ -83,12 +101,12 @@ async def _find_domains(conn: Conn, account_id: UUID, read: _ReadRevenue) -> Map
     }
 
 
-def _plan(rows: Sequence[ReadRow], found: Mapping[str, Domain]) -> Generator[None, None, RevenuePlan]:
+def _plan(read: _ReadRevenue, found: Mapping[str, Domain]) -> Generator[None, None, RevenuePlan]:
     results: list[RowResult | None] = []
     planned: list[Sequence[DayRevenue]] = []
     seen: dict[RevenueKey, DayRevenue] = {}
     count = 0  # of days, also of duplicate rows
-    for row in rows:
+    for row in read.rows:
         count += (row.until - row.since).days + 1 if isinstance(row, RevenueRow) and row.domain in found else 0
         if count > MAX_DAYS:
             message = f"A request records up to {MAX_DAYS:,} days of domains; send the rows in parts."
@@ -99,7 +117,11 @@ def _plan(rows: Sequence[ReadRow], found: Mapping[str, Domain]) -> Generator[Non
         planned.append(days)
         yield
     return RevenuePlan(
-        rows=rows, results=results, days=planned, names={each.id: each.domain for each in found.values()}
+        detected=read.detected,
+        rows=read.rows,
+        results=results,
+        days=planned,
+        names={each.id: each.domain for each in found.values()},
     )
 
 

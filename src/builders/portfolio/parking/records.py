@@ -8,11 +8,11 @@ from enum import StrEnum
 from typing import TypeAlias
 from uuid import UUID
 
-from builders.kit.http.bulk import RefusedRow, RowResult
+from builders.kit.http.bulk import RowProblem, RowResult
 from builders.kit.http.pagination import Page
 from builders.kit.limits import maximums
-from builders.kit.sheets.dates import DateFormat
-from builders.kit.values.money import Money, MoneyInput
+from builders.kit.sheets.reading import SentTable, TableOptions
+from builders.kit.values.money import Money
 from builders.portfolio.domains.records import Domain
 
 MAX_ROWS = 10_000  # of a request
@@ -34,14 +34,6 @@ YEAR = 365  # days that a renewal pays for
 
 
 RevenueKey: TypeAlias = tuple[UUID, date, str, str]  # domain, day, provider, reference
-
-
-class SheetFormat(StrEnum):
-    """Kind of a CSV file."""
-
-    AUTO = "auto"
-    GENERIC = "generic"  # any header with a column for the domain and one for the revenue
-    ABOVE = "above.com"  # the domain report of above.com, which has no dates
 
 
 class GroupBy(StrEnum):
@@ -68,38 +60,13 @@ class RevenueDefaults:
     since: date | None = None
     until: date | None = None
     provider: str | None = None
-    currency: str | None = None  # None: the base currency of the portfolio
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SentRow:
-    """A row of a body that is valid in itself."""
-
-    domain: str
-    amount: MoneyInput
-    currency: str | None
-    since: date | None
-    until: date | None
-    provider: str | None
-    reference: str | None
-    visits: int | None
-    clicks: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SentSheet:
-    """A CSV text, and how to read it."""
-
-    text: str
-    format: SheetFormat
-    date_format: DateFormat | None  # None: by its dates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentRevenue:
-    """Revenue of a request: rows of the body, or a sheet."""
+    """Revenue of a request."""
 
-    content: Sequence[SentRow | RefusedRow] | SentSheet
+    table: SentTable[TableOptions]
     defaults: RevenueDefaults
 
 
@@ -117,6 +84,10 @@ class RevenueRow:
     reference: str  # empty for none
     visits: int | None
     clicks: int | None
+    warnings: Sequence[RowProblem] = ()
+
+
+ReadRow: TypeAlias = RevenueRow | RowResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,8 @@ from pydantic.config import JsonDict
 
 from builders.kit.http.bodies import Reply, by_example
 from builders.kit.http.bulk import BulkReply, RowResult, summarize
+from builders.kit.sheets.bodies import DETECTED
+from builders.kit.sheets.reading import DetectedTable
 from builders.kit.values.money import Money
 from builders.portfolio.parking.records import GroupBy, Report, ReportItem, ReportTotals, RoiFlag, Sums
 
@@ -55,6 +57,7 @@ _REPORT: JsonDict = {
 }
 _RECORDED: JsonDict = {
     "warnings": [],
+    "detected": DETECTED,
     "results": [
         {
             "outcome": "created",
@@ -77,10 +80,12 @@ class ParkingRevenueRecorded(BulkReply):
 
     model_config = ConfigDict(json_schema_extra=by_example(_RECORDED))
 
+    detected: Annotated[DetectedTable, Field(description="How the table was read.")]
 
-def recorded_reply(results: Sequence[RowResult]) -> ParkingRevenueRecorded:
+
+def recorded_reply(detected: DetectedTable, results: Sequence[RowResult]) -> ParkingRevenueRecorded:
     """Return the result of each row."""
-    return ParkingRevenueRecorded(results=list(results), summary=summarize(results))
+    return ParkingRevenueRecorded(detected=detected, results=list(results), summary=summarize(results))
 
 
 def _ratio(value: Decimal | None) -> str | None:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
-from builders.kit.http.bulk import RowOutcome, RowResult, currency_warnings, refused_row
+from builders.kit.http.bulk import RowOutcome, RowResult, refused_row
 from builders.kit.values import clock
 from builders.portfolio.domains import lookups
 from builders.portfolio.domains.errors import DomainNotFound
@@ -19,13 +19,7 @@ from builders.portfolio.parking import store
 from builders.portfolio.parking.errors import ParkingLimit
 from builders.portfolio.parking.events import PARKING_REVENUE_RECORDED, revenue_data
 from builders.portfolio.parking.planning import RevenuePlan
-from builders.portfolio.parking.records import (
-    MAX_HELD,
-    DayRevenue,
-    RevenueKey,
-    StoredRevenue,
-)
-from builders.portfolio.parking.rows import ReadRow
+from builders.portfolio.parking.records import MAX_HELD, DayRevenue, ReadRow, RevenueKey, StoredRevenue
 
 TRAFFIC_PERIOD = timedelta(days=366)
 BATCH = 2_000  # days of a statement
@@ -178,13 +172,11 @@ def _result(
     if present == days:
         outcome = RowOutcome.UNCHANGED
     domain_id = days[0].domain_id
-    # The reply itself warns of a currency in the body.
-    currencies = set() if row.line is None else {each.money.currency for each in days}
     return RowResult(
         outcome=outcome,
         index=row.index,
         line=row.line,
         domain=names[domain_id],
         id=domain_id,
-        warnings=currency_warnings(currencies, field="amount"),
+        warnings=row.warnings,
     )

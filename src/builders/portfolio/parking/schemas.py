@@ -1,26 +1,21 @@
 """Requests of parking revenue."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from datetime import date
-from typing import Annotated, Literal
+from typing import Annotated, Any, Self
 
-from pydantic import ConfigDict, Field, StrictBool, StrictInt, StringConstraints, model_validator
+from pydantic import ConfigDict, Field, StrictInt, StringConstraints, model_validator
 from pydantic.config import JsonDict
 from pydantic_core import PydanticCustomError
 
 from builders.kit.http.bodies import Body, by_example
-from builders.kit.http.bulk import RefusedRow, RowOf
-from builders.kit.sheets.dates import DateFormat
+from builders.kit.sheets.bodies import TableBody
+from builders.kit.sheets.reading import TableOptions
 from builders.kit.values import texts
 from builders.kit.values.money import MoneyInput
 from builders.portfolio.parking import records
-from builders.portfolio.parking.records import (
-    RevenueDefaults,
-    SentRevenue,
-    SentRow,
-    SentSheet,
-    SheetFormat,
-)
+from builders.portfolio.parking.columns import PARKING, provider_name
+from builders.portfolio.parking.records import RevenueDefaults, SentRevenue
 
 _ROW: JsonDict = {
     "domain": "harbour.com",
@@ -37,15 +32,11 @@ _SHEET: JsonDict = {
 }
 
 
-def _provider(text: str) -> str:
-    return "-".join(texts.plain(text).lower().split())
-
-
 Currency = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
 Provider = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=records.MAX_PROVIDER),
-    texts.checked(_provider, "text_form"),
+    texts.checked(provider_name, "text_form"),
 ]
 Count = Annotated[StrictInt, Field(ge=0, le=records.MAX_COUNT)]
 
@@ -67,43 +58,18 @@ class ParkingPeriod(Body):
     until: Annotated[date, Field(alias="to", description="The last day.")]
 
 
+def period_of(since: date | None, until: date | None) -> ParkingPeriod | None:
+    """Return the period of a query; one day with only one of its ends."""
+    first, last = since or until, until or since
+    return None if first is None or last is None else ParkingPeriod.model_validate({"from": first, "to": last})
+
+
+PROVIDER = "Provider of rows without one, such as `sedo`; that of the format, or `manual`, by default."
+CURRENCY = "Currency of amounts without one; by default the portfolio's base currency."
 Date = Annotated[date | None, Field(description="The day of the revenue, in UTC; or give `period`.")]
 PeriodMember = Annotated[
     ParkingPeriod | None, Field(description="Period of the revenue, which is divided equally among its days.")
 ]
-
-
-class ParkingRevenueRow(Body):
-    """Revenue of a domain on a day or in a period."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_ROW))
-
-    domain: Annotated[
-        DomainText, Field(description="A domain of the portfolio: its name in either form, or its identifier.")
-    ]
-    amount: Annotated[
-        MoneyInput,
-        Field(description="The revenue, which replaces recorded revenue of the same day; 0 cancels it."),
-    ]
-    currency: Annotated[Currency | None, Field(description="ISO 4217 code of an amount without one.")] = None
-    date: Date = None
-    period: PeriodMember = None
-    provider: Annotated[Provider | None, Field(description="The parking provider, such as `sedo`.")] = None
-    visits: Annotated[Count | None, Field(description="Visits; null when unknown.")] = None
-    clicks: Annotated[Count | None, Field(description="Clicks on advertisements; null when unknown.")] = None
-    external_ref: Annotated[
-        Reference | None,
-        Field(description="Your own reference, which distinguishes several amounts of one day and provider."),
-    ] = None
-
-    @model_validator(mode="after")
-    def _require_one_period(self) -> "ParkingRevenueRow":
-        _refuse_both(self.date, self.period)
-        return self
-
-    def sent_row(self) -> SentRow:
-        """Return the record."""
-        return _sent_row(self, self.domain, self.amount)
 
 
 def _refuse_both(day: date | None, period: ParkingPeriod | None) -> None:
@@ -115,66 +81,33 @@ def _days(day: date | None, period: ParkingPeriod | None) -> tuple[date | None, 
     return (day, day) if period is None else (period.since, period.until)
 
 
-def _sent_row(body: "ParkingRevenueRow | ParkingRevenueCreate", domain: str, amount: MoneyInput) -> SentRow:
-    since, until = _days(body.date, body.period)
-    return SentRow(
-        domain=domain,
-        amount=amount,
-        currency=body.currency,
-        since=since,
-        until=until,
-        provider=body.provider,
-        reference=body.external_ref,
-        visits=body.visits,
-        clicks=body.clicks,
-    )
-
-
-Row = Annotated[ParkingRevenueRow | RefusedRow, RowOf(ParkingRevenueRow)]
-
-
-class ParkingRevenueCreate(Body):
+class ParkingRevenueCreate(TableBody):
     """Revenue to record: one row (`domain` and `amount`), `rows`, or a `csv` text."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_ROW, {"rows": [_ROW]}, _SHEET))
+    kind = PARKING
 
-    domain: Annotated[DomainText | None, Field(description="A domain of the portfolio, for one row.")] = None
-    amount: Annotated[MoneyInput | None, Field(description="Revenue of one row; 0 cancels an earlier one.")] = None
+    domain: Annotated[
+        DomainText | None,
+        Field(description="A domain of the portfolio, for one row: its name in either form, or its identifier."),
+    ] = None
+    amount: Annotated[
+        MoneyInput | None,
+        Field(description="Revenue of one row, which replaces recorded revenue of the same day; 0 cancels it."),
+    ] = None
     visits: Annotated[Count | None, Field(description="Visits of one row; null when unknown.")] = None
     clicks: Annotated[Count | None, Field(description="Clicks of one row; null when unknown.")] = None
-    external_ref: Annotated[Reference | None, Field(description="Your own reference of one row.")] = None
-    rows: Annotated[
-        list[Row] | None,
-        Field(
-            min_length=1,
-            max_length=records.MAX_ROWS,
-            description="Rows; an invalid row does not affect the others.",
-        ),
-    ] = None
-    csv: Annotated[
-        str | None,
-        Field(min_length=1, description="Text of a CSV file that has the domain and the revenue."),
-    ] = None
-    format: Annotated[SheetFormat, Field(description="Kind of the file; `auto` recognizes it by its header.")] = (
-        SheetFormat.AUTO
-    )
-    date_order: Annotated[
-        Literal["mdy", "dmy"] | None,
-        Field(description="Order of month and day in dates such as 01/02/2026; by default derived from the file."),
+    external_ref: Annotated[
+        Reference | None,
+        Field(description="Your own reference of one row, which distinguishes amounts of one day and provider."),
     ] = None
     date: Date = None
     period: PeriodMember = None
-    provider: Annotated[
-        Provider | None, Field(description="Provider of rows without one; `manual` by default.")
-    ] = None
-    currency: Annotated[
-        Currency | None,
-        Field(description="Currency of amounts without one; by default the portfolio's base currency."),
-    ] = None
-    dry_run: Annotated[StrictBool, Field(description="Report the effect without recording charges.")] = False
+    provider: Annotated[Provider | None, Field(description=PROVIDER)] = None
+    currency: Annotated[Currency | None, Field(description=CURRENCY)] = None
 
     @model_validator(mode="after")
-    def _require_one_form(self) -> "ParkingRevenueCreate":
+    def _require_one_source(self) -> Self:
         _refuse_both(self.date, self.period)
         forms = [self.rows is not None, self.csv is not None, self.domain is not None or self.amount is not None]
         if sum(forms) != 1:
@@ -187,17 +120,13 @@ class ParkingRevenueCreate(Body):
     def sent_revenue(self) -> SentRevenue:
         """Return the record."""
         since, until = _days(self.date, self.period)
-        content: Sequence[SentRow | RefusedRow] | SentSheet
-        if self.csv is not None:
-            date_format = None if self.date_order is None else DateFormat(self.date_order)
-            content = SentSheet(text=self.csv, format=self.format, date_format=date_format)
-        elif self.rows is not None:
-            content = [each.sent_row() if isinstance(each, ParkingRevenueRow) else each for each in self.rows]
-        elif self.domain is not None and self.amount is not None:
-            content = [_sent_row(self, self.domain, self.amount)]
-        else:
-            content = []
+        body = self if self.amount is None else self.model_copy(update={"rows": [self._row(self.amount)]})
         return SentRevenue(
-            content=content,
-            defaults=RevenueDefaults(since=since, until=until, provider=self.provider, currency=self.currency),
+            table=body.sent_table(TableOptions, currency=self.currency),
+            defaults=RevenueDefaults(since=since, until=until, provider=self.provider),
         )
+
+    def _row(self, amount: MoneyInput) -> Mapping[str, Any]:
+        money = {"amount": amount.amount, "currency": amount.currency}
+        row = {each: getattr(self, each) for each in ("domain", "visits", "clicks", "external_ref")}
+        return {**row, "amount": money}

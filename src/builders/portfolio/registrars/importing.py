@@ -4,17 +4,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, date, datetime, time
 from itertools import islice
-from typing import Any
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
-from builders.kit.errors import Invalid
 from builders.kit.http import slices
 from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult
-from builders.kit.values import clock, ids
-from builders.portfolio.domain_files import reading as domain_files_reading
-from builders.portfolio.domain_files.errors import FileRefused
-from builders.portfolio.domain_files.records import Detected, Draft
+from builders.kit.sheets.reading import DetectedTable, opening
+from builders.kit.values import clock, ids, texts
+from builders.portfolio.domain_files.columns import DOMAINS, DomainRow
+from builders.portfolio.domain_files.drafts import MAX_WRITTEN
 from builders.portfolio.domains import changes, domain_limit, lookups
 from builders.portfolio.domains.domain_limit import FULL_PROBLEM
 from builders.portfolio.domains.records import DomainName, ExpirySource, NewDomain
@@ -51,8 +49,8 @@ class ReadInventory:
     """A list of domains that is read."""
 
     new: NewInventoryImport
-    detected: Detected
-    drafts: Sequence[Draft]
+    detected: DetectedTable
+    rows: Sequence[DomainRow]
 
 
 async def import_inventory(conn: Conn, *, account_id: UUID, read: ReadInventory) -> InventoryImport:
@@ -61,13 +59,13 @@ async def import_inventory(conn: Conn, *, account_id: UUID, read: ReadInventory)
     A list without a domain marks no domain missing. Raise ProviderNotFound, NotConnected, ConnectionAmbiguous,
     ConnectionLimit.
     """
-    new, drafts = read.new, read.drafts
-    async with conn.transaction(force_rollback=new.options.dry_run):
+    new, read_rows = read.new, read.rows
+    async with conn.transaction(force_rollback=new.dry_run):
         connection = await _connection(conn, account_id=account_id, new=new)
         listing = Listing(connection=connection, id=ids.new(), source=InventorySource.IMPORT, dry_run=False)
-        rows = _combine(drafts)
+        rows = _combine(read_rows)
         taken, added, refused = await _take(conn, listing=listing, rows=rows, adds=new.adds_to_portfolio)
-        is_whole = bool(rows) and not any(each.errors for each in drafts)
+        is_whole = bool(rows) and not any(each.errors for each in read_rows)
         is_complete = new.mode is ImportMode.REPLACE_SNAPSHOT and is_whole
         missing = 0
         if is_complete or (connection.is_manual and rows):
@@ -82,18 +80,18 @@ async def import_inventory(conn: Conn, *, account_id: UUID, read: ReadInventory)
                 conn, account_id=account_id, connection_id=connection.id, failure=None, synced_at=clock.now()
             )
         ids_found = await lookups.find_domains(conn, account_id=account_id, names=list(rows))
-    shown = {} if new.options.dry_run else {name: each.id for name, each in ids_found.items()}
+    shown = {} if new.dry_run else {name: each.id for name, each in ids_found.items()}
     known = {name: each.id for batch in taken for name, each in batch.matched.items()}
     return InventoryImport(
         id=listing.id,
         provider=connection.provider,
         connection_id=connection.id,
         mode=new.mode,
-        dry_run=new.options.dry_run,
+        dry_run=new.dry_run,
         detected=read.detected,
         results=[
             replace(each, warnings=[*each.warnings, FULL_PROBLEM]) if each.domain in refused else each
-            for each in _results(drafts, rows, taken, ids=known | shown, has_lines=new.source.has_lines)
+            for each in _results(read_rows, rows, taken, ids=known | shown, has_lines=new.table.source.has_lines)
         ],
         updated_domains=sum(len(batch.changes) for batch in taken),
         added_domains=added,
@@ -104,14 +102,8 @@ async def import_inventory(conn: Conn, *, account_id: UUID, read: ReadInventory)
 
 async def read_inventory(new: NewInventoryImport) -> ReadInventory:
     """Read a list of domains in slices, without a connection. Raise Invalid for one that cannot be read."""
-    try:
-        reading = await slices.run(domain_files_reading.opening(new.source, new.content, new.options))
-    except FileRefused as refusal:
-        raise Invalid(("body", *refusal.member), str(refusal), refusal.code) from None
-    if reading.total > MAX_IMPORT_ROWS:
-        message = f"More than {MAX_IMPORT_ROWS:,} rows. Import them in parts, with the mode `merge`."
-        raise Invalid(("body",), message, "too_many_rows")
-    return ReadInventory(new=new, detected=reading.detected, drafts=await slices.collect(reading.drafts()))
+    reading = await slices.run(opening(DOMAINS, new.table, max_rows=MAX_IMPORT_ROWS))
+    return ReadInventory(new=new, detected=reading.detected, rows=await slices.collect(reading.rows()))
 
 
 async def _connection(conn: Conn, *, account_id: UUID, new: NewInventoryImport) -> Connection:
@@ -127,32 +119,32 @@ async def _connection(conn: Conn, *, account_id: UUID, new: NewInventoryImport) 
     return await ensure_manual_connection(conn, account_id=account_id, provider=profile.provider)
 
 
-def _combine(drafts: Sequence[Draft]) -> Mapping[str, _Row]:
+def _combine(read: Sequence[DomainRow]) -> Mapping[str, _Row]:
     """Return the rows that can be read, by domain; a later row of a domain adds to the earlier one."""
     rows: dict[str, _Row] = {}
-    for draft in drafts:
-        if draft.name is None or draft.errors:
+    for row in read:
+        if row.domain is None or row.errors:
             continue
-        held, before = _held(draft.name.domain, draft.values), rows.get(draft.name.domain)
+        held, before = _held(row, row.domain.domain), rows.get(row.domain.domain)
         if before is not None:
             said = {each.name: getattr(held, each.name) for each in fields(HeldDomain)}
             held = replace(before.held, **{name: value for name, value in said.items() if value is not None})
-        rows[draft.name.domain] = _Row(draft.name, held)
+        rows[row.domain.domain] = _Row(row.domain, held)
     return rows
 
 
-def _held(domain: str, values: Mapping[str, Any]) -> HeldDomain:
-    statuses = values.get("epp_statuses")
+def _held(row: DomainRow, domain: str) -> HeldDomain:
+    locked = row.locked
     return HeldDomain(
         domain=domain,
-        expires_at=_time(values.get("expires_at")),
-        created_at=_time(values.get("registered_on")),
-        auto_renew=values.get("auto_renew"),
-        locked=values.get("locked", _LOCKED in statuses if statuses else None),
-        privacy=values.get("privacy"),
+        expires_at=_time(row.expires_at),
+        created_at=_time(row.registered_on),
+        auto_renew=row.auto_renew,
+        locked=_LOCKED in row.epp_statuses if locked is None and row.epp_statuses else locked,
+        privacy=row.privacy,
         status=HeldStatus.UNKNOWN,
-        nameservers=values.get("nameservers") or None,
-        renewal_price=values.get("renewal_price"),
+        nameservers=row.nameservers,
+        renewal_price=row.renewal_price,
     )
 
 
@@ -203,7 +195,7 @@ def _new_domain(row: _Row, listing: Listing) -> NewDomain:
 
 
 def _results(
-    drafts: Sequence[Draft],
+    read: Sequence[DomainRow],
     rows: Mapping[str, _Row],
     taken: Sequence[ListedBatch],
     *,
@@ -212,40 +204,17 @@ def _results(
 ) -> Sequence[RowResult]:
     before = {name: each for batch in taken for name, each in batch.before.items()}
     seen: set[str] = set()
-    return [_result(each, rows, before, seen, ids=ids, has_lines=has_lines) for each in drafts]
-
-
-def _result(
-    draft: Draft,
-    rows: Mapping[str, _Row],
-    before: Mapping[str, Holding],
-    seen: set[str],
-    *,
-    ids: Mapping[str, UUID],
-    has_lines: bool,
-) -> RowResult:
-    index, line = (None, draft.position) if has_lines else (draft.position, None)
-    if draft.name is None or draft.errors:
-        name = draft.written if draft.name is None else draft.name.domain
-        return RowResult(
-            outcome=RowOutcome.ERROR,
-            domain=name,
-            errors=draft.errors,
-            warnings=draft.warnings,
-            index=index,
-            line=line,
-        )
-    name = draft.name.domain
-    is_repeated = name in seen
-    seen.add(name)
-    return RowResult(
-        outcome=RowOutcome.UNCHANGED if is_repeated else _outcome(rows[name].held, before.get(name)),
-        domain=name,
-        id=ids.get(name),
-        warnings=[*draft.warnings, *([_DUPLICATE] if is_repeated else [])],
-        index=index,
-        line=line,
-    )
+    results = list[RowResult]()
+    for row in read:
+        name = row.written.get("domain", "") if row.domain is None else row.domain.domain
+        result = row.result(texts.printable(name[:MAX_WRITTEN]), has_lines=has_lines)
+        if not row.errors and name in seen:
+            result = replace(result, id=ids.get(name), warnings=[*row.warnings, _DUPLICATE])
+        elif not row.errors:
+            result = replace(result, id=ids.get(name), outcome=_outcome(rows[name].held, before.get(name)))
+            seen.add(name)
+        results.append(result)
+    return results
 
 
 def _outcome(held: HeldDomain, before: Holding | None) -> RowOutcome:

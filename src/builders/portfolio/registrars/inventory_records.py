@@ -7,8 +7,8 @@ from enum import StrEnum
 from uuid import UUID
 
 from builders.kit.http.bulk import RowResult
+from builders.kit.sheets.reading import DetectedTable, SentTable, TableOptions
 from builders.kit.values.money import Money
-from builders.portfolio.domain_files.records import Detected, Options, Source
 from builders.portfolio.registrars.records import HeldStatus
 
 MAX_IMPORT_ROWS = 10_000
@@ -95,11 +95,10 @@ class NewInventoryImport:
 
     provider: str
     connection: str | None  # its name, among several to one registrar
-    source: Source
-    content: bytes
-    options: Options
+    table: SentTable[TableOptions]
     mode: ImportMode
     adds_to_portfolio: bool
+    dry_run: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +110,7 @@ class InventoryImport:
     connection_id: UUID
     mode: ImportMode
     dry_run: bool
-    detected: Detected
+    detected: DetectedTable
     results: Sequence[RowResult]
     updated_domains: int  # of the portfolio
     added_domains: int  # to the portfolio

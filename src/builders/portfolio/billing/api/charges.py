@@ -1,5 +1,6 @@
 """/v1/portfolio/registrars/billing: charges, imports and templates."""
 
+from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
 from functools import partial
@@ -17,6 +18,8 @@ from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import ClampedPageQuery
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.kit.sheets.bodies import DATE_ORDER, DRY_RUN, FORMAT, MAPPING_TEXT, TEXT_CSV, given
+from builders.kit.sheets.reading import DateNotation
 from builders.portfolio.billing import charges as billing_charges, importing, templates as billing_templates
 from builders.portfolio.billing.errors import ChargeNotFound
 from builders.portfolio.billing.records import ChargeFilters, ChargeState
@@ -152,6 +155,27 @@ async def update_billing_charge(
     return charges.charge_reply(changed)
 
 
+def file_options(
+    format: Annotated[str | None, Query(description=FORMAT)] = None,  # noqa: A002 - its name in the query
+    mapping: Annotated[str | None, Query(description=MAPPING_TEXT)] = None,
+    date_order: Annotated[DateNotation | None, Query(description=DATE_ORDER)] = None,
+    provider: Annotated[requests.Provider | None, Query(description=requests.PROVIDER)] = None,
+    currency: Annotated[requests.Currency | None, Query(description=requests.CURRENCY)] = None,
+    apply: Annotated[bool | None, Query(description=requests.APPLY)] = None,
+    dry_run: Annotated[bool | None, Query(description=DRY_RUN)] = None,
+) -> Mapping[str, Any]:
+    """Return the options of the query, for a body of type text/csv; with JSON they count before its members."""
+    return given(
+        format=format,
+        mapping=mapping,
+        date_order=date_order,
+        provider=provider,
+        currency=currency,
+        apply=apply,
+        dry_run=dry_run,
+    )
+
+
 @router.post(
     "/import",
     response_model=results.BillingImported,
@@ -165,22 +189,27 @@ async def update_billing_charge(
         HeavyRequestRunning,
     ),
     dependencies=[heavy()],
+    openapi_extra=TEXT_CSV,
 )
 async def import_billing_charges(
-    body: requests.BillingImport, caller: Writer, database: Pool, portfolio: PortfolioAccount = None
+    body: requests.BillingImport,
+    caller: Writer,
+    database: Pool,
+    options: Annotated[Mapping[str, Any], Depends(file_options)],
+    portfolio: PortfolioAccount = None,
 ) -> results.BillingImported:
     """Import charges from a CSV file or from rows, match them with the portfolio, and book them.
 
-    For registrars whose API has no billing: `GET /v1/portfolio/registrars/billing/templates` has a file for each.
-    Up to 10,000 rows and as many charges, one for each domain of a row; up to 500 columns, which are the different
-    members of all rows.
+    Send JSON, or the file as a body of type `text/csv` with the options in the query. For registrars whose API has
+    no billing: `GET /v1/portfolio/registrars/billing/templates` has a file for each. Up to 10,000 rows and as many
+    charges, one for each domain of a row; up to 500 columns, which are the different members of all rows.
     A repeated import of the same file has no effect. An invalid row does not affect the others.
     """
     async with database.connection() as conn:
         access = await team_access.get_access(
             conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT_FINANCE
         )
-    account_id = access.portfolio_id
+    account_id, body = access.portfolio_id, body.with_query(options)
     read = await importing.read_charges(database, account_id=account_id, new=body.new_import())
     async with database.connection() as conn, conn.transaction(force_rollback=body.dry_run):
         done = await importing.import_charges(conn, account_id=account_id, new=read, member_id=access.member_id)
@@ -207,4 +236,4 @@ async def list_billing_templates(
     if format == "json":
         return templates.templates_reply(found)
     named = {"Content-Disposition": f'attachment; filename="{found[0].id}.csv"'}
-    return Response(found[0].sample_csv, media_type="text/csv", headers=named)
+    return Response(found[0].form.sample_csv, media_type="text/csv", headers=named)

@@ -1,19 +1,18 @@
 """Requests of billing."""
 
 from datetime import date
-from typing import Annotated, Any, Literal
+from typing import Annotated
 from uuid import UUID
 
-from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StringConstraints, model_validator
+from pydantic import ConfigDict, Field, StrictBool, StringConstraints
 from pydantic.config import JsonDict
-from pydantic_core import PydanticCustomError
 
 from builders.kit.http.bodies import Body, PatchBody, by_example
-from builders.kit.sheets.dates import DateFormat
+from builders.kit.sheets.bodies import TableBody
+from builders.kit.sheets.reading import TableOptions
 from builders.kit.values.patches import Patch
-from builders.portfolio.billing import templates
+from builders.portfolio.billing.columns import CHARGES
 from builders.portfolio.billing.importing import NewImport
-from builders.portfolio.billing.sheets import MAX_ROWS, SheetOptions
 from builders.portfolio.billing.sync_records import SyncOptions
 
 _IMPORT: JsonDict = {
@@ -25,83 +24,27 @@ _ROWS: JsonDict = {"rows": [{"date": "2026-03-01", "domain": "harbour.com", "typ
 MAX_PROVIDERS = 100
 
 
-def _check_template(name: str) -> str:
-    known = [each.id for each in templates.TEMPLATES.values() if not each.is_parking]
-    if name not in known:
-        raise PydanticCustomError(
-            "template_unknown", "Input should be one of: {known}", {"known": ", ".join(known)}
-        )
-    return name
-
-
 Currency = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
 Provider = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
-TemplateName = Annotated[str, AfterValidator(_check_template)]
+PROVIDER = "The registrar that charged, or `manual:NAME`; by default that of the format."
+CURRENCY = "Currency of amounts without one; by default the portfolio's base currency."
+APPLY = "Whether to book charges with a certain domain; otherwise they are only matched."
 
 
-class BillingImport(Body):
+class BillingImport(TableBody):
     """Charges to import: a `csv` text, or `rows`."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_IMPORT, _ROWS))
+    kind = CHARGES
 
-    csv: Annotated[str | None, Field(min_length=1, description="Text of a CSV file with a header.")] = None
-    rows: Annotated[
-        list[dict[str, Any]] | None,
-        Field(
-            min_length=1,
-            max_length=MAX_ROWS,
-            description="Rows as objects; their members are named as the columns of a file.",
-        ),
-    ] = None
-    provider: Annotated[
-        Provider | None,
-        Field(description="The registrar that charged, or `manual:NAME`; by default that of the template."),
-    ] = None
-    template: Annotated[
-        TemplateName | None, Field(description="Format of the file; by default recognized by its header.")
-    ] = None
-    mapping: Annotated[
-        dict[templates.ChargeField, str],
-        Field(description="The column of a field, by field; for columns that are not recognized."),
-    ] = {}  # noqa: RUF012 - pydantic copies it
-    currency: Annotated[
-        Currency | None,
-        Field(description="Currency of amounts without one; by default the portfolio's base currency."),
-    ] = None
-    date_order: Annotated[
-        Literal["mdy", "dmy"] | None,
-        Field(description="Order of month and day in dates such as 01/02/2026; by default derived from the file."),
-    ] = None
-    delimiter: Annotated[
-        Literal[",", ";", "\t", "|"] | None,
-        Field(description="Separator of the cells; by default derived from the file."),
-    ] = None
-    dry_run: Annotated[StrictBool, Field(description="Report the effect without recording charges.")] = False
-    apply: Annotated[
-        StrictBool,
-        Field(description="Whether to book charges with a certain domain; otherwise they are only matched."),
-    ] = True
-
-    @model_validator(mode="after")
-    def _require_one_form(self) -> "BillingImport":
-        if (self.csv is None) is (self.rows is None):
-            raise PydanticCustomError("source_count", "Send exactly one of csv and rows")
-        return self
+    provider: Annotated[Provider | None, Field(description=PROVIDER)] = None
+    currency: Annotated[Currency | None, Field(description=CURRENCY)] = None
+    apply: Annotated[StrictBool, Field(description=APPLY)] = True
 
     def new_import(self) -> NewImport:
         """Return the record."""
-        return NewImport(
-            content=self.csv if self.csv is not None else self.rows or [],
-            options=SheetOptions(
-                template=self.template,
-                mapping=self.mapping,
-                currency=self.currency,
-                date_format=None if self.date_order is None else DateFormat(self.date_order),
-                delimiter=self.delimiter,
-            ),
-            provider=self.provider,
-            applies=self.apply,
-        )
+        table = self.sent_table(TableOptions, currency=self.currency)
+        return NewImport(table=table, provider=self.provider, applies=self.apply)
 
 
 class ChargeUpdate(PatchBody):
@@ -143,10 +86,7 @@ class BillingSync(Body):
         date | None, Field(description="First day of the charges; by default some days before the last sync.")
     ] = None
     until: Annotated[date | None, Field(description="Last day of the charges; today by default.")] = None
-    apply: Annotated[
-        StrictBool,
-        Field(description="Whether to book charges with a certain domain; otherwise they are only matched."),
-    ] = True
+    apply: Annotated[StrictBool, Field(description=APPLY)] = True
     dry_run: Annotated[StrictBool, Field(description="Report the effect without recording charges.")] = False
 
     def sync_options(self, member_id: UUID) -> SyncOptions:

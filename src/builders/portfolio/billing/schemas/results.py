@@ -10,6 +10,8 @@ from pydantic.config import JsonDict
 
 from builders.kit.http.bodies import Reply, WriteReply, by_example
 from builders.kit.http.bulk import BulkReply, RowResult, summarize
+from builders.kit.sheets.bodies import DETECTED
+from builders.kit.sheets.reading import DetectedTable
 from builders.portfolio.billing.importing import ImportedCharges
 from builders.portfolio.billing.records import (
     Application,
@@ -20,7 +22,6 @@ from builders.portfolio.billing.records import (
     MatchMethod,
 )
 from builders.portfolio.billing.schemas.charges import ChargeCandidate, Confidence, show_confidence
-from builders.portfolio.billing.templates import ChargeField
 from builders.portfolio.ledger.errors import EntryLimitReached
 
 _ID = "0193a1b2-0000-7000-8000-000000000060"
@@ -50,15 +51,7 @@ _IMPORTED: JsonDict = {
     "import_id": "0193a1b2-0000-7000-8000-000000000050",
     "provider": "namecheap",
     "dry_run": False,
-    "detected": {
-        "template": "generic",
-        "delimiter": ",",
-        "encoding": "utf-8",
-        "mapping": {"date": "Date", "domain": "Domain", "amount": "Amount"},
-        "date_order": "mdy",
-        "dates_ambiguous": False,
-        "unmapped_columns": ["Colour"],
-    },
+    "detected": DETECTED,
     "results": [
         {
             "outcome": "created",
@@ -152,20 +145,6 @@ def _reason(outcome: ApplyOutcome, found: Candidate | None) -> str:
     return "The charge contains no domain of the portfolio." if found is None else _REASONS[found.method]
 
 
-class DetectedSheet(Reply):
-    """Detected format of a file."""
-
-    template: Annotated[str, Field(description="Name of the template of the file.")]
-    delimiter: Annotated[
-        str | None, Field(description="Separator of cells; null for JSON rows and for a single column.")
-    ]
-    encoding: Annotated[str | None, Field(description="Encoding of a CSV text; null for JSON rows.")]
-    mapping: Annotated[dict[ChargeField, str], Field(description="The column of each field.")]
-    date_order: Annotated[str, Field(description="The order of month and day in numeric dates.")]
-    dates_ambiguous: Annotated[bool, Field(description="Some dates are ambiguous: send `date_order`.")]
-    unmapped_columns: Annotated[list[str], Field(description="Columns that were ignored.")]
-
-
 class UnmatchedCharge(Reply):
     """A new charge that needs a decision."""
 
@@ -189,7 +168,7 @@ class BillingImported(BulkReply):
     import_id: Annotated[UUID, Field(description="Identifier of the import.")]
     provider: Annotated[str, Field(description="The registrar.")]
     dry_run: Annotated[bool, Field(description="Whether it was a dry run, without recorded charges.")]
-    detected: Annotated[DetectedSheet, Field(description="How the file was read.")]
+    detected: Annotated[DetectedTable, Field(description="How the file was read.")]
     matched: Annotated[int, Field(description="New charges whose domain was found.")]
     applied: Annotated[int, Field(description="New charges that were booked in the ledger.")]
     unmatched: Annotated[list[UnmatchedCharge], Field(description="New charges that need a decision.")]
@@ -197,20 +176,11 @@ class BillingImported(BulkReply):
 
 def imported_reply(done: ImportedCharges, *, dry_run: bool) -> BillingImported:
     """Return the result of an import."""
-    sheet = done.sheet
     return BillingImported(
         import_id=done.id,
         provider=done.provider,
         dry_run=dry_run,
-        detected=DetectedSheet(
-            template=sheet.template.id,
-            delimiter=sheet.delimiter,
-            encoding="utf-8" if sheet.is_file else None,
-            mapping=dict(sheet.mapping),
-            date_order=sheet.date_format.value,
-            dates_ambiguous=sheet.is_ambiguous,
-            unmapped_columns=list(sheet.unmapped),
-        ),
+        detected=done.detected,
         results=[replace(each, id=None) if dry_run else each for each in done.results],
         summary=summarize(done.results),
         matched=done.matched,

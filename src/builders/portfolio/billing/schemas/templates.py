@@ -1,12 +1,15 @@
 """Replies about templates of CSV files."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
 from builders.kit.http.bodies import Reply, by_example
+from builders.kit.sheets.columns import Column
+from builders.kit.sheets.csv_files import normalize_header
+from builders.kit.sheets.kinds import Format
 from builders.portfolio.billing.templates import Template
 
 _TEMPLATE: JsonDict = {
@@ -80,5 +83,26 @@ def templates_reply(found: Sequence[Template]) -> BillingTemplates:
 
 
 def _template(template: Template) -> BillingTemplate:
-    path = "/v1/portfolio/parking/revenue" if template.is_parking else "/v1/portfolio/registrars/billing/import"
-    return BillingTemplate.from_record(template, verified=template.is_verified, import_path=path)
+    form = template.form
+    return BillingTemplate.from_record(
+        form,
+        id=template.id,
+        provider=template.provider,
+        columns=[_column(template.kind.row.columns[name], form, at) for at, name in enumerate(form.headers)],
+        verified=form.is_verified,
+        import_path=template.kind.path,
+    )
+
+
+def _column(column: Column[Any], form: Format, at: int) -> TemplateColumn:
+    own = form.headers[column.name]
+    return TemplateColumn.model_validate(
+        {
+            "name": column.name,
+            "header": own,
+            "type": column.type,
+            "required": column.is_strict,
+            "example": form.sample[0][at],
+            "aliases": [each for each in column.headers if each != normalize_header(own)],
+        }
+    )

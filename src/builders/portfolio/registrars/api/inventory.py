@@ -11,11 +11,11 @@ from builders.kit.http.body_limits import body_limit
 from builders.kit.http.callers import Caller, needs
 from builders.kit.http.heavy_requests import HeavyRequestRunning, heavy
 from builders.kit.http.idempotency import InFlight
-from builders.kit.http.json_bodies import RAW_MEMBERS
 from builders.kit.http.pagination import PageQuery
 from builders.kit.http.routes import Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
-from builders.portfolio.domain_files.records import DateNotation
+from builders.kit.sheets.bodies import DATE_ORDER, DRY_RUN, FORMAT, MAPPING_TEXT, TEXT_CSV, given
+from builders.kit.sheets.reading import DateNotation
 from builders.portfolio.registrars import (
     importing,
     inventory,
@@ -77,23 +77,22 @@ def file_options(
     connection: Annotated[str | None, Query(max_length=80, description=schemas.CONNECTION)] = None,
     mode: Annotated[ImportMode | None, Query(description=schemas.MODE)] = None,
     add_to_portfolio: Annotated[bool | None, Query(description=schemas.ADD)] = None,
-    format: Annotated[  # noqa: A002 - its name in the query
-        schemas.FormatName | None, Query(description=schemas.FORMAT)
-    ] = None,
-    date_order: Annotated[DateNotation | None, Query(description=schemas.DATE_ORDER)] = None,
-    dry_run: Annotated[bool | None, Query(description=schemas.DRY_RUN)] = None,
+    format: Annotated[str | None, Query(description=FORMAT)] = None,  # noqa: A002 - its name in the query
+    mapping: Annotated[str | None, Query(description=MAPPING_TEXT)] = None,
+    date_order: Annotated[DateNotation | None, Query(description=DATE_ORDER)] = None,
+    dry_run: Annotated[bool | None, Query(description=DRY_RUN)] = None,
 ) -> Mapping[str, Any]:
     """Return the options of the query, for a body of type text/csv; with JSON they count before its members."""
-    options = {
-        "provider": provider,
-        "connection": connection,
-        "mode": mode,
-        "add_to_portfolio": add_to_portfolio,
-        "format": format,
-        "date_order": date_order,
-        "dry_run": dry_run,
-    }
-    return {name: value for name, value in options.items() if value is not None}
+    return given(
+        provider=provider,
+        connection=connection,
+        mode=mode,
+        add_to_portfolio=add_to_portfolio,
+        format=format,
+        mapping=mapping,
+        date_order=date_order,
+        dry_run=dry_run,
+    )
 
 
 @router.get(
@@ -130,7 +129,7 @@ async def list_registrar_inventory(
         InFlight,
     ),
     dependencies=[rate_limit(INVENTORY_IMPORTS), body_limit(MAX_BYTES, exceeds=True), heavy()],
-    openapi_extra={RAW_MEMBERS: {"text/csv": "csv"}},
+    openapi_extra=TEXT_CSV,
 )
 async def import_registrar_inventory(
     body: schemas.InventoryImportCreate,

@@ -1,0 +1,130 @@
+"""The members of each request with a table, and the query parameters of a body of type text/csv."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Self, TypeVar
+
+from pydantic import (
+    Field,
+    GetJsonSchemaHandler,
+    StringConstraints,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
+from pydantic.config import JsonDict
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError, from_json, to_json
+
+from builders.kit.errors import Invalid
+from builders.kit.http.bodies import Body
+from builders.kit.http.json_bodies import RAW_MEMBERS
+from builders.kit.sheets.kinds import AUTO, TableKind
+from builders.kit.sheets.reading import DateNotation, SentTable, TableOptions
+from builders.kit.sheets.sources import Source
+
+Options = TypeVar("Options", bound=TableOptions)
+SOURCES = {"csv": Source.FILE, "text": Source.TEXT, "rows": Source.ROWS, "domains": Source.NAMES}
+FORMAT = f"Format of the table: `{AUTO}` recognizes it by the header."
+MAPPING = "The column of a field, by field; for columns that are not recognized."
+DETECTED: JsonDict = {  # an example of `detected` of a reply
+    "format": "generic",
+    "encoding": "utf-8",
+    "delimiter": ",",
+    "header_line": 1,
+    "mapping": {"domain": "Domain"},
+    "unmapped_columns": [{"column": "Colour", "did_you_mean": None}],
+    "dropped_columns": [],
+    "date_order": None,
+    "dates_ambiguous": False,
+}
+TEXT_CSV = {RAW_MEMBERS: {"text/csv": "csv"}}  # of an operation with a TableBody: it also reads the file itself
+MAPPING_TEXT = "The column of a field, by field, as a JSON object."
+DATE_ORDER = "Order of day and month in numeric dates. `auto`: a date with a number above 12 decides, else `mdy`."
+DRY_RUN = "Whether to report the effect without any change."
+
+
+def _keep_bytes(value: Any, read: ValidatorFunctionWrapHandler) -> Any:  # JSON, or the body of a text/csv request
+    return value if isinstance(value, bytes) else read(value)
+
+
+DomainNames = Annotated[
+    list[Annotated[str, StringConstraints(max_length=2_048)]] | None,
+    Field(description="Names of domains, in either form."),
+]
+
+
+class TableBody(Body):
+    """A table, and how to read it; a subclass names its kind, and can add sources."""
+
+    kind: ClassVar[TableKind[Any]]
+
+    csv: Annotated[
+        Annotated[str, WrapValidator(_keep_bytes)] | None,
+        Field(description="A CSV file as text. Send a file in another encoding as a body of type `text/csv`."),
+    ] = None
+    rows: Annotated[
+        list[dict[str, Any]] | None,
+        Field(description="Rows as objects; their members are named as the fields, or as the headers of a file."),
+    ] = None
+    format: Annotated[str, Field(description=FORMAT, examples=[AUTO])] = AUTO
+    mapping: Annotated[dict[str, str], Field(description=MAPPING)] = {}  # noqa: RUF012 - pydantic copies it
+    date_order: Annotated[DateNotation, Field(description=DATE_ORDER)] = DateNotation.AUTO
+    dry_run: Annotated[bool, Field(description=DRY_RUN)] = False
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Add the names of the formats and of the columns."""
+        found = handler(schema)
+        members = handler.resolve_ref_schema(found)["properties"]
+        members["format"]["enum"] = [AUTO, *cls.kind.formats]
+        members["mapping"]["propertyNames"] = {"enum": [*cls.kind.row.columns]}
+        return found
+
+    @model_validator(mode="after")
+    def _require_one_source(self) -> Self:
+        known = [each for each in SOURCES if each in type(self).model_fields]
+        if len([each for each in known if getattr(self, each) is not None]) != 1:
+            message = "Send exactly one of {known} and {last}"
+            raise PydanticCustomError("source_count", message, {"known": ", ".join(known[:-1]), "last": known[-1]})
+        return self
+
+    def with_query(self, query: Mapping[str, Any]) -> Self:
+        """Return the body with options of the query in the place of its own. Raise Invalid for unknown names."""
+        place = {name: "query" if name in query else "body" for name in ("format", "mapping")}
+        more = {**query, "mapping": read_mapping(query["mapping"])} if "mapping" in query else query
+        body = self.model_copy(update=more)
+        self.kind.get_format(body.format, place=place["format"])
+        self.kind.require_columns(body.mapping, place=place["mapping"])
+        return body
+
+    def sent_table(self, options: Callable[..., Options], **more: Any) -> SentTable[Options]:
+        """Return the table with its options and `more` of them."""
+        name = next(each for each in SOURCES if getattr(self, each, None) is not None)
+        return SentTable(
+            source=SOURCES[name],
+            content=_content(getattr(self, name)),
+            options=options(format=self.format, mapping=self.mapping, date_order=self.date_order, **more),
+        )
+
+
+def _content(value: bytes | str | Sequence[Any]) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    return value.encode() if isinstance(value, str) else to_json(value)
+
+
+def read_mapping(text: str) -> Mapping[str, str]:
+    """Return the `mapping` of a query. Raise Invalid."""
+    try:
+        found = from_json(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
+        message = 'Write a JSON object, such as {"domain": "Name"}.'
+        raise Invalid(("query", "mapping"), message, "mapping_invalid")
+    return found
+
+
+def given(**options: Any) -> Mapping[str, Any]:
+    """Return the query parameters that were sent; with JSON they count before the members of the body."""
+    return {name: value for name, value in options.items() if value is not None}

@@ -1,0 +1,272 @@
+"""Kinds of tables: their columns, their formats, and which column of a table has which of them.
+
+A format is a file in the folder `formats` of a package: how a vendor writes a table. `requires`: headers that show
+it. `columns`: the vendor's headers of a column, the first one that is not blank counts; `Currency#2` is the second
+column of that name. `ignores`: headers without a meaning. `defaults`: values for all rows, such as the registrar.
+A format with a `sample` is a template. Headers are compared in lower case, by their words.
+"""
+
+import csv
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cached_property
+from importlib.resources import files
+from io import StringIO
+from typing import Annotated, Any, Generic, TypeVar
+
+from pydantic import Field
+
+from builders.kit.errors import Invalid
+from builders.kit.sheets.columns import Column, Row
+from builders.kit.sheets.csv_files import normalize_header
+from builders.kit.sheets.dates import DateFormat
+from builders.kit.values import texts
+
+AUTO = "auto"  # the format is found by the header
+GENERIC = "generic"
+_CLOSE = 0.8  # similarity of a header that is suggested
+_MAX_LABEL = 500  # characters of a header in a reply
+_MAX_SUGGESTED = 40  # characters of a header for which a column is suggested
+_MAX_SUGGESTIONS = 20  # headers of a table for which a column is suggested
+_PRIVATE = tomllib.loads(files("builders.kit.sheets").joinpath("private_headers.toml").read_text(encoding="utf-8"))
+_KINDS: dict[str, "TableKind[Any]"] = {}
+R = TypeVar("R", bound=Row)
+
+
+def list_kinds() -> Sequence["TableKind[Any]"]:
+    """Return all kinds of tables by name."""
+    return [_KINDS[name] for name in sorted(_KINDS)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """How a vendor writes a table."""
+
+    id: str
+    title: str = "Tables made by hand"
+    requires: AbstractSet[str] = frozenset()
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)  # normalized headers by column
+    ignores: AbstractSet[str] = frozenset()
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    currency: str | None = None
+    date_format: DateFormat | None = None
+    zero_is_blank: bool = False  # an amount of zero means that none is set
+    is_exact: bool = False  # words such as "none" are text; else they are a blank cell
+    notes: str = ""  # instructions to fill in the template
+    is_verified: bool = False  # whether the vendor exports the header of the template
+    headers: Mapping[str, str] = field(default_factory=dict)  # as the template writes them, by column
+    sample: Sequence[Sequence[str]] = ()  # rows of the template
+
+    @property
+    def header_row(self) -> str:
+        """Return the header of the template as a line of CSV."""
+        return _csv([[*self.headers.values()]]).strip()
+
+    @property
+    def sample_csv(self) -> str:
+        """Return the template as a file that can be imported."""
+        return _csv([[*self.headers.values()], *self.sample])
+
+
+def _csv(rows: Sequence[Sequence[str]]) -> str:
+    text = StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+def _read_format(name: str, table: dict[str, Any]) -> Format:
+    columns = table.pop("columns", {})
+    date_format = table.pop("date_format", None)
+    return Format(
+        id=name,
+        requires=frozenset(map(normalize_header, table.pop("requires", ()))),
+        ignores=frozenset(map(_normalize, table.pop("ignores", ()))),
+        columns={each: [*map(_normalize, headers)] for each, headers in columns.items()},
+        headers={each: headers[0] for each, headers in columns.items()},
+        date_format=None if date_format is None else DateFormat(date_format),
+        **table,
+    )
+
+
+def _normalize(header: str) -> str:
+    words, mark, number = header.rpartition("#")
+    is_numbered = bool(mark) and number.isdecimal() and number != "1"
+    return f"{normalize_header(words)}#{number}" if is_numbered else normalize_header(header.removesuffix("#1"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnmappedColumn:
+    """A column that was not recognized; name it with `mapping`."""
+
+    column: Annotated[str, Field(description="Header of the column.")]
+    did_you_mean: Annotated[
+        str | None, Field(description="The column with the closest name; null when none is close.")
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnMap:
+    """Which columns of a table hold which column of its kind."""
+
+    positions: Mapping[str, Sequence[int]]  # the preferred one first
+    labels: Sequence[str]  # of all columns, as messages name them
+    unmapped: Sequence[UnmappedColumn]
+    dropped: Sequence[str]  # labels of columns with secrets or personal data
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableKind(Generic[R]):
+    """A kind of table. Its formats are the files `formats/*.toml` of its package."""
+
+    name: str
+    row: type[R]
+    path: str | None = None  # of the operation that imports it
+    package: str | None = None  # None: it has no formats
+    needs: Sequence[Sequence[str]] = ()  # of each of these a table has a column, besides the required ones
+    multiline: AbstractSet[str] | None = None  # columns whose cells can have several lines; None: all
+    key: str | None = None  # the column of a table that has a single one, with or without a header
+    has_totals: bool = False  # rows that begin with a word such as "Total" are sums of others
+    requires_date_order: bool = False  # a table whose dates have two meanings is refused
+
+    def __post_init__(self) -> None:
+        """Add the kind to `list_kinds`."""
+        _KINDS[self.name] = self
+
+    @cached_property
+    def formats(self) -> Mapping[str, Format]:
+        """Return the formats by their ids; first that of tables made by hand."""
+        found = {GENERIC: Format(id=GENERIC)}
+        folder = None if self.package is None else files(self.package).joinpath("formats")
+        for each in sorted(() if folder is None else folder.iterdir(), key=lambda each: each.name):
+            name = each.name.removesuffix(".toml")
+            found[name] = _read_format(name, tomllib.loads(each.read_text(encoding="utf-8")))
+        return found
+
+    @cached_property
+    def _by_header(self) -> Mapping[str, Column[Any]]:
+        """Return the columns by the headers that mean them; the own names come before others."""
+        columns = self.row.columns.values()
+        synonyms = {header: each for each in columns for header in each.headers}
+        return synonyms | {each.headers[0]: each for each in columns}
+
+    @cached_property
+    def _known(self) -> AbstractSet[str]:
+        named = (headers for each in self.formats.values() for headers in (each.requires, *each.columns.values()))
+        return frozenset(self._by_header) | {header.partition("#")[0] for headers in named for header in headers}
+
+    def is_header(self, text: str, mapping: Iterable[str] = ()) -> bool:
+        """Return whether a normalized cell is a known header, or one of the headers of a mapping."""
+        return text in self._known or text in mapping
+
+    def is_key_header(self, text: str, mapping: Iterable[str] = ()) -> bool:
+        """Return whether a normalized cell alone shows that its row is the header."""
+        found = self._by_header.get(text)
+        return text in mapping or (found is not None and found.name == self.key)
+
+    def get_format(self, name: str, header: Sequence[str] = (), *, place: str = "body") -> Format:
+        """Return a format; for `auto` the most specific one whose required headers are all there.
+
+        Raise Invalid.
+        """
+        if name == AUTO:
+            present = {normalize_header(each) for each in header}
+            return max(
+                (each for each in self.formats.values() if each.requires <= present),
+                key=lambda each: len(each.requires),
+            )
+        if name not in self.formats:
+            message = f"Input should be one of: {', '.join([AUTO, *self.formats])}"
+            raise Invalid((place, "format"), message, "format_unknown")
+        return self.formats[name]
+
+    def require_columns(self, names: Iterable[str], *, place: str = "body") -> None:
+        """Raise Invalid for a mapping with a name that no column has."""
+        for each in names:
+            if each not in self.row.columns:
+                meant = next(iter(get_close_matches(each[:_MAX_SUGGESTED], self.row.columns, n=1)), None)
+                hint = f" Did you mean {meant}?" if meant else ""
+                message = f"{each[:_MAX_LABEL]!r} is not a known column.{hint}"
+                raise Invalid((place, "mapping", each[:_MAX_LABEL]), message, "column_unknown")
+
+    def map_columns(self, header: Sequence[str], form: Format, mapping: Mapping[str, str]) -> ColumnMap:
+        """Return which columns hold what: by the mapping, by the format, and by their headers for the others.
+
+        Raise Invalid for a mapping to a missing column, and without a needed column.
+        """
+        keys, labels = _numbered([normalize_header(each) for each in header]), _labels(header)
+        at = {key: position for position, key in reversed(list(enumerate(keys)))}
+        dropped = [position for position, key in enumerate(keys) if _is_private(key)]
+        found: dict[str, list[int]] = {name: [_mapped(at, name, theirs)] for name, theirs in mapping.items()}
+        for name, headers in form.columns.items():
+            found.setdefault(name, [at[each] for each in headers if each in at])
+        named = {name for name, positions in found.items() if positions}
+        taken = {position for positions in found.values() for position in positions}
+        unmapped = list[UnmappedColumn]()
+        for position, key in enumerate(keys):
+            if position in taken or position in dropped or not key or key in form.ignores:
+                continue
+            meant = self._by_header.get(key.partition("#")[0])
+            if meant is None:
+                suggested = self._suggest(key) if len(unmapped) < _MAX_SUGGESTIONS else None
+                unmapped.append(UnmappedColumn(column=labels[position], did_you_mean=suggested))
+            elif meant.name not in named:
+                found.setdefault(meant.name, []).append(position)
+        for name in found.keys() - named:
+            ranks = self.row.columns[name].headers
+            found[name].sort(key=lambda position: ranks.index(keys[position].partition("#")[0]))
+        positions = {name: each for name, each in found.items() if each}
+        self._require_needed(positions)
+        used = {position for each in positions.values() for position in each}
+        private = [labels[position] for position in dropped if position not in used]
+        return ColumnMap(positions=positions, labels=labels, unmapped=unmapped, dropped=private)
+
+    def _require_needed(self, positions: Mapping[str, Sequence[int]]) -> None:
+        required = [(name,) for name, each in self.row.columns.items() if each.required]
+        for names in (*required, *self.needs):
+            if not any(each in positions for each in names):
+                known = dict.fromkeys(header for each in names for header in self.row.columns[each].headers)
+                message = f"No column has the {' or the '.join(names)}. Name it one of: {', '.join(known)}; "
+                raise Invalid(("body", "mapping"), f"{message}or specify it with `mapping`.", "column_missing")
+
+    def _suggest(self, key: str) -> str | None:
+        close = get_close_matches(key[:_MAX_SUGGESTED], self._by_header, n=1, cutoff=_CLOSE)
+        return self._by_header[close[0]].name if close else None
+
+
+def _mapped(at: Mapping[str, int], name: str, theirs: str) -> int:
+    found = at.get(_normalize(theirs))
+    if found is None:
+        raise Invalid(
+            ("body", "mapping", name), f"The table has no column {theirs[:_MAX_LABEL]!r}.", "mapping_invalid"
+        )
+    return found
+
+
+def _numbered(keys: Sequence[str]) -> Sequence[str]:
+    """Return the headers, the second one of the same words with #2 after it, and so on."""
+    seen = Counter[str]()
+    numbered = list[str]()
+    for key in keys:
+        seen[key] += 1
+        numbered.append(key if seen[key] == 1 else f"{key}#{seen[key]}")
+    return numbered
+
+
+def _labels(header: Sequence[str]) -> Sequence[str]:
+    shown = [texts.printable(each[:_MAX_LABEL]) for each in header]
+    counts = Counter(shown)
+    return [
+        each if each and counts[each] == 1 else f"{each} (column {at})".strip()
+        for at, each in enumerate(shown, start=1)
+    ]
+
+
+def _is_private(key: str) -> bool:
+    return (
+        key in _PRIVATE["exact"]
+        or key.startswith(tuple(_PRIVATE["beginning"]))
+        or key.endswith(tuple(_PRIVATE["ending"]))
+    )
