@@ -44,7 +44,7 @@ def test_migrations_are_applied_once(command: Cli, empty: str) -> None:
     assert migrations.list_pending(empty) == []
 
 
-def test_a_changed_migration_is_refused(command: Cli, empty: str) -> None:
+def test_a_database_of_other_migrations_is_refused(command: Cli, empty: str) -> None:
     command("migrate")
     with psycopg.connect(empty) as conn:
         conn.execute("UPDATE kit_migrations SET digest = 'x' WHERE name LIKE '0001%'")
@@ -52,7 +52,23 @@ def test_a_changed_migration_is_refused(command: Cli, empty: str) -> None:
     for words in (("migrate",), ("keys", "list", "--account", "ada@example.net"), ("serve",)):
         result = command(*words)
         assert result.exit_code == 1
-        assert "Changed after it was applied: 0001_kit.sql." in result.stderr
+        assert "Other migrations created this database: 0001_kit.sql." in result.stderr
+
+
+def test_the_doctor_says_what_to_do_with_a_database_of_other_migrations(command: Cli, empty: str) -> None:
+    command("migrate")
+    with psycopg.connect(empty) as conn:
+        conn.execute("UPDATE kit_migrations SET name = '0002_former.sql' WHERE name LIKE '0002%'")
+
+    result = command("doctor", "--json")
+
+    assert result.exit_code == 1
+    assert found(result.stdout)["migrations"] == {
+        "check": "migrations",
+        "ok": False,
+        "detail": "Other migrations created this database: 0002_former.sql.",
+        "next_action": migrations.START_AGAIN,
+    }
 
 
 def test_an_old_server_is_refused(command: Cli, empty: str, monkeypatch: pytest.MonkeyPatch) -> None:

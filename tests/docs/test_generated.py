@@ -59,7 +59,7 @@ def test_a_page_holds_every_word_it_is_about(page: str, words: list[str]) -> Non
 def test_a_table_is_shown_with_its_comments_and_rules(conninfo: str) -> None:
     text = generate.tables(conninfo)
     assert "### kit_outbox\n" in text
-    assert "| `status` | smallint | yes |  | null while the first request is being answered |" in text
+    assert "| `status` | smallint | yes |  | null while the first request runs, as the next two |" in text
     assert "- `UNIQUE INDEX (email) WHERE (sandbox_of IS NULL)`" in text
 
 

@@ -189,6 +189,8 @@ def _check_rights(*, may_create: bool, is_replica: bool) -> Finding:
 def _check_migrations(conninfo: str) -> Finding:
     try:
         names = migrations.list_pending(conninfo)
+    except migrations.MigrationError as error:
+        return _failed("migrations", error.reason, error.next_action)
     except psycopg.Error as error:
         detail = f"Cannot determine the applied migrations: {' '.join(str(error).split())}"
         return _failed("migrations", detail, "Correct the error and run the check again.")

@@ -96,10 +96,22 @@ def test_a_changed_file_is_refused_and_nothing_is_applied(fresh: str, extra: lis
         Migration("0003_three.sql", "CREATE TABLE three ()"),
     ]
 
-    with pytest.raises(MigrationError, match=r"Changed after it was applied: 0002_two\.sql\. Undo the change"):
+    with pytest.raises(MigrationError, match=r"Other migrations created this database: 0002_two\.sql\."):
         migrations.migrate(fresh)
 
-    assert migrations.list_pending(fresh) == ["0003_three.sql"]
+    assert ask(fresh, "SELECT to_regclass('three')") == [(None,)]
+
+
+def test_a_database_from_before_the_first_release_is_refused(fresh: str, extra: list[Migration]) -> None:
+    """The schema was edited in place until then; its files had other names and texts."""
+    extra += [Migration(f"000{number}_old.sql", "SELECT") for number in range(2, 7)]
+    migrations.migrate(fresh)
+    extra[:] = [Migration("0007_new.sql", "CREATE TABLE fresh ()")]
+
+    with pytest.raises(MigrationError, match=r"0002_old\.sql, 0003_old\.sql, 0004_old\.sql …\. A database from"):
+        migrations.migrate(fresh)
+
+    assert ask(fresh, "SELECT to_regclass('fresh')") == [(None,)]
 
 
 def test_a_failed_file_is_rolled_back_and_earlier_files_stay(fresh: str, extra: list[Migration]) -> None:

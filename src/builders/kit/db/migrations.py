@@ -16,6 +16,7 @@ from builders.kit.values import clock
 
 LOCK = 4_711_020_26  # arbitrary, the same in every release
 MIN_SERVER_VERSION = 150000
+MAX_SHOWN = 3  # names in a message
 
 CREATE_TABLE = """
     CREATE TABLE IF NOT EXISTS kit_migrations (
@@ -33,9 +34,19 @@ GET_RIGHTS = """
     SELECT coalesce(has_schema_privilege(current_schema(), 'CREATE'), false), pg_is_in_recovery()
 """
 
+START_AGAIN = (
+    "A database from before release 1.0.0 cannot be migrated: use an empty one (another BUILDERS_DATA_DIR or "
+    "BUILDERS_DATABASE_URL). If you edited a file, undo the edit and add a new file instead."
+)
+
 
 class MigrationError(Exception):
     """The database cannot be migrated; the message says why and what to do."""
+
+    def __init__(self, reason: str, next_action: str) -> None:
+        super().__init__(f"{reason} {next_action}")
+        self.reason = reason
+        self.next_action = next_action
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +76,10 @@ def _list_queue_migrations() -> list[Migration]:
 
 
 def list_pending(conninfo: str) -> list[str]:
-    """Return the names of the migrations that are not applied to this database, in order."""
+    """Return the names of the migrations that are not applied to this database, in order.
+
+    Raise MigrationError if other files were applied to it.
+    """
     with psycopg.connect(conninfo, connect_timeout=5) as conn:
         row = conn.execute(HAS_MIGRATIONS_TABLE).fetchone()
         applied = _applied(conn) if row == (True,) else {}
@@ -88,21 +102,15 @@ def get_rights(conn: psycopg.Connection) -> tuple[bool, bool]:
 def migrate(conninfo: str) -> list[str]:
     """Apply the pending migrations and return their names; a concurrent process waits, then applies none.
 
-    Raise MigrationError if the server is too old or an applied file was changed.
+    Raise MigrationError if the server is too old or other files were applied to the database.
     """
     with psycopg.connect(conninfo, autocommit=True, connect_timeout=5) as conn:
         if conn.info.server_version < MIN_SERVER_VERSION:
-            raise MigrationError(
-                f"PostgreSQL {conn.info.server_version // 10000} is too old; the service needs 15 or newer."
-            )
+            reason = f"PostgreSQL {conn.info.server_version // 10000} is too old; the service needs 15 or newer."
+            raise MigrationError(reason, "Upgrade the server, or use the embedded one.")
         conn.execute(TAKE_LOCK, (LOCK,))
         conn.execute(CREATE_TABLE)
         applied = _applied(conn)
-        changed = [each.name for each in list_migrations() if applied.get(each.name, each.digest) != each.digest]
-        if changed:
-            raise MigrationError(
-                f"Changed after it was applied: {', '.join(changed)}. Undo the change and add a new one instead."
-            )
         done = _migrate_queue(conn, applied)
         for each in list_migrations():
             if each.name not in applied:
@@ -132,4 +140,12 @@ def _apply(conn: psycopg.Connection, migration: Migration) -> None:
 
 
 def _applied(conn: psycopg.Connection) -> dict[str, str]:
-    return dict(conn.execute(APPLIED).fetchall())
+    """Return the digests of the applied files by name. Raise MigrationError if this version has other files."""
+    applied: dict[str, str] = dict(conn.execute(APPLIED).fetchall())
+    known = {each.name: each.digest for each in list_migrations()}
+    # Names after the last known one are those of the queue and of a newer version, which may run at the same time.
+    others = sorted(name for name, digest in applied.items() if name <= max(known) and known.get(name) != digest)
+    if others:
+        shown = ", ".join(others[:MAX_SHOWN]) + (" …" if len(others) > MAX_SHOWN else "")
+        raise MigrationError(f"Other migrations created this database: {shown}.", START_AGAIN)
+    return applied

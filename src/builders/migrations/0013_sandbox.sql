@@ -1,13 +1,15 @@
--- Plans, their promotions, and the journal of steps.
+-- Plans, their promotions with the journal of steps, and the turns of promotions.
 
 CREATE TABLE sandbox_plans (
     account_id uuid NOT NULL,
     id uuid NOT NULL,
     manifest text NOT NULL, -- its name
-    labels jsonb NOT NULL, -- the manifest's, which say to people and programs what it is for
+    manifest_digest text, -- to compute the digest again before the plan is promoted
+    labels jsonb NOT NULL, -- of the manifest, which describe its purpose
     status text NOT NULL CHECK (status IN ('ready', 'empty', 'blocked', 'promoting', 'promoted', 'partial')),
     digest text NOT NULL,
     actions jsonb NOT NULL,
+    summary jsonb NOT NULL DEFAULT '{}', -- number of actions by kind, so that a list need not read them all
     errors jsonb NOT NULL,
     warnings jsonb NOT NULL,
     created_by text NOT NULL,
@@ -16,6 +18,7 @@ CREATE TABLE sandbox_plans (
     PRIMARY KEY (account_id, id)
 );
 CREATE INDEX sandbox_plans_by_age ON sandbox_plans (created_at);
+CREATE INDEX sandbox_plans_by_status ON sandbox_plans (account_id, status, id);
 
 CREATE TABLE sandbox_promotions (
     account_id uuid NOT NULL,
@@ -23,6 +26,8 @@ CREATE TABLE sandbox_promotions (
     plan_id uuid NOT NULL,
     status text NOT NULL CHECK (status IN ('running', 'succeeded', 'partial', 'failed')),
     on_error text NOT NULL CHECK (on_error IN ('stop', 'continue')),
+    invoices jsonb NOT NULL DEFAULT '[]', -- id, number and total of each
+    error jsonb, -- why it was ended that could not end by itself: code, message and retryable, as of a step
     created_by text NOT NULL,
     started_at timestamptz NOT NULL,
     finished_at timestamptz,
@@ -41,9 +46,17 @@ CREATE TABLE sandbox_steps (
     status text NOT NULL CHECK (status IN ('pending', 'succeeded', 'failed', 'skipped')),
     attempts int NOT NULL DEFAULT 0,
     resource_id uuid,
+    invoice_id uuid, -- that charges for the claim; a resumed promotion bills the steps without one
     error jsonb,
     finished_at timestamptz,
     PRIMARY KEY (account_id, promotion_id, position),
     FOREIGN KEY (account_id, promotion_id) REFERENCES sandbox_promotions (account_id, id)
 );
 CREATE INDEX sandbox_steps_pending ON sandbox_steps (account_id, promotion_id, position) WHERE status = 'pending';
+
+-- One promotion of an account at a time: a new one locks this row, and checks whether the promotion in it still runs. A
+-- row whose promotion has ended means nothing.
+CREATE TABLE sandbox_turns (
+    account_id uuid PRIMARY KEY,
+    promotion_id uuid NOT NULL
+);

@@ -1,7 +1,7 @@
--- Profiles, what an account has done of onboarding, and the verification of its address.
+-- Profiles, the steps of onboarding, and the verification of addresses.
 
 CREATE TABLE profile_profiles (
-    account_id uuid PRIMARY KEY REFERENCES identity_accounts (id), -- a real account; none for its twin
+    account_id uuid PRIMARY KEY REFERENCES identity_accounts (id), -- a real account; a sandbox account has no profile
     display_name text, -- null: the account's name is shown
     company text,
     website text,
@@ -9,17 +9,17 @@ CREATE TABLE profile_profiles (
     timezone text, -- IANA
     locale text, -- BCP 47, in canonical case
     marketing_opt_in boolean NOT NULL DEFAULT false,
-    pending_email text, -- takes the place of the account's address once it is confirmed
+    pending_email text, -- replaces the account's address once it is confirmed
     roles text[] NOT NULL DEFAULT '{}', -- sorted; only grows
-    completed_at timestamptz, -- when onboarding was, once
-    version int NOT NULL DEFAULT 1, -- of all that the profile shows
-    updated_at timestamptz -- null while it is as it came
+    completed_at timestamptz, -- when onboarding was completed, once
+    version int NOT NULL DEFAULT 1, -- of everything that the profile shows
+    updated_at timestamptz -- null while it is as it was created
 );
 
 CREATE TABLE profile_steps (
     account_id uuid NOT NULL REFERENCES profile_profiles (account_id),
     step text NOT NULL,
-    done_at timestamptz NOT NULL, -- when it happened, not when we heard of it
+    done_at timestamptz NOT NULL, -- when it happened, not when it was recorded
     PRIMARY KEY (account_id, step)
 );
 
@@ -28,13 +28,13 @@ CREATE TABLE profile_verifications (
     account_id uuid NOT NULL REFERENCES profile_profiles (account_id),
     email text NOT NULL,
     sends timestamptz[] NOT NULL, -- of a day, the newest last
-    message_id uuid, -- the newest, in the mail room
+    message_id uuid, -- of the newest message
     PRIMARY KEY (account_id, email)
 );
 CREATE INDEX profile_verifications_by_age ON profile_verifications ((sends[cardinality(sends)]));
 
--- From a link's token to the account: global, since a link arrives without its account. One for each account,
--- so that a newer one voids those before it.
+-- From the token of a link to the account: global, because a link arrives without its account. One for each account,
+-- so that a newer link invalidates the earlier ones.
 CREATE TABLE profile_tokens (
     account_id uuid PRIMARY KEY REFERENCES profile_profiles (account_id),
     digest bytea NOT NULL UNIQUE,

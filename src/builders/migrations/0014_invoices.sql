@@ -1,6 +1,6 @@
--- Invoices: numbers without gaps, lines, account credit as a ledger, payments, and what Stripe told.
+-- Invoices: numbers without gaps, lines, account credit as a ledger, payments, and events of Stripe.
 
--- A number is given in the transaction that issues its invoice, so one that is undone leaves no gap.
+-- A number is assigned in the transaction that issues its invoice, so a rollback leaves no gap.
 CREATE TABLE invoices_series (
     series text PRIMARY KEY, -- such as INV-2026
     last bigint NOT NULL
@@ -9,7 +9,7 @@ CREATE TABLE invoices_series (
 CREATE TABLE invoices_invoices (
     account_id uuid NOT NULL REFERENCES identity_accounts (id),
     id uuid NOT NULL,
-    number text, -- null while it is a draft
+    number text, -- null: a draft
     is_test boolean NOT NULL, -- of a sandbox account
     status text NOT NULL DEFAULT 'draft' CHECK (status IN ('draft', 'open', 'paid', 'void', 'uncollectible')),
     currency text NOT NULL CHECK (currency ~ '^[A-Z]{3}$'),
@@ -20,16 +20,21 @@ CREATE TABLE invoices_invoices (
     credit_applied numeric(20, 4) NOT NULL DEFAULT 0 CHECK (credit_applied >= 0),
     amount_paid numeric(20, 4) NOT NULL DEFAULT 0 CHECK (amount_paid >= 0),
     seller jsonb NOT NULL, -- as it was at issue
-    buyer jsonb, -- as it was at issue; null while it is a draft
+    buyer jsonb, -- as it was at issue; null: a draft
     promotion_id uuid,
+    replaces uuid, -- the void invoice whose other lines this one charges for
     stage smallint NOT NULL DEFAULT 0 CHECK (stage BETWEEN 0 AND 3), -- of being overdue
     payment_method text, -- of the newest payment
     payment_reference text,
     created_at timestamptz NOT NULL,
     issued_at timestamptz,
     due_at timestamptz NOT NULL,
+    -- When the stages of being overdue begin: after the due date if a worker was late, so that nobody loses names
+    -- on the day of the first reminder; null: at the due date.
+    counted_from timestamptz,
     paid_at timestamptz,
     voided_at timestamptz,
+    void_reason text CHECK (void_reason IN ('released', 'cancelled')), -- null: not void, or unknown
     uncollectible_at timestamptz,
     PRIMARY KEY (account_id, id),
     UNIQUE (account_id, number),
@@ -40,7 +45,8 @@ CREATE TABLE invoices_invoices (
     CHECK ((status = 'draft') = (buyer IS NULL)),
     CHECK ((status = 'paid') = (paid_at IS NOT NULL)),
     CHECK (status <> 'paid' OR credit_applied + amount_paid = total),
-    CHECK ((status = 'void') = (voided_at IS NOT NULL))
+    CHECK ((status = 'void') = (voided_at IS NOT NULL)),
+    FOREIGN KEY (account_id, replaces) REFERENCES invoices_invoices (account_id, id)
 );
 CREATE INDEX invoices_invoices_issued ON invoices_invoices (account_id, id) WHERE number IS NOT NULL;
 CREATE INDEX invoices_invoices_by_status ON invoices_invoices (account_id, status, id) WHERE number IS NOT NULL;
@@ -48,8 +54,9 @@ CREATE INDEX invoices_invoices_newest ON invoices_invoices (id) WHERE number IS 
 CREATE INDEX invoices_invoices_due ON invoices_invoices (stage, due_at) WHERE status = 'open';
 CREATE INDEX invoices_invoices_by_promotion ON invoices_invoices (account_id, promotion_id)
     WHERE promotion_id IS NOT NULL;
+CREATE UNIQUE INDEX invoices_invoices_replaces ON invoices_invoices (account_id, replaces) WHERE replaces IS NOT NULL;
 
--- Whose a number is: an operator has the number of a bank transfer, and nothing else.
+-- From a number to the account: an operator has only the number of a bank transfer.
 CREATE TABLE invoices_numbers (
     number text PRIMARY KEY,
     account_id uuid NOT NULL,
@@ -67,7 +74,7 @@ CREATE TABLE invoices_lines (
     alias_id uuid,
     quantity integer NOT NULL CHECK (quantity > 0),
     unit_amount numeric(20, 4) NOT NULL CHECK (unit_amount >= 0),
-    amount numeric(20, 4) NOT NULL, -- quantity * unit_amount, in whole smallest coins
+    amount numeric(20, 4) NOT NULL, -- quantity * unit_amount, rounded to the decimals of the currency
     tax_amount numeric(20, 4) NOT NULL,
     period_start timestamptz NOT NULL,
     period_end timestamptz,
@@ -76,7 +83,7 @@ CREATE TABLE invoices_lines (
 );
 CREATE INDEX invoices_lines_by_alias ON invoices_lines (account_id, alias_id) WHERE alias_id IS NOT NULL;
 
--- What an account has with us besides invoices is the sum of these; nothing here is ever changed.
+-- The credit of an account is the sum of its rows, which never change.
 CREATE TABLE invoices_credit (
     account_id uuid NOT NULL REFERENCES identity_accounts (id),
     id uuid NOT NULL,
@@ -84,13 +91,28 @@ CREATE TABLE invoices_credit (
     amount numeric(20, 4) NOT NULL CHECK (amount <> 0), -- negative where credit is used
     kind text NOT NULL CHECK (kind IN ('granted', 'applied', 'overpaid', 'returned')),
     reason text NOT NULL,
+    reference text, -- of the operator: the same reference twice is one grant
     invoice_id uuid, -- no foreign key: it outlives a sandbox that is reset
     created_at timestamptz NOT NULL,
     PRIMARY KEY (account_id, id)
 );
 CREATE INDEX invoices_credit_by_currency ON invoices_credit (account_id, currency, id);
+CREATE UNIQUE INDEX invoices_credit_by_reference ON invoices_credit (account_id, reference)
+    WHERE reference IS NOT NULL;
 
--- Locked by whoever spends or gives credit, so that two at once take turns; it holds no balance.
+-- Lines of paid invoices that became credit, each once.
+CREATE TABLE invoices_line_credits (
+    account_id uuid NOT NULL,
+    line_id uuid NOT NULL,
+    invoice_id uuid NOT NULL,
+    credit_id uuid NOT NULL, -- in the ledger
+    created_at timestamptz NOT NULL,
+    PRIMARY KEY (account_id, line_id),
+    FOREIGN KEY (account_id, invoice_id) REFERENCES invoices_invoices (account_id, id) ON DELETE CASCADE
+);
+CREATE INDEX invoices_line_credits_by_invoice ON invoices_line_credits (account_id, invoice_id);
+
+-- Locked by transactions that spend or grant credit, so that they run one after the other; it contains no balance.
 CREATE TABLE invoices_purses (
     account_id uuid NOT NULL REFERENCES identity_accounts (id),
     currency text NOT NULL,
@@ -104,15 +126,15 @@ CREATE TABLE invoices_payments (
     invoice_id uuid NOT NULL,
     method text NOT NULL,
     reference text NOT NULL, -- of the bank, or the checkout session
-    amount numeric(20, 4) NOT NULL CHECK (amount > 0), -- what came
-    overpaid numeric(20, 4) NOT NULL CHECK (overpaid >= 0), -- the part of it that became credit
+    amount numeric(20, 4) NOT NULL CHECK (amount > 0), -- received
+    overpaid numeric(20, 4) NOT NULL CHECK (overpaid >= 0), -- the part that became credit
     created_at timestamptz NOT NULL,
     PRIMARY KEY (account_id, id),
     UNIQUE (account_id, invoice_id, method, reference),
     FOREIGN KEY (account_id, invoice_id) REFERENCES invoices_invoices (account_id, id) ON DELETE CASCADE
 );
 
--- Links to pay by, and what became of them.
+-- Payment links and their outcomes.
 CREATE TABLE invoices_checkouts (
     account_id uuid NOT NULL,
     id uuid NOT NULL, -- the idempotency key at Stripe
@@ -128,7 +150,7 @@ CREATE TABLE invoices_checkouts (
 );
 CREATE INDEX invoices_checkouts_by_invoice ON invoices_checkouts (account_id, invoice_id, id);
 
--- Each event of Stripe once. The account is null where the event is of nothing that we know.
+-- Each event of Stripe once. The account is null if the event belongs to no known invoice.
 CREATE TABLE invoices_stripe_events (
     id text PRIMARY KEY,
     type text NOT NULL,
@@ -143,7 +165,7 @@ CREATE INDEX invoices_stripe_events_amiss ON invoices_stripe_events (created_at 
 CREATE INDEX invoices_stripe_events_by_invoice ON invoices_stripe_events (account_id, invoice_id)
     WHERE invoice_id IS NOT NULL;
 
--- Whom invoices are for, when it is not simply the account's name.
+-- Buyers of invoices, where the account's name is not enough.
 CREATE TABLE invoices_buyers (
     account_id uuid NOT NULL REFERENCES identity_accounts (id),
     name text NOT NULL,
@@ -154,7 +176,7 @@ CREATE TABLE invoices_buyers (
     PRIMARY KEY (account_id)
 );
 
--- Each letter about an invoice once, however often its job runs.
+-- Each email about an invoice once, however often its job runs.
 CREATE TABLE invoices_letters (
     account_id uuid NOT NULL,
     invoice_id uuid NOT NULL,
@@ -165,7 +187,7 @@ CREATE TABLE invoices_letters (
     FOREIGN KEY (account_id, invoice_id) REFERENCES invoices_invoices (account_id, id) ON DELETE CASCADE
 );
 
--- What the house promises, kept also against a statement that forgets it.
+-- The promises about issued invoices hold against wrong statements, too.
 CREATE FUNCTION invoices_keep() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'DELETE' THEN
@@ -193,7 +215,22 @@ $$;
 CREATE TRIGGER invoices_keep BEFORE UPDATE OR DELETE ON invoices_invoices
     FOR EACH ROW EXECUTE FUNCTION invoices_keep();
 
--- Lines come with their draft and never change; they go with their invoice.
+-- What was paid by credit is final, the amount paid only grows, and an uncollectible invoice is not opened again.
+CREATE FUNCTION invoices_keep_money() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF OLD.status <> 'draft' AND (
+        NEW.credit_applied <> OLD.credit_applied OR NEW.amount_paid < OLD.amount_paid
+        OR (OLD.status = 'uncollectible' AND NEW.status = 'open')
+    ) THEN
+        RAISE EXCEPTION 'what was paid of the invoice % stands', OLD.number USING ERRCODE = '23001';
+    END IF;
+    RETURN NEW;
+END
+$$;
+CREATE TRIGGER invoices_keep_money BEFORE UPDATE ON invoices_invoices
+    FOR EACH ROW EXECUTE FUNCTION invoices_keep_money();
+
+-- Lines are added to a draft alone, and deleted with their invoice.
 CREATE FUNCTION invoices_keep_lines() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (
@@ -208,12 +245,10 @@ END
 $$;
 CREATE TRIGGER invoices_keep_added AFTER INSERT ON invoices_lines
     REFERENCING NEW TABLE AS touched FOR EACH STATEMENT EXECUTE FUNCTION invoices_keep_lines();
-CREATE TRIGGER invoices_keep_changed AFTER UPDATE ON invoices_lines
-    REFERENCING OLD TABLE AS touched FOR EACH STATEMENT EXECUTE FUNCTION invoices_keep_lines();
 CREATE TRIGGER invoices_keep_removed AFTER DELETE ON invoices_lines
     REFERENCING OLD TABLE AS touched FOR EACH STATEMENT EXECUTE FUNCTION invoices_keep_lines();
 
--- The ledger and what was paid are only added to.
+-- Rows of the books never change, and no line is changed or moved to another invoice.
 CREATE FUNCTION invoices_keep_book() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION 'what is booked never changes' USING ERRCODE = '23001';
@@ -223,3 +258,37 @@ CREATE TRIGGER invoices_keep_credit BEFORE UPDATE ON invoices_credit
     FOR EACH ROW EXECUTE FUNCTION invoices_keep_book();
 CREATE TRIGGER invoices_keep_payments BEFORE UPDATE ON invoices_payments
     FOR EACH ROW EXECUTE FUNCTION invoices_keep_book();
+CREATE TRIGGER invoices_keep_changed BEFORE UPDATE ON invoices_lines
+    FOR EACH ROW EXECUTE FUNCTION invoices_keep_book();
+CREATE TRIGGER invoices_keep_number_as_given BEFORE UPDATE ON invoices_numbers
+    FOR EACH ROW EXECUTE FUNCTION invoices_keep_book();
+CREATE TRIGGER invoices_keep_line_credit BEFORE UPDATE ON invoices_line_credits
+    FOR EACH ROW EXECUTE FUNCTION invoices_keep_book();
+
+-- Payments, numbers and credited lines are deleted only with their invoice: a draft, or one of a sandbox.
+CREATE FUNCTION invoices_keep_with() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT FROM invoices_invoices WHERE account_id = OLD.account_id AND id = OLD.invoice_id) THEN
+        RAISE EXCEPTION 'what is booked is never deleted' USING ERRCODE = '23001';
+    END IF;
+    RETURN OLD;
+END
+$$;
+CREATE TRIGGER invoices_keep_payment BEFORE DELETE ON invoices_payments
+    FOR EACH ROW EXECUTE FUNCTION invoices_keep_with();
+CREATE TRIGGER invoices_keep_number BEFORE DELETE ON invoices_numbers
+    FOR EACH ROW EXECUTE FUNCTION invoices_keep_with();
+CREATE TRIGGER invoices_keep_line_credited BEFORE DELETE ON invoices_line_credits
+    FOR EACH ROW EXECUTE FUNCTION invoices_keep_with();
+
+-- Credit is deleted only when a sandbox is reset.
+CREATE FUNCTION invoices_keep_ledger() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT FROM identity_accounts WHERE id = OLD.account_id AND sandbox_of IS NULL) THEN
+        RAISE EXCEPTION 'what is booked is never deleted' USING ERRCODE = '23001';
+    END IF;
+    RETURN OLD;
+END
+$$;
+CREATE TRIGGER invoices_keep_ledger BEFORE DELETE ON invoices_credit
+    FOR EACH ROW EXECUTE FUNCTION invoices_keep_ledger();

@@ -1,3 +1,3 @@
 -- A table that readiness truncates and fills in a transaction that it rolls back: always empty. Each time the server
--- has to allocate a file and a page, which a full disk refuses.
+-- must allocate a file and a page, which a full disk refuses.
 CREATE TABLE probes_writes (filling text NOT NULL);

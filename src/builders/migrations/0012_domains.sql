@@ -1,43 +1,43 @@
--- Account domains: on which an account has names of its own.
+-- Account domains, on which an account has its own names.
 
 CREATE TABLE domains_domains (
     account_id uuid NOT NULL,
     id uuid NOT NULL,
-    realm uuid NOT NULL, -- nil for live accounts, else the sandbox twin: where a holder is the only one
+    realm uuid NOT NULL, -- nil for live accounts, else the sandbox account: a domain has one holder in a realm
     domain text NOT NULL, -- A-label
     source text NOT NULL CHECK (source IN ('owned', 'leased', 'consigned', 'catalog')),
     status text NOT NULL CHECK (status IN ('pending', 'live', 'suspended', 'released')),
-    proof text NOT NULL CHECK (proof IN ('dns', 'operator', 'sandbox')), -- how it is known to be the account's
-    token text NOT NULL, -- of the TXT record; no secret, since everybody can read it there
+    proof text NOT NULL CHECK (proof IN ('dns', 'operator', 'sandbox')), -- how the account proved it
+    token text NOT NULL, -- of the TXT record; no secret, because everybody can read it there
     catch_all boolean NOT NULL DEFAULT false,
     default_destination text,
     manifest text, -- name of the manifest that manages it, and its key there
     manifest_key text,
-    health jsonb NOT NULL DEFAULT '{}', -- by record, as it was found last
-    asked_at timestamptz, -- when DNS last said something about the proof
-    lost_at timestamptz, -- since when a proof that was there is gone
-    checks int NOT NULL DEFAULT 0, -- of a pending one, for its backoff
+    health jsonb NOT NULL DEFAULT '{}', -- by record, of the last check
+    asked_at timestamptz, -- the last conclusive response of DNS about the proof
+    lost_at timestamptz, -- since when the proof is missing
+    checks int NOT NULL DEFAULT 0, -- of a pending domain, for the backoff
     next_check_at timestamptz,
     added_at timestamptz NOT NULL,
     verified_at timestamptz,
     suspended_at timestamptz,
     released_at timestamptz,
     updated_at timestamptz NOT NULL,
-    version int NOT NULL DEFAULT 1, -- of what its owner says, and of its status
+    version int NOT NULL DEFAULT 1, -- of what its owner may change, and of its status
     PRIMARY KEY (account_id, id),
-    -- Judged at the end of a statement, so that one update can swap two keys. Released domains have none.
+    -- Checked at the end of a statement, so that one update can swap two keys. Released domains have none.
     CONSTRAINT domains_domains_by_manifest UNIQUE (account_id, manifest, manifest_key) DEFERRABLE INITIALLY IMMEDIATE,
     CHECK ((manifest IS NULL) = (manifest_key IS NULL)),
     CHECK ((status = 'suspended') = (suspended_at IS NOT NULL)),
     CHECK ((status = 'released') = (released_at IS NOT NULL)),
     CHECK (status <> 'released' OR (next_check_at IS NULL AND manifest IS NULL))
 );
--- Of the list in its order too.
+-- Serves the list, too.
 CREATE UNIQUE INDEX domains_domains_by_name ON domains_domains (account_id, domain) WHERE status <> 'released';
 CREATE INDEX domains_domains_by_check ON domains_domains (next_check_at) WHERE next_check_at IS NOT NULL;
 
--- Whose a domain is: decided by this key and by nothing else. Global, since two accounts may want one domain; those
--- who have it pending stand in `domains_domains` alone.
+-- The holder of a domain: this key alone decides. Global, because two accounts may want one domain; accounts that have
+-- it pending are in domains_domains alone.
 CREATE TABLE domains_holders (
     realm uuid NOT NULL,
     domain text NOT NULL,

@@ -1,22 +1,22 @@
--- Outgoing mail: a row for each message, split by month; and who wants no more of what.
+-- Outgoing mail, partitioned by month, and opt-outs.
 
 CREATE TABLE mail_messages (
-    account_id uuid NOT NULL, -- whom it is about; the nil UUID for the vendor's own, as to leads
+    account_id uuid NOT NULL, -- that the message is about; the nil UUID for the vendor's own, such as those to leads
     id uuid NOT NULL,
-    created_at timestamptz NOT NULL, -- the time in the id, so that the id finds its month
-    letter text NOT NULL, -- its kind, as sign_in
+    created_at timestamptz NOT NULL, -- the time in the id, so that the id finds its partition
+    letter text NOT NULL, -- name of the template, such as sign_in
     category text NOT NULL CHECK (category IN ('transactional', 'notice', 'marketing')),
     recipient text NOT NULL, -- masked: what may be shown
-    content bytea, -- sealed address and fields; null once it is final
+    content bytea, -- sealed address and fields; null once the status is final
     status text NOT NULL
         CHECK (status IN ('queued', 'sent', 'deferred', 'bounced', 'expired', 'suppressed')),
     attempts smallint NOT NULL DEFAULT 0,
     last_code smallint, -- the SMTP reply of the last attempt, if there was one
     last_error text,
-    header_id text, -- Message-ID, the same on every attempt
-    expires_at timestamptz, -- no use to the reader after it
-    claimed_until timestamptz, -- an attempt is under way; whoever makes it is dead after this
-    next_try_at timestamptz, -- when the sweeper puts it into the queue again; null once it is final
+    header_id text, -- Message-ID, the same for every attempt
+    expires_at timestamptz, -- the message is of no use to its reader afterwards
+    claimed_until timestamptz, -- an attempt is under way; afterwards another worker may claim the message
+    next_try_at timestamptz, -- when the message is enqueued again; null once the status is final
     sent_at timestamptz,
     PRIMARY KEY (account_id, id, created_at)
 ) PARTITION BY RANGE (created_at);

@@ -1,0 +1,131 @@
+-- Accounts with their sandbox accounts, API keys, sessions, sign-ins, support grants and the audit log.
+
+CREATE TABLE identity_accounts (
+    id uuid PRIMARY KEY,
+    sandbox_of uuid REFERENCES identity_accounts (id), -- null for a real account
+    email text NOT NULL CHECK (email = lower(email)),
+    name text NOT NULL,
+    email_verified_at timestamptz,
+    created_at timestamptz NOT NULL
+);
+CREATE UNIQUE INDEX identity_accounts_by_email ON identity_accounts (email) WHERE sandbox_of IS NULL;
+CREATE UNIQUE INDEX identity_accounts_one_twin ON identity_accounts (sandbox_of) WHERE sandbox_of IS NOT NULL;
+
+CREATE TABLE identity_keys (
+    account_id uuid NOT NULL REFERENCES identity_accounts (id),
+    id uuid NOT NULL,
+    label text NOT NULL,
+    kind text NOT NULL CHECK (kind IN ('live', 'test')),
+    preset text NOT NULL,
+    prefix text NOT NULL, -- what may be shown: svc_live_ and the public id
+    last4 text NOT NULL,
+    created_at timestamptz NOT NULL,
+    created_by text NOT NULL, -- a key's id, or the operator
+    asked_expires_at timestamptz, -- the requested expiry, which a rotation keeps
+    expires_at timestamptz, -- when the key ends, also by a rotation
+    rotated_at timestamptz, -- a key is rotated once: a second rotation would leave three valid keys
+    revoked_at timestamptz,
+    last_used_at timestamptz,
+    allowed_ips cidr[] CHECK (cardinality(allowed_ips) BETWEEN 1 AND 50), -- null: any
+    refusal_noted_at timestamptz, -- the last audit entry about a refused network
+    PRIMARY KEY (account_id, id)
+) WITH (fillfactor = 80); -- last_used_at is not indexed, so its updates stay on the page
+
+-- From a public key id to the account: global, because a key arrives without its account.
+CREATE TABLE identity_key_ids (
+    public_id text PRIMARY KEY,
+    digest bytea NOT NULL, -- SHA-256 of the whole key
+    account_id uuid NOT NULL,
+    key_id uuid NOT NULL,
+    FOREIGN KEY (account_id, key_id) REFERENCES identity_keys (account_id, id)
+);
+
+-- A row for each token that the service issued.
+CREATE TABLE identity_sessions (
+    account_id uuid NOT NULL REFERENCES identity_accounts (id), -- the real account, the token's sub
+    id uuid NOT NULL, -- the token's jti
+    kind text NOT NULL CHECK (kind IN ('login', 'token', 'login_as')),
+    created_at timestamptz NOT NULL,
+    expires_at timestamptz NOT NULL CHECK (expires_at > created_at),
+    revoked_at timestamptz,
+    address text, -- of the client that opened it, so that its holder recognizes it in the list
+    user_agent text,
+    grant_id uuid, -- of login_as alone, as the next three
+    operator text,
+    reason text,
+    may_write boolean,
+    CHECK ((kind = 'login_as') = (num_nonnulls(grant_id, operator, reason, may_write) = 4)),
+    CHECK (kind = 'login_as' OR num_nonnulls(grant_id, operator, reason, may_write) = 0),
+    PRIMARY KEY (account_id, id)
+);
+-- A grant opens one session.
+CREATE UNIQUE INDEX identity_sessions_one_a_grant ON identity_sessions (account_id, grant_id)
+WHERE grant_id IS NOT NULL;
+CREATE INDEX identity_sessions_by_end ON identity_sessions (expires_at);
+
+-- The accounts of tokens that another issuer signs. Global, because such a token arrives without its account.
+CREATE TABLE identity_identities (
+    issuer text NOT NULL,
+    subject text NOT NULL,
+    account_id uuid NOT NULL REFERENCES identity_accounts (id),
+    created_at timestamptz NOT NULL,
+    PRIMARY KEY (issuer, subject)
+);
+
+CREATE TABLE identity_audit (
+    account_id uuid NOT NULL, -- the real account, whichever key was used
+    id uuid NOT NULL,
+    created_at timestamptz NOT NULL,
+    action text NOT NULL,
+    actor_type text NOT NULL CHECK (actor_type IN ('key', 'user', 'support', 'operator')),
+    actor_id uuid,
+    actor_label text,
+    request_id text, -- null for commands of the operator
+    about jsonb NOT NULL, -- small, without secrets
+    PRIMARY KEY (account_id, id, created_at)
+) PARTITION BY RANGE (created_at);
+CREATE TABLE identity_audit_default PARTITION OF identity_audit DEFAULT;
+CREATE INDEX identity_audit_by_action ON identity_audit (account_id, action, id);
+
+-- Requests to sign in. Global, and without an account where there is none: an address without an account has a row like
+-- any other, so that neither the response nor its time tells which is which.
+CREATE TABLE identity_sign_ins (
+    id uuid PRIMARY KEY,
+    address text NOT NULL CHECK (address = lower(address)),
+    requested_at timestamptz NOT NULL,
+    requested_from text NOT NULL DEFAULT '', -- network of the client
+    made_at timestamptz, -- of the code; null before, and when the address had too many
+    expires_at timestamptz,
+    account_id uuid REFERENCES identity_accounts (id), -- null: nobody has the address
+    code_hash bytea, -- keyed, because a code is short enough to be guessed
+    token_hash bytea UNIQUE,
+    tries smallint NOT NULL DEFAULT 0,
+    tries_from jsonb NOT NULL DEFAULT '{}', -- wrong codes by network
+    return_to text CHECK (return_to LIKE '/%' AND return_to NOT LIKE '//%'), -- a path of this service
+    ended_at timestamptz -- used, or followed by a newer one
+);
+CREATE INDEX identity_sign_ins_by_address ON identity_sign_ins (address, id);
+CREATE INDEX identity_sign_ins_by_age ON identity_sign_ins (requested_at);
+
+-- Grants to sign in as a customer.
+CREATE TABLE identity_grants (
+    account_id uuid NOT NULL REFERENCES identity_accounts (id),
+    id uuid NOT NULL,
+    operator text NOT NULL,
+    reason text NOT NULL,
+    may_write boolean NOT NULL,
+    created_at timestamptz NOT NULL,
+    expires_at timestamptz NOT NULL,
+    redeemed_at timestamptz,
+    revoked_at timestamptz,
+    PRIMARY KEY (account_id, id)
+);
+
+-- From the text of a grant to the account: global, because it arrives without its account.
+CREATE TABLE identity_grant_ids (
+    public_id text PRIMARY KEY,
+    digest bytea NOT NULL, -- SHA-256 of the whole text
+    account_id uuid NOT NULL,
+    grant_id uuid NOT NULL UNIQUE,
+    FOREIGN KEY (account_id, grant_id) REFERENCES identity_grants (account_id, id)
+);

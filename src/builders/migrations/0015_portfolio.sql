@@ -1,0 +1,648 @@
+-- The portfolio: its domains, team, ledger, imports, registrars and notifications. `account_id` is the account of the
+-- portfolio, unless a comment says otherwise. A section for each package below builders/portfolio.
+
+-- team: the account itself is an owner without a row.
+
+CREATE TABLE portfolio_team_members (
+    account_id uuid NOT NULL,
+    member_id uuid NOT NULL, -- a real account, in the team of a sandbox account too
+    role text NOT NULL CHECK (role IN ('owner', 'admin', 'manager', 'accountant', 'viewer')),
+    note text,
+    joined_at timestamptz NOT NULL,
+    PRIMARY KEY (account_id, member_id)
+);
+
+-- The memberships of an account.
+CREATE TABLE portfolio_team_memberships (
+    account_id uuid NOT NULL, -- of the member
+    portfolio_id uuid NOT NULL, -- `account_id` of portfolio_team_members
+    PRIMARY KEY (account_id, portfolio_id)
+);
+
+CREATE TABLE portfolio_team_invites (
+    account_id uuid NOT NULL,
+    id uuid NOT NULL,
+    email text NOT NULL,
+    role text NOT NULL CHECK (role IN ('owner', 'admin', 'manager', 'accountant', 'viewer')),
+    message text,
+    invited_by uuid NOT NULL, -- a real account
+    created_at timestamptz NOT NULL,
+    expires_at timestamptz NOT NULL,
+    ended_at timestamptz, -- when it was accepted or revoked
+    accepted_by uuid,
+    PRIMARY KEY (account_id, id)
+);
+CREATE UNIQUE INDEX portfolio_team_invites_pending ON portfolio_team_invites (account_id, email)
+    WHERE ended_at IS NULL;
+CREATE INDEX portfolio_team_invites_expiry ON portfolio_team_invites (expires_at);
+
+-- A global look-up: a token names no account.
+CREATE TABLE portfolio_team_tokens (
+    token_hash bytea PRIMARY KEY,
+    account_id uuid NOT NULL,
+    invite_id uuid NOT NULL
+);
+CREATE INDEX portfolio_team_tokens_invite ON portfolio_team_tokens (account_id, invite_id);
+
+-- domains: an amount keeps the decimals of its currency, so numeric has no scale.
+
+CREATE TABLE portfolio_domains (
+    account_id uuid NOT NULL,
+    id uuid NOT NULL,
+    domain text COLLATE "C" NOT NULL, -- lower-case A-label
+    unicode text NOT NULL, -- as people read it
+    tld text NOT NULL, -- public suffix
+    status text NOT NULL CHECK (status IN ('owned', 'leased', 'consigned', 'listed', 'sold', 'dropped', 'expired',
+                                           'transferred_out')),
+    ownership text NOT NULL CHECK (ownership IN ('owned', 'leased', 'consigned')),
+    counterparty text,
+    revenue_share numeric CHECK (revenue_share BETWEEN 0 AND 100), -- percent of the counterparty
+    registrar text,
+    connection_id uuid, -- the registrar connection that keeps the row up to date
+    registered_on date,
+    acquired_on date,
+    expires_at timestamptz,
+    expiry_source text CHECK (expiry_source IN ('registrar', 'rdap', 'manual')),
+    auto_renew boolean, -- null: unknown, as in the next ones
+    locked boolean,
+    privacy boolean,
+    nameservers text[] NOT NULL,
+    epp_statuses text[] NOT NULL,
+    renewal_price numeric,
+    renewal_currency text,
+    asking_price numeric,
+    asking_currency text,
+    min_offer numeric,
+    min_offer_currency text,
+    estimated_value numeric,
+    estimated_currency text,
+    tags text[] NOT NULL,
+    folder text,
+    notes text,
+    pinned boolean NOT NULL,
+    lifecycle text, -- as last published
+    lifecycle_due_at timestamptz, -- when it changes next
+    rdap_due_at timestamptz, -- when the registry is asked next; null: never
+    rdap_checked_at timestamptz,
+    rdap_failures smallint NOT NULL DEFAULT 0, -- since the last answer
+    rdap_facts jsonb, -- what the registry said last: a field that still has its value may be overwritten
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL,
+    PRIMARY KEY (account_id, id),
+    UNIQUE (account_id, domain),
+    CHECK ((expires_at IS NULL) = (expiry_source IS NULL)),
+    CHECK ((renewal_price IS NULL) = (renewal_currency IS NULL)),
+    CHECK ((asking_price IS NULL) = (asking_currency IS NULL)),
+    CHECK ((min_offer IS NULL) = (min_offer_currency IS NULL)),
+    CHECK ((estimated_value IS NULL) = (estimated_currency IS NULL))
+);
+-- One for each order of the list; an unknown expiry counts as never.
+CREATE INDEX portfolio_domains_expiry ON portfolio_domains (account_id, coalesce(expires_at, 'infinity'), id);
+CREATE INDEX portfolio_domains_updated ON portfolio_domains (account_id, updated_at, id);
+-- One for each filter of the list.
+CREATE INDEX portfolio_domains_status ON portfolio_domains (account_id, status, id);
+CREATE INDEX portfolio_domains_registrar ON portfolio_domains (account_id, lower(registrar), id);
+-- The domains of one connection.
+CREATE INDEX portfolio_domains_connection ON portfolio_domains (account_id, connection_id)
+    WHERE connection_id IS NOT NULL;
+-- What falls due, of all accounts alike.
+CREATE INDEX portfolio_domains_lifecycle ON portfolio_domains (lifecycle_due_at) WHERE lifecycle_due_at IS NOT NULL;
+CREATE INDEX portfolio_domains_rdap ON portfolio_domains (rdap_due_at)
+    WHERE connection_id IS NULL AND status IN ('owned', 'leased', 'consigned', 'listed', 'expired');
+
+-- The tags of `tags`, one in each row: for the filter and for the list of tags.
+CREATE TABLE portfolio_domains_tags (
+    account_id uuid NOT NULL,
+    tag text NOT NULL,
+    domain_id uuid NOT NULL,
+    PRIMARY KEY (account_id, tag, domain_id),
+    FOREIGN KEY (account_id, domain_id) REFERENCES portfolio_domains (account_id, id) ON DELETE CASCADE
+);
+CREATE INDEX portfolio_domains_tags_domain ON portfolio_domains_tags (account_id, domain_id);
+
+-- Reference tables: the registries' RDAP servers by top-level domain (IANA), and which of them are left alone for now.
+CREATE TABLE portfolio_domains_rdap_services (
+    tld text PRIMARY KEY,
+    url text NOT NULL,
+    fetched_at timestamptz NOT NULL
+);
+CREATE TABLE portfolio_domains_rdap_servers (
+    url text PRIMARY KEY,
+    blocked_until timestamptz NOT NULL,
+    refusals smallint NOT NULL -- one after the other
+);
+
+-- ledger: what each domain cost and earned.
+
+-- No partitions: entries are never deleted, and they are read by domain, not by time.
+CREATE TABLE portfolio_ledger_entries (
+    account_id uuid NOT NULL,
+    id uuid NOT NULL,
+    domain_id uuid NOT NULL,
+    kind text NOT NULL, -- decides the sign of the amount
+    amount numeric(19, 4) NOT NULL CHECK (amount >= 0),
+    currency text NOT NULL,
+    occurred_on date NOT NULL,
+    years smallint CHECK (years > 0), -- that the amount pays for
+    registrar text,
+    memo text,
+    source text NOT NULL, -- what recorded it
+    reference text, -- of the source; unique among its entries that are not void
+    created_by uuid, -- the member; null: a job
+    created_at timestamptz NOT NULL,
+    base_currency text NOT NULL, -- of the portfolio; another one until a new one is converted to
+    fx_rate numeric, -- units of the base currency per unit of the currency; null: not converted
+    fx_date date, -- the day of the rate
+    base_amount numeric, -- amount * fx_rate, rounded to the decimals of the base currency
+    awaits_rates boolean NOT NULL, -- the rates of its day were not loaded when it was converted
+    voided_at timestamptz,
+    voided_by uuid,
+    void_reason text,
+    PRIMARY KEY (account_id, id),
+    CHECK ((base_amount IS NULL) = (fx_rate IS NULL) AND (fx_rate IS NULL) = (fx_date IS NULL)),
+    CHECK ((voided_at IS NULL) = (void_reason IS NULL))
+);
+CREATE INDEX portfolio_ledger_entries_of_domain ON portfolio_ledger_entries (account_id, domain_id);
+CREATE UNIQUE INDEX portfolio_ledger_entries_reference ON portfolio_ledger_entries (account_id, source, reference)
+    WHERE reference IS NOT NULL AND voided_at IS NULL;
+CREATE INDEX portfolio_ledger_entries_awaiting ON portfolio_ledger_entries (account_id) WHERE awaits_rates;
+-- The last renewal of each of many domains, for its price.
+CREATE INDEX portfolio_ledger_entries_renewal ON portfolio_ledger_entries (account_id, domain_id, occurred_on)
+    INCLUDE (amount, currency, years) WHERE kind = 'renewal' AND voided_at IS NULL;
+-- The entries in a period for its summary, without reading the rows.
+CREATE INDEX portfolio_ledger_entries_period ON portfolio_ledger_entries (account_id, occurred_on)
+    INCLUDE (domain_id, kind, source, currency, amount, base_currency, base_amount) WHERE voided_at IS NULL;
+
+CREATE TABLE portfolio_ledger_settings (
+    account_id uuid PRIMARY KEY,
+    base_currency text NOT NULL
+);
+
+-- A reference table: the euro reference rates of the European Central Bank, and 1 for the euro itself.
+CREATE TABLE portfolio_ledger_rates (
+    currency text NOT NULL,
+    quoted_on date NOT NULL,
+    rate numeric NOT NULL CHECK (rate > 0), -- units of the currency per euro
+    PRIMARY KEY (currency, quoted_on)
+);
+
+-- Half-even, as all amounts of money are rounded; round() rounds a half away from zero.
+CREATE FUNCTION portfolio_ledger_round(amount numeric, decimals int) RETURNS numeric
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN abs(amount) * power(10::numeric, decimals) % 1 = 0.5 THEN 2 * round(amount * 0.5, decimals)
+            ELSE round(amount, decimals) END;
+
+-- finance: sales, and what reports are computed from.
+
+-- Sales. Their amounts are entries of the ledger, whose references begin with the id here.
+CREATE TABLE portfolio_finance_sales (
+    account_id uuid NOT NULL,
+    id uuid NOT NULL,
+    domain_id uuid NOT NULL,
+    sold_on date NOT NULL,
+    commission_rate numeric(7, 6) CHECK (commission_rate BETWEEN 0 AND 1), -- null: none, or a fixed commission
+    venue text,
+    buyer_ref text, -- the account's own reference to the buyer
+    own_share numeric(7, 6) NOT NULL CHECK (own_share BETWEEN 0 AND 1), -- of the net proceeds
+    status_before text NOT NULL, -- of the domain, which has it again when the sale is voided
+    created_at timestamptz NOT NULL,
+    created_by uuid, -- the member; null: a job
+    voided_at timestamptz,
+    PRIMARY KEY (account_id, id),
+    FOREIGN KEY (account_id, domain_id) REFERENCES portfolio_domains (account_id, id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX portfolio_finance_sales_of_domain ON portfolio_finance_sales (account_id, domain_id)
+    WHERE voided_at IS NULL;
+
+-- The visits that parking providers counted, on which advice about renewals depends.
+CREATE TABLE portfolio_finance_traffic (
+    account_id uuid NOT NULL,
+    domain_id uuid NOT NULL,
+    reported_on date, -- the last day with a count; null: no recent one
+    visited_on date, -- the last day with a visit; null: no recent one
+    PRIMARY KEY (account_id, domain_id),
+    FOREIGN KEY (account_id, domain_id) REFERENCES portfolio_domains (account_id, id) ON DELETE CASCADE
+);
+
+-- parking
+
+-- Parking revenue by day. No partitions: a row changes when its provider corrects it, and is deleted with its domain.
+CREATE TABLE portfolio_parking_revenue (
+    account_id uuid NOT NULL,
+    domain_id uuid NOT NULL,
+    day date NOT NULL,
+    provider text COLLATE "C" NOT NULL,
+    reference text COLLATE "C" NOT NULL, -- of the provider; empty: none
+    visits bigint CHECK (visits >= 0), -- null: unknown
+    clicks bigint CHECK (clicks >= 0), -- null: unknown
+    amount numeric NOT NULL CHECK (amount >= 0), -- with the decimals of the currency
+    currency text NOT NULL,
+    entry_id uuid, -- of the ledger, which has the amount, too; null for an amount of zero
+    updated_at timestamptz NOT NULL,
+    PRIMARY KEY (account_id, domain_id, day, provider, reference),
+    CHECK ((entry_id IS NULL) = (amount = 0)),
+    FOREIGN KEY (account_id, domain_id) REFERENCES portfolio_domains (account_id, id) ON DELETE CASCADE
+);
+CREATE INDEX portfolio_parking_revenue_day ON portfolio_parking_revenue (account_id, day);
+
+-- imports: what was read, what was done with each row, and what is needed to undo it.
+
+CREATE TABLE portfolio_imports (
+    account_id uuid NOT NULL,
+    id uuid NOT NULL,
+    state text NOT NULL CHECK (state IN ('queued', 'running', 'completed', 'failed', 'undoing', 'undone')),
+    source text NOT NULL CHECK (source IN ('file', 'text', 'rows', 'names')), -- what the parts hold
+    options jsonb NOT NULL,
+    detected jsonb, -- null until the source was read
+    failure jsonb, -- why no row can be read
+    rows_total int, -- null until the source was read
+    rows_done int NOT NULL DEFAULT 0,
+    created int NOT NULL DEFAULT 0, -- rows by outcome, down to `errors`
+    updated int NOT NULL DEFAULT 0,
+    unchanged int NOT NULL DEFAULT 0,
+    skipped int NOT NULL DEFAULT 0,
+    errors int NOT NULL DEFAULT 0,
+    duplicates int NOT NULL DEFAULT 0, -- rows of a domain that an earlier row has
+    rows_undone int NOT NULL DEFAULT 0, -- from the last row on
+    removed int NOT NULL DEFAULT 0, -- domains that the undo removed
+    restored int NOT NULL DEFAULT 0, -- domains that the undo changed back
+    kept int NOT NULL DEFAULT 0, -- domains that were changed since and not changed back
+    created_by uuid NOT NULL, -- the member
+    created_at timestamptz NOT NULL,
+    finished_at timestamptz,
+    undo_until timestamptz, -- null: there is nothing to undo
+    PRIMARY KEY (account_id, id)
+);
+-- For the daily deletion of all accounts' old imports.
+CREATE INDEX portfolio_imports_created ON portfolio_imports (created_at);
+-- Imports that have not ended, of which one of an account runs at a time.
+CREATE INDEX portfolio_imports_open ON portfolio_imports (account_id, id)
+    WHERE state IN ('queued', 'running', 'undoing');
+
+-- The source of an import that a job runs, sealed; deleted when the import ends. Large imports have parts by rows, so
+-- that a turn of the job reads only the rows that it imports.
+CREATE TABLE portfolio_imports_parts (
+    account_id uuid NOT NULL,
+    import_id uuid NOT NULL,
+    number int NOT NULL,
+    first_row int, -- of those that the part holds as JSON; null: the part holds bytes of the source
+    content bytea NOT NULL,
+    PRIMARY KEY (account_id, import_id, number),
+    FOREIGN KEY (account_id, import_id) REFERENCES portfolio_imports (account_id, id) ON DELETE CASCADE
+);
+
+CREATE TABLE portfolio_imports_rows (
+    account_id uuid NOT NULL,
+    import_id uuid NOT NULL,
+    number int NOT NULL, -- of the row, from 0
+    position int NOT NULL, -- line or index, as it is shown
+    domain text, -- A-label; as written when it is none
+    outcome text NOT NULL CHECK (outcome IN ('created', 'updated', 'unchanged', 'skipped', 'error')),
+    domain_id uuid,
+    errors jsonb NOT NULL,
+    warnings jsonb NOT NULL,
+    before jsonb, -- the changed fields of the domain; null: nothing was changed
+    after jsonb,
+    entry_ids uuid[] NOT NULL, -- that the row added to the ledger
+    kept jsonb, -- why the undo kept it, because it was changed or used since; null: nothing was kept
+    PRIMARY KEY (account_id, import_id, number),
+    FOREIGN KEY (account_id, import_id) REFERENCES portfolio_imports (account_id, id) ON DELETE CASCADE
+);
+CREATE INDEX portfolio_imports_rows_outcome ON portfolio_imports_rows (account_id, import_id, outcome, number);
+CREATE INDEX portfolio_imports_rows_kept ON portfolio_imports_rows (account_id, import_id, number)
+    WHERE kept IS NOT NULL;
+-- The rows of a domain in one import, and in all imports of the portfolio.
+CREATE INDEX portfolio_imports_rows_name ON portfolio_imports_rows (account_id, domain, import_id, number);
+
+-- renewals: decisions, the settings of registrars that they imply, and secret links of calendars.
+
+CREATE TABLE portfolio_renewals_decisions (
+    account_id uuid NOT NULL,
+    domain_id uuid NOT NULL,
+    decision text NOT NULL CHECK (decision IN ('renew', 'drop', 'undecided')),
+    years smallint CHECK (years BETWEEN 1 AND 10), -- to renew for; null: not decided
+    note text,
+    snooze_until date, -- no reminders before; null: as usual
+    expires_at timestamptz, -- of the domain when it was decided: a renewal makes the decision obsolete
+    decided_at timestamptz NOT NULL,
+    decided_by uuid NOT NULL, -- the member
+    PRIMARY KEY (account_id, domain_id),
+    FOREIGN KEY (account_id, domain_id) REFERENCES portfolio_domains (account_id, id) ON DELETE CASCADE
+);
+
+-- One calendar for each member of a portfolio.
+CREATE TABLE portfolio_renewals_calendars (
+    account_id uuid NOT NULL,
+    member_id uuid NOT NULL,
+    created_at timestamptz NOT NULL,
+    PRIMARY KEY (account_id, member_id)
+);
+
+-- A calendar is requested without its account. Tokens are kept as hashes.
+CREATE TABLE portfolio_renewals_tokens (
+    token_hash bytea PRIMARY KEY,
+    account_id uuid NOT NULL,
+    member_id uuid NOT NULL,
+    FOREIGN KEY (account_id, member_id) REFERENCES portfolio_renewals_calendars (account_id, member_id) ON DELETE CASCADE
+);
+CREATE INDEX portfolio_renewals_tokens_calendar ON portfolio_renewals_tokens (account_id, member_id);
+
+-- Auto-renew settings that wait to be sent to a registrar, of each domain the last one.
+CREATE TABLE portfolio_renewals_pushes (
+    account_id uuid NOT NULL,
+    domain_id uuid NOT NULL,
+    auto_renew boolean NOT NULL,
+    attempts smallint NOT NULL DEFAULT 0, -- that have failed
+    claim uuid, -- of the request or job that sends it
+    claimed_until timestamptz, -- then another one may
+    requested_at timestamptz NOT NULL,
+    PRIMARY KEY (account_id, domain_id),
+    FOREIGN KEY (account_id, domain_id) REFERENCES portfolio_domains (account_id, id) ON DELETE CASCADE
+);
+
+-- registrars: connections, runs, the domains that registrars hold, and what is kept of reconciling.
+
+CREATE TABLE portfolio_registrars_connections (
+    account_id uuid NOT NULL,
+    id uuid NOT NULL,
+    provider text COLLATE "C" NOT NULL, -- `porkbun`; `manual:NAME` for a registrar without an adapter
+    name text COLLATE "C" NOT NULL, -- distinguishes accounts at one registrar
+    label text,
+    environment text NOT NULL CHECK (environment IN ('live', 'sandbox')),
+    base_url text, -- of a stand-in for the registrar; null: the registrar's own
+    credentials bytea, -- sealed; null: none, or erased
+    hints jsonb NOT NULL, -- the last characters of each credential, and when it was set
+    is_enabled boolean NOT NULL,
+    sync_interval_hours smallint NOT NULL CHECK (sync_interval_hours > 0),
+    status text NOT NULL CHECK (status IN ('ok', 'auth_failed', 'restricted', 'rate_limited')), -- of the last request
+    status_detail text,
+    last_sync_at timestamptz,
+    last_billing_sync_at timestamptz,
+    suspected_drop int NOT NULL DEFAULT 0, -- domains that are held back, because many are missing at once
+    suspected_drop_at timestamptz, -- the listing that did not have them
+    next_allowed_at timestamptz, -- the registrar asked for no request before
+    paced_until timestamptz NOT NULL, -- the rate limit is used up to this time (GCRA)
+    disconnected_at timestamptz, -- null while connected; what the registrar held is kept
+    version integer NOT NULL,
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL,
+    PRIMARY KEY (account_id, id),
+    UNIQUE (account_id, provider, name),
+    CHECK (disconnected_at IS NULL OR credentials IS NULL)
+) WITH (fillfactor = 50); -- each request to a registrar updates paced_until
+
+CREATE TABLE portfolio_registrars_runs (
+    account_id uuid NOT NULL,
+    id uuid NOT NULL,
+    kind text NOT NULL CHECK (kind IN ('sync', 'billing')),
+    options jsonb NOT NULL,
+    state text NOT NULL CHECK (state IN ('queued', 'running', 'completed', 'failed')),
+    created_at timestamptz NOT NULL,
+    finished_at timestamptz,
+    PRIMARY KEY (account_id, id)
+);
+-- For the daily deletion of all accounts' old runs.
+CREATE INDEX portfolio_registrars_runs_created ON portfolio_registrars_runs (created_at);
+
+-- The part of a run that is one connection's.
+CREATE TABLE portfolio_registrars_parts (
+    account_id uuid NOT NULL,
+    run_id uuid NOT NULL,
+    connection_id uuid NOT NULL,
+    provider text COLLATE "C" NOT NULL,
+    kind text NOT NULL,
+    state text NOT NULL CHECK (state IN ('queued', 'running', 'completed', 'failed', 'skipped', 'unsupported')),
+    claim uuid, -- of the worker that runs it; another one has a new claim
+    counts jsonb NOT NULL DEFAULT '{}',
+    changes jsonb NOT NULL DEFAULT '[]', -- the first ones
+    error jsonb,
+    created_at timestamptz NOT NULL,
+    started_at timestamptz,
+    advanced_at timestamptz NOT NULL, -- the last sign of progress
+    finished_at timestamptz,
+    PRIMARY KEY (account_id, run_id, connection_id),
+    FOREIGN KEY (account_id, run_id) REFERENCES portfolio_registrars_runs (account_id, id) ON DELETE CASCADE
+);
+-- One run at a time per connection.
+CREATE UNIQUE INDEX portfolio_registrars_parts_open ON portfolio_registrars_parts (account_id, connection_id, kind)
+    WHERE state IN ('queued', 'running');
+CREATE INDEX portfolio_registrars_parts_latest ON portfolio_registrars_parts (account_id, connection_id, kind, created_at);
+
+-- The domains that a registrar holds. Null: the registrar does not say.
+CREATE TABLE portfolio_registrars_holdings (
+    account_id uuid NOT NULL,
+    connection_id uuid NOT NULL,
+    domain text COLLATE "C" NOT NULL, -- lower-case A-label
+    provider text COLLATE "C" NOT NULL, -- of the connection
+    expires_at timestamptz,
+    registered_at timestamptz,
+    auto_renew boolean,
+    locked boolean,
+    privacy boolean,
+    status text NOT NULL,
+    status_raw text,
+    nameservers text[],
+    renewal_price numeric,
+    renewal_currency text,
+    source text NOT NULL CHECK (source IN ('api', 'import')),
+    listing_id uuid NOT NULL, -- the last listing that had the domain
+    first_seen_at timestamptz NOT NULL,
+    last_seen_at timestamptz NOT NULL,
+    -- The listing without the domain: if a complete listing lacks many domains at once, their drop is held until the
+    -- next complete listing lacks them, too.
+    suspected_since timestamptz,
+    missing_since timestamptz, -- the first complete listing without the domain
+    PRIMARY KEY (account_id, connection_id, domain),
+    CHECK ((renewal_price IS NULL) = (renewal_currency IS NULL))
+);
+CREATE INDEX portfolio_registrars_holdings_domain ON portfolio_registrars_holdings (account_id, domain, connection_id);
+CREATE INDEX portfolio_registrars_holdings_provider
+    ON portfolio_registrars_holdings (account_id, provider, domain, connection_id);
+-- The few domains that registrars transfer away.
+CREATE INDEX portfolio_registrars_holdings_leaving ON portfolio_registrars_holdings (account_id, domain)
+    WHERE status = 'transferring_out' AND missing_since IS NULL;
+
+-- The latest listing of each connection.
+CREATE TABLE portfolio_registrars_snapshots (
+    account_id uuid NOT NULL,
+    connection_id uuid NOT NULL,
+    provider text COLLATE "C" NOT NULL,
+    source text NOT NULL CHECK (source IN ('api', 'import')),
+    taken_at timestamptz NOT NULL,
+    is_complete boolean NOT NULL,
+    domains int NOT NULL,
+    last_complete_at timestamptz,
+    PRIMARY KEY (account_id, connection_id)
+);
+
+-- The urgent findings that are known, so that only new ones are published.
+CREATE TABLE portfolio_registrars_drifts (
+    account_id uuid NOT NULL PRIMARY KEY,
+    finding_ids uuid[] NOT NULL,
+    changed_at timestamptz -- null: never
+);
+
+-- Domains whose auth code was requested, so that their transfer is expected.
+CREATE TABLE portfolio_registrars_departures (
+    account_id uuid NOT NULL,
+    domain text COLLATE "C" NOT NULL,
+    expected_until timestamptz NOT NULL,
+    PRIMARY KEY (account_id, domain)
+);
+
+-- transfers to and from other registrars. No auth code is stored, only that one was requested.
+
+CREATE TABLE portfolio_transfers (
+    account_id uuid NOT NULL,
+    domain_id uuid NOT NULL,
+    state text NOT NULL, -- as last shown or published
+    direction text CHECK (direction IN ('in', 'out')), -- of the latest known transfer, down to `is_expected`
+    transfer_state text,
+    transfer_status text, -- in the registrar's or the registry's own word
+    transfer_provider text, -- the registrar that said so; null: the registry did
+    transfer_message text,
+    started_at timestamptz,
+    ended_at timestamptz, -- null: pending, or at an unknown time
+    is_expected boolean, -- whether the holder prepared it; null: unknown
+    checked_at timestamptz, -- when a registrar was asked last; null: never
+    failure text, -- why it did not answer then
+    held_status text, -- of its last answer, as the next two
+    locked boolean,
+    created_at timestamptz, -- the registration
+    code_requests timestamptz[] NOT NULL DEFAULT '{}', -- the latest ones, for their limit
+    code_delivery text CHECK (code_delivery IN ('returned', 'emailed', 'dashboard', 'unsupported', 'pending')),
+    code_expires_at timestamptz,
+    next_check_at timestamptz, -- null: not followed
+    PRIMARY KEY (account_id, domain_id),
+    CHECK (transfer_state IN ('pending', 'action_required', 'completed', 'failed', 'cancelled')),
+    CHECK ((direction IS NULL) = (transfer_state IS NULL)),
+    FOREIGN KEY (account_id, domain_id) REFERENCES portfolio_domains (account_id, id) ON DELETE CASCADE
+);
+-- For the job that looks at the transfers of all accounts.
+CREATE INDEX portfolio_transfers_due ON portfolio_transfers (next_check_at) WHERE next_check_at IS NOT NULL;
+
+-- billing: charges of registrars. Each line of a bill, a line for several domains once for each of them.
+
+-- No partitions: a charge changes when it is matched, applied or ignored.
+CREATE TABLE portfolio_billing_charges (
+    account_id uuid NOT NULL,
+    id uuid NOT NULL,
+    key bytea NOT NULL, -- hash of what identifies the line; the same line is recorded once
+    provider text COLLATE "C" NOT NULL,
+    connection_id uuid, -- null: imported without a connection
+    order_id text NOT NULL, -- empty: the file has none, as in the next one
+    line_id text NOT NULL,
+    parent_order_id text, -- of a refund: the order that is refunded
+    charged_on date NOT NULL,
+    description text NOT NULL,
+    domain_raw text, -- as the registrar writes it; null: the description alone can name a domain
+    name_origin text NOT NULL CHECK (name_origin IN ('field', 'item', 'text')),
+    domain text COLLATE "C", -- A-label; null: no domain is named
+    kind text NOT NULL CHECK (kind IN ('registration', 'renewal', 'transfer', 'redemption', 'privacy', 'tax', 'refund',
+                                       'other')),
+    years smallint CHECK (years > 0), -- that the charge pays for; null: unknown
+    total numeric(19, 4) NOT NULL, -- negative: a refund
+    tax numeric(19, 4) NOT NULL, -- within the total, as the next one
+    fees numeric(19, 4) NOT NULL,
+    currency text NOT NULL,
+    source text NOT NULL CHECK (source IN ('api', 'import')),
+    run_id uuid NOT NULL, -- the sync or the import
+    imported_at timestamptz NOT NULL,
+    refund_of uuid, -- the charge that a refund reverses
+    is_ignored boolean NOT NULL DEFAULT false,
+    domain_id uuid, -- null: not matched, or the domain was removed
+    confidence numeric(3, 2), -- of the match, or of the best candidate
+    method text,
+    candidates jsonb NOT NULL DEFAULT '[]', -- domains that it can be, the likeliest first
+    reason text, -- why the charge is not booked although its domain is known, such as entry_limit
+    applied_at timestamptz,
+    entry_id uuid, -- of the ledger; null for a total of zero
+    is_linked boolean NOT NULL DEFAULT false, -- the entry was there before, and is no charge's own
+    state text NOT NULL GENERATED ALWAYS AS (
+        CASE WHEN is_ignored THEN 'ignored'
+             WHEN domain_id IS NULL AND candidates = '[]' THEN 'unmatched'
+             WHEN domain_id IS NULL THEN 'suggested'
+             WHEN applied_at IS NULL THEN 'matched'
+             ELSE 'applied' END
+    ) STORED,
+    PRIMARY KEY (account_id, id),
+    UNIQUE (account_id, key),
+    FOREIGN KEY (account_id, domain_id) REFERENCES portfolio_domains (account_id, id) ON DELETE SET NULL (domain_id)
+);
+-- The order of the list, and one for each filter.
+CREATE INDEX portfolio_billing_charges_newest ON portfolio_billing_charges (account_id, charged_on, id);
+-- The sums of a list are read from this index alone; it serves the states, too.
+CREATE INDEX portfolio_billing_charges_sums ON portfolio_billing_charges (account_id, state, charged_on, id)
+    INCLUDE (provider, currency, total);
+CREATE INDEX portfolio_billing_charges_provider ON portfolio_billing_charges (account_id, provider, charged_on, id);
+-- For refunds, and for the foreign key.
+CREATE INDEX portfolio_billing_charges_order ON portfolio_billing_charges (account_id, order_id);
+CREATE INDEX portfolio_billing_charges_name ON portfolio_billing_charges (account_id, domain, charged_on);
+CREATE INDEX portfolio_billing_charges_domain ON portfolio_billing_charges (account_id, domain_id);
+CREATE INDEX portfolio_billing_charges_run ON portfolio_billing_charges (account_id, run_id);
+-- An entry of the ledger belongs to one charge.
+CREATE UNIQUE INDEX portfolio_billing_charges_entry ON portfolio_billing_charges (account_id, entry_id)
+    WHERE entry_id IS NOT NULL AND applied_at IS NOT NULL;
+
+-- notifications: preferences of the members, and their notices.
+
+CREATE TABLE portfolio_notifications_preferences (
+    account_id uuid NOT NULL,
+    member_id uuid NOT NULL, -- a real account, in the portfolio of a sandbox account too
+    settings jsonb NOT NULL, -- what the member has set; what is absent has its default
+    updated_at timestamptz NOT NULL,
+    PRIMARY KEY (account_id, member_id)
+);
+
+CREATE TABLE portfolio_notifications_notices (
+    account_id uuid NOT NULL,
+    id uuid NOT NULL,
+    member_id uuid NOT NULL, -- a real account
+    event text NOT NULL, -- name of the event that the notice is about
+    title text, -- of a published event; null: the other columns describe it
+    severity text NOT NULL CHECK (severity IN ('info', 'warn', 'high', 'critical')),
+    domain_id uuid,
+    domain text, -- A-label
+    threshold_days smallint, -- of a notice about an expiry
+    expires_on date,
+    auto_renew boolean,
+    month date, -- of a cost alert: its first day
+    amount numeric, -- renewal price of the domain; of a cost alert the sum of the month
+    currency text,
+    in_app boolean NOT NULL, -- whether the list of the member shows it
+    email_at timestamptz, -- when the email is due; null when there is none, and when it was sent
+    held_by text CHECK (held_by IN ('quiet_hours', 'digest')), -- why the email was not due at once
+    emailed_at timestamptz,
+    created_at timestamptz NOT NULL,
+    read_at timestamptz,
+    acknowledged_at timestamptz,
+    PRIMARY KEY (account_id, id)
+);
+CREATE INDEX portfolio_notifications_notices_list ON portfolio_notifications_notices (account_id, member_id, id DESC)
+    WHERE in_app;
+CREATE INDEX portfolio_notifications_notices_unread ON portfolio_notifications_notices (account_id, member_id, id DESC)
+    WHERE in_app AND read_at IS NULL;
+-- Of all accounts alike: the emails that are due.
+CREATE INDEX portfolio_notifications_notices_due ON portfolio_notifications_notices (email_at, account_id)
+    WHERE email_at IS NOT NULL;
+CREATE INDEX portfolio_notifications_notices_age ON portfolio_notifications_notices (created_at);
+
+-- The notices that a member has had, so that there is no second one, however often a job runs.
+CREATE TABLE portfolio_notifications_keys (
+    account_id uuid NOT NULL,
+    member_id uuid NOT NULL,
+    kind text NOT NULL CHECK (kind IN ('expiry', 'cost', 'event')),
+    subject_id uuid NOT NULL, -- the domain or the event; of a cost alert zero
+    due_on date NOT NULL, -- the expiry, the first day of the month, or the day of the event
+    days smallint NOT NULL, -- the threshold; else zero
+    notified_on date, -- of the latest notice, which can be repeated each day until it is acknowledged
+    acknowledged_at timestamptz, -- of an expiry: there is no other notice about it
+    PRIMARY KEY (account_id, member_id, kind, subject_id, due_on, days)
+);
+CREATE INDEX portfolio_notifications_keys_age ON portfolio_notifications_keys (due_on);
+
+-- The day on which the domains of a portfolio were last looked through.
+CREATE TABLE portfolio_notifications_runs (
+    account_id uuid PRIMARY KEY,
+    run_on date NOT NULL
+);
