@@ -133,7 +133,7 @@ async def test_resends_are_limited(alice: Person, owner: Owner, worker: AliasWor
     await owner.claim_one("ada", domain, email)
     await worker.work()
     refused = await alice.post(RESEND, json={"email": email})
-    assert (refused.status_code, refused.json()["code"]) == (429, "destination_asked_too_soon")
+    assert (refused.status_code, refused.json()["code"]) == (429, "confirmation_too_soon")
     assert 1 <= int(refused.headers["Retry-After"]) <= 900
     for _ in range(4):
         clock.move(timedelta(minutes=16))

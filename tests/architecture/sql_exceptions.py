@@ -32,7 +32,6 @@ ALLOWED = {
     "builders/kit/db/migrations.py:HAS_QUEUE_TABLE procrastinate_jobs": "decides whether to create the queue",
     "builders/kit/http/idempotency.py:PRUNE": "deletes old keys of all accounts",
     "builders/kit/events/dispatcher.py:CLAIM": "events of all accounts are dispatched in one batch",
-    "builders/kit/events/dispatcher.py:LIST_SINCE": "as above, for events that a subscriber missed",
     "builders/identity/store/keys.py:FIND_HOLDER": "a key arrives without its account",
     "builders/identity/store/sessions.py:REDEEM_GRANT": "a grant arrives without its account",
     "builders/identity/store/sessions.py:PRUNE_SESSIONS": "deletes old sessions of all accounts",

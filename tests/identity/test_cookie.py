@@ -170,4 +170,4 @@ async def test_unsafe_operations_publish_the_refusal(alice: Person) -> None:
     responses = operations(alice.service.openapi())["POST /v1/auth/logout"]["responses"]
 
     assert "origin_forbidden" in responses["403"]["description"]
-    assert "issuer_away" in responses["503"]["description"]
+    assert "issuer_unavailable" in responses["503"]["description"]

@@ -167,7 +167,7 @@ async def test_unavailable_keys_give_503_with_retry_after(alice: Person, provide
 
     answer = await client.get("/v1/auth/session", headers={"Authorization": f"Bearer {forger.make()}"})
 
-    assert (answer.status_code, answer.json()["code"]) == (503, "issuer_away")
+    assert (answer.status_code, answer.json()["code"]) == (503, "issuer_unavailable")
     assert answer.headers["Retry-After"] == "10"
     # Whoever else asks is not concerned.
     assert (await client.get("/v1/auth/session", headers={"X-API-Key": alice.key})).status_code == 200

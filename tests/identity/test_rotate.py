@@ -77,7 +77,7 @@ async def test_a_key_is_rotated_once(alice: Person, anyone: Client, overlap_hour
 
     refused = await alice.post(f"{PATH}/{old['id']}/rotate", json={"overlap_hours": overlap_hours})
 
-    assert (refused.status_code, refused.json()["code"]) == (409, "rotation_under_way")
+    assert (refused.status_code, refused.json()["code"]) == (409, "rotation_in_progress")
     assert "rotate that key" in refused.json()["next_action"]
     assert f"DELETE /v1/api-keys/{old['id']}" in refused.json()["next_action"]
     assert [each["id"] for each in (await alice.get(PATH)).json()["items"]] == [each["id"] for each in before]

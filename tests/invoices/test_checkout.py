@@ -115,7 +115,7 @@ async def test_a_lost_response_is_503_and_the_retry_returns_the_same_session(
 ) -> None:
     stripe.unanswered = 1
     answer = await alice.post(path(invoice))
-    assert (answer.status_code, answer.json()["code"]) == (503, "stripe_away")
+    assert (answer.status_code, answer.json()["code"]) == (503, "stripe_unavailable")
     assert int(answer.headers["retry-after"]) > 0
     made = await link(alice, invoice)
     (session,) = stripe.sessions  # the session key response was lost
@@ -129,8 +129,8 @@ async def test_a_lost_response_is_503_and_the_retry_returns_the_same_session(
         (400, failure("invalid_request_error", "No such currency", param="currency"), (502, "stripe_refused")),
         (402, failure("card_error", "Declined", code="card_declined"), (502, "stripe_refused")),
         (403, failure("invalid_request_error", "Not permitted"), (502, "stripe_refused")),
-        (409, failure("idempotency_error", "Another request is in progress"), (503, "stripe_away")),
-        (429, failure("rate_limit_error", "Too many requests", code="rate_limit"), (503, "stripe_away")),
+        (409, failure("idempotency_error", "Another request is in progress"), (503, "stripe_unavailable")),
+        (429, failure("rate_limit_error", "Too many requests", code="rate_limit"), (503, "stripe_unavailable")),
         (500, failure("api_error", "Something went wrong"), (502, "stripe_refused")),
         (503, {"nonsense": True}, (502, "stripe_refused")),
     ],

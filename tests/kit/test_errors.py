@@ -51,11 +51,11 @@ def test_a_problem_is_written_as_problem_json() -> None:
         503,
         "application/problem+json",
         {
-            "type": "urn:builders:problem:database_away",
+            "type": "urn:builders:problem:database_unavailable",
             "title": "The database is unavailable",
             "status": 503,
             "detail": "Gone fishing.",
-            "code": "database_away",
+            "code": "database_unavailable",
             "request_id": "request-1",
             "fish": [1, 2],
             "next_action": "Wait.",

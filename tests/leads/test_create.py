@@ -103,7 +103,7 @@ async def test_the_request_runs_the_same_statements_for_all_addresses(
     # A row and a job each, without a look-up: the job reads the lead.
     assert [await stored(conn, email), await stored(conn, other)] == [(before[0] + 1, 1), (1, 0)]
     cursor = await conn.execute(
-        "SELECT count(*) FROM procrastinate_jobs WHERE task_name = 'leads.take' AND status = 'todo'"
+        "SELECT count(*) FROM procrastinate_jobs WHERE task_name = 'leads.process_request' AND status = 'todo'"
     )
     assert await cursor.fetchone() == (2,)
 

@@ -149,7 +149,9 @@ async def test_unconfirmed_leads_are_deleted_after_the_retention(
 
 async def test_an_unprocessed_request_is_deleted(anyone: Client, runner: Runner, conn: Conn, email: str) -> None:
     await submit(anyone, email)
-    await conn.execute("DELETE FROM procrastinate_jobs WHERE task_name = 'leads.take' AND status = 'todo'")
+    await conn.execute(
+        "DELETE FROM procrastinate_jobs WHERE task_name = 'leads.process_request' AND status = 'todo'"
+    )
     clock.move(timedelta(days=91))
     await expire(runner)
 
@@ -184,7 +186,7 @@ async def test_a_duplicate_job_changes_nothing(
     clock.move(timedelta(hours=1))
     for _ in range(2):
         async with database.transaction() as conn:
-            await queue.defer(conn, leads_jobs.take, request_id=request_id)
+            await queue.defer(conn, leads_jobs.process_request, request_id=request_id)
     await queue.run_pending(database, settings)
 
     assert len(await runner.messages(email)) == 1

@@ -113,7 +113,9 @@ async def test_one_of_concurrent_jobs_sends(
     context: Any = SimpleNamespace(
         additional_context={"database": database, "keyring": keyring, "settings": runner.settings}
     )
-    await asyncio.gather(*(leads_jobs.take.func(context, request_id=each.json()["id"]) for each in answers))
+    await asyncio.gather(
+        *(leads_jobs.process_request.func(context, request_id=each.json()["id"]) for each in answers)
+    )
 
     assert len(await runner.messages(email)) == 1
     lead = await runner.lead(email)

@@ -5,10 +5,9 @@ import pytest
 from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue
 from builders.kit.values import clock
-from builders.profile import jobs as profile_jobs, onboarding, store, verification as verification_module
-from builders.profile.records import Proof, Role, StepKey
+from builders.profile import jobs as profile_jobs, store, verification as verification_module
 from tests.cast import Person
-from tests.profile.make import CONFIRM, RESEND, ProfileWorker, me, patch, steps, verification
+from tests.profile.make import CONFIRM, RESEND, ProfileWorker, patch, verification
 
 MESSAGES = "SELECT count(*) FROM profile_verifications WHERE account_id = %s"
 
@@ -74,61 +73,6 @@ async def test_pruning_uses_an_index(conn: Conn, statement: str) -> None:
         plan = "\n".join(row[0] for row in await rows.fetchall())
 
     assert "_by_age" in plan
-
-
-async def lose_events(database: Database, *people: Person) -> None:
-    """Dispatch like an older worker without these subscribers: delete all pending events and jobs."""
-    ours = [each for person in people for each in (person.account.id, person.account.sandbox_id)]
-    async with database.transaction() as conn:
-        await conn.execute("DELETE FROM kit_outbox_pending")
-        await conn.execute("DELETE FROM kit_outbox WHERE account_id <> ALL(%s)", [ours])
-
-
-async def catch_up(database: Database, worker: ProfileWorker) -> None:
-    async with database.transaction() as conn:
-        await queue.defer(conn, profile_jobs.catch_up, timestamp=0)
-    await worker.work()
-
-
-async def test_steps_from_events_that_an_older_worker_dispatched_are_recorded(
-    alice: Person, dana: Person, database: Database, worker: ProfileWorker
-) -> None:
-    await lose_events(database, alice, dana)
-    await worker.work()
-    assert steps(await me(alice)) == set()
-    await catch_up(database, worker)
-
-    profile = await me(alice)
-    assert (steps(profile), profile["roles"]) == ({"verify_email", "create_api_key"}, ["builder"])
-    assert (await me(dana))["roles"] == ["domainer"]
-    await catch_up(database, worker)
-    assert await me(alice) == profile
-
-
-async def test_accounts_from_an_older_worker_get_one_link(
-    ursula: Person, database: Database, worker: ProfileWorker
-) -> None:
-    await lose_events(database, ursula)
-    for _ in range(2):
-        await catch_up(database, worker)
-
-    assert len(await worker.list_emails(ursula.account.email)) == 1
-
-
-async def test_recorded_steps_are_not_enqueued_again(
-    alice: Person, database: Database, worker: ProfileWorker
-) -> None:
-    await worker.work()
-    async with database.transaction() as conn:
-        known = [
-            (alice.account.id, Proof(StepKey.VERIFY_EMAIL)),
-            (alice.account.sandbox_id, Proof(StepKey.ADD_DOMAIN)),
-        ]
-        new = [
-            (alice.account.id, Proof(StepKey.ADD_DOMAIN)),
-            (alice.account.id, Proof(StepKey.VERIFY_EMAIL, Role.DOMAINER)),
-        ]
-        assert await onboarding.list_missing(conn, claims=[*known, *new]) == [False, False, True, True]
 
 
 async def test_a_change_can_be_confirmed_after_pruning(

@@ -1,6 +1,5 @@
 """The digest of a plan depends on account, manifest and live state; plans of earlier versions are read."""
 
-import json
 import re
 from typing import Any
 
@@ -132,39 +131,3 @@ async def test_a_masked_plan_shows_that_an_address_differs(alice: Person, bob: P
         assert texts.canonical_email(shown) == shown
         assert shown.startswith("o***#")
         assert shown.endswith("@example.net")
-
-
-ADDED = ("kind", "after_unknown", "requires", "secret")
-
-
-def as_before(action: Json) -> Json:
-    """Return an action in the format of the first release."""
-    old = {name: value for name, value in action.items() if name not in ADDED}
-    old["alias_id"] = old.pop("resource_id")
-    if old["place"] is not None:
-        del old["place"]["is_own"]
-    for view in (old["before"], old["after"]):
-        if view is not None:
-            del view["project_id"]
-    return old
-
-
-async def test_a_plan_of_an_earlier_version_is_read_and_promoted(alice: Person, conn: Conn, domain: str) -> None:
-    await apply(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}"), alias(f"linus@{domain}", key="boss"))
-    planned = await plan(
-        alice,
-        alias(f"ada@{domain}", note="x"),
-        alias(f"alan@{domain}", key="boss"),
-        alias(f"norman@{domain}"),
-        prune=True,
-    )
-    cursor = await conn.execute("SELECT actions FROM sandbox_plans WHERE id = %s", [planned["id"]])
-    row = await cursor.fetchone()
-    assert row is not None
-    old = [as_before(action) for action in row[0]]
-    assert {*ADDED, "resource_id"}.isdisjoint(old[0])
-    as_old = "UPDATE sandbox_plans SET actions = %s, manifest_digest = NULL WHERE id = %s"
-    await conn.execute(as_old, [json.dumps(old), planned["id"]])
-    read = (await alice.get(f"/v1/sandbox/plans/{planned['id']}")).json()
-    assert read["actions"] == planned["actions"]
-    assert (await promote(alice, planned))["summary"] == {"succeeded": 4}

@@ -96,7 +96,7 @@ async def test_a_second_rotation_waits_for_the_overlap_of_the_first(
     new = await rotate(alice, made, overlap_hours=2)
     refused = await alice.post(f"{PATH}/{made['id']}/rotate-secret")
 
-    assert (refused.status_code, refused.json()["code"]) == (409, "rotation_under_way")
+    assert (refused.status_code, refused.json()["code"]) == (409, "rotation_in_progress")
     assert re.search(r"until \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\.$", refused.json()["detail"])
     await sent(service, receiver, alice)
     assert verifies(made["signing_secret"], receiver)

@@ -31,7 +31,7 @@ from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection
 from builders.mail import addresses, service as mail
 from builders.mail.templates import VerifyDestination
 
-SEND_TASK = "aliases.ask"
+SEND_TASK = "aliases.send_confirmations"
 PATH = "/v1/aliases/destinations/confirm"
 LINK_LIFETIME = timedelta(hours=72)
 MIN_INTERVAL = timedelta(minutes=15)  # between two confirmations to an address
@@ -42,7 +42,7 @@ MAX_PER_ADDRESS = maximums.declare(
     5,
     of="destination",
     counts="Confirmations of an account to it in a day.",
-    code="destination_asked_too_soon",
+    code="confirmation_too_soon",
 )
 MAX_PER_MAILBOX = 10  # confirmations in a day, of all accounts
 maximums.declare_setting(

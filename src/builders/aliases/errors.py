@@ -82,7 +82,7 @@ class DestinationNotFound(Problem):
 class ConfirmationTooSoon(Problem):
     """It is too soon to send another confirmation to the destination."""
 
-    status, code = 429, "destination_asked_too_soon"
+    status, code = 429, "confirmation_too_soon"
     remedy = "Ask the recipient to check the spam folder, or send it again later."
 
 

@@ -1,16 +1,15 @@
 """Tasks and event subscribers of aliases."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
 from procrastinate import JobContext
 
-from builders.aliases import account_aliases, billing, claims, confirmations
+from builders.aliases import billing, claims, confirmations
 from builders.aliases.claims import PRUNE_BATCH
 from builders.aliases.confirmations import SEND_TASK
-from builders.invoices import charges
 from builders.invoices.records import Seller
 from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher
@@ -34,7 +33,7 @@ async def prune(context: JobContext, timestamp: int) -> None:
     await confirmations.prune_confirmations(queue.database(context))
 
 
-@queue.app.task(name=SEND_TASK, aliases=["aliases.request_confirmation"], retry=queue.RETRY, pass_context=True)
+@queue.app.task(name=SEND_TASK, retry=queue.RETRY, pass_context=True)
 async def send_confirmations(context: JobContext, account_id: str | None = None) -> None:
     """Send the due confirmations, of one account or of all."""
     await confirmations.send_due_confirmations(
@@ -47,9 +46,8 @@ async def send_confirmations(context: JobContext, account_id: str | None = None)
 
 @queue.app.periodic(cron="* * * * *")
 @queue.app.task(
-    name="aliases.ask_late",
-    aliases=["aliases.request_late_confirmations"],
-    queueing_lock="aliases.ask_late",
+    name="aliases.send_late_confirmations",
+    queueing_lock="aliases.send_late_confirmations",
     pass_context=True,
 )
 async def send_late_confirmations(context: JobContext, timestamp: int) -> None:
@@ -60,7 +58,7 @@ async def send_late_confirmations(context: JobContext, timestamp: int) -> None:
     )
 
 
-@dispatcher.subscribe_batches(name="aliases.request_confirmations", alias="builders.aliases.jobs.ask_soon")
+@dispatcher.subscribe_batches(name="aliases.request_confirmations")
 async def request_confirmations(conn: Conn, events: Sequence[PublishedEvent]) -> None:
     """Enqueue a job that sends confirmations soon after names were claimed or changed.
 
@@ -70,32 +68,13 @@ async def request_confirmations(conn: Conn, events: Sequence[PublishedEvent]) ->
         await queue.defer(conn, send_late_confirmations, once=send_late_confirmations.queueing_lock, timestamp=0)
 
 
-@queue.app.task(name="aliases.withdraw", retry=queue.RETRY, pass_context=True)
-async def withdraw(context: JobContext, account_id: str, alias_ids: list[str], at: str) -> None:
-    """Withdraw the charges for periods after the release of names that were not claimed again.
-
-    A release does this itself; the task serves jobs that an earlier version enqueued.
-    """
-    owner, released = UUID(account_id), {UUID(each) for each in alias_ids}
-    async with queue.database(context).transaction() as conn:
-        again = {
-            each.id
-            for each in await account_aliases.list_aliases(conn, account_id=owner, alias_ids=list(released))
-        }
-        await charges.withdraw_charges(
-            conn, account_id=owner, alias_ids=released - again, at=datetime.fromisoformat(at)
-        )
-
-
-@dispatcher.subscribe(
-    "email.verified", name="aliases.record_verified_email", alias="builders.aliases.jobs.note_verified"
-)
+@dispatcher.subscribe("email.verified", name="aliases.record_verified_email")
 async def record_verified_email(conn: Conn, event: PublishedEvent) -> None:
     """Confirm the account's own address as a destination when the account verifies it."""
     await confirmations.verify_destination(conn, account_id=event.account_id, email=event.read()["email"])
 
 
-@dispatcher.subscribe("mail.bounced", name="aliases.record_bounce", alias="builders.aliases.jobs.note_bounced")
+@dispatcher.subscribe("mail.bounced", name="aliases.record_bounce")
 async def record_bounce(conn: Conn, event: PublishedEvent) -> None:
     """Record that a confirmation bounced."""
     data = event.read()
@@ -134,14 +113,10 @@ async def settle(context: JobContext, account_id: str, invoice_id: str) -> None:
         )
 
 
-@dispatcher.subscribe(
-    "invoice.grace_ended", name="aliases.settle_invoice", alias="builders.aliases.jobs.note_invoice"
-)
-@dispatcher.subscribe(
-    "invoice.uncollectible", name="aliases.settle_invoice", alias="builders.aliases.jobs.note_invoice"
-)
-@dispatcher.subscribe("invoice.paid", name="aliases.settle_invoice", alias="builders.aliases.jobs.note_invoice")
-@dispatcher.subscribe("invoice.voided", name="aliases.settle_invoice", alias="builders.aliases.jobs.note_invoice")
+@dispatcher.subscribe("invoice.grace_ended", name="aliases.settle_invoice")
+@dispatcher.subscribe("invoice.uncollectible", name="aliases.settle_invoice")
+@dispatcher.subscribe("invoice.paid", name="aliases.settle_invoice")
+@dispatcher.subscribe("invoice.voided", name="aliases.settle_invoice")
 async def settle_invoice(conn: Conn, event: PublishedEvent) -> None:
     """Enqueue a job that settles an invoice with names."""
     data = event.read()

@@ -35,7 +35,7 @@ NEXT_COMMANDS = {
     "account_not_found": "List the accounts by `builders accounts list`; `builders accounts create` creates one.",
     "account_domain_not_found": "List the domains by `builders domains list`.",
     "api_key_not_found": "List the keys of the account by `builders keys list --account ADDRESS`.",
-    "database_away": "Check the database by `builders doctor`.",
+    "database_unavailable": "Check the database by `builders doctor`.",
     "database_busy": "Run the command again; `builders doctor` checks the database.",
     "delivery_not_found": "List the deliveries by `builders deliveries list`.",
     "invoice_not_found": "List the invoices by `builders invoices list`.",
@@ -189,7 +189,7 @@ def migrate_database(settings: Settings) -> list[str]:
         reason = (
             f"{wrong.detail} {wrong.next_action or ''}" if wrong else f"The database returned an error: {error}"
         )
-        raise CommandFailed(reason, next_action=NEXT_COMMANDS["database_away"]) from None
+        raise CommandFailed(reason, next_action=NEXT_COMMANDS["database_unavailable"]) from None
 
 
 @asynccontextmanager

@@ -24,9 +24,7 @@ async def check_due(context: JobContext, timestamp: int) -> None:
     await verification.check_due(queue.database(context), settings=queue.settings(context))
 
 
-@dispatcher.subscribe(
-    "domain.suspended", name="domains.notify_suspended", alias="builders.domains.jobs.hear_of_suspended"
-)
+@dispatcher.subscribe("domain.suspended", name="domains.notify_suspended")
 async def notify_suspended(conn: Conn, event: PublishedEvent) -> None:
     """Enqueue the email to the owner."""
     ids = {"account_id": str(event.account_id), "domain_id": str(event.read()["id"])}

@@ -22,7 +22,7 @@ from builders.identity.key_limits import KeyLimits
 from builders.identity.records import MAX_ACTIVE_KEYS, ApiKey, AuditAction, KeyKind, KeySecret, NewApiKey, Preset
 from builders.identity.store import accounts as account_store, keys as store
 from builders.kit.db.connections import Conn
-from builders.kit.errors import RotationUnderWay
+from builders.kit.errors import RotationInProgress
 from builders.kit.events import outbox
 from builders.kit.http.callers import Actor, LiveKeyRequired
 from builders.kit.http.pagination import JsonPage, PageRequest
@@ -111,8 +111,8 @@ async def rotate_key(
 ) -> NewApiKey:
     """Create a key like an old one, with its limits; the old one works until the end of the overlap.
 
-    Raise KeyNotFound, KeyRevoked for a key that is revoked or expired, RotationUnderWay for one that was rotated,
-    LiveKeyRequired, KeyLimit, and KeyLimited when the requesting key has stricter limits.
+    Raise KeyNotFound, KeyRevoked for a key that is revoked or expired, RotationInProgress for one that was
+    rotated, LiveKeyRequired, KeyLimit, and KeyLimited when the requesting key has stricter limits.
     """
     now = clock.now()
     before = await get_key(conn, account_id=account_id, key_id=key_id)
@@ -124,7 +124,7 @@ async def rotate_key(
     if old is None:
         latest = await get_key(conn, account_id=account_id, key_id=before.id)
         if latest.is_active(now):
-            raise RotationUnderWay(
+            raise RotationInProgress(
                 f"The key was rotated before, and works until {latest.expires_at:%Y-%m-%dT%H:%M:%SZ}.",
                 next_action="Use the new key: GET /v1/api-keys. If its secret is lost, rotate that key. "
                 f"To end the previous key now, revoke it: DELETE /v1/api-keys/{before.id}.",

@@ -112,7 +112,7 @@ class Issuer:
         try:
             keys = parse_keys(await self._get(await self._find_url()), self.trusted.algorithms)
         except (OutboundFailed, ValueError, LookupError) as error:
-            _log.warning("issuer_away", issuer=self.trusted.issuer, error=str(error))
+            _log.warning("issuer_unavailable", issuer=self.trusted.issuer, error=str(error))
             self._next_fetch = clock.monotonic() + RETRY_INTERVAL_S
             return
         self._keys, self._fetched_at, self._has_failed = keys, clock.monotonic(), False

@@ -18,9 +18,9 @@ from builders.invoices.errors import (
     InvoiceNotFound,
     NothingDue,
     SignatureInvalid,
-    StripeAway,
     StripeNotConfigured,
     StripeRefused,
+    StripeUnavailable,
 )
 from builders.invoices.records import BillingDetails, Invoice, InvoiceStatus, StripeEvent
 from builders.invoices.schemas import InvoiceItem
@@ -170,7 +170,7 @@ async def get_invoice_pdf(invoice_id: InvoiceId, request: Request, caller: Reade
         NothingDue,
         LiveKeyRequired,
         StripeNotConfigured,
-        StripeAway,
+        StripeUnavailable,
         StripeRefused,
     ),
 )

@@ -121,7 +121,7 @@ async def withdraw_charges(
 
 
 async def _credit_lines(conn: Conn, invoice: Invoice, lines: Sequence[Line]) -> None:
-    """TimeSlice the amounts of paid lines into credit, except for lines that are already credited."""
+    """Convert the amounts of paid lines into credit, except for lines that are already credited."""
     lines = [each for each in lines if each.credited_at is None]
     amount = sum((each.amount + each.tax_amount for each in lines), Money.zero(invoice.currency))
     if not amount.amount:

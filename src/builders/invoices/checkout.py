@@ -16,7 +16,7 @@ from pydantic import SecretStr
 from stripe.checkout import Session
 
 from builders.invoices import invoices, payments
-from builders.invoices.errors import NothingDue, StripeAway, StripeNotConfigured, StripeRefused
+from builders.invoices.errors import NothingDue, StripeNotConfigured, StripeRefused, StripeUnavailable
 from builders.invoices.records import Invoice, InvoiceStatus
 from builders.invoices.store import payments as store
 from builders.invoices.store.payments import StoredCheckout
@@ -61,7 +61,7 @@ async def create_checkout(
     """Return a link to pay the amount due of an invoice; the existing one while it is valid.
 
     Raise InvoiceNotFound, InvalidTransition, NothingDue, LiveKeyRequired for an invoice of a sandbox account,
-    StripeNotConfigured, StripeAway, StripeRefused.
+    StripeNotConfigured, StripeUnavailable, StripeRefused.
     """
     async with database.transaction() as conn:
         invoice = await _lock_payable(conn, account_id=account_id, invoice_id=invoice_id)
@@ -212,7 +212,7 @@ async def _create_session(
 ) -> Session:
     """Create a Checkout session at Stripe, or return the one of this idempotency key.
 
-    Raise StripeAway if it is unknown whether the session exists; StripeRefused.
+    Raise StripeUnavailable if it is unknown whether the session exists; StripeRefused.
     """
     client = stripe.StripeClient(
         key.get_secret_value(),
@@ -239,7 +239,7 @@ def _problem_of(error: stripe.StripeError) -> Problem:
         message=str(error),
     )
     if isinstance(error, stripe.APIConnectionError) or error.http_status in _RETRYABLE:
-        return StripeAway(
+        return StripeUnavailable(
             "Stripe did not respond; you were not charged. Try again, or pay by bank transfer.",
             retry_after=RETRY_AFTER_S,
         )

@@ -33,10 +33,10 @@ class StripeNotConfigured(Problem):
     remedy = "Pay by bank transfer; the invoice contains the account."
 
 
-class StripeAway(Problem):
+class StripeUnavailable(Problem):
     """Stripe did not respond."""
 
-    status, code = 503, "stripe_away"
+    status, code = 503, "stripe_unavailable"
     remedy = "Repeat the request after the seconds of Retry-After, or pay by bank transfer."
 
 

@@ -37,19 +37,13 @@ async def send_mail(context: JobContext, account_id: str, invoice_id: str, occas
         )
 
 
-@dispatcher.subscribe("invoice.created", name="invoices.mail_issued", alias="builders.invoices.jobs.mail_issued")
-@dispatcher.subscribe("invoice.paid", name="invoices.mail_paid", alias="builders.invoices.jobs.mail_paid")
+@dispatcher.subscribe("invoice.created", name="invoices.mail_issued")
+@dispatcher.subscribe("invoice.paid", name="invoices.mail_paid")
 @dispatcher.subscribe("invoice.voided", name="invoices.mail_voided")
-@dispatcher.subscribe("invoice.overdue", name="invoices.mail_overdue", alias="builders.invoices.jobs.mail_overdue")
-@dispatcher.subscribe(
-    "invoice.reminded", name="invoices.mail_reminded", alias="builders.invoices.jobs.mail_reminded"
-)
-@dispatcher.subscribe(
-    "invoice.grace_ended", name="invoices.mail_grace_ended", alias="builders.invoices.jobs.mail_grace_ended"
-)
-@dispatcher.subscribe(
-    "invoice.uncollectible", name="invoices.mail_uncollectible", alias="builders.invoices.jobs.mail_uncollectible"
-)
+@dispatcher.subscribe("invoice.overdue", name="invoices.mail_overdue")
+@dispatcher.subscribe("invoice.reminded", name="invoices.mail_reminded")
+@dispatcher.subscribe("invoice.grace_ended", name="invoices.mail_grace_ended")
+@dispatcher.subscribe("invoice.uncollectible", name="invoices.mail_uncollectible")
 async def enqueue_mail(conn: Conn, event: PublishedEvent) -> None:
     """Enqueue the email about an event of an invoice."""
     invoice_id: str = event.read()["id"]

@@ -145,17 +145,17 @@ class TokenInvalid(Problem):
     remedy = "Copy the whole link from the message, or request a new one."
 
 
-class RotationUnderWay(Problem):
+class RotationInProgress(Problem):
     """The previous rotation of the key or secret has not ended."""
 
-    status, code = 409, "rotation_under_way"
+    status, code = 409, "rotation_in_progress"
     remedy = "Use the new key or secret of the previous rotation, or wait for its end."
 
 
 class DatabaseUnavailable(Problem):
     """The database is unavailable."""
 
-    status, code = 503, "database_away"
+    status, code = 503, "database_unavailable"
     remedy = "Repeat the request after the seconds of Retry-After; a POST with the same Idempotency-Key."
 
 

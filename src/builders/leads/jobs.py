@@ -13,18 +13,16 @@ from builders.mail.records import Topic
 from builders.mail.templates import LeadConfirm
 
 
-@queue.app.task(name=lifecycle.TAKE, retry=queue.RETRY, pass_context=True)
-async def take(context: JobContext, request_id: str) -> None:
+@queue.app.task(name=lifecycle.PROCESS_REQUEST, retry=queue.RETRY, pass_context=True)
+async def process_request(context: JobContext, request_id: str) -> None:
     """Create or update the lead of a request, and send its link."""
     async with queue.database(context).transaction() as conn:
-        await lifecycle.take(
+        await lifecycle.process_request(
             conn, keyring=queue.keyring(context), settings=queue.settings(context), request_id=UUID(request_id)
         )
 
 
-@dispatcher.subscribe(
-    "mail.unsubscribed", name="leads.record_unsubscribed", alias="builders.leads.jobs.note_unsubscribed"
-)
+@dispatcher.subscribe("mail.unsubscribed", name="leads.record_unsubscribed")
 async def record_unsubscribed(conn: Conn, event: PublishedEvent) -> None:
     """Unsubscribe the lead of an address that opted out."""
     data = event.read()
@@ -32,7 +30,7 @@ async def record_unsubscribed(conn: Conn, event: PublishedEvent) -> None:
         await lifecycle.unsubscribe(conn, email=data["address"], at=event.created_at)
 
 
-@dispatcher.subscribe("mail.bounced", name="leads.record_bounce", alias="builders.leads.jobs.note_bounced")
+@dispatcher.subscribe("mail.bounced", name="leads.record_bounce")
 async def record_bounce(conn: Conn, event: PublishedEvent) -> None:
     """Record the bounce of a link."""
     data = event.read()

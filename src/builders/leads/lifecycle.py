@@ -37,7 +37,7 @@ from builders.mail.optouts import Subscription
 from builders.mail.records import RETENTION as MAIL_RETENTION, VENDOR, Topic
 from builders.mail.templates import LeadConfirm
 
-TAKE = "leads.take"  # the task
+PROCESS_REQUEST = "leads.process_request"  # the task
 PATH = "/v1/leads/confirm"
 MIN_INTERVAL = timedelta(minutes=15)  # between two messages to a mailbox, for all spellings of its address
 DAY = timedelta(days=1)
@@ -85,11 +85,11 @@ async def create(conn: Conn, *, request: Request) -> Receipt:
     request_id = ids.new()
     if not request.is_trapped:
         await requests.insert(conn, account_id=VENDOR, request_id=request_id, request=request, now=clock.now())
-        await queue.defer(conn, TAKE, request_id=str(request_id))
+        await queue.defer(conn, PROCESS_REQUEST, request_id=str(request_id))
     return Receipt(id=request_id, email_masked=addresses.mask(request.email))
 
 
-async def take(conn: Conn, *, keyring: Keyring, settings: Settings, request_id: UUID) -> None:
+async def process_request(conn: Conn, *, keyring: Keyring, settings: Settings, request_id: UUID) -> None:
     """Create or find the lead of a request, and send a link unless one was sent recently."""
     email = await requests.find_email(conn, account_id=VENDOR, request_id=request_id)
     if email is None:

@@ -14,7 +14,7 @@ from builders.kit.events import outbox
 from builders.kit.values import clock
 from builders.profile import store
 from builders.profile.events import ONBOARDING_COMPLETED, OnboardingCompleted, StepDone
-from builders.profile.records import Onboarding, OnboardingStatus, Proof, Role, Step, StepKey, StoredProfile, Track
+from builders.profile.records import Onboarding, OnboardingStatus, Role, Step, StepKey, StoredProfile, Track
 
 TRACKS: Mapping[Track, Sequence[StepKey]] = {
     Track.COMMON: (StepKey.VERIFY_EMAIL, StepKey.COMPLETE_PROFILE, StepKey.CREATE_API_KEY),
@@ -131,14 +131,3 @@ async def record_step(
         updated = await complete_steps(conn, account=account, stored=stored, steps={step: at}, role=role)
         if updated != stored:
             await store.save(conn, account_id=account_id, stored=updated, now=clock.now())
-
-
-async def list_missing(conn: Conn, *, claims: Sequence[tuple[UUID, Proof]]) -> Sequence[bool]:
-    """Return for each account whether its profile lacks the step or role; False for a sandbox account."""
-    account_ids = {account_id for account_id, _ in claims}
-    real = await accounts.find_real_accounts(conn, account_ids=account_ids)
-    found = await store.find_done(conn, account_ids=account_ids)
-    return [
-        real.get(account_id) == account_id and not found.get(account_id, frozenset()) >= proof.names
-        for account_id, proof in claims
-    ]

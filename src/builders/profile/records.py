@@ -128,11 +128,6 @@ class Proof:
     step: StepKey
     role: Role | None = None
 
-    @property
-    def names(self) -> frozenset[str]:
-        """Return the names of the step and the role."""
-        return frozenset({self.step.value} if self.role is None else {self.step.value, self.role.value})
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Onboarding:

@@ -19,12 +19,6 @@ FIND = """
            ARRAY(SELECT done_at FROM profile_steps WHERE account_id = %(account_id)s ORDER BY step) AS times
     FROM profile_profiles WHERE account_id = %(account_id)s
 """
-FIND_DONE = """
-    SELECT account_id, roles, ARRAY(
-        SELECT step FROM profile_steps AS completed WHERE completed.account_id = profile.account_id
-    ) AS done
-    FROM profile_profiles AS profile WHERE account_id = ANY(%(account_ids)s)
-"""
 LIST_TIME_ZONES = """
     SELECT account_id, timezone FROM profile_profiles
     WHERE account_id = ANY(%(account_ids)s::uuid[]) AND timezone IS NOT NULL
@@ -104,12 +98,6 @@ async def find(conn: Conn, *, account_id: UUID) -> StoredProfile:
         return StoredProfile()
     steps = dict(zip(row.pop("done"), row.pop("times"), strict=True))
     return StoredProfile(**row | {"roles": tuple(row["roles"]), "steps": steps})
-
-
-async def find_done(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, frozenset[str]]:
-    """Return the completed steps and the roles of the accounts that have a profile, by name."""
-    rows = await (await conn.execute(FIND_DONE, {"account_ids": list(account_ids)})).fetchall()
-    return {account_id: frozenset((*roles, *done)) for account_id, roles, done in rows}
 
 
 async def list_time_zones(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, str]:

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
-from pydantic import AliasChoices, Field, TypeAdapter
+from pydantic import TypeAdapter
 
 from builders.aliases.records import LIVE, PriceInterval
 from builders.kit.values.money import Money
@@ -135,7 +135,7 @@ class TargetAccount:
 class Action:
     """An action of a plan, with its preconditions.
 
-    Plans are stored: a new field has a default, and a renamed field is read under its former name too.
+    Plans are stored: a new field has a default.
     """
 
     address: str  # `KIND.KEY`
@@ -147,8 +147,7 @@ class Action:
     reason: str
     risk: Risk
     price: Price | None = None  # of a name that is claimed
-    # Of an existing resource. Plans of earlier versions have `alias_id`.
-    resource_id: Annotated[UUID | None, Field(validation_alias=AliasChoices("resource_id", "alias_id"))] = None
+    resource_id: UUID | None = None  # of an existing resource
     version: int | None = None  # the version that the resource must still have
     place: Place | None = None  # of a name that is claimed
     after_unknown: tuple[str, ...] = ()  # fields of `after` that are known after the execution
@@ -206,7 +205,7 @@ class Plan:
     created_by: str  # the id of a key, or of other credentials
     created_at: datetime
     expires_at: datetime
-    manifest_digest: str | None = None  # None in plans of earlier versions
+    manifest_digest: str
 
     @property
     def removals(self) -> int:

@@ -11,7 +11,7 @@ from builders.kit.jobs import queue
 from builders.tracking import service as tracking
 
 
-@dispatcher.subscribe("mail.forgotten", name="tracking.erase_messages", alias="builders.tracking.jobs.forget")
+@dispatcher.subscribe("mail.forgotten", name="tracking.erase_messages")
 async def erase_messages(conn: Conn, event: PublishedEvent) -> None:
     """Delete the tracking events of deleted messages."""
     message_ids = [UUID(each) for each in event.read()["message_ids"]]

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from builders.identity import accounts
 from builders.kit.db.connections import Conn, Database
-from builders.kit.errors import Invalid, RotationUnderWay
+from builders.kit.errors import Invalid, RotationInProgress
 from builders.kit.events import outbox
 from builders.kit.http.etags import WriteCondition
 from builders.kit.http.pagination import Page, PageRequest
@@ -135,14 +135,14 @@ async def rotate_secret(
 ) -> NewDestination:
     """Replace the secret; publish webhook.updated. The previous one also signs until the overlap ends.
 
-    Raise WebhookNotFound, Invalid, RotationUnderWay when two secrets sign already.
+    Raise WebhookNotFound, Invalid, RotationInProgress when two secrets sign already.
     """
     _raise_invalid(_secret_errors(secret))
     now, used = clock.now(), signing.generate_secret() if secret is None else secret
     await _lock(conn, account_id=account_id, destination_id=destination_id)
     before = await get_destination(conn, account_id=account_id, destination_id=destination_id)
     if before.old_secret_until is not None and overlap:
-        raise RotationUnderWay(
+        raise RotationInProgress(
             f"The previous secret signs until {before.old_secret_until:%Y-%m-%dT%H:%M:%SZ}.",
             next_action="Wait until then, or send overlap_hours 0, which ends both secrets immediately.",
         )

@@ -44,7 +44,7 @@ async def run_sender(database: Database, settings: Settings) -> None:
         await Sender(database, http_client, keyring).run()
 
 
-@dispatcher.subscribe_batches(name="webhooks.fan_out", alias="builders.webhooks.fanout.fan_out")
+@dispatcher.subscribe_batches(name="webhooks.fan_out")
 async def fan_out(conn: Conn, events: Sequence[PublishedEvent]) -> None:
     """Insert payloads and due deliveries of a batch of events, in the transaction that dispatches it. Idempotent.
 
@@ -76,9 +76,7 @@ def _outgoing_event(event: PublishedEvent, real_account_id: UUID) -> OutgoingEve
     )
 
 
-@dispatcher.subscribe(
-    "webhook.disabled", name="webhooks.notify_disabled", alias="builders.webhooks.jobs.hear_of_disabled"
-)
+@dispatcher.subscribe("webhook.disabled", name="webhooks.notify_disabled")
 async def notify_disabled(conn: Conn, event: PublishedEvent) -> None:
     """Enqueue the email to the owner of a destination that was disabled."""
     ids = {"account_id": str(event.account_id), "webhook_id": str(event.read()["id"])}

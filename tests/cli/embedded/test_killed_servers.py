@@ -190,7 +190,7 @@ def test_the_watcher_continues_after_a_failed_restart(
         watch.join(timeout=30)
 
     event, reason = tries[0]
-    assert event == "embedded_postgresql_away"
+    assert event == "embedded_postgresql_unavailable"
     assert "nonsense" in reason["reason"]
 
 

@@ -54,8 +54,8 @@ async def all_succeed(client: Client) -> bool:
     return {answer.status_code for answer in answers} == {200}
 
 
-def assert_away(answer: httpx.Response) -> None:
-    assert (answer.status_code, answer.json()["code"]) == (503, "database_away")
+def assert_unavailable(answer: httpx.Response) -> None:
+    assert (answer.status_code, answer.json()["code"]) == (503, "database_unavailable")
     assert answer.headers["content-type"] == "application/problem+json"
     assert int(answer.headers["Retry-After"]) == answer.json()["retry_after"] > 0
 
@@ -70,7 +70,7 @@ async def test_without_the_database_requests_that_need_it_are_503_and_others_wor
     at_once = await asyncio.gather(*(ada.get("/v1/api-keys/scopes") for _ in range(20)))
 
     for answer in (*answers, *at_once):
-        assert_away(answer)
+        assert_unavailable(answer)
     assert (await ada.get("/livez")).status_code == (await ada.get("/health")).status_code == 200
     ready = await ada.get("/readyz")
     assert (ready.status_code, ready.json()["detail"]) == (503, "database: away")
@@ -79,7 +79,7 @@ async def test_without_the_database_requests_that_need_it_are_503_and_others_wor
 async def test_the_service_recovers_when_the_database_is_back(ada: Person, proxy: DatabaseProxy) -> None:
     for _ in range(3):
         await proxy.shut()
-        assert_away(await ada.get("/v1/api-keys"))
+        assert_unavailable(await ada.get("/v1/api-keys"))
         assert not await is_ready(ada)
         await proxy.open()
         await until(lambda: is_ready(ada))
@@ -99,7 +99,7 @@ async def test_no_request_meets_a_connection_that_a_restart_broke(ada: Person, p
 async def test_an_interrupted_write_can_be_repeated_with_its_key(ada: Person, proxy: DatabaseProxy) -> None:
     key = {"Idempotency-Key": "cut-off"}
     await proxy.shut()
-    assert_away(await ada.post("/v1/api-keys", json=NEW_KEY, headers=key))
+    assert_unavailable(await ada.post("/v1/api-keys", json=NEW_KEY, headers=key))
     await proxy.open()
     await until(lambda: is_ready(ada))
 

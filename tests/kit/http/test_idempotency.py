@@ -225,11 +225,3 @@ async def test_accept_that_asks_for_json_is_the_same_request(alice: Person, acce
     await alice.post(PLAN, json=MANIFEST, headers={"Idempotency-Key": "same"})
     answer = await alice.post(PLAN, json=MANIFEST, headers={"Idempotency-Key": "same", "Accept": accept})
     assert is_replay(answer)
-
-
-async def test_a_response_stored_without_headers_is_json(alice: Person, conn: Conn) -> None:
-    first = await post(alice, PLAN, MANIFEST, key="old")
-    await conn.execute("UPDATE kit_idempotency SET headers = NULL WHERE account_id = %s", [alice.account.id])
-    again = await post(alice, PLAN, MANIFEST, key="old")
-    assert is_replay(again)
-    assert (again.content, again.headers["content-type"]) == (first.content, "application/json")

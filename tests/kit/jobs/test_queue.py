@@ -151,9 +151,9 @@ async def test_a_failed_job_is_left_to_the_same_job_that_waits(
 
 def test_periodic_jobs_of_the_kit_are_registered() -> None:
     periodic = {task.task.name: task.cron for task in queue.app.periodic_registry.periodic_tasks.values()}
-    assert periodic["kit.revive"] == "* * * * *"
-    assert periodic["kit.housekeep"] == "17 * * * *"
-    assert {"kit.revive", "kit.housekeep", "news.tell"} <= queue.tasks().keys()
+    assert periodic["kit.retry_stalled"] == "* * * * *"
+    assert periodic["kit.run_maintenance"] == "17 * * * *"
+    assert {"kit.retry_stalled", "kit.run_maintenance", "kit.notify_subscriber"} <= queue.tasks().keys()
 
 
 async def test_failed_jobs_are_kept_for_a_month_and_waiting_ones_forever(

@@ -170,7 +170,10 @@ async def test_an_event_of_a_newer_revision_does_not_block_others(harness: Harne
     await harness.publish(account.id)
     assert await harness.dispatch() == 2
     assert await harness.rows() == []  # the batch was handed to jobs, one for each event
-    assert await harness.ask(b"SELECT count(*) FROM procrastinate_jobs WHERE task_name = 'news.tell'") >= 2
+    assert (
+        await harness.ask(b"SELECT count(*) FROM procrastinate_jobs WHERE task_name = 'kit.notify_subscriber'")
+        >= 2
+    )
 
     await harness.drain_jobs()
     assert [row.event for row in await harness.rows()] == ["alias.created"]

@@ -169,7 +169,7 @@ class EmbeddedServer:
             try:
                 self._check()
             except (EmbeddedServerError, OSError) as error:
-                logger.error("embedded_postgresql_away", reason=str(error))  # noqa: TRY400 - the message suffices
+                logger.error("embedded_postgresql_unavailable", reason=str(error))  # noqa: TRY400 - the message suffices
                 pause = self._timing.watch_interval_after_failure_s
 
     def _check(self) -> None:

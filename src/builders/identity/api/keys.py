@@ -11,7 +11,7 @@ from builders.identity.errors import KeyLimit, KeyLimited, KeyNotFound, KeyRevok
 from builders.identity.records import ApiKey, KeyKind, Scope
 from builders.identity.schemas import keys as schemas
 from builders.kit.db.connections import Reads, Tx
-from builders.kit.errors import RotationUnderWay, problems
+from builders.kit.errors import RotationInProgress, problems
 from builders.kit.http.callers import Caller, LiveKeyRequired, needs
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import JsonPage, Listing, PageQuery, PageReply
@@ -93,7 +93,9 @@ async def revoke(key_id: KeyId, caller: Minter, conn: Tx) -> ApiKey:
 @router.post(
     "/{key_id}/rotate",
     response_model=schemas.ApiKeyCreated,
-    responses=problems(KeyNotFound, KeyRevoked, RotationUnderWay, KeyLimit, KeyLimited, LiveKeyRequired, InFlight),
+    responses=problems(
+        KeyNotFound, KeyRevoked, RotationInProgress, KeyLimit, KeyLimited, LiveKeyRequired, InFlight
+    ),
     openapi_extra=BEYOND_SPEC,
     dependencies=[rate_limit(MINT)],
 )

@@ -156,7 +156,7 @@ class Database:
         exhausted = isinstance(error, PoolTimeout) and self.held >= self.pool.max_size
         if state in BUSY_SQLSTATES or exhausted or isinstance(error, TooManyRequests):
             return DatabaseBusy("The database did not answer in time; repeat the request.", retry_after=1)
-        _log.warning("database_away", error=str(error))
+        _log.warning("database_unavailable", error=str(error))
         self.pool.check_soon()  # a restart of the server breaks all connections at once
         return DatabaseUnavailable(
             "The database is unavailable; repeat the request, with the same Idempotency-Key if it writes.",

@@ -27,7 +27,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.jobs import queue
 from builders.kit.process import log
-from builders.kit.values import clock, ids
+from builders.kit.values import clock
 
 BATCH_SIZE = 500
 POLL_INTERVAL_S = 0.2  # while the outbox is empty. NOTIFY would serialize all commits on one lock
@@ -42,10 +42,6 @@ CLAIM = """
     FROM kit_outbox AS event JOIN claimed USING (id, created_at) ORDER BY event.id
 """
 GET_OLDEST_PENDING = "SELECT created_at FROM kit_outbox_pending ORDER BY id LIMIT 1"
-LIST_SINCE = """
-    SELECT id, name, version, account_id, created_at, data, request_id FROM kit_outbox
-    WHERE name = ANY(%(names)s) AND id > %(after)s AND created_at > %(since)s ORDER BY id LIMIT %(limit)s
-"""
 GET = """
     SELECT id, name, version, account_id, created_at, data, request_id FROM kit_outbox
     WHERE account_id = %(account_id)s AND id = %(id)s AND created_at = %(created_at)s
@@ -83,41 +79,37 @@ Function = TypeVar("Function", Subscriber, BatchSubscriber)
 
 _subscribers: dict[str, dict[str, Subscriber]] = {}  # by event name, then by subscriber name
 _batch_subscribers: dict[str, BatchSubscriber] = {}
-_aliases: dict[str, str] = {}  # alias in queued jobs to current subscriber name
 _log = log.get_logger()
 
 
-def subscribe(event: str, *, name: str, alias: str | None = None) -> Callable[[Subscriber], Subscriber]:
+def subscribe(event: str, *, name: str) -> Callable[[Subscriber], Subscriber]:
     """Register the decorated function as a subscriber of one event.
 
-    It is called at least once per event, each time in its own transaction. Queued jobs store `name`, so it must
-    never change; `alias` is an earlier name that queued jobs may still hold.
+    It is called at least once per event, each time in its own transaction. Queued jobs store `name`.
     """
 
     def register(subscriber: Subscriber) -> Subscriber:
-        return _register(_subscribers.setdefault(event, {}), subscriber, name=name, alias=alias)
+        return _register(_subscribers.setdefault(event, {}), subscriber, name)
 
     return register
 
 
-def subscribe_batches(*, name: str, alias: str | None = None) -> Callable[[BatchSubscriber], BatchSubscriber]:
+def subscribe_batches(*, name: str) -> Callable[[BatchSubscriber], BatchSubscriber]:
     """Register the decorated function as a subscriber of all events, called with whole batches.
 
     It runs in the dispatching transaction, must be idempotent, and ignores the events that it does not need. If it
-    fails, jobs call it with one event each. `name` and `alias` are as in `subscribe`.
+    fails, jobs call it with one event each. Queued jobs store `name`.
     """
 
     def register(function: BatchSubscriber) -> BatchSubscriber:
-        return _register(_batch_subscribers, function, name=name, alias=alias)
+        return _register(_batch_subscribers, function, name)
 
     return register
 
 
-def _register(register: dict[str, Function], function: Function, *, name: str, alias: str | None) -> Function:
+def _register(register: dict[str, Function], function: Function, name: str) -> Function:
     if register.setdefault(name, function) is not function:
         raise ValueError(f"the subscriber {name} is registered twice")
-    if alias is not None:
-        _aliases[alias] = name
     return function
 
 
@@ -128,11 +120,6 @@ def subscribers() -> Mapping[str, Collection[str]]:
         for name in registered:
             events.setdefault(name, set()).add(event)
     return events
-
-
-def aliases() -> Mapping[str, str]:
-    """Return the current subscriber name for each alias that queued jobs may hold."""
-    return dict(_aliases)
 
 
 async def dispatch(conn: Conn) -> int:
@@ -174,19 +161,6 @@ def _job_arguments(subscriber: str, event: PublishedEvent) -> dict[str, JSONValu
     }
 
 
-async def list_since(
-    conn: Conn, *, names: Collection[str], since: datetime, after: UUID = ids.NIL
-) -> Sequence[PublishedEvent]:
-    """Return one batch of events with these names, oldest first, pending or dispatched.
-
-    `after` is the id of the previous batch's last event.
-    """
-    row = {"names": list(names), "since": since, "after": max(after, ids.lowest(since)), "limit": BATCH_SIZE}
-    async with conn.cursor(row_factory=class_row(PublishedEvent)) as cursor:
-        await cursor.execute(LIST_SINCE, row)
-        return await cursor.fetchall()
-
-
 async def list_by_id(
     conn: Conn, *, account_id: UUID, events: Sequence[tuple[UUID, datetime]]
 ) -> Mapping[UUID, PublishedEvent]:
@@ -203,29 +177,17 @@ async def list_by_id(
         return {each.id: each async for each in cursor}
 
 
-async def enqueue_notifications(conn: Conn, subscriber: str, events: Sequence[PublishedEvent]) -> None:
-    """Enqueue jobs that call one subscriber for these events, whether or not it was called for them.
-
-    For a subscriber that was registered after the events were dispatched, or only in some processes.
-    """
-    if events:
-        jobs = [_job_arguments(subscriber, each) for each in events]
-        await notify_subscriber.configure(connection=conn).batch_defer_async(*jobs)
-
-
 async def get_pending_age(conn: Conn) -> timedelta:
     """Return the age of the oldest pending event; zero if none is pending."""
     row = await (await conn.execute(GET_OLDEST_PENDING)).fetchone()
     return timedelta() if row is None else max(clock.now() - row[0], timedelta())
 
 
-# Enqueued as `news.tell`, since a worker of an older release permanently fails a job with an unknown name.
-@queue.app.task(name="news.tell", aliases=["events.notify"], retry=queue.RETRY, pass_context=True)
+@queue.app.task(name="kit.notify_subscriber", retry=queue.RETRY, pass_context=True)
 async def notify_subscriber(
     context: JobContext, subscriber: str, account_id: str, event_id: str, created_at: str
 ) -> None:
     """Call one subscriber for one event. Raise LookupError if the subscriber is not registered in this process."""
-    name = _aliases.get(subscriber, subscriber)
     event = {
         "account_id": UUID(account_id),
         "id": UUID(event_id),
@@ -237,17 +199,17 @@ async def notify_subscriber(
     ):
         await cursor.execute(GET, event)
         published = await cursor.fetchone()
-        function = next((each[name] for each in _subscribers.values() if name in each), None)
-        if function is None and name not in _batch_subscribers:
+        function = next((each[subscriber] for each in _subscribers.values() if subscriber in each), None)
+        if function is None and subscriber not in _batch_subscribers:
             # The subscriber belongs to another release: the job is retried until a worker of that release runs it.
-            raise LookupError(f"no subscriber {name} in this worker")
+            raise LookupError(f"no subscriber {subscriber} in this worker")
         if published is None:
-            _log.warning("event_not_found", subscriber=name, event_id=event_id)
+            _log.warning("event_not_found", subscriber=subscriber, event_id=event_id)
             return
         if published.request_id is not None:
             bind_contextvars(request_id=published.request_id)  # a job has a context of its own
         if function is None:
-            await _batch_subscribers[name](conn, [published])
+            await _batch_subscribers[subscriber](conn, [published])
         else:
             await function(conn, published)
 

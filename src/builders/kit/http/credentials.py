@@ -59,7 +59,7 @@ class AddressNotAllowed(Problem):
 class IssuerUnavailable(Problem):
     """The issuer of the token is not available."""
 
-    status, code = 503, "issuer_away"
+    status, code = 503, "issuer_unavailable"
     remedy = "Repeat the request after the seconds of Retry-After, or use an API key."
 
 

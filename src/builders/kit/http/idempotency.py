@@ -197,8 +197,6 @@ async def claim(request: Request, database: Database, *, caller: Caller, body: A
         raise InFlight("Another request with this Idempotency-Key is in progress; try again.", retry_after=1)
     if selecting is not None:
         selecting.require_replayable(first_role, role)
-    if headers is None:  # stored by a release that did not store headers
-        headers = {"content-type": "application/json"} if kept else {}
     replay = Response(kept, status, {**headers, "Idempotent-Replayed": "true"})
     return Claim(account_id=caller.account_id, key=key, claimed_at=now, replay=replay)
 

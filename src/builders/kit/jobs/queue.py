@@ -222,7 +222,7 @@ async def _enqueue_at_start(database: Database) -> None:
 
 @run_at_start
 @app.periodic(cron="* * * * *")
-@app.task(name="kit.revive", queueing_lock="kit.revive", pass_context=True)
+@app.task(name="kit.retry_stalled", queueing_lock="kit.retry_stalled", pass_context=True)
 async def retry_stalled(context: JobContext, timestamp: int) -> None:
     """Enqueue the jobs of killed workers again."""
     del timestamp
@@ -253,7 +253,7 @@ async def _retry_job(job: Job) -> None:
 
 @run_at_start
 @app.periodic(cron="17 * * * *")
-@app.task(name="kit.housekeep", queueing_lock="kit.housekeep", pass_context=True)
+@app.task(name="kit.run_maintenance", queueing_lock="kit.run_maintenance", pass_context=True)
 async def run_maintenance(context: JobContext, timestamp: int) -> None:
     """Create and drop partitions; delete expired idempotency keys and failed jobs."""
     del timestamp
@@ -273,8 +273,3 @@ async def prune_failed(conn: Conn, *, batch_size: int = PRUNE_BATCH_SIZE) -> Non
 def tasks() -> Mapping[str, Task[Any, Any, Any]]:
     """Return all declared tasks by the name that jobs are enqueued under."""
     return {task.name: task for task in app.tasks.values()}
-
-
-def aliases() -> Mapping[str, str]:
-    """Return the task name for each alias that queued jobs may hold."""
-    return {alias: task.name for task in app.tasks.values() for alias in task.aliases}

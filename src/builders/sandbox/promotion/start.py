@@ -138,8 +138,6 @@ async def _lock_plan(conn: Conn, account_id: UUID, request: PromotionRequest) ->
 
 async def _check_intact(conn: Conn, plan: Plan) -> None:
     """Raise PlanDigestMismatch unless the digest binds the stored actions, which are executed."""
-    if plan.manifest_digest is None:
-        return
     actions = await plan_store.list_actions(conn, account_id=plan.account_id, plan_id=plan.id)
     if digest_stored_plan(plan.account_id, plan.manifest_digest, actions) != plan.digest:
         raise PlanDigestMismatch("The stored plan differs from the shown plan.", next_action="Plan again.")

@@ -7,7 +7,7 @@ from uuid import UUID
 from fastapi import Path, Query
 
 from builders.kit.db.connections import Pool, Reads, Tx
-from builders.kit.errors import RotationUnderWay, problems
+from builders.kit.errors import RotationInProgress, problems
 from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.callers import Caller, needs
 from builders.kit.http.dependencies import KeyringDep, OutboundDep
@@ -122,7 +122,7 @@ async def delete(webhook_id: WebhookId, caller: Writer, conn: Tx, if_match: IfMa
 @router.post(
     "/{webhook_id}/rotate-secret",
     response_model=schemas.WebhookSecretReply,
-    responses=problems(WebhookNotFound, RotationUnderWay, InFlight),
+    responses=problems(WebhookNotFound, RotationInProgress, InFlight),
     openapi_extra=BEYOND_SPEC,
 )
 async def rotate_secret(
