@@ -242,7 +242,7 @@ async def withdraw_charges(
     """
     now = clock.now()
     if undone:
-        undone = await store.mark_undone(conn, account_id=account_id, alias_ids=undone, now=now)
+        undone = await store.mark_undone(conn, account_id=account_id, alias_ids=undone)
     if alias_ids:
         await invoice_charges.withdraw_charges(
             conn, account_id=account_id, alias_ids=alias_ids, at=now, undone=undone

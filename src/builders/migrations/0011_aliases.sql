@@ -81,7 +81,6 @@ CREATE TABLE aliases_arrears (
     account_id uuid NOT NULL,
     alias_id uuid NOT NULL,
     invoice_id uuid NOT NULL,
-    since timestamptz NOT NULL,
     PRIMARY KEY (account_id, alias_id, invoice_id),
     FOREIGN KEY (account_id, alias_id) REFERENCES aliases (account_id, id)
 );
@@ -93,7 +92,6 @@ CREATE TABLE aliases_undone (
     domain text NOT NULL, -- A-label
     key text NOT NULL,
     alias_id uuid NOT NULL,
-    undone_at timestamptz NOT NULL,
     PRIMARY KEY (account_id, domain, key),
     FOREIGN KEY (account_id, alias_id) REFERENCES aliases (account_id, id)
 );

@@ -4,7 +4,7 @@ CREATE TABLE sandbox_plans (
     account_id uuid NOT NULL,
     id uuid NOT NULL,
     manifest text NOT NULL, -- its name
-    manifest_digest text, -- to compute the digest again before the plan is promoted
+    manifest_digest text NOT NULL, -- to compute the digest again before the plan is promoted
     labels jsonb NOT NULL, -- of the manifest, which describe its purpose
     status text NOT NULL CHECK (status IN ('ready', 'empty', 'blocked', 'promoting', 'promoted', 'partial')),
     digest text NOT NULL,

@@ -478,8 +478,7 @@ CREATE TABLE portfolio_registrars_snapshots (
 -- The urgent findings that are known, so that only new ones are published.
 CREATE TABLE portfolio_registrars_drifts (
     account_id uuid NOT NULL PRIMARY KEY,
-    finding_ids uuid[] NOT NULL,
-    changed_at timestamptz -- null: never
+    finding_ids uuid[] NOT NULL
 );
 
 -- Domains whose auth code was requested, so that their transfer is expected.
@@ -635,7 +634,7 @@ CREATE TABLE portfolio_notifications_keys (
     subject_id uuid NOT NULL, -- the domain or the event; of a cost alert zero
     due_on date NOT NULL, -- the expiry, the first day of the month, or the day of the event
     days smallint NOT NULL, -- the threshold; else zero
-    notified_on date, -- of the latest notice, which can be repeated each day until it is acknowledged
+    notified_on date NOT NULL, -- of the latest notice, which can be repeated each day until it is acknowledged
     acknowledged_at timestamptz, -- of an expiry: there is no other notice about it
     PRIMARY KEY (account_id, member_id, kind, subject_id, due_on, days)
 );

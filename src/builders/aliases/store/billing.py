@@ -85,8 +85,8 @@ LIST_USED = """
 """
 IS_UNDONE = "SELECT FROM aliases_undone WHERE account_id = %(account_id)s AND alias_id = %(alias_id)s"
 MARK_UNDONE = """
-    INSERT INTO aliases_undone (account_id, domain, key, alias_id, undone_at)
-    SELECT account_id, domain, key, id, %(now)s FROM aliases
+    INSERT INTO aliases_undone (account_id, domain, key, alias_id)
+    SELECT account_id, domain, key, id FROM aliases
     WHERE account_id = %(account_id)s AND id = ANY(%(alias_ids)s::uuid[]) ORDER BY id
     ON CONFLICT (account_id, domain, key) DO NOTHING
     RETURNING alias_id
@@ -121,8 +121,8 @@ _CHANGED_ALIAS = f"""
 SUSPEND = f"""
     -- The invoice is recorded for every alias, also for one that another invoice has suspended.
     WITH recorded AS (
-        INSERT INTO aliases_arrears (account_id, alias_id, invoice_id, since)
-        SELECT account_id, id, %(invoice_id)s, %(now)s FROM aliases
+        INSERT INTO aliases_arrears (account_id, alias_id, invoice_id)
+        SELECT account_id, id, %(invoice_id)s FROM aliases
         WHERE account_id = %(account_id)s AND id = ANY(%(alias_ids)s::uuid[]) AND status <> 'deleted'
         ON CONFLICT DO NOTHING
     )
@@ -223,11 +223,9 @@ async def is_undone(conn: Conn, *, account_id: UUID, alias_id: UUID) -> bool:
     return await found.fetchone() is not None
 
 
-async def mark_undone(
-    conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID], now: datetime
-) -> frozenset[UUID]:
+async def mark_undone(conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID]) -> frozenset[UUID]:
     """Record that claims are undone; return those whose name has no other undone claim."""
-    row = {"account_id": account_id, "alias_ids": list(alias_ids), "now": now}
+    row = {"account_id": account_id, "alias_ids": list(alias_ids)}
     return frozenset(found[0] for found in await (await conn.execute(MARK_UNDONE, row)).fetchall())
 
 

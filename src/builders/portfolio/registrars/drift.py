@@ -34,7 +34,7 @@ async def detect_drift(conn: Conn, *, account_id: UUID) -> None:
     after = list(dict.fromkeys((*present, *kept)))[:MAX_KNOWN]
     if set(after) == set(known):
         return
-    await store.update_drift(conn, account_id=account_id, finding_ids=after, now=context.now)
+    await store.update_drift(conn, account_id=account_id, finding_ids=after)
     before = set(known)
     new = [each for each in urgent if each.id not in before]
     if new:

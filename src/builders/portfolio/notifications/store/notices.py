@@ -33,7 +33,7 @@ INSERT_NOTICES = """
         ON CONFLICT (account_id, member_id, kind, subject_id, due_on, days) DO UPDATE
         SET notified_on = excluded.notified_on
         WHERE %(is_repeated)s AND key.acknowledged_at IS NULL
-          AND coalesce(key.notified_on < excluded.notified_on, true)
+          AND key.notified_on < excluded.notified_on
         RETURNING account_id, member_id, kind, subject_id, due_on, days
     )
     INSERT INTO portfolio_notifications_notices (

@@ -13,7 +13,7 @@ LOCK_DRIFT = """
     RETURNING finding_ids
 """
 UPDATE_DRIFT = """
-    UPDATE portfolio_registrars_drifts SET finding_ids = %(finding_ids)s, changed_at = %(now)s
+    UPDATE portfolio_registrars_drifts SET finding_ids = %(finding_ids)s
     WHERE account_id = %(account_id)s
 """
 UPSERT_DEPARTURE = """
@@ -35,10 +35,9 @@ async def lock_drift(conn: Conn, *, account_id: UUID) -> Sequence[UUID]:
     return found
 
 
-async def update_drift(conn: Conn, *, account_id: UUID, finding_ids: Sequence[UUID], now: datetime) -> None:
+async def update_drift(conn: Conn, *, account_id: UUID, finding_ids: Sequence[UUID]) -> None:
     """Write the ids of the known findings."""
-    row = {"account_id": account_id, "finding_ids": list(finding_ids), "now": now}
-    await conn.execute(UPDATE_DRIFT, row)
+    await conn.execute(UPDATE_DRIFT, {"account_id": account_id, "finding_ids": list(finding_ids)})
 
 
 async def upsert_departure(
