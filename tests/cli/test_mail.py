@@ -17,7 +17,7 @@ from tests.cli.conftest import Cli
 from tests.mail.make import LINK, RENEWALS, SIGN_IN
 
 SENT = """
-    INSERT INTO mail_messages (account_id, id, created_at, letter, category, recipient, status, expires_at)
+    INSERT INTO mail_messages (account_id, id, created_at, template, category, recipient, status, expires_at)
     SELECT id, %(id)s, %(now)s, %(template)s, 'transactional', 'a***@example.net', 'sent', NULL
     FROM identity_accounts WHERE email = %(email)s
 """

@@ -112,11 +112,11 @@ async def test_an_unknown_template_is_retried_and_bounces_in_the_end(
     send: Send, find_message: FindMessage, database: Database, smtp_settings: Settings, conn: Conn
 ) -> None:
     known, unknown = await send(), await send()
-    await conn.execute("UPDATE mail_messages SET letter = 'of_tomorrow' WHERE id = ANY(%s)", [[known, unknown]])
+    await conn.execute("UPDATE mail_messages SET template = 'of_tomorrow' WHERE id = ANY(%s)", [[known, unknown]])
     await queue.run_pending(database, smtp_settings)
     assert {(await find_message(each)).status for each in (known, unknown)} == {Status.DEFERRED}
 
-    await conn.execute("UPDATE mail_messages SET letter = 'sign_in' WHERE id = %s", [known])
+    await conn.execute("UPDATE mail_messages SET template = 'sign_in' WHERE id = %s", [known])
     clock.move(timedelta(minutes=2))
     await sweep(database, smtp_settings)
     assert (await find_message(known)).status is Status.SENT

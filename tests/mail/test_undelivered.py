@@ -45,7 +45,7 @@ async def test_a_bounce_is_published(
     await queue.run_pending(database, smtp_settings)
 
     found = await conn.execute(
-        "SELECT account_id, data::json ->> 'letter', data::json ->> 'code' FROM kit_outbox"
+        "SELECT account_id, data::json ->> 'template', data::json ->> 'code' FROM kit_outbox"
         " WHERE name = 'mail.bounced' AND data::json ->> 'message_id' = %s",
         [str(message_id)],
     )

@@ -28,7 +28,7 @@ from tests.worker import Worker
 # The sandbox account keeps the history of events, its lock of the credit, and its onboarding.
 KEPT = {
     "kit_outbox",
-    "invoices_purses",
+    "invoices_credit_locks",
     "profile_profiles",
     "profile_steps",
     "webhooks_feed",

@@ -50,7 +50,7 @@ async def test_lists_the_notices_with_counts_of_people_and_machines(
 
     [item] = await listed(alice)
     opens, clicks = item.pop("opens"), item.pop("clicks")
-    assert (item["id"], item["letter"], item["status"]) == (str(sent.id), "webhook_disabled", "sent")
+    assert (item["id"], item["template"], item["status"]) == (str(sent.id), "webhook_disabled", "sent")
     assert item["recipient"] != "reader@mail.example"
     assert (opens["people"], opens["machines"], opens["proxied"]) == (2, 2, 1)
     assert opens["first_at"] < opens["last_at"]

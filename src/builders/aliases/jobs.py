@@ -78,7 +78,7 @@ async def record_verified_email(conn: Conn, event: PublishedEvent) -> None:
 async def record_bounce(conn: Conn, event: PublishedEvent) -> None:
     """Record that a confirmation bounced."""
     data = event.read()
-    if data["letter"] == VerifyDestination.name:
+    if data["template"] == VerifyDestination.name:
         await confirmations.record_bounce(conn, account_id=event.account_id, message_id=UUID(data["message_id"]))
 
 

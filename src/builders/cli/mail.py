@@ -92,8 +92,11 @@ def list_command(email: str | None, status: str | None, limit: int, *, as_json: 
         return await mails.list_messages(conn, account_id=account_id, status=wanted, limit=limit)
 
     found = query(work)
-    rows = [{**asdict(each), "letter": each.template} for each in found]  # `letter` is an alias of `template`
-    show(rows, as_json=as_json, text=table(_HEAD, map(_cells, found), empty="No messages."))
+    show(
+        [asdict(each) for each in found],
+        as_json=as_json,
+        text=table(_HEAD, map(_cells, found), empty="No messages."),
+    )
 
 
 _HEAD = ("CREATED", "STATUS", "TEMPLATE", "RECIPIENT", "ERROR")

@@ -34,7 +34,7 @@ async def record_unsubscribed(conn: Conn, event: PublishedEvent) -> None:
 async def record_bounce(conn: Conn, event: PublishedEvent) -> None:
     """Record the bounce of a link."""
     data = event.read()
-    if data["letter"] == LeadConfirm.name:
+    if data["template"] == LeadConfirm.name:
         await lifecycle.bounce(conn, message_id=UUID(data["message_id"]), at=event.created_at)
 
 

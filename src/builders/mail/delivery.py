@@ -95,14 +95,14 @@ async def open_mailer(settings: Settings) -> AsyncIterator[Mailer]:
 def seal(keyring: Keyring, *, key: Key, to: str, template: EmailTemplate) -> bytes:
     """Return the sealed address and fields of a message, bound to its row."""
     fields = _adapters[template.name].dump_python(template, mode="json")
-    content = json.dumps({"to": to, "letter": fields}).encode()
+    content = json.dumps({"to": to, "template": fields}).encode()
     return keyring.seal(_PURPOSE, content, context=key.account_id.bytes + key.id.bytes)
 
 
 def _unseal(keyring: Keyring, key: Key, claimed: Claimed) -> tuple[str, EmailTemplate]:
     """Return the address and the template. Raise Unsealable, and KeyError or ValueError when it is unknown."""
     content = json.loads(keyring.unseal(_PURPOSE, claimed.content, context=key.account_id.bytes + key.id.bytes))
-    template: EmailTemplate = _adapters[claimed.template].validate_python(content["letter"])
+    template: EmailTemplate = _adapters[claimed.template].validate_python(content["template"])
     return content["to"], template
 
 

@@ -1,9 +1,8 @@
 """The internal events of mail, for subscribers only."""
 
-from typing import Annotated
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel
 
 from builders.kit.events.outbox import declare
 from builders.mail.records import Topic
@@ -12,10 +11,8 @@ from builders.mail.records import Topic
 class MailBounced(BaseModel):
     """A message that was not delivered and is not tried again."""
 
-    model_config = ConfigDict(serialize_by_alias=True)
-
     message_id: UUID
-    template: Annotated[str, Field(serialization_alias="letter")]
+    template: str
     code: int | None  # of the server's last reply
 
 

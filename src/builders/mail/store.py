@@ -18,13 +18,13 @@ from builders.mail.records import RETENTION, Category, Message, Origin, Status, 
 partitions.declare("mail_messages", retention=RETENTION)
 
 INSERT = """
-    INSERT INTO mail_messages (account_id, id, created_at, letter, category, recipient, content, status,
+    INSERT INTO mail_messages (account_id, id, created_at, template, category, recipient, content, status,
                                expires_at, next_try_at)
     VALUES (%(account_id)s, %(id)s, %(created_at)s, %(template)s, %(category)s, %(recipient)s, %(content)s,
             %(status)s, %(expires_at)s, %(next_try_at)s)
 """
 COLUMNS = """
-    id, account_id, letter AS template, category, recipient, status, attempts, last_code, last_error, header_id,
+    id, account_id, template, category, recipient, status, attempts, last_code, last_error, header_id,
     created_at, expires_at, next_try_at, sent_at
 """
 FIND = f"""
@@ -55,7 +55,7 @@ CLAIM = """
         header_id = coalesce(header_id, %(header_id)s)
     WHERE account_id = %(account_id)s AND id = %(id)s AND created_at = %(created_at)s
       AND status IN ('queued', 'deferred') AND (claimed_until IS NULL OR claimed_until <= %(now)s)
-    RETURNING letter AS template, content, attempts, header_id, created_at, expires_at
+    RETURNING template, content, attempts, header_id, created_at, expires_at
 """
 DEFER = """
     UPDATE mail_messages

@@ -9,7 +9,7 @@ CREATE TABLE identity_accounts (
     created_at timestamptz NOT NULL
 );
 CREATE UNIQUE INDEX identity_accounts_by_email ON identity_accounts (email) WHERE sandbox_of IS NULL;
-CREATE UNIQUE INDEX identity_accounts_one_twin ON identity_accounts (sandbox_of) WHERE sandbox_of IS NOT NULL;
+CREATE UNIQUE INDEX identity_accounts_one_sandbox ON identity_accounts (sandbox_of) WHERE sandbox_of IS NOT NULL;
 
 CREATE TABLE identity_keys (
     account_id uuid NOT NULL REFERENCES identity_accounts (id),

@@ -4,7 +4,7 @@ CREATE TABLE mail_messages (
     account_id uuid NOT NULL, -- that the message is about; the nil UUID for the vendor's own, such as those to leads
     id uuid NOT NULL,
     created_at timestamptz NOT NULL, -- the time in the id, so that the id finds its partition
-    letter text NOT NULL, -- name of the template, such as sign_in
+    template text NOT NULL, -- its name, such as sign_in
     category text NOT NULL CHECK (category IN ('transactional', 'notice', 'marketing')),
     recipient text NOT NULL, -- masked: what may be shown
     content bytea, -- sealed address and fields; null once the status is final

@@ -113,7 +113,7 @@ CREATE TABLE invoices_line_credits (
 CREATE INDEX invoices_line_credits_by_invoice ON invoices_line_credits (account_id, invoice_id);
 
 -- Locked by transactions that spend or grant credit, so that they run one after the other; it contains no balance.
-CREATE TABLE invoices_purses (
+CREATE TABLE invoices_credit_locks (
     account_id uuid NOT NULL REFERENCES identity_accounts (id),
     currency text NOT NULL,
     turns bigint NOT NULL,
@@ -177,13 +177,13 @@ CREATE TABLE invoices_buyers (
 );
 
 -- Each email about an invoice once, however often its job runs.
-CREATE TABLE invoices_letters (
+CREATE TABLE invoices_emails (
     account_id uuid NOT NULL,
     invoice_id uuid NOT NULL,
-    letter text NOT NULL,
+    occasion text NOT NULL,
     message_id uuid NOT NULL,
     created_at timestamptz NOT NULL,
-    PRIMARY KEY (account_id, invoice_id, letter),
+    PRIMARY KEY (account_id, invoice_id, occasion),
     FOREIGN KEY (account_id, invoice_id) REFERENCES invoices_invoices (account_id, id) ON DELETE CASCADE
 );
 
@@ -207,7 +207,7 @@ BEGIN
            (OLD.account_id, OLD.id, OLD.number, OLD.is_test, OLD.currency, OLD.tax_rate, OLD.subtotal,
             OLD.tax_total, OLD.total, OLD.seller, OLD.buyer, OLD.promotion_id, OLD.issued_at, OLD.due_at)
     ) THEN
-        RAISE EXCEPTION 'the invoice % was issued and says what it says', OLD.number USING ERRCODE = '23001';
+        RAISE EXCEPTION 'the contents of the invoice % never change after its issue', OLD.number USING ERRCODE = '23001';
     END IF;
     RETURN NEW;
 END
@@ -222,7 +222,7 @@ BEGIN
         NEW.credit_applied <> OLD.credit_applied OR NEW.amount_paid < OLD.amount_paid
         OR (OLD.status = 'uncollectible' AND NEW.status = 'open')
     ) THEN
-        RAISE EXCEPTION 'what was paid of the invoice % stands', OLD.number USING ERRCODE = '23001';
+        RAISE EXCEPTION 'what was paid of the invoice % is final', OLD.number USING ERRCODE = '23001';
     END IF;
     RETURN NEW;
 END

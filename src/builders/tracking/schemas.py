@@ -44,7 +44,7 @@ class MessageReply(Reply):
         json_schema_extra=by_example(
             {
                 "id": "0193a1b2-0000-7000-8000-0000000000a1",
-                "letter": "renewal_notice",
+                "template": "renewal_notice",
                 "recipient": "a***@example.net",
                 "status": "sent",
                 "created_at": "2026-01-05T09:30:00Z",
@@ -62,7 +62,7 @@ class MessageReply(Reply):
     )
 
     id: Annotated[UUID, Field(description="Identifier of the message.")]
-    template: Annotated[str, Field(serialization_alias="letter", description="Email template of the message.")]
+    template: Annotated[str, Field(description="Email template of the message.")]
     recipient: Annotated[str, Field(description="Address of the recipient, masked.")]
     status: Annotated[
         Literal["queued", "deferred", "sent", "bounced", "expired", "suppressed"],

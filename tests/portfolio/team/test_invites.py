@@ -129,7 +129,7 @@ async def test_concurrent_joins_cannot_exceed_the_maximum_of_memberships(
 
 
 async def test_an_invitation_is_mailed_with_its_link(alice: Person, charlie: Person, conn: Conn) -> None:
-    sent = "SELECT recipient FROM mail_messages WHERE account_id = ANY(%s) AND letter = 'team_invite'"
+    sent = "SELECT recipient FROM mail_messages WHERE account_id = ANY(%s) AND template = 'team_invite'"
     await invite(alice.test, charlie)
     own = [[alice.account.id, alice.account.sandbox_id]]
     assert await (await conn.execute(sent, own)).fetchall() == []

@@ -171,7 +171,7 @@ async def test_gone_disables_the_destination_and_cancels_its_deliveries(harness:
     assert await harness.ask(b"SELECT count(*) FROM kit_outbox WHERE name = 'webhook.disabled'") == 1
     await harness.dispatch()
     await harness.drain_jobs()
-    assert await harness.ask(b"SELECT count(*) FROM mail_messages WHERE letter = 'webhook_disabled'") == 1
+    assert await harness.ask(b"SELECT count(*) FROM mail_messages WHERE template = 'webhook_disabled'") == 1
 
 
 async def fail_for(harness: Harness, account: UUID, span: timedelta) -> None:
@@ -195,7 +195,7 @@ async def test_five_days_of_failures_disable_the_destination(harness: Harness) -
     assert not await harness.rows(DeliveryStatus.PENDING)
     await harness.dispatch()
     await harness.drain_jobs()
-    assert await harness.ask(b"SELECT count(*) FROM mail_messages WHERE letter = 'webhook_disabled'") == 1
+    assert await harness.ask(b"SELECT count(*) FROM mail_messages WHERE template = 'webhook_disabled'") == 1
 
 
 async def test_an_occasional_success_keeps_the_destination_enabled(harness: Harness) -> None:

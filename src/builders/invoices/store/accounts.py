@@ -14,7 +14,7 @@ from builders.kit.values.money import Money
 
 CREDIT_COLUMNS = "id, kind, amount, currency, reason, reference, invoice_id, created_at"
 LOCK_BALANCE = """
-    INSERT INTO invoices_purses AS balance (account_id, currency, turns)
+    INSERT INTO invoices_credit_locks AS balance (account_id, currency, turns)
     VALUES (%(account_id)s, %(currency)s, 1)
     ON CONFLICT (account_id, currency) DO UPDATE SET turns = balance.turns + 1
 """
@@ -56,11 +56,11 @@ PUT_BILLING_DETAILS = """
         updated_at = excluded.updated_at
 """
 FIND_EMAIL = """
-    SELECT message_id FROM invoices_letters
-    WHERE account_id = %(account_id)s AND invoice_id = %(invoice_id)s AND letter = %(occasion)s
+    SELECT message_id FROM invoices_emails
+    WHERE account_id = %(account_id)s AND invoice_id = %(invoice_id)s AND occasion = %(occasion)s
 """
 INSERT_EMAIL = """
-    INSERT INTO invoices_letters (account_id, invoice_id, letter, message_id, created_at)
+    INSERT INTO invoices_emails (account_id, invoice_id, occasion, message_id, created_at)
     VALUES (%(account_id)s, %(invoice_id)s, %(occasion)s, %(message_id)s, %(now)s)
 """
 # Foreign keys delete the lines, payments, checkouts and emails of an invoice. The counter of the series stays, so
