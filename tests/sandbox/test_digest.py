@@ -1,4 +1,4 @@
-"""The digest of a plan depends on account, manifest and live state; plans of earlier versions are read."""
+"""The digest of a plan depends on account, manifest and live state."""
 
 import re
 from typing import Any
