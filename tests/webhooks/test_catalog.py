@@ -6,21 +6,13 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 
 from builders.kit.events import outbox
-from builders.kit.events.outbox import Event
 from tests.cast import Client, Person
 
 PATH = "/v1/notifications/events"
 
 
 class Data(BaseModel):
-    """Current data of a test event."""
-
-    n: int = 1
-    added: str = "later"
-
-
-class EarlierData(BaseModel):
-    """Earlier data of the test event."""
+    """Data of a test event."""
 
     n: int = 1
 
@@ -28,11 +20,8 @@ class EarlierData(BaseModel):
 @pytest.fixture
 def _declared() -> Iterator[None]:
     before = dict(outbox._registry)
-    first = Event(name="thing.updated", version=1, description="A thing was updated.", example=EarlierData())
-    outbox.declare(
-        name="thing.updated", version=2, description="A thing was updated.", example=Data(), earlier=(first,)
-    )
-    outbox.register(Event(name="thing.hushed", version=1, description="Hush.", example=Data(), internal=True))
+    outbox.declare(name="thing.updated", version=2, description="A thing was updated.", example=Data())
+    outbox.declare(name="thing.hushed", description="Hush.", example=Data(), internal=True)
     yield
     outbox._registry.clear()
     outbox._registry.update(before)
@@ -59,22 +48,12 @@ async def test_every_example_is_a_whole_payload_that_its_schema_allows(alice: Pe
 
 
 @pytest.mark.usefixtures("_declared")
-async def test_an_earlier_version_stays_described(alice: Person) -> None:
+async def test_an_event_has_its_version_and_an_internal_one_is_not_listed(alice: Person) -> None:
     items = {each["name"]: each for each in (await alice.get(PATH)).json()["items"]}
 
-    updated = items["thing.updated"]
     assert "thing.hushed" not in items
-    assert (updated["version"], [each["version"] for each in updated["earlier"]]) == (2, [1])
-    assert updated["example"]["data"] == {"n": 1, "added": "later"}
-    assert updated["earlier"][0]["example"]["data"] == {"n": 1}
-    assert "added" not in updated["earlier"][0]["data_schema"]["properties"]
-
-
-def test_an_earlier_version_is_of_the_same_event_and_before_it() -> None:
-    for name, version in (("thing.other", 1), ("thing.updated", 2)):
-        earlier = Event(name=name, version=version, description="Before.", example=EarlierData())
-        with pytest.raises(ValueError, match="need the same name and a lower version"):
-            Event(name="thing.updated", version=2, description="Now.", example=Data(), earlier=(earlier,))
+    assert items["thing.updated"]["version"] == 2
+    assert items["thing.updated"]["example"]["data"] == {"n": 1}
 
 
 async def test_both_presets_are_allowed_and_no_credentials_are_401(dana: Person, anyone: Client) -> None:

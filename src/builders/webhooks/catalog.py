@@ -14,7 +14,7 @@ from builders.kit.errors import MAX_ERRORS, Invalid
 from builders.kit.events import outbox
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.events.outbox import Event
-from builders.webhooks.records import CatalogEvent, CatalogVersion
+from builders.webhooks.records import CatalogEvent
 
 # Of the examples.
 _ID = UUID("0193a1b2-0000-7000-8000-00000000000e")
@@ -40,10 +40,6 @@ def _catalog_event(event: Event) -> CatalogEvent:
         description=event.description,
         data_schema=event.schema,
         example=_example_payload(event),
-        earlier=[
-            CatalogVersion(version=each.version, data_schema=each.schema, example=_example_payload(each))
-            for each in event.earlier
-        ],
     )
 
 

@@ -167,22 +167,15 @@ class ReplayedDeliveries:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogVersion:
-    """A version of an event; only the current one is published."""
-
-    version: int
-    data_schema: Mapping[str, Any]
-    example: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogEvent(CatalogVersion):
+class CatalogEvent:
     """An event that a destination can subscribe to."""
 
     name: str
     area: str
+    version: int
     description: str
-    earlier: Sequence[CatalogVersion]
+    data_schema: Mapping[str, Any]
+    example: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

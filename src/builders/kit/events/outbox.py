@@ -45,7 +45,6 @@ class Event:
     description: str
     example: BaseModel
     internal: bool = False  # for subscribers only; never delivered to a webhook
-    earlier: tuple["Event", ...] = ()  # versions that are documented but not published
 
     @cached_property
     def schema(self) -> Mapping[str, Any]:
@@ -63,7 +62,6 @@ def declare(
     example: BaseModel,
     version: int = 1,
     internal: bool = False,
-    earlier: tuple[Event, ...] = (),
 ) -> Event:
     """Return the declaration of an event, registered. Raise ValueError if a different event has the name."""
     event = Event(
@@ -72,7 +70,6 @@ def declare(
         description=description,
         example=example,
         internal=internal,
-        earlier=earlier,
     )
     return register(event)
 

@@ -44,19 +44,7 @@ _EXAMPLE: JsonDict = {
 _SCHEMA: JsonDict = {"type": "object", "properties": {"id": {"type": "string", "format": "uuid"}}}
 
 
-class EventVersionReply(Reply):
-    """A version of an event that is no longer published."""
-
-    model_config = ConfigDict(
-        json_schema_extra=by_example({"version": 1, "data_schema": _SCHEMA, "example": _EXAMPLE})
-    )
-
-    version: Annotated[int, Field(description="Version of the event's data; grows with an incompatible change.")]
-    data_schema: Annotated[dict[str, Any], Field(description="JSON Schema of the payload's `data`.")]
-    example: Annotated[dict[str, Any], Field(description="An example payload of this version.")]
-
-
-class EventReply(EventVersionReply):
+class EventReply(Reply):
     """An event that a destination can subscribe to."""
 
     model_config = ConfigDict(
@@ -68,7 +56,6 @@ class EventReply(EventVersionReply):
                 "description": "A webhook destination was deleted.",
                 "data_schema": _SCHEMA,
                 "example": _EXAMPLE,
-                "earlier": [],
             }
         )
     )
@@ -77,10 +64,10 @@ class EventReply(EventVersionReply):
     area: Annotated[
         str, Field(description="Part of the name before the first dot; `area.*` subscribes to all of it.")
     ]
+    version: Annotated[int, Field(description="Version of the event's data; grows with an incompatible change.")]
     description: Annotated[str, Field(description="When the event happens.")]
     data_schema: Annotated[dict[str, Any], Field(description="The JSON schema of the payload's `data`.")]
     example: Annotated[dict[str, Any], Field(description="An example payload.")]
-    earlier: Annotated[list[EventVersionReply], Field(description="Versions that are no longer sent.")]
 
 
 class FeedEvent(Reply):
