@@ -15,7 +15,6 @@ from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue, time_slices
-from builders.kit.values.ids import ALL_ACCOUNTS
 from builders.mail.templates import VerifyDestination
 
 CLAIMED = frozenset({"alias.created", "alias.updated"})
@@ -34,13 +33,13 @@ async def prune(context: JobContext, timestamp: int) -> None:
 
 
 @queue.app.task(name=SEND_TASK, retry=queue.RETRY, pass_context=True)
-async def send_confirmations(context: JobContext, account_id: str | None = None) -> None:
-    """Send the due confirmations, of one account or of all."""
+async def send_confirmations(context: JobContext, account_id: str) -> None:
+    """Send the due confirmations of an account."""
     await confirmations.send_due_confirmations(
         queue.database(context),
         keyring=queue.keyring(context),
         settings=queue.settings(context),
-        account_id=UUID(account_id) if account_id else ALL_ACCOUNTS,
+        account_id=UUID(account_id),
     )
 
 
