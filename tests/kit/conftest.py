@@ -74,7 +74,6 @@ def registers(monkeypatch: pytest.MonkeyPatch) -> None:
         dispatcher, "_subscribers", {name: dict(each) for name, each in dispatcher._subscribers.items()}
     )
     monkeypatch.setattr(dispatcher, "_batch_subscribers", {})
-    monkeypatch.setattr(dispatcher, "_aliases", dict(dispatcher._aliases))
     monkeypatch.setattr(partitions, "_tables", dict(partitions._tables))
     monkeypatch.setattr(queue.app, "tasks", dict(queue.app.tasks))
 
