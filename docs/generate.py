@@ -35,6 +35,7 @@ from builders.kit.jobs import queue
 from builders.kit.limits import maximums, policies
 from builders.kit.process.settings import Settings
 from builders.portfolio.team import roles
+from builders.portfolio.team.records import TeamRole
 from builders.portfolio.transfers import rules as transfer_rules
 from builders.portfolio.transfers.rules import COLUMNS as TRANSFERS_COLUMNS
 
@@ -318,9 +319,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "operations.md": operations,
     "registrars.md": lambda: "\n\n".join(f"## {name}\n\n{table(*cells)}" for name, cells in behaviors.describe()),
     "scopes.md": scopes,
-    "team-roles.md": lambda: table(
-        ("Permission", "Allows to", *map("`{}`".format, roles.PERMISSIONS)), roles.describe()
-    ),
+    "team-roles.md": lambda: table(("Permission", "Allows to", *map("`{}`".format, TeamRole)), roles.describe()),
     "settings.md": settings,
     "transfer-rules.md": lambda: table(TRANSFERS_COLUMNS, transfer_rules.describe_rules()),
 }

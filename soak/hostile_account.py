@@ -40,7 +40,11 @@ async def make(data_dir: Path, conninfo: str, *, domains: int) -> HostileAccount
             }
             test_key = await _key(conn, account_id, KeyKind.TEST, Preset.DEVELOPER_FULL)
             access = Access(
-                portfolio_id=account_id, owner_id=account_id, member_id=account_id, role=TeamRole.OWNER
+                portfolio_id=account_id,
+                owner_id=account_id,
+                member_id=account_id,
+                role=TeamRole.OWNER,
+                actor=OPERATOR,
             )
             made = await calendars.make_calendar(conn, access=access, keyring=keyring_of(settings))
             row = await (await conn.execute(WIDE, {"account_id": account_id})).fetchone()

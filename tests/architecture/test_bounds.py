@@ -87,7 +87,9 @@ def _is_marked(route: APIRoute) -> bool:
 
 def early_connections(routes: Iterable[BaseRoute]) -> list[str]:
     """Return the heavy operations with a body that hold a connection while they read it into rows."""
-    found = [each.call.__name__ for each in heavy_operations(routes) if each.has_body and each.conn_name]
+    found = [
+        each.call.__name__ for each in heavy_operations(routes) if each.has_body and each.dependencies.conn_name
+    ]
     return [each for each in found if each not in OF_ONE_DOMAIN]
 
 

@@ -1,4 +1,7 @@
-"""Who may do what in a portfolio: each operation for each role, a stranger and a test key (roles.toml)."""
+"""Who may do what in a portfolio: each operation for each role, a stranger and a test key.
+
+The annotation of a handler names its scope and its permission; roles.toml has what is sent.
+"""
 
 import json
 import tomllib
@@ -12,17 +15,35 @@ from typing import Any
 import httpx
 import pytest
 
-from builders.app import Service
+from builders.app import ROUTERS, Service
 from builders.identity.records import Preset
+from builders.kit.http.routes import Route
 from builders.kit.values import clock, ids
+from builders.portfolio.team.records import PERMISSIONS, Permission, TeamRole
 from tests.cast import Client, Person, make_person
 from tests.portfolio.team.make import code, join, of
 
-ROLES = ("owner", "admin", "manager", "accountant", "viewer")
+ROLES = tuple(role.value for role in TeamRole)
 ACTORS = (*ROLES, "stranger", "test-key")
 OPERATIONS: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("roles.toml").read_text(encoding="utf-8"))
 AMOUNT, SHARE = "4321.09", "12.34"  # of all domains: no identifier contains them
 DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "openapi.json"
+ROUTES = {
+    f"{method} {route.path}": route
+    for router in ROUTERS
+    for route in router.routes
+    if isinstance(route, Route) and route.path.startswith("/v1/portfolio")
+    for method in route.methods or ()
+}
+# About the account of the caller, or about an invitation that the token names: no portfolio is selected.
+WITHOUT_PORTFOLIO = {
+    "GET /v1/portfolio/renewals.ics",
+    "GET /v1/portfolio/team/join",
+    "GET /v1/portfolio/webhooks/catalog",
+    "POST /v1/portfolio/team/accept",
+    "POST /v1/portfolio/team/join",
+    "POST /v1/portfolio/webhooks/{webhook_id}/test",
+}
 REFUSALS = {403: "forbidden_role", 404: "portfolio_not_found"}  # when other callers succeed
 
 
@@ -129,12 +150,30 @@ def test_no_operation_is_missing() -> None:
     assert documented == OPERATIONS.keys()
 
 
+def test_each_operation_on_a_portfolio_names_a_permission() -> None:
+    without = {name for name, route in ROUTES.items() if route.needs is None or route.needs.permission is None}
+    assert without == WITHOUT_PORTFOLIO
+
+
+def _expected(operation: str) -> Mapping[str, int]:
+    """Return the status for each caller."""
+    row, route = OPERATIONS[operation], ROUTES[operation]
+    if "status" in row:
+        return dict.fromkeys(ACTORS, row["status"])
+    assert route.needs is not None
+    assert route.needs.permission is not None
+    needed = {Permission(route.needs.permission), Permission(row.get("permission", route.needs.permission))}
+    success = row.get("success", route.status_code or 200)
+    of_roles = {role: success if needed <= PERMISSIONS[TeamRole(role)] else 403 for role in ROLES}
+    return {**of_roles, "stranger": 404, "test-key": 404}
+
+
 @pytest.mark.parametrize("operation", OPERATIONS)
 async def test_who_may(team: Team, operation: str) -> None:
     row = OPERATIONS[operation]
     if not row.get("public"):
         assert code(await team.request(team.unscoped, operation, "stranger")) == (403, "insufficient_scope")
-    expected = dict(zip(ACTORS, row["status"], strict=True))
+    expected = _expected(operation)
     for actor, status in expected.items():
         answer = await team.request(team.actors[actor], operation, actor)
         assert answer.status_code == status, (actor, answer.text)

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from fastapi import Path, Query, Request
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 
 from builders.aliases import account_aliases, billing, confirmations
 from builders.aliases.errors import (
@@ -18,14 +18,13 @@ from builders.aliases.errors import (
 from builders.aliases.records import LIVE, AliasFilters, AliasStatus, Confirmation, Destination, OwnedAlias
 from builders.aliases.schemas import aliases as schemas, destinations as destination_schemas
 from builders.kit.db.connections import Database, Pool, Reads, Tx
-from builders.kit.errors import DatabaseBusy, DatabaseUnavailable, Problem, TokenInvalid, problems
+from builders.kit.errors import Problem, TokenInvalid, problems
 from builders.kit.http import forms, html
 from builders.kit.http.bodies import ReplyWithHeaders
-from builders.kit.http.callers import Caller, ImpersonationForbidden, needs
+from builders.kit.http.callers import Caller, needs
 from builders.kit.http.dependencies import KeyringDep, SettingsDep
-from builders.kit.http.etags import READ_RESPONSES, WRITE_RESPONSES, IfMatch, with_etag
+from builders.kit.http.etags import WITH_ETAG, IfMatch, with_etag
 from builders.kit.http.forms import FormToken
-from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import Page, PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import Router
@@ -50,19 +49,16 @@ router.refuse(
         "/v1/sandbox/promote, its id, its digest and a live key."
     ),
 )
-# No 304: a confirmation changes the reply but not the version, which counts the changes of the owner.
-TAGGED: dict[int | str, dict[str, Any]] = {200: READ_RESPONSES[200]}
 CONFIRM_PAGE = "/v1/aliases/destinations/confirm/page"
 # Besides the limits of each address, which the database counts.
 RESEND = declare(
     Policy(name="destinations", quota=30, window_s=600, by="account", counts="Requests for another confirmation.")
 )
-PAGE: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
 
 
 def realm_of(caller: Caller) -> UUID:
     """Return the realm of the caller's names."""
-    return LIVE if caller.mode == "live" else caller.account_id
+    return LIVE if caller.is_live else caller.account_id
 
 
 @router.get("", response_model=PageReply[schemas.AliasReply])
@@ -92,11 +88,12 @@ async def list_aliases(
     found = await account_aliases.list_owned(
         conn, realm=realm_of(caller), account_id=caller.account_id, filters=filters, page=page
     )
-    items = [schemas.AliasReply.of(each, livemode=caller.mode == "live") for each in found.items]
+    items = [schemas.AliasReply.of(each, livemode=caller.is_live) for each in found.items]
     return Page(items=items, next_cursor=found.next_cursor)
 
 
-@router.get("/{alias_id}", response_model=schemas.AliasReply, responses={**TAGGED, **problems(AliasNotFound)})
+# No 304: a confirmation changes the reply but not the version, which counts the changes of the owner.
+@router.get("/{alias_id}", response_model=schemas.AliasReply, responses=WITH_ETAG)
 async def get(alias_id: AliasId, caller: Reader, conn: Reads) -> ReplyWithHeaders:
     """Read a name, active or released."""
     found = await account_aliases.get_alias(
@@ -106,12 +103,7 @@ async def get(alias_id: AliasId, caller: Reader, conn: Reads) -> ReplyWithHeader
 
 
 @router.patch(
-    "/{alias_id}",
-    response_model=schemas.AliasWritten,
-    responses={
-        **WRITE_RESPONSES,
-        **problems(AliasNotFound, AliasSuspended, AliasReleased, ImpersonationForbidden),
-    },
+    "/{alias_id}", response_model=schemas.AliasWritten, responses=problems(AliasSuspended, AliasReleased)
 )
 async def change(
     alias_id: AliasId, body: schemas.AliasUpdate, caller: Writer, conn: Tx, if_match: IfMatch
@@ -129,11 +121,7 @@ async def change(
     return _tagged(schemas.AliasWritten, changed, caller)
 
 
-@router.delete(
-    "/{alias_id}",
-    response_model=schemas.AliasRelease,
-    responses={**WRITE_RESPONSES, **problems(AliasNotFound, AliasSuspended, ImpersonationForbidden)},
-)
+@router.delete("/{alias_id}", response_model=schemas.AliasRelease, responses=problems(AliasSuspended))
 async def release(
     alias_id: AliasId, caller: Releaser, conn: Tx, settings: SettingsDep, if_match: IfMatch
 ) -> ReplyWithHeaders:
@@ -167,10 +155,7 @@ async def list_destinations(
 
 
 @destinations_router.post(
-    "/resend",
-    response_model=destination_schemas.DestinationResent,
-    responses=problems(DestinationNotFound, ConfirmationTooSoon, InFlight),
-    dependencies=[rate_limit(RESEND)],
+    "/resend", responses=problems(DestinationNotFound, ConfirmationTooSoon), dependencies=[rate_limit(RESEND)]
 )
 async def resend_confirmation(
     body: destination_schemas.DestinationResend, caller: Resender, conn: Tx, settings: SettingsDep
@@ -185,7 +170,7 @@ async def resend_confirmation(
 @destinations_router.get(
     "/confirm",
     response_model=destination_schemas.DestinationConfirmed,
-    responses=problems(TokenInvalid, PrefetchRefused, DatabaseUnavailable, DatabaseBusy),
+    responses=problems(TokenInvalid),
     dependencies=[CHANGES_STATE],
 )
 async def confirm_destination(
@@ -211,8 +196,8 @@ async def confirm_destination(
 
 @destinations_router.post(
     "/confirm/page",
-    response_class=Response,
-    responses={**problems(TokenInvalid), **forms.FORM_RESPONSES, **PAGE},
+    response_class=HTMLResponse,
+    responses=problems(TokenInvalid),
     openapi_extra=dict(forms.TOKEN_FORM_BODY),
 )
 async def confirm_destination_page(
@@ -231,7 +216,7 @@ def _tagged(
     caller: Caller,
     **members: Any,  # values of any member
 ) -> ReplyWithHeaders:
-    reply = form.of(owned, livemode=caller.mode == "live", **members)
+    reply = form.of(owned, livemode=caller.is_live, **members)
     return with_etag(reply, of=owned.alias.id, version=owned.alias.version)
 
 
@@ -269,10 +254,5 @@ def _thanks(confirmation: Confirmation) -> Response:
 
 
 def _error_page(request: Request, refusal: Problem) -> Response:
-    refusal.headers |= html.NEGOTIATED
-    if not html.wants_html(request):
-        return refusal.response()
-    paragraphs = [refusal.detail, "Ask the owner of the name for a new link."]
-    return html.page(
-        "The address could not be confirmed", paragraphs, status=refusal.status, headers=refusal.headers
-    )
+    hint = "Ask the owner of the name for a new link."
+    return html.refusal_page(request, refusal, "The address could not be confirmed", hint)

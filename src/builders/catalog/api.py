@@ -19,11 +19,12 @@ from builders.catalog.records import Check, Suggestions
 from builders.catalog.schemas import catalog as schemas, events as event_schemas
 from builders.catalog.snapshot import CatalogCache, Snapshot
 from builders.kit.db.connections import Reads
-from builders.kit.errors import UNAVAILABLE, problems
+from builders.kit.errors import DATABASE_REFUSALS, problems
 from builders.kit.http import visitors
 from builders.kit.http.body_limits import body_limit
 from builders.kit.http.json_bodies import ALSO_JSON
 from builders.kit.http.pagination import PageQuery, PageReply
+from builders.kit.http.refusals import refuses
 from builders.kit.http.routes import Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 
@@ -52,7 +53,6 @@ _DOMAINS = TypeAdapter(PageReply[schemas.CatalogDomainReply])
 _CATEGORIES = TypeAdapter(schemas.CategoriesReply)
 _SUGGESTIONS = TypeAdapter(schemas.SuggestReply)
 _NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "The client has the current version."}}
-_CACHED = {**_NOT_MODIFIED, **UNAVAILABLE}  # the cache fails while the database is unavailable
 # The type that sendBeacon sends without a CORS preflight (kit/http/compiled_routes.py).
 _PLAIN: dict[str, Any] = {ALSO_JSON: ["text/plain"]}
 _IMAGE: dict[int | str, dict[str, Any]] = {
@@ -66,6 +66,7 @@ _IMMUTABLE = "public, max-age=31536000, immutable"  # the name is the hash of th
 _RANGE = re.compile(r"bytes=([0-9]{0,12})-([0-9]{0,12})")
 
 
+@refuses(*DATABASE_REFUSALS)  # the cache fails while the database is unavailable
 async def current_catalog(request: Request) -> Snapshot:
     """Return the public catalog from the cache."""
     cache: CatalogCache = request.app.state.catalog
@@ -104,7 +105,7 @@ def _suggested(found: Suggestions) -> bytes:
     return _json(_SUGGESTIONS, found)
 
 
-@router.get("/domains", response_model=PageReply[schemas.CatalogDomainReply], responses=_CACHED)
+@router.get("/domains", response_model=PageReply[schemas.CatalogDomainReply], responses=_NOT_MODIFIED)
 async def list_domains(
     request: Request,
     current: Current,
@@ -126,7 +127,7 @@ async def list_domains(
 @router.get(
     "/domains/{domain}",
     response_model=schemas.CatalogDomainReply,
-    responses={**_CACHED, **problems(DomainNotFound)},
+    responses={**_NOT_MODIFIED, **problems(DomainNotFound)},
 )
 async def get_domain(request: Request, current: Current, domain: DomainName) -> Response:
     """Read one domain of the catalog by either form of its name, `bücher.example` or its A-label."""
@@ -134,7 +135,7 @@ async def get_domain(request: Request, current: Current, domain: DomainName) -> 
     return _version_response(request, found.serial, lambda: _json(_DOMAIN, found))
 
 
-@router.get("/categories", response_model=schemas.CategoriesReply, responses=_CACHED)
+@router.get("/categories", response_model=schemas.CategoriesReply, responses=_NOT_MODIFIED)
 async def list_categories(request: Request, current: Current) -> Response:
     """List the categories of the catalog in their display order."""
     return _version_response(request, current.version, lambda: _json(_CATEGORIES, {"items": current.categories}))
@@ -182,8 +183,6 @@ async def get_asset(request: Request, folder: Assets, filename: Filename) -> Res
 
 @router.post(
     "/events",
-    response_model=event_schemas.FunnelReply,
-    responses=UNAVAILABLE,
     openapi_extra=_PLAIN,
     dependencies=[rate_limit(FUNNEL, alone=True), body_limit(funnel.MAX_BATCH_BYTES)],
 )

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.http.bulk import RowOutcome
+from builders.kit.http.callers import OPERATOR
 from builders.kit.sheets.reading import SentTable, TableOptions
 from builders.kit.sheets.sources import Source
 from builders.kit.values import clock
@@ -142,7 +143,9 @@ async def add_decisions(conn: Conn, *, account_id: UUID) -> None:
         DecisionRow(index=at, domain=name, patch=patch)
         for at, (name, patch) in enumerate({**DECISIONS, **snoozes}.items())
     ]
-    access = Access(portfolio_id=account_id, owner_id=account_id, member_id=account_id, role=TeamRole.OWNER)
+    access = Access(
+        portfolio_id=account_id, owner_id=account_id, member_id=account_id, role=TeamRole.OWNER, actor=OPERATOR
+    )
     options = BulkOptions(dry_run=False, push_to_registrar=False)
     await pushes.decide_and_plan(conn, access=access, rows=rows, options=options)
 

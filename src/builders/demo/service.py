@@ -79,7 +79,9 @@ async def _add_members(conn: Conn, *, account_id: UUID) -> None:
     """Add the members of the team of a live portfolio, unless they are members."""
     for email, role in MEMBERS.items():
         member = await accounts.ensure_account(conn, email=email, verified=True)
-        access = Access(portfolio_id=account_id, owner_id=account_id, member_id=member.id, role=role)
+        access = Access(
+            portfolio_id=account_id, owner_id=account_id, member_id=member.id, role=role, actor=OPERATOR
+        )
         await members.add_member(conn, access=access)
 
 

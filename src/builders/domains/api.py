@@ -1,7 +1,7 @@
 """/v1/domains."""
 
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import Depends, Path, Request
@@ -23,10 +23,9 @@ from builders.domains.schemas import claimable as claimable_schemas, domains as 
 from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import problems
 from builders.kit.http.bodies import ReplyWithHeaders
-from builders.kit.http.callers import Caller, ImpersonationForbidden, needs
+from builders.kit.http.callers import Caller, needs
 from builders.kit.http.dependencies import KeyringDep, SettingsDep
-from builders.kit.http.etags import READ_RESPONSES, WRITE_RESPONSES, IfMatch, with_etag
-from builders.kit.http.idempotency import InFlight
+from builders.kit.http.etags import WITH_ETAG, IfMatch, with_etag
 from builders.kit.http.pagination import Page, PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
@@ -37,8 +36,6 @@ Reader = Annotated[Caller, needs("domains:read")]
 Writer = Annotated[Caller, needs("domains:write", support=("domain",))]
 Holder = Annotated[Caller, needs("domains:write")]  # without support sessions: it changes the destination of mail
 Id = Annotated[UUID, Path(alias="id", description="Identifier of the account domain."), ResourceId(DomainNotFound)]
-# No 304: the DNS health of a domain changes without its version.
-TAGGED: dict[int | str, dict[str, Any]] = {200: READ_RESPONSES[200]}
 VERIFY = declare(
     Policy(name="domain_verify", quota=60, window_s=600, by="account", counts="Verifications of a domain by DNS.")
 )
@@ -79,11 +76,7 @@ async def list_claimable(
 
 
 @router.post(
-    "",
-    status_code=201,
-    response_model=schemas.AccountDomainWritten,
-    responses=problems(DomainExists, DomainInCatalog, DomainLimit, ImpersonationForbidden, InFlight),
-    openapi_extra=BEYOND_SPEC,
+    "", status_code=201, responses=problems(DomainExists, DomainInCatalog, DomainLimit), openapi_extra=BEYOND_SPEC
 )
 async def add(
     body: schemas.DomainCreate, caller: Writer, conn: Tx, keyring: KeyringDep
@@ -93,7 +86,7 @@ async def add(
         conn,
         keyring=keyring,
         account_id=caller.account_id,
-        realm=account_domains.realm_of(caller.account_id, is_live=caller.mode == "live"),
+        realm=account_domains.realm_of(caller.account_id, is_live=caller.is_live),
         actor=caller.actor,
         domain=body.domain,
         settings=body.settings(),
@@ -101,12 +94,8 @@ async def add(
     return schemas.written_reply(added)
 
 
-@router.get(
-    "/{id}",
-    response_model=schemas.AccountDomainReply,
-    responses={**TAGGED, **problems(DomainNotFound)},
-    openapi_extra=BEYOND_SPEC,
-)
+# No 304: the DNS health of a domain changes without its version.
+@router.get("/{id}", response_model=schemas.AccountDomainReply, responses=WITH_ETAG, openapi_extra=BEYOND_SPEC)
 async def get_domain(domain_id: Id, caller: Reader, conn: Reads) -> ReplyWithHeaders:
     """Read a domain of the account, active or released."""
     found = await account_domains.get_domain(conn, account_id=caller.account_id, domain_id=domain_id)
@@ -116,7 +105,7 @@ async def get_domain(domain_id: Id, caller: Reader, conn: Reads) -> ReplyWithHea
 @router.patch(
     "/{id}",
     response_model=schemas.AccountDomainWritten,
-    responses={**WRITE_RESPONSES, **problems(DomainNotFound, DomainReleased, ImpersonationForbidden)},
+    responses=problems(DomainReleased),
     openapi_extra=BEYOND_SPEC,
 )
 async def change(
@@ -135,10 +124,7 @@ async def change(
 
 
 @router.delete(
-    "/{id}",
-    response_model=schemas.AccountDomainReply,
-    responses={**WRITE_RESPONSES, **problems(DomainNotFound, DomainInUse, ImpersonationForbidden)},
-    openapi_extra=BEYOND_SPEC,
+    "/{id}", response_model=schemas.AccountDomainReply, responses=problems(DomainInUse), openapi_extra=BEYOND_SPEC
 )
 async def release(domain_id: Id, caller: Holder, conn: Tx, if_match: IfMatch) -> ReplyWithHeaders:
     """Release a domain without names; a repeated request has no effect."""
@@ -154,8 +140,7 @@ async def release(domain_id: Id, caller: Holder, conn: Tx, if_match: IfMatch) ->
 
 @router.post(
     "/{id}/verify",
-    response_model=schemas.AccountDomainVerified,
-    responses=problems(DomainNotFound, DomainReleased, DomainTaken, InFlight),
+    responses=problems(DomainReleased, DomainTaken),
     dependencies=[rate_limit(VERIFY)],
     openapi_extra=BEYOND_SPEC,
 )

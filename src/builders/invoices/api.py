@@ -132,7 +132,7 @@ async def receive_stripe(
 @router.get(
     "/{invoice_id}",
     response_model=schemas.InvoiceDetail,
-    responses=problems(InvoiceNotFound, HeavyRequestRunning),
+    responses=problems(HeavyRequestRunning),
     dependencies=[rate_limit(INVOICE)],
 )
 async def get_invoice(
@@ -153,7 +153,7 @@ async def get_invoice(
     "/{invoice_id}/pdf",
     response_model=None,
     response_class=Response,
-    responses={200: {"content": {PDF: _BYTES}}, **problems(InvoiceNotFound, HeavyRequestRunning)},
+    responses={200: {"content": {PDF: _BYTES}}, **problems(HeavyRequestRunning)},
     dependencies=[rate_limit(PDFS, INVOICE)],
 )
 async def get_invoice_pdf(invoice_id: InvoiceId, request: Request, caller: Reader, database: Pool) -> Response:
@@ -165,13 +165,7 @@ async def get_invoice_pdf(invoice_id: InvoiceId, request: Request, caller: Reade
     "/{invoice_id}/checkout",
     response_model=schemas.CheckoutReply,
     responses=problems(
-        InvoiceNotFound,
-        InvalidTransition,
-        NothingDue,
-        LiveKeyRequired,
-        StripeNotConfigured,
-        StripeUnavailable,
-        StripeRefused,
+        InvalidTransition, NothingDue, LiveKeyRequired, StripeNotConfigured, StripeUnavailable, StripeRefused
     ),
 )
 async def create_checkout(

@@ -270,8 +270,8 @@ def problems(*refusals: type[Problem]) -> dict[int | str, dict[str, Any]]:
     }
 
 
-# The responses of every operation that uses the database.
-UNAVAILABLE = problems(DatabaseUnavailable, DatabaseBusy, RequestTimeout)
+# The refusals of every operation that uses the database.
+DATABASE_REFUSALS = (DatabaseUnavailable, DatabaseBusy, RequestTimeout)
 
 # The 422 of routes whose validation FastAPI does not see.
 INVALID: Mapping[int | str, dict[str, Any]] = {

@@ -3,10 +3,10 @@
 from typing import Annotated
 
 from fastapi import Query, Request
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 
 from builders.kit.db.connections import Database, Pool, Tx
-from builders.kit.errors import DatabaseBusy, DatabaseUnavailable, Problem, TokenInvalid, problems
+from builders.kit.errors import Problem, TokenInvalid, problems
 from builders.kit.http import forms, html
 from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.dependencies import ClientAddress, KeyringDep
@@ -44,7 +44,7 @@ async def join_waitlist(body: schemas.BuildersWaitlistRequest, address: ClientAd
 @router.get(
     "/confirm",
     response_model=schemas.LeadConfirmedReply,
-    responses=problems(TokenInvalid, PrefetchRefused, DatabaseUnavailable, DatabaseBusy),
+    responses=problems(TokenInvalid),
     dependencies=[CHANGES_STATE],
 )
 async def confirm(
@@ -67,12 +67,8 @@ async def confirm(
 
 @router.post(
     "/confirm/page",
-    response_class=Response,
-    responses={
-        200: {"content": {"text/html": {"schema": {"type": "string"}}}},
-        **problems(TokenInvalid),
-        **forms.FORM_RESPONSES,
-    },
+    response_class=HTMLResponse,
+    responses=problems(TokenInvalid),
     openapi_extra={**BEYOND_SPEC, **forms.TOKEN_FORM_BODY},
 )
 async def confirm_page(
@@ -113,10 +109,5 @@ def _thanks(confirmation: Confirmation) -> Response:
 
 
 def _error_page(request: Request, refusal: Problem) -> Response:
-    refusal.headers |= html.NEGOTIATED
-    if not html.wants_html(request):
-        return refusal.response()
-    paragraphs = [refusal.detail, "Enter your address again to receive a new link."]
-    return html.page(
-        "The address could not be confirmed", paragraphs, status=refusal.status, headers=refusal.headers
-    )
+    hint = "Enter your address again to receive a new link."
+    return html.refusal_page(request, refusal, "The address could not be confirmed", hint)

@@ -3,7 +3,7 @@
 GET changes nothing, because mail scanners open links too. POST unsubscribes without a cookie and with any body.
 """
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Path, Response
 
@@ -17,7 +17,6 @@ from builders.mail.records import Topic
 
 router = Router(prefix=optouts.PATH.rstrip("/"), tags=["mail"])
 UnsubscribeToken = Annotated[str, Path(description="Token of the unsubscribe link in an email.")]
-_PAGE: dict[int | str, dict[str, Any]] = {200: {"description": "An HTML page.", "content": {"text/html": {}}}}
 _KINDS = {
     Topic.RENEWALS: "notices about portfolios and renewals",
     Topic.WEBHOOKS: "notices about webhooks",
@@ -30,7 +29,7 @@ _KINDS = {
 @router.get(
     "/{token}",
     response_class=Response,
-    responses={**problems(TokenInvalid), **_PAGE},
+    responses={**problems(TokenInvalid), **html.PAGE},
     openapi_extra=BEYOND_SPEC,
 )
 async def show_unsubscribe(token: UnsubscribeToken, keyring: KeyringDep) -> Response:
@@ -44,7 +43,7 @@ async def show_unsubscribe(token: UnsubscribeToken, keyring: KeyringDep) -> Resp
 @router.post(
     "/{token}",
     response_class=Response,
-    responses={**problems(TokenInvalid), **_PAGE},
+    responses={**problems(TokenInvalid), **html.PAGE},
     openapi_extra=BEYOND_SPEC,
 )
 async def unsubscribe(token: UnsubscribeToken, conn: Tx, keyring: KeyringDep) -> Response:

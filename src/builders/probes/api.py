@@ -12,13 +12,13 @@ NO_STORE = {"Cache-Control": "no-store"}
 ALIVE = schemas.LivenessReply(status="ok")
 
 
-@router.get("/livez", response_model=schemas.LivenessReply, dependencies=[UNLIMITED])
+@router.get("/livez", dependencies=[UNLIMITED])
 async def livez() -> schemas.LivenessReply:
     """Process liveness only; does not check dependencies."""
     return ALIVE
 
 
-@router.get("/health", response_model=schemas.LivenessReply, dependencies=[UNLIMITED])
+@router.get("/health", dependencies=[UNLIMITED])
 async def health() -> schemas.LivenessReply:
     """Alias of /livez."""
     return ALIVE

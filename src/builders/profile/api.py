@@ -1,20 +1,19 @@
 """/v1/me and /v1/account/email-verification."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Query, Request
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 
 from builders.identity.errors import EmailTaken
 from builders.kit.db.connections import Database, Pool, Reads, Tx
-from builders.kit.errors import DatabaseBusy, DatabaseUnavailable, Problem, TokenInvalid, problems
+from builders.kit.errors import Problem, TokenInvalid, problems
 from builders.kit.http import etags, forms, html
 from builders.kit.http.bodies import ReplyWithHeaders
-from builders.kit.http.callers import Caller, ImpersonationForbidden, LiveKeyRequired, needs
-from builders.kit.http.dependencies import KeyringDep, OptionalCredentials, SettingsDep
+from builders.kit.http.callers import Caller, LiveKeyRequired, needs
+from builders.kit.http.dependencies import OPTIONAL_CREDENTIALS, KeyringDep, SettingsDep
 from builders.kit.http.etags import IfMatch, IfNoneMatch
 from builders.kit.http.forms import FormToken
-from builders.kit.http.idempotency import InFlight
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.http.visitors import CHANGES_STATE, PrefetchRefused, refuse_prefetch
 from builders.kit.limits.policies import Policy, declare, rate_limit
@@ -34,21 +33,16 @@ ON_PAGE = f"/v1{VERIFICATION}/confirm/page"
 RESEND = declare(
     Policy(name="resend", quota=10, window_s=600, by="account", counts="Requests for verification messages.")
 )
-PAGE: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
 
 
-@router.get("/me", response_model=schemas.ProfileReply, responses=dict(etags.READ_RESPONSES))
+@router.get("/me", response_model=schemas.ProfileReply)
 async def get(caller: Reader, conn: Reads, known: IfNoneMatch) -> ReplyWithHeaders | Response:
     """Read the profile of the account. A test key reads the profile of the real account."""
     profile = await profiles.get(conn, account_id=caller.live_account_id)
     return known.answer(profile, of=profile.id, version=profile.version)
 
 
-@router.patch(
-    "/me",
-    response_model=schemas.ProfileUpdated,
-    responses={**etags.WRITE_RESPONSES, **problems(ResendTooSoon, ImpersonationForbidden, LiveKeyRequired)},
-)
+@router.patch("/me", response_model=schemas.ProfileUpdated, responses=problems(ResendTooSoon, LiveKeyRequired))
 async def update(
     body: schemas.CustomerProfileUpdate,
     caller: Writer,
@@ -64,7 +58,7 @@ async def update(
         settings=settings,
         account_id=caller.live_account_id,
         actor=caller.actor,
-        live=caller.mode == "live",
+        live=caller.is_live,
         patch=body.patch(),
         expected=expected,
     )
@@ -77,12 +71,7 @@ async def get_verification(caller: Reader, conn: Reads) -> Verification:
     return await profile_verification.get_verification(conn, account_id=caller.live_account_id)
 
 
-@router.post(
-    f"{VERIFICATION}/resend",
-    response_model=schemas.ResendReply,
-    responses=problems(ResendTooSoon, InFlight),
-    dependencies=[rate_limit(RESEND)],
-)
+@router.post(f"{VERIFICATION}/resend", responses=problems(ResendTooSoon), dependencies=[rate_limit(RESEND)])
 async def resend(caller: Writer, conn: Tx, keys: KeyringDep, settings: SettingsDep) -> schemas.ResendReply:
     """Resend the verification message, unless no address is pending."""
     sent, verification = await profile_verification.resend(
@@ -94,21 +83,19 @@ async def resend(caller: Writer, conn: Tx, keys: KeyringDep, settings: SettingsD
 @router.get(
     f"{VERIFICATION}/confirm",
     response_model=schemas.ConfirmationReply,
-    responses=problems(TokenInvalid, EmailTaken, PrefetchRefused, DatabaseUnavailable, DatabaseBusy),
-    dependencies=[CHANGES_STATE],
+    responses=problems(TokenInvalid, EmailTaken),
+    dependencies=[CHANGES_STATE, OPTIONAL_CREDENTIALS],
 )
 async def confirm(
     request: Request,
     token: Annotated[str, Query(min_length=8, description="Token of the link in the email.")],
     database: Pool,
     keys: KeyringDep,
-    offered: OptionalCredentials,
 ) -> ReplyWithHeaders | Response:
     """Confirm an address by the token of its link. Does not sign in. Idempotent.
 
     The response is JSON. A browser gets a page with a button that confirms.
     """
-    del offered
     try:
         refuse_prefetch(request)
         if not html.wants_html(request):
@@ -120,8 +107,8 @@ async def confirm(
 
 @router.post(
     f"{VERIFICATION}/confirm/page",
-    response_class=Response,
-    responses={**problems(TokenInvalid, EmailTaken), **forms.FORM_RESPONSES, **PAGE},
+    response_class=HTMLResponse,
+    responses=problems(TokenInvalid, EmailTaken),
     openapi_extra={**BEYOND_SPEC, **forms.TOKEN_FORM_BODY},
 )
 async def confirm_page(request: Request, token: FormToken, database: Pool, keys: KeyringDep) -> Response:
@@ -168,8 +155,5 @@ def _thanks(confirmation: Confirmation) -> Response:
 
 
 def _error_page(request: Request, error: Problem) -> Response:
-    error.headers |= html.NEGOTIATED
-    if not html.wants_html(request):
-        return error.response()
-    paragraphs = [error.detail, "Sign in, or use your API key, to request a new link."]
-    return html.page("The address could not be confirmed", paragraphs, status=error.status, headers=error.headers)
+    hint = "Sign in, or use your API key, to request a new link."
+    return html.refusal_page(request, error, "The address could not be confirmed", hint)

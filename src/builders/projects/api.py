@@ -13,7 +13,6 @@ from builders.kit.http import etags
 from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.callers import Caller, needs
 from builders.kit.http.etags import IfMatch, IfNoneMatch
-from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import Page, PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import Router
@@ -40,23 +39,14 @@ async def list_projects(
     return Page(items=[schemas.project_reply(each, caller) for each in found.items], next_cursor=found.next_cursor)
 
 
-@router.post(
-    "",
-    status_code=201,
-    response_model=schemas.ProjectWritten,
-    responses=problems(SlugsTaken, ProjectLimit, InFlight),
-)
+@router.post("", status_code=201, responses=problems(SlugsTaken, ProjectLimit))
 async def create(body: schemas.ProjectCreate, caller: Writer, conn: Tx) -> schemas.ProjectWritten:
     """Create a project. Only its name is required."""
     made = await projects.create(conn, account_id=caller.account_id, spec=body.spec())
     return schemas.written_reply(made, caller)
 
 
-@router.get(
-    "/{project_id}",
-    response_model=schemas.ProjectReply,
-    responses={**etags.READ_RESPONSES, **problems(ProjectNotFound)},
-)
+@router.get("/{project_id}", response_model=schemas.ProjectReply)
 async def get(
     project_id: ProjectId, caller: Reader, conn: Reads, known: IfNoneMatch
 ) -> ReplyWithHeaders | Response:
@@ -68,7 +58,7 @@ async def get(
 @router.patch(
     "/{project_id}",
     response_model=schemas.ProjectWritten,
-    responses={**etags.WRITE_RESPONSES, **problems(ProjectNotFound, SlugsTaken, ProjectLimit, ProjectArchived)},
+    responses=problems(SlugsTaken, ProjectLimit, ProjectArchived),
 )
 async def update(
     project_id: ProjectId, body: schemas.ProjectUpdate, caller: Writer, conn: Tx, expected: IfMatch
@@ -84,11 +74,7 @@ async def update(
     return etags.with_etag(schemas.written_reply(changed, caller), of=changed.id, version=changed.version)
 
 
-@router.delete(
-    "/{project_id}",
-    response_model=schemas.ProjectReply,
-    responses={**etags.WRITE_RESPONSES, **problems(ProjectNotFound)},
-)
+@router.delete("/{project_id}", response_model=schemas.ProjectReply)
 async def archive(project_id: ProjectId, caller: Writer, conn: Tx, expected: IfMatch) -> ReplyWithHeaders:
     """Archive a project: it accepts no new aliases, its aliases continue to work.
 

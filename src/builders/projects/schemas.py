@@ -281,5 +281,5 @@ def _computed(project: Project, caller: Caller) -> dict[str, Any]:
     if project.manifest is not None:
         managed = {"manifest": project.manifest, "key": project.manifest_key}
     # Clients see one account id with live and test keys.
-    public = {"account_id": caller.live_account_id, "livemode": caller.mode == "live"}
+    public = {"account_id": caller.live_account_id, "livemode": caller.is_live}
     return {**public, "managed_by": managed}

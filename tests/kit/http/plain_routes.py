@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Body, Cookie, Depends, FastAPI, Header, Path, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from builders.kit.errors import Invalid, NotFound, Problem, problems
 from builders.kit.http import application, openapi
@@ -75,6 +75,24 @@ async def doubled(number: int) -> int:
     return number * 2
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Box:
+    """A dependency whose fields are parameters."""
+
+    depth: Annotated[int, Query(ge=1)] = 1
+    colour: Annotated[str | None, Query(max_length=5), AfterValidator(str.upper)] = None
+
+
+def area(view: Annotated[Window, Depends(window)], height: Annotated[int, Query(ge=1)] = 3) -> str:
+    """A dependency with a dependency and parameters of its own."""
+    return f"{view.text} x {height}"
+
+
+async def owner(name: str, caller: Reader) -> str:
+    """A dependency on the caller."""
+    return f"{name} of {caller.account_id.int}"
+
+
 def echo(**given: Any) -> Echo:
     return Echo(given=", ".join(f"{name}={value!r}" for name, value in given.items()))
 
@@ -125,6 +143,14 @@ def _declare_places(router: APIRouter) -> None:
         view: Annotated[Window, Depends(window)], twice: Annotated[int, Depends(doubled)], offset: int = 7
     ) -> Echo:
         return echo(view=view.text, twice=twice, offset=offset)
+
+    @router.get("/area")
+    async def covered(shown: Annotated[str, Depends(area)], offset: int = 7) -> Echo:
+        return echo(shown=shown, offset=offset)
+
+    @router.get("/box")
+    async def boxed(box: Annotated[Box, Depends(Box)]) -> Echo:
+        return echo(depth=box.depth, colour=box.colour)
 
     @router.get("/{name}")
     async def read(name: str) -> Echo:
@@ -185,6 +211,10 @@ def _declare_answers(router: APIRouter) -> None:
     @router.get("/{name}/owned")
     async def owned(name: str, caller: Reader) -> Echo:
         return echo(name=name, account=caller.account_id.int)
+
+    @router.get("/{name}/owner")
+    async def owned_by(owner: Annotated[str, Depends(owner)]) -> Echo:
+        return echo(owner=owner)
 
     @router.post("/{name}/owned", status_code=201)
     async def own(name: str, body: ThingCreate, caller: Writer) -> Echo:

@@ -30,8 +30,12 @@ def _below(number: Annotated[int, Query()]) -> int:
     return number
 
 
-def _stacked(number: Annotated[int, Depends(_below)]) -> int:
-    return number
+def _with_transaction(conn: Tx) -> int:
+    return conn.info.backend_pid
+
+
+def _with_a_scope(caller: Annotated[Caller, needs("a:read")]) -> Caller:
+    return caller
 
 
 def _with_body(number: Annotated[int, Body()]) -> int:
@@ -66,6 +70,12 @@ async def _two_connections(one: Tx, other: Reads) -> None:
     del one, other
 
 
+async def _two_scopes(
+    one: Annotated[Caller, needs("b:read")], other: Annotated[Caller, Depends(_with_a_scope)]
+) -> None:
+    del one, other
+
+
 async def _two_callers(one: Annotated[Caller, needs("a:read")], other: Annotated[Caller, needs("b:read")]) -> None:
     del one, other
 
@@ -81,9 +91,11 @@ def _handler_with(dependency: Callable[..., Any]) -> Callable[..., Any]:
     return handler
 
 
-HANDLERS = [_response, _background, _connection, _scopes, _two_connections, _two_callers, _not_a_coroutine]
+HANDLERS = [
+    *(_response, _background, _connection, _scopes, _two_connections, _two_callers, _two_scopes, _not_a_coroutine),
+]
 DEPENDENCIES: list[Callable[..., Any]] = [
-    *(_yields, _yields_at_once, _stacked, _with_body, _with_response, _Class),
+    *(_yields, _yields_at_once, _with_transaction, _with_body, _with_response, _Class),
 ]
 
 
@@ -91,14 +103,6 @@ DEPENDENCIES: list[Callable[..., Any]] = [
 def test_a_handler_that_cannot_be_compiled_is_refused(handler: Callable[..., Any]) -> None:
     with pytest.raises(TypeError, match=r"^/things: "):
         Router(tags=["things"]).add_api_route("/things", handler)
-
-
-def test_a_dependency_without_a_name_is_refused() -> None:
-    async def handler() -> None:
-        pass
-
-    with pytest.raises(TypeError, match=r"^/things: "):
-        Router(tags=["things"]).add_api_route("/things", handler, dependencies=[Depends(_below)])
 
 
 @pytest.mark.parametrize("policy", [policies.KEY, policies.ACCOUNT])

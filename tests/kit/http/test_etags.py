@@ -13,8 +13,6 @@ from starlette.responses import Response
 from builders.kit.errors import Invalid
 from builders.kit.http.bodies import Reply, ReplyWithHeaders
 from builders.kit.http.etags import (
-    READ_RESPONSES,
-    WRITE_RESPONSES,
     IfMatch,
     IfNoneMatch,
     ReadCondition,
@@ -37,13 +35,13 @@ class Thing(Reply):
     version: int
 
 
-@router.get("/one", response_model=Thing, responses=dict(READ_RESPONSES))
+@router.get("/one", response_model=Thing)
 async def get(since: IfNoneMatch) -> ReplyWithHeaders | Response:
     """Read the thing."""
     return since.answer(Thing(version=VERSION), of=ONE, version=VERSION)
 
 
-@router.patch("/one", response_model=Thing, responses=dict(WRITE_RESPONSES))
+@router.patch("/one", response_model=Thing)
 async def update(meant: IfMatch) -> ReplyWithHeaders:
     """Change the thing."""
     meant.check(of=ONE, version=VERSION)

@@ -52,6 +52,8 @@ QUERIES = """
     ?limit=1 ?limit=500 ?limit=0 ?limit=501 ?limit= ?limit=x ?limit=1_0 ?limit=%205 ?limit=5.0 ?limit=5.5 ?limit=-0
     ?limit=1&limit=2 ?limit=1&limit=x ?limit ?q= ?q=a ?q=ab&other=1 ?tag=a&tag=b&tag= ?tag[]=a
     ?deep=yes ?deep=2 ?deep= ?q=%C3%A4%C3%B6 ?q=%ff%ff ?q=a+b ?q=a%2Bb ?&&=&q=ab& ?q=ab;limit=3 ?limit=1&q=a&deep=x
+    /box /box?depth=2&colour=red /box?depth=0&colour=purple
+    /area /area?height=2&offset=1 /area?height=0&offset=x /area?offset=-1&height=y
     /window /window?number=4 /window?number=x&width=0&offset=-1 /window?number=4&offset=9 /window?number=4&width=9
 """
 # Of POST: right, empty, of another type, out of bounds, with an unknown member, with one twice, nested.
@@ -91,6 +93,7 @@ SAME = [
     Request(method="DELETE", path="/lamp"),
     *map(get, ("/lamp/either", "/lamp/raw", "/lamp/refused", "/lamp/invalid")),
     *(get("/lamp/owned", *headers) for headers in ((), (("X-API-Key", "reader"),), (("X-API-Key", "nobody"),))),
+    *(get("/lamp/owner", *headers) for headers in ((), (("X-API-Key", "reader"),), (("X-API-Key", "nobody"),))),
     get("/lamp/owned", ("Authorization", "Basic cmVhZGVy")),
     get("/lamp/owned", ("Authorization", "Bearer reader"), ("Cookie", "svc_access_token=nobody")),
     send("POST", "/lamp/owned", THING, *JSON, ("X-API-Key", "reader")),
@@ -294,7 +297,12 @@ def test_the_openapi_documents_are_the_same() -> None:
             assert {operation["responses"].pop(status, None) is None for status in ("401", "403")} == {False}
             if method == "post":
                 assert operation["parameters"].pop()["name"] == "Idempotency-Key"
+                assert "idempotency_in_flight" in operation["responses"].pop("409")["description"]
 
-    assert scopes == {("get", "/{name}/owned"): "things:read", ("post", "/{name}/owned"): "things:write"}
+    assert scopes == {
+        ("get", "/{name}/owned"): "things:read",
+        ("get", "/{name}/owner"): "things:read",
+        ("post", "/{name}/owned"): "things:write",
+    }
     assert json.dumps(ours["paths"], indent=1) == json.dumps(theirs["paths"], indent=1)
     assert ours["components"] == theirs["components"]

@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 
 from builders.kit.db.connections import Conn, Database
+from builders.kit.http.callers import OPERATOR
 from builders.kit.jobs import queue
 from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.process.settings import Settings
@@ -53,7 +54,7 @@ async def list_parts(conn: Conn, imported: Json) -> list[bytes]:
 async def start_imports(owner: Person, content: bytes, count: int) -> list[bool]:
     """Start imports as several processes do at once; return whether each was accepted."""
     state, own = owner.service.api.state, owner.account.id
-    access = Access(portfolio_id=own, owner_id=own, member_id=own, role=TeamRole.OWNER)
+    access = Access(portfolio_id=own, owner_id=own, member_id=own, role=TeamRole.OWNER, actor=OPERATOR)
     new = SentTable(source=Source.FILE, content=content, options=Options())
 
     async def start() -> bool:

@@ -8,6 +8,7 @@ import pytest
 
 from builders.identity.records import Preset
 from builders.kit.db.connections import Conn, Database
+from builders.kit.http.callers import OPERATOR
 from builders.kit.values import clock
 from builders.portfolio.team import invites
 from builders.portfolio.team.records import MAX_MEMBERS, MAX_MEMBERSHIPS, Access, TeamRole
@@ -171,7 +172,7 @@ async def test_an_invitation_that_is_revoked_meanwhile_gives_nothing(
 ) -> None:
     made = await invite(alice, charlie)
     own = alice.account.id
-    access = Access(portfolio_id=own, owner_id=own, member_id=own, role=TeamRole.OWNER)
+    access = Access(portfolio_id=own, owner_id=own, member_id=own, role=TeamRole.OWNER, actor=OPERATOR)
 
     async def is_waiting() -> bool:
         async with database.connection() as other:

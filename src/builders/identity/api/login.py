@@ -113,7 +113,6 @@ async def login_as(
 FORM_ACTION = f"{forms.SIGN_IN_PATH}/page"
 HOME = "/"
 
-_PAGE: dict[int | str, dict[str, Any]] = {200: {"description": "An HTML page.", "content": {"text/html": {}}}}
 _SIGNED_IN: dict[int | str, dict[str, Any]] = {
     303: {
         "description": "A browser is redirected to `return_to` or to the home page.",
@@ -173,7 +172,7 @@ def code_page(email: str, *, return_to: str | None, alert: str | None = None, st
 
 
 @router.get(
-    "/login", response_class=Response, responses={**problems(TokenInvalid), **_PAGE}, openapi_extra=BEYOND_SPEC
+    "/login", response_class=Response, responses={**problems(TokenInvalid), **html.PAGE}, openapi_extra=BEYOND_SPEC
 )
 async def show_login(
     request: Request,
@@ -221,7 +220,7 @@ def parse_proof(form: Mapping[str, str]) -> MailedCode | MailedLink:
 @router.post(
     "/login/page",
     response_class=Response,
-    responses={**problems(TokenInvalid, OriginForbidden), **forms.FORM_RESPONSES, **_PAGE, **_SIGNED_IN},
+    responses={**problems(TokenInvalid, OriginForbidden), **html.PAGE, **_SIGNED_IN},
     openapi_extra={**BEYOND_SPEC, **_FORM},
     dependencies=[rate_limit(REDEEM)],
 )

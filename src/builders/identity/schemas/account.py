@@ -243,7 +243,7 @@ def session_reply(principal: Principal, caller: Caller) -> SessionReply:
         session=session and SessionStart(id=session.id, created_at=session.created_at),
         scopes=scopes.sort_scopes(caller.scopes),
         mode=caller.mode,
-        livemode=caller.mode == "live",
+        livemode=caller.is_live,
         expires_at=caller.expires_at,
         impersonation=caller.expires_at and _support(caller.impersonation, caller.expires_at),
     )

@@ -15,14 +15,18 @@ from pydantic import BaseModel
 from builders.kit.errors import Problem
 from builders.kit.http.credentials import (
     AccessToken,
+    AddressNotAllowed,
     Authorization,
     Credential,
     CredentialsInvalid,
     CredentialsMissing,
+    IssuerUnavailable,
+    KeyExpired,
     XApiKey,
     find_credential,
 )
-from builders.kit.http.origins import require_own_origin
+from builders.kit.http.origins import OriginForbidden, require_own_origin
+from builders.kit.http.refusals import refuses
 from builders.kit.limits.rate_limiter import RATE_LIMITER, RateLimiter
 
 CALLER = "caller"  # key of the ASGI scope: the authenticated Caller
@@ -70,6 +74,11 @@ class Caller:
     session_id: UUID | None = None  # None with a key, and with a token of another issuer
     expires_at: datetime | None = None
     impersonation: Impersonation | None = None
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the caller works on the real account, not on its sandbox."""
+        return self.mode == "live"
 
     @property
     def actor(self) -> Actor:
@@ -124,10 +133,13 @@ class Authenticate(Protocol):
 class ScopeRequirement:
     """A dependency that returns the caller, and refuses a caller without the scope."""
 
-    def __init__(self, scope: str, *, fresh: bool, support: Collection[str] | None) -> None:
+    def __init__(
+        self, scope: str, *, fresh: bool, support: Collection[str] | None, permission: str | None
+    ) -> None:
         self.scope = scope
         self.fresh = fresh
         self.support = support
+        self.permission = permission
 
     async def __call__(
         self,
@@ -195,6 +207,18 @@ class ScopeRequirement:
                     raise _holder_only(f"A support session cannot set {', '.join(sorted(found))}.")
 
 
+_REFUSALS = (
+    CredentialsMissing,
+    CredentialsInvalid,
+    KeyExpired,
+    AddressNotAllowed,
+    InsufficientScope,
+    ImpersonationForbidden,
+    OriginForbidden,
+    IssuerUnavailable,
+)
+
+
 def _holder_only(detail: str, **members: Any) -> ImpersonationForbidden:
     who = "Use a key or a session of the account's holder."
     return ImpersonationForbidden(detail, next_action=who, **members)
@@ -211,11 +235,13 @@ def _lacking(scope: str, caller: Caller) -> Problem:
 
 
 def needs(
-    scope: str, *, fresh: bool = False, support: Collection[str] | None = None
+    scope: str, *, fresh: bool = False, support: Collection[str] | None = None, permission: str | None = None
 ) -> Any:  # Depends has no public type
     """Return the dependency, for Annotated, that requires a scope of the caller; `fresh` ignores the cache.
 
     A support session may change nothing, unless `support` lists the members of the body that it may set. No such
-    member may decide where mail, events or credentials are sent.
+    member may decide where mail, events or credentials are sent. `permission` names what a dependency on this one
+    requires besides, such as of the role in a team.
     """
-    return Depends(ScopeRequirement(scope, fresh=fresh, support=support))
+    requirement = ScopeRequirement(scope, fresh=fresh, support=support, permission=permission)
+    return Depends(refuses(*_REFUSALS)(requirement))

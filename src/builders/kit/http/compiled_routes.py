@@ -6,13 +6,12 @@ FastAPI's own parsers read declared parameters and bodies, and the signature sti
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from contextlib import suppress
 from functools import partial
 from inspect import iscoroutinefunction
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from fastapi import Request, Response
-from fastapi.dependencies.models import Dependant
 from fastapi.dependencies.utils import request_body_to_args
 from fastapi.routing import APIRoute
 from starlette.types import Receive, Scope, Send
@@ -20,13 +19,14 @@ from starlette.types import Receive, Scope, Send
 from builders.kit.db import connections
 from builders.kit.errors import Invalid, Problem, RequestTimeout
 from builders.kit.http import error_pages, idempotency, json_bodies, parameters, restrictions, visitors
-from builders.kit.http.body_limits import BodyLimit, LimitedRequest, find_body_limit
-from builders.kit.http.callers import Caller, ScopeRequirement
+from builders.kit.http.body_limits import LimitedRequest, find_body_limit
+from builders.kit.http.callers import Caller
 from builders.kit.http.compression import compressed
 from builders.kit.http.deadline import Deadlines
+from builders.kit.http.dependency_tree import DependencyTree, Supplied
 from builders.kit.http.heavy_requests import HeavyOperation, run_on_second_loop
 from builders.kit.http.json_bodies import ALSO_JSON, RAW_MEMBERS, as_member
-from builders.kit.http.parameters import Parameters, Values, is_plain_function
+from builders.kit.http.parameters import Parameters, Values
 from builders.kit.http.response_writer import ResponseWriter
 from builders.kit.limits import policies
 from builders.kit.limits.places import request_places
@@ -35,30 +35,10 @@ from builders.kit.limits.rate_limiter import RATE_LIMITER, RateLimiter
 LARGE_BODY = 64 * 1024  # bytes
 REQUEST_TIMEOUT_S = 45  # of a request, its body included; shorter than idempotency.CLAIM_TIMEOUT
 MODE_HINT_TIMEOUT_S = 5  # of the look-up of an id in the other mode
-_MARKS = {*idempotency.MARKS, visitors.changes_state, parameters.strict_query}  # dependencies without a value
-_MARK_TYPES = (policies.RateLimit, BodyLimit, HeavyOperation)
 _deadlines = Deadlines()
 # A request waits for others, such as events or registrars, without a connection: then it has no place either.
 places = request_places()
 T = TypeVar("T")
-_CONNECTIONS: dict[Any, Callable[[connections.Database], AbstractAsyncContextManager[connections.Conn]]] = {
-    connections.transaction: connections.Database.transaction,
-    connections.connection: connections.Database.connection,
-}
-
-
-def _no_connection(_: connections.Database) -> AbstractAsyncContextManager[None]:
-    return nullcontext()
-
-
-class _Dependency(NamedTuple):
-    """A dependency other than the caller and the connection."""
-
-    name: str
-    call: Callable[..., Any]
-    parameters: Parameters | None  # None when it has none
-    request_name: str | None
-    is_async: bool
 
 
 class CompiledRoute:
@@ -68,25 +48,18 @@ class CompiledRoute:
         dependant = route.dependant
         if dependant.call is None or not iscoroutinefunction(dependant.call):
             raise TypeError(f"{route.path}: a handler is an async function")
-        parameters.require_supported(route, dependant)
+        parameters.require_supported(route.path, dependant)
         self.call: Callable[..., Awaitable[Any]] = dependant.call
-        self.needs = parameters.find_dependency(dependant, ScopeRequirement)
+        self.dependencies = DependencyTree(route)
+        self.needs = self.dependencies.requirement
         self.heavy = parameters.find_dependency(dependant, HeavyOperation)
-        self.caller_name = self.conn_name = ""
-        self.connect: Callable[[connections.Database], AbstractAsyncContextManager[Any]] = _no_connection
-        self.dependencies: list[_Dependency] = []
         self._set_methods(route.methods or (), {each.call for each in dependant.dependencies})
-        for each in dependant.dependencies:
-            if not isinstance(each.call, _MARK_TYPES) and each.call not in _MARKS:
-                self._supply(route, each)
         self.largest_body, self.exceeds_body_limit = find_body_limit(dependant, has_caller=self.needs is not None)
         self.limits = _operation_limits(route, has_caller=self.needs is not None)
-        calls = [call for _, call, *_ in self.dependencies]
-        self.asks_database = bool(self.conn_name) or connections.database in calls
         self.parameters = Parameters(dependant)
         self.request_name = dependant.request_param_name
         self.body_fields = dependant.body_params
-        read = [self.parameters, *(each.parameters for each in self.dependencies if each.parameters is not None)]
+        read = [self.parameters, *self.dependencies.parameters()]
         self.query_names = frozenset[str]().union(*(each.query_names for each in read))
         self.repeatable_names = frozenset[str]().union(*(each.repeatable for each in read))
         self.has_body = route.body_field is not None
@@ -100,28 +73,12 @@ class CompiledRoute:
         self.body_model = next((each for each in self.body_fields if each is route.body_field), None)
         self.shown = restrictions.reply_members(route.methods or (), route.response_model)
         self.responses = ResponseWriter(route)
-        self.takes_place = self.needs is not None and bool(self.conn_name)
+        self.takes_place = self.needs is not None and bool(self.dependencies.conn_name)
 
     def _set_methods(self, methods: Collection[str], calls: Collection[object]) -> None:
         self.repeatable = self.needs is not None and idempotency.is_repeatable(methods, calls)
         self.is_strict = self.needs is not None and parameters.strict_query in calls
         self.has_head = "GET" in methods and visitors.changes_state not in calls
-
-    def _supply(self, route: APIRoute, dependency: Dependant) -> None:
-        name, call = dependency.name, dependency.call
-        if name is not None and call is self.needs and not self.caller_name:
-            self.caller_name = name
-        elif name is not None and call in _CONNECTIONS and not self.conn_name:
-            self.connect, self.conn_name = _CONNECTIONS[call], name
-        elif name is None or not is_plain_function(call) or dependency.dependencies or dependency.body_params:
-            raise TypeError(f"{route.path}: the dependency {name or call} cannot be compiled")
-        else:
-            parameters.require_supported(route, dependency)
-            declared = Parameters(dependency)
-            present = declared if declared.are_any else None
-            self.dependencies.append(
-                _Dependency(name, call, present, dependency.request_param_name, iscoroutinefunction(call))
-            )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond to one request."""
@@ -162,10 +119,16 @@ class CompiledRoute:
 
     async def run_handler(self, request: Request, caller: Caller | None) -> Response:
         """Read the request and run the handler for an authorized caller, on the current event loop."""
-        values: Values = {} if caller is None else {self.caller_name: caller}
+        values: Values = {}
+        supplied: Supplied = {self.needs: caller}
         reading = partial(json_bodies.read_json, request, also=self.also, raw=self.raw)
         body = await self._on_body(request, caller, reading) if self.has_body else None
-        await self._read(request, as_member(request, body, self.raw) if self.raw else body, values)
+        errors = await self._read(request, supplied, values)
+        if self.body_fields:
+            sent = as_member(request, body, self.raw) if self.raw else body
+            errors += await self._on_body(request, caller, partial(self._read_body, sent, values))
+        if errors:
+            raise Invalid.many(errors)
         if self.needs is not None and caller is not None:
             self.needs.require_settable(caller, (values[field.name] for field in self.body_fields))
         self.parameters.require_resources(values)
@@ -174,40 +137,49 @@ class CompiledRoute:
         database: connections.Database = request.app.state.database
         # A request on the second loop has the turn of its account.
         is_here = self.heavy is None or request.app.state.loop is asyncio.get_running_loop()
-        run = self._run_in_place if self.takes_place and is_here else self._run
+        in_place = self.takes_place and is_here
+        run = partial(self._run_in_place, caller) if in_place and caller is not None else self._run
         if caller is not None and self.repeatable:
             claim = await idempotency.claim(request, database, caller=caller, body=body)
             if claim is not None:
-                return await claim.run(partial(run, database, values, claim), database)
-        if not self.conn_name:
-            return self.responses.write(await self.call(**values), values)[0]
-        return await run(database, values, None)
+                return await claim.run(partial(run, database, supplied, values, claim), database)
+        return await run(database, supplied, values, None)
 
     async def _run_in_place(
-        self, database: connections.Database, values: Values, claim: idempotency.Claim | None
+        self,
+        caller: Caller,
+        database: connections.Database,
+        supplied: Supplied,
+        values: Values,
+        claim: idempotency.Claim | None,
     ) -> Response:
-        account = values[self.caller_name].live_account_id
-        await places.take(account)
+        await places.take(caller.live_account_id)
         try:
-            return await self._run(database, values, claim)
+            return await self._run(database, supplied, values, claim)
         finally:
-            places.free(account)
+            places.free(caller.live_account_id)
 
     async def _run(
-        self, database: connections.Database, values: Values, claim: idempotency.Claim | None
+        self,
+        database: connections.Database,
+        supplied: Supplied,
+        values: Values,
+        claim: idempotency.Claim | None,
     ) -> Response:
-        async with self.connect(database) as conn:
-            if self.conn_name:
-                values[self.conn_name] = conn
+        is_transaction = self.dependencies.connect is connections.Database.transaction
+        async with self.dependencies.connect(database) as conn:
+            await self.dependencies.supply_late(database, conn, supplied)
+            self.dependencies.name(conn, supplied, values)
             response, stored = self.responses.write(await self.call(**values), values)
-            if claim is not None and self.connect is connections.Database.transaction:
+            if claim is not None and conn is not None and is_transaction:
                 await claim.finish(conn, response=response, body=stored)
-        if claim is not None and self.connect is not connections.Database.transaction:
+        if claim is not None and not is_transaction:
             async with database.connection() as conn:
                 await claim.finish(conn, response=response, body=stored)
         return response
 
-    async def _read(self, request: Request, body: Any, values: Values) -> None:
+    async def _read(self, request: Request, supplied: Supplied, values: Values) -> list[Any]:
+        """Read the parameters and call the dependencies; return the errors in pydantic's form."""
         errors: list[Any] = []
         if request.scope["query_string"]:
             errors += self._unknown_errors(request)
@@ -215,19 +187,10 @@ class CompiledRoute:
             errors += await restrictions.unread_body_errors(request)
         if errors:  # before a dependency reads a form or calls a service
             raise Invalid.many(errors)
-        for name, call, declared, request_name, is_async in self.dependencies:
-            arguments: Values = {request_name: request} if request_name else {}
-            found = declared.read(request, arguments) if declared is not None else ()
-            errors += found
-            if not found:
-                values[name] = await call(**arguments) if is_async else call(**arguments)
+        errors += await self.dependencies.supply(request, supplied)
         if self.parameters.are_any:
             errors += self.parameters.read(request, values)
-        if self.body_fields:
-            reading = partial(self._read_body, body, values)
-            errors += await self._on_body(request, values.get(self.caller_name), reading)
-        if errors:
-            raise Invalid.many(errors)
+        return errors
 
     def _unknown_errors(self, request: Request) -> Iterable[Any]:
         """Return the errors of unknown and repeated query parameters, or of those that request a restriction."""

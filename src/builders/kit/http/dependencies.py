@@ -46,4 +46,4 @@ KeyringDep = Annotated[Keyring, Depends(keyring)]
 SettingsDep = Annotated[Settings, Depends(settings)]
 OutboundDep = Annotated[Outbound, Depends(outbound)]
 ClientAddress = Annotated[str, Depends(client_address)]
-OptionalCredentials = Annotated[None, Depends(optional_credentials)]
+OPTIONAL_CREDENTIALS = Depends(optional_credentials)

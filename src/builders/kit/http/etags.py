@@ -15,8 +15,9 @@ from uuid import UUID
 from fastapi import Depends, Header, Request
 from starlette.responses import Response
 
-from builders.kit.errors import Invalid, Problem, problems
+from builders.kit.errors import Invalid, Problem
 from builders.kit.http.bodies import ReplyWithHeaders
+from builders.kit.http.refusals import refuses
 
 _TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
 # Elements of the list may be empty (RFC 9110, 5.6.1), and a tag may hold a comma.
@@ -92,12 +93,21 @@ IfMatchHeader = Annotated[
 ]
 
 
+# The `responses` of a route that replies with an ETag and reads no condition.
+WITH_ETAG: dict[int | str, dict[str, Any]] = {200: {"headers": _ETAG}}
+_NOT_MODIFIED: Mapping[int | str, dict[str, Any]] = {
+    304: {"description": "The record has the version that If-None-Match names.", "headers": _ETAG},
+}
+
+
+@refuses(responses={**WITH_ETAG, **_NOT_MODIFIED})
 def read_condition(request: Request, if_none_match: IfNoneMatchHeader = None) -> ReadCondition:
     """Return the tags of If-None-Match; the parameter documents the header. Raise Invalid."""
     del if_none_match
     return ReadCondition(_read(request, "If-None-Match"))
 
 
+@refuses(VersionMismatch, responses=WITH_ETAG)
 def write_condition(request: Request, if_match: IfMatchHeader = None) -> WriteCondition:
     """Return the tags of If-Match; the parameter documents the header. Raise Invalid."""
     del if_match
@@ -106,12 +116,6 @@ def write_condition(request: Request, if_match: IfMatchHeader = None) -> WriteCo
 
 IfNoneMatch = Annotated[ReadCondition, Depends(read_condition)]
 IfMatch = Annotated[WriteCondition, Depends(write_condition)]
-# The `responses` of a route that reads, and of one that writes, a record with a version.
-READ_RESPONSES: Mapping[int | str, dict[str, Any]] = {
-    200: {"headers": _ETAG},
-    304: {"description": "The record has the version that If-None-Match names.", "headers": _ETAG},
-}
-WRITE_RESPONSES: Mapping[int | str, dict[str, Any]] = {200: {"headers": _ETAG}, **problems(VersionMismatch)}
 
 
 def _tag(of: UUID, version: int) -> str:

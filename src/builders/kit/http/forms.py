@@ -8,8 +8,9 @@ from urllib.parse import parse_qs, urlencode
 
 from fastapi import Depends, Request
 
-from builders.kit.errors import INVALID, BodyTooLarge, Invalid, problems
+from builders.kit.errors import BodyTooLarge, Invalid
 from builders.kit.http.media_types import MediaTypeUnsupported, media_type_of, read_content_type, unsupported
+from builders.kit.http.refusals import refuses
 
 MEDIA_TYPE = "application/x-www-form-urlencoded"
 MAX_FIELDS = 10
@@ -19,12 +20,6 @@ MAX_PATH_LENGTH = 1000  # characters of a path to return to
 # One slash and then no second one: a browser takes // and /\ as the start of another host's address. No space,
 # control character or backslash anywhere, since browsers drop or turn some of them.
 _OWN_PATH = re.compile(r"/(?!/)[!-\[\]-~]*")
-
-# The `responses` and the `openapi_extra` of a route that takes such a form.
-FORM_RESPONSES: Mapping[int | str, dict[str, Any]] = {
-    **problems(BodyTooLarge, MediaTypeUnsupported),
-    **INVALID,
-}
 
 
 def form_body(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -60,6 +55,7 @@ def read_fields(request: Request, raw: bytes) -> dict[str, str]:
     return fields
 
 
+@refuses(BodyTooLarge, MediaTypeUnsupported)
 async def form_fields(request: Request) -> Mapping[str, str]:
     """Return the fields of the form in the request. Raise Invalid, MediaTypeUnsupported."""
     raw, content_type = await request.body(), read_content_type(request)
@@ -68,15 +64,17 @@ async def form_fields(request: Request) -> Mapping[str, str]:
     return read_fields(request, raw)
 
 
-async def form_token(request: Request) -> str:
+FormFields = Annotated[Mapping[str, str], Depends(form_fields)]
+
+
+def form_token(fields: FormFields) -> str:
     """Return the token in the form. Raise Invalid."""
-    token = (await form_fields(request)).get("token")
+    token = fields.get("token")
     if not token:
         raise Invalid(("body", "token"), "Field required", "missing")
     return token
 
 
-FormFields = Annotated[Mapping[str, str], Depends(form_fields)]
 FormToken = Annotated[str, Depends(form_token)]
 
 

@@ -24,6 +24,7 @@ from starlette.datastructures import State
 from builders.kit.db import connections
 from builders.kit.db.connections import Database
 from builders.kit.errors import Problem
+from builders.kit.http.refusals import refuses
 from builders.kit.limits import maximums
 from builders.kit.limits.places import AccountPlaces
 from builders.kit.limits.policies import Policy
@@ -88,7 +89,8 @@ def heavy(
     *, above: int | None = None, is_alone: bool = True, is_short: bool = False, given: Iterable[str] = ()
 ) -> Any:  # Depends has no public type
     """Return an item for `dependencies` that runs the operation on the second event loop."""
-    return Depends(HeavyOperation(above, is_alone, is_short, frozenset(given)))
+    mark = HeavyOperation(above, is_alone, is_short, frozenset(given))
+    return Depends(refuses(*([HeavyRequestRunning] if is_alone else []))(mark))
 
 
 class HeavyLoop:

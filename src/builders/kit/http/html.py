@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
+from typing import Any
 
 from fastapi import Request, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from starlette.types import Scope
 
+from builders.kit.errors import Problem
 from builders.kit.http import forms
 from builders.kit.http.media_types import weights
 
@@ -22,6 +24,8 @@ _jinja = Environment(
     lstrip_blocks=True,
 )
 MEDIA_TYPE = "text/html; charset=utf-8"
+# The `responses` of a route that always replies with a page.
+PAGE: dict[int | str, dict[str, Any]] = {200: {"description": "An HTML page.", "content": {"text/html": {}}}}
 _page = _jinja.get_template("page.html")
 
 
@@ -100,6 +104,17 @@ def page(
     """
     content = _page.render(title=title, alert=alert, paragraphs=paragraphs, button=button, links=links, note=note)
     return Response(content, status, {**_HEADERS, **(headers or {})}, MEDIA_TYPE)
+
+
+def refusal_page(
+    request: Request, refusal: Problem, title: str, *paragraphs: str, links: Sequence[Link] = ()
+) -> Response:
+    """Return a refusal as a page that explains it; as a problem for a program."""
+    refusal.headers |= NEGOTIATED
+    if not wants_html(request):
+        return refusal.response()
+    texts = [refusal.detail, *paragraphs]
+    return page(title, texts, links=links, status=refusal.status, headers=refusal.headers)
 
 
 def rendered_page(content: str, *, headers: Mapping[str, str] | None = None) -> Response:

@@ -1,7 +1,8 @@
 """The declared parameters of a handler, with a fast path for plain and valid values.
 
-A plain parameter is a text, a number or a boolean of the path or the query. FastAPI's own parser reads all others
-(a header, a list, a model) and every invalid value, so errors and rare cases are FastAPI's.
+A plain parameter is a text, a number or a boolean of the path or the query, or an optional text of a header.
+FastAPI's own parser reads all others (a cookie, a list, a model) and every invalid value, so errors and rare cases
+are FastAPI's.
 tests/kit/http/test_routes.py compares both ways.
 """
 
@@ -17,11 +18,11 @@ from uuid import UUID
 from fastapi import Request
 from fastapi.dependencies.models import Dependant
 from fastapi.dependencies.utils import request_params_to_args
-from fastapi.routing import APIRoute
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticUndefined, core_schema
 
 from builders.kit.errors import MAX_NAME_LENGTH, Problem
+from builders.kit.http.refusals import Refuses
 from builders.kit.values import ids
 
 
@@ -33,7 +34,7 @@ class ResourceId:
     the whole request: a 422 or a 403 comes first, as for an unknown id.
     """
 
-    not_found: type[Problem]
+    refusal: type[Problem]
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Read a text as an id; NIL for a malformed one, which `require` refuses later."""
@@ -43,7 +44,7 @@ class ResourceId:
     def require(self, resource_id: UUID) -> None:
         """Raise the refusal of the resource for a malformed id."""
         if resource_id == ids.NIL:
-            raise self.not_found()
+            raise self.refusal()
 
 
 Values = dict[str, Any]  # the arguments of a handler, of any type
@@ -78,13 +79,18 @@ class Parameters:
             each.validation_alias or each.alias for each in dependant.query_params if _is_list(each)
         )
         self._is_plain = all(
-            place in {"path_params", "query_params"} and all(map(_is_plain, fields))
+            place != "cookies" and all(map(_is_plain_header if place == "headers" else _is_plain, fields))
             for fields, place in self._fields
         )
         self._path = [_plain(each) for each in dependant.path_params] if self._is_plain else []
         self._query = [_plain(each) for each in dependant.query_params] if self._is_plain else []
+        self._headers = [_plain(each) for each in dependant.header_params] if self._is_plain else []
         self._resource_ids = [
             (each.name, found) for each in dependant.path_params if (found := _resource_id(each)) is not None
+        ]
+        marks = [mark for fields, _ in self._fields for each in fields for mark in each.field_info.metadata]
+        self.refusals: Sequence[type[Problem]] = [
+            each.refusal for each in marks if isinstance(each, ResourceId | Refuses)
         ]
 
     def read(self, request: Request, values: Values) -> Sequence[Any]:
@@ -107,7 +113,9 @@ class Parameters:
         """Add the values; return whether all are valid."""
         if self._path and not _take(self._path, request.path_params, values):
             return False
-        return not self._query or _take(self._query, query_parameters(request), values)
+        if self._query and not _take(self._query, query_parameters(request), values):
+            return False
+        return not self._headers or _take(self._headers, request.headers, values)
 
 
 def _ignored(name: str, known: Collection[str]) -> str:
@@ -182,12 +190,19 @@ def _is_plain(field: Field) -> bool:
     )
 
 
+def _is_plain_header(field: Field) -> bool:
+    info = field.field_info
+    return info.annotation == (str | None) and not info.metadata and _is_plain(field)
+
+
 def _resource_id(field: Field) -> ResourceId | None:
     return next((each for each in field.field_info.metadata if isinstance(each, ResourceId)), None)
 
 
 def _plain(field: Field) -> _Plain:
-    is_any_text = field.field_info.annotation is str and not field.field_info.metadata
+    is_any_text = field.field_info.annotation is str and all(
+        isinstance(each, Refuses) for each in field.field_info.metadata
+    )
     validate = _as_it_is if is_any_text else _as_id if _resource_id(field) is not None else field.validate
     return _Plain(field.name, field.validation_alias or field.alias, validate, field.get_default())
 
@@ -213,11 +228,11 @@ def find_dependency(dependant: Dependant, kind: type[T]) -> T | None:
 _UNKNOWN = ("response", "background_tasks", "security_scopes", "http_connection", "websocket")
 
 
-def require_supported(route: APIRoute, dependant: Dependant) -> None:
+def require_supported(path: str, dependant: Dependant) -> None:
     """Raise TypeError for a parameter that only FastAPI itself would supply."""
     for what in _UNKNOWN:
         if getattr(dependant, f"{what}_param_name"):
-            raise TypeError(f"{route.path}: the parameter for {what} cannot be compiled")
+            raise TypeError(f"{path}: the parameter for {what} cannot be compiled")
 
 
 def is_plain_function(call: object) -> TypeGuard[Callable[..., Any]]:

@@ -5,7 +5,7 @@ the route of a request in a path table (kit/http/path_table.py). tests/kit/http/
 plain FastAPI (decision 0006).
 """
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -14,13 +14,14 @@ from fastapi.dependencies.utils import get_flat_params
 from fastapi.routing import APIRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from builders.kit.errors import CODES_KEY, INVALID, UNAVAILABLE, BadRequest, BodyTooLarge, problems
-from builders.kit.http import callers, credentials, error_pages, idempotency, parameters
+from builders.kit.errors import DATABASE_REFUSALS, INVALID, BadRequest, BodyTooLarge, Problem
+from builders.kit.http import error_pages, idempotency, parameters
 from builders.kit.http.body_limits import Busy
 from builders.kit.http.compiled_routes import CompiledRoute
+from builders.kit.http.idempotency import InFlight
 from builders.kit.http.media_types import MediaTypeUnsupported
-from builders.kit.http.origins import OriginForbidden
 from builders.kit.http.path_table import SUGGESTED_PATH, PathTable, find_similar_path, not_allowed
+from builders.kit.http.refusals import declared_by, join, join_refusals
 from builders.kit.limits import policies
 from builders.kit.limits.rate_limiter import RATE_LIMITER, RateLimiter
 
@@ -35,31 +36,39 @@ class Route(APIRoute):
         super().__init__(path, endpoint, **options)
         self.summary = self.summary or _first_sentence(self.description)
         self.needs = self.compiled.needs
-        self.responses = _joined(problems(BadRequest), self.responses)
-        if self.compiled.has_body:
-            self.responses = _joined(problems(BodyTooLarge, MediaTypeUnsupported, Busy), self.responses)
-        if self.needs is not None or self.compiled.asks_database:
-            self.responses = _joined(UNAVAILABLE, self.responses)
+        self.responses = self._describe_responses()
+        extra: dict[str, Any] = {} if self.needs is None else {"x-scope": self.needs.scope}
         if self.compiled.limits is not None:
-            if not get_flat_params(self.dependant) and not self.compiled.has_body:  # else FastAPI documents it
-                self.responses = {**INVALID, **self.responses}
-            self.openapi_extra = {**self.compiled.limits.described, **(self.openapi_extra or {})}
-            self.responses = _joined(policies.rate_limit_responses(), self.responses)
+            extra |= self.compiled.limits.described
+        if self.compiled.repeatable:
+            extra["parameters"] = [idempotency.PARAMETER]
+        self.openapi_extra = {**extra, **(self.openapi_extra or {})}
+
+    def _describe_responses(self) -> dict[int | str, dict[str, Any]]:
+        """Return the responses that the route lists, and those that its dependencies and parameters declare."""
+        compiled = self.compiled
+        responses = join_refusals([], self.responses, last=[InFlight] if compiled.repeatable else [])
+        for each in map(declared_by, compiled.dependencies.calls()):
+            responses = join(each.responses, responses)
+        responses = join_refusals(self._list_refusals(), responses)
+        if compiled.limits is None:
+            return responses
+        if not get_flat_params(self.dependant) and not compiled.has_body:  # else FastAPI documents it
+            responses = {**INVALID, **responses}
+        return join(policies.rate_limit_responses(), responses)
+
+    def _list_refusals(self) -> Iterator[type[Problem]]:
         if self.needs is not None:
-            self.openapi_extra = {"x-scope": self.needs.scope, **(self.openapi_extra or {})}
-            if self.compiled.repeatable:
-                self.openapi_extra["parameters"] = [idempotency.PARAMETER]
-            refusals = problems(
-                credentials.CredentialsMissing,
-                credentials.CredentialsInvalid,
-                credentials.KeyExpired,
-                credentials.AddressNotAllowed,
-                callers.InsufficientScope,
-                callers.ImpersonationForbidden,
-                OriginForbidden,
-                credentials.IssuerUnavailable,
-            )
-            self.responses = _joined(refusals, self.responses)
+            yield from declared_by(self.needs).refusals
+        if self.needs is not None or self.compiled.dependencies.asks_database:
+            yield from DATABASE_REFUSALS
+        if self.compiled.has_body:
+            yield from (BodyTooLarge, MediaTypeUnsupported, Busy)
+        yield BadRequest
+        for each in self.compiled.dependencies.calls():
+            yield from declared_by(each).refusals
+        for declared in (self.compiled.parameters, *self.compiled.dependencies.parameters()):
+            yield from declared.refusals
 
     @cached_property
     def compiled(self) -> CompiledRoute:
@@ -69,17 +78,6 @@ class Route(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the compiled handler, for a request that FastAPI itself routes."""
         return self.compiled.respond_or_refuse
-
-
-def _joined(
-    first: Mapping[int | str, dict[str, Any]], second: Mapping[int | str, dict[str, Any]]
-) -> dict[int | str, dict[str, Any]]:
-    joined = {**first, **second}
-    for status in first.keys() & second.keys():
-        described = f"{first[status]['description']}; {second[status]['description']}"
-        codes = [*first[status].get(CODES_KEY, ()), *second[status].get(CODES_KEY, ())]
-        joined[status] = {**second[status], "description": described, CODES_KEY: codes}
-    return joined
 
 
 def _first_sentence(docstring: str) -> str:

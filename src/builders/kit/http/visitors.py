@@ -14,6 +14,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from fastapi import Depends, Request
 
 from builders.kit.errors import Problem
+from builders.kit.http.refusals import refuses
 
 MAX_USER_AGENT_LENGTH = 512  # characters of a User-Agent that are compared
 
@@ -138,6 +139,7 @@ class PrefetchRefused(Problem):
     remedy = "Open the link yourself."
 
 
+@refuses(PrefetchRefused)
 def changes_state() -> None:
     """Do nothing: marks a GET that changes something (kit/http/compiled_routes.py)."""
 

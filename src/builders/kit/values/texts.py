@@ -78,6 +78,11 @@ def cleaned(text: str) -> str:
     return "\n".join("".join(filter(_is_plain, line)).rstrip() for line in lines).strip()
 
 
+def lowered(text: str) -> str:
+    """Return the text in lower case, without space around it."""
+    return text.strip().lower()
+
+
 def printable(text: str) -> str:
     """Return a text for a message: on one line, without the characters that `cleaned` removes."""
     return " ".join(cleaned(text).split())
@@ -147,5 +152,6 @@ def _repeats(match: re.Match[str]) -> bool:
     return len({*variants}) < len(variants) or len({*singletons}) < len(singletons)
 
 
+Lowered = AfterValidator(lowered)
 Plain = checked(plain, "text_form")  # of a label or a name
 OneLine = checked(one_line, "text_form")  # of a note or the value of a label

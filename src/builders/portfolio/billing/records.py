@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
+from fastapi import Query
+
 from builders.kit.values.money import Money
+from builders.kit.values.texts import Lowered
 from builders.portfolio.registrars.records import ChargeKind
 
 MAX_DESCRIPTION = 500
@@ -220,13 +223,15 @@ class AppliedCharge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChargeFilters:
-    """Which charges are listed. None: any."""
+    """Which charges are listed, as the query has it. None: any."""
 
-    unmatched_only: bool = False  # unmatched and suggested ones
-    provider: str | None = None
-    state: ChargeState | None = None
-    since: date | None = None
-    until: date | None = None
+    unmatched_only: Annotated[bool, Query(description="Only charges that need a decision.")] = False
+    provider: Annotated[
+        str | None, Query(max_length=80, description="Only charges of this registrar."), Lowered
+    ] = None
+    state: Annotated[ChargeState | None, Query(description="Only charges in this state.")] = None
+    since: Annotated[date | None, Query(alias="from", description="Only charges from this day on.")] = None
+    until: Annotated[date | None, Query(alias="to", description="Only charges up to this day.")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,6 @@ from builders.portfolio.domains.records import (
 from builders.portfolio.domains.store import domains as store, pages, rdap
 from builders.portfolio.ledger import entries
 from builders.portfolio.ledger.records import Totals
-from builders.portfolio.team import access as team_access
 from builders.portfolio.team.records import Access
 
 BATCH = 1_000  # domains of `stream_domains` at a time
@@ -126,7 +125,7 @@ async def list_domains(
 
 async def find_totals(conn: Conn, *, access: Access, domain_id: UUID) -> Totals | None:
     """Return the sums of the entries of a domain; None when the role does not see money."""
-    if not team_access.shows_finance(access):
+    if not access.shows_finance:
         return None
     return (await entries.list_totals(conn, account_id=access.portfolio_id, domain_ids=[domain_id]))[domain_id]
 

@@ -2,22 +2,19 @@
 
 from typing import Annotated, Literal
 
-from fastapi import Path, Query
+from fastapi import Query
 
 from builders.kit.db.connections import Tx
 from builders.kit.errors import problems
-from builders.kit.http.callers import Caller, needs
 from builders.kit.http.routes import BEYOND_SPEC, Router
-from builders.portfolio.domains.errors import DomainNotFound
+from builders.portfolio.domains.filters import DomainKey
 from builders.portfolio.history import service as history
 from builders.portfolio.history.errors import DomainHasHistory
-from builders.portfolio.team import access as team_access
-from builders.portfolio.team.access import ACCESS_REFUSALS, PortfolioAccount
-from builders.portfolio.team.records import Permission
+from builders.portfolio.team.access import allows, require
+from builders.portfolio.team.records import Access, Permission
 
 router = Router(prefix="/v1/portfolio", tags=["portfolio"], strict_query=True)
-Writer = Annotated[Caller, needs("portfolio:write")]
-DomainKey = Annotated[str, Path(description="Identifier of the portfolio domain, or its name in either form.")]
+Writer = Annotated[Access, allows("portfolio:write", Permission.EDIT)]
 History = Annotated[
     Literal["delete"] | None,
     Query(
@@ -28,24 +25,14 @@ History = Annotated[
 
 
 @router.delete(
-    "/domains/{domain_id}",
-    status_code=204,
-    responses=problems(*ACCESS_REFUSALS, DomainNotFound, DomainHasHistory),
-    openapi_extra=BEYOND_SPEC,
+    "/domains/{domain_id}", status_code=204, responses=problems(DomainHasHistory), openapi_extra=BEYOND_SPEC
 )
-async def remove_domain(
-    domain_id: DomainKey,
-    caller: Writer,
-    conn: Tx,
-    deleted: History = None,
-    portfolio: PortfolioAccount = None,
-) -> None:
+async def remove_domain(domain_id: DomainKey, access: Writer, conn: Tx, deleted: History = None) -> None:
     """Remove a domain that was added by mistake. For a sold or dropped domain, set its status instead.
 
     A domain with ledger entries, charges or a sale is refused with `domain_has_history`. `history=delete` removes
     it with them for good, and leaves their totals in the audit list of the account.
     """
-    needed = Permission.EDIT if deleted is None else Permission.DELETE_HISTORY
-    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=needed)
-    with_history = deleted is not None
-    await history.remove_domain(conn, access=access, actor=caller.actor, key=domain_id, with_history=with_history)
+    if deleted is not None:
+        require(access, Permission.DELETE_HISTORY)
+    await history.remove_domain(conn, access=access, key=domain_id, with_history=deleted is not None)

@@ -7,7 +7,6 @@ from uuid import UUID
 from builders.identity import accounts
 from builders.identity.records import AuditAction
 from builders.kit.db.connections import Conn
-from builders.kit.http.callers import Actor
 from builders.kit.values import clock
 from builders.portfolio.domains import changes, lookups
 from builders.portfolio.domains.records import Domain, PortfolioDomainStatus
@@ -41,7 +40,7 @@ async def list_history(
     return {each.domain_id: each for each in found}
 
 
-async def remove_domain(conn: Conn, *, access: Access, actor: Actor, key: str, with_history: bool) -> None:
+async def remove_domain(conn: Conn, *, access: Access, key: str, with_history: bool) -> None:
     """Remove a domain; publish portfolio.domain.removed. With its history, leave an audit entry with its totals.
 
     Raise DomainNotFound, and DomainHasHistory unless `with_history`.
@@ -58,7 +57,7 @@ async def remove_domain(conn: Conn, *, access: Access, actor: Actor, key: str, w
         await accounts.record_audit(
             conn,
             account_id=access.owner_id,
-            actor=actor,
+            actor=access.actor,
             action=AuditAction.DOMAIN_HISTORY_DELETED,
             about={"portfolio_id": str(account_id), "domain": found.domain, **recorded, **totals},
         )

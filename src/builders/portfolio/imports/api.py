@@ -8,14 +8,12 @@ from uuid import UUID
 from fastapi import Depends, Path, Query
 from starlette.responses import Response
 
-from builders.kit.db.connections import Database, Pool, Reads, Tx
+from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import problems
 from builders.kit.http.body_limits import body_limit
 from builders.kit.http.bulk import RowOutcome
-from builders.kit.http.callers import Caller, needs
 from builders.kit.http.dependencies import KeyringDep
 from builders.kit.http.heavy_requests import HeavyRequestRunning, heavy
-from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
@@ -35,16 +33,14 @@ from builders.portfolio.imports import (
     undoing,
 )
 from builders.portfolio.imports.records import MAX_BYTES
-from builders.portfolio.team import access as team_access
-from builders.portfolio.team.access import PortfolioAccount
-from builders.portfolio.team.errors import PortfolioNotFound, RoleForbidden
+from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission
 
 router = Router(prefix="/v1/portfolio", tags=["portfolio"], strict_query=True)
-Reader = Annotated[Caller, needs("portfolio:read")]
-Writer = Annotated[Caller, needs("portfolio:write")]
+Reader = Annotated[Access, allows("portfolio:read", Permission.VIEW)]
+Writer = Annotated[Access, allows("portfolio:write", Permission.EDIT)]
+ImportReader = Annotated[Access, allows("portfolio:read", Permission.EDIT)]
 ImportId = Annotated[UUID, Path(description="Identifier of the import."), ResourceId(errors.ImportNotFound)]
-SELECTED = (PortfolioNotFound, RoleForbidden)
 IMPORTS = declare(
     Policy(name="portfolio_imports", quota=120, window_s=3_600, by="account", counts="Imports into portfolios.")
 )
@@ -86,18 +82,16 @@ def file_options(
 
 @router.post(
     "/import",
-    response_model=replies.PortfolioImportReply,
-    responses=problems(*SELECTED, errors.TooManyImports, errors.ImportRowLimit, HeavyRequestRunning, InFlight),
+    responses=problems(errors.TooManyImports, errors.ImportRowLimit),
     dependencies=[rate_limit(IMPORTS), body_limit(MAX_BYTES, exceeds=True), heavy()],
     openapi_extra=TEXT_CSV,
 )
 async def import_portfolio(
     body: schemas.PortfolioImportCreate,
-    caller: Writer,
+    access: Writer,
     pool: Pool,
     keyring: KeyringDep,
     options: Annotated[Mapping[str, Any], Depends(file_options)],
-    portfolio: PortfolioAccount = None,
 ) -> replies.PortfolioImportReply:
     """Import domains, purchases and sales from a file, from rows, or from names.
 
@@ -107,8 +101,6 @@ async def import_portfolio(
     progress and results. A repeated import of the same source has no effect. An import can be undone for 24
     hours. It publishes `portfolio.import.completed`, and no events for single domains.
     """
-    async with pool.connection() as conn:
-        access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
     new = body.new_import(options)
     small = await running.read_small(new)
     async with pool.transaction() as conn:
@@ -117,40 +109,27 @@ async def import_portfolio(
     return replies.import_reply(made, results)
 
 
-@router.get(
-    "/imports",
-    response_model=PageReply[replies.PortfolioImportItem],
-    responses=problems(*SELECTED),
-    openapi_extra=BEYOND_SPEC,
-)
+@router.get("/imports", openapi_extra=BEYOND_SPEC)
 async def list_portfolio_imports(
-    caller: Reader, conn: Reads, page: PageQuery, portfolio: PortfolioAccount = None
+    access: ImportReader, conn: Reads, page: PageQuery
 ) -> PageReply[replies.PortfolioImportItem]:
     """List the imports of the last 30 days, the newest first."""
-    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
     return replies.import_page(await listing.list_imports(conn, account_id=access.portfolio_id, page=page))
 
 
-@router.get(
-    "/imports/{import_id}",
-    response_model=replies.PortfolioImportReply,
-    responses=problems(*SELECTED, errors.ImportNotFound),
-    openapi_extra=BEYOND_SPEC,
-)
+@router.get("/imports/{import_id}", openapi_extra=BEYOND_SPEC)
 async def get_portfolio_import(
     import_id: ImportId,
-    caller: Reader,
+    access: ImportReader,
     conn: Reads,
     page: PageQuery,
     outcome: Annotated[RowOutcome | None, Query(description="Only rows with this outcome.")] = None,
     kept: Annotated[bool, Query(description="Whether to list only rows of which an undo kept something.")] = False,
-    portfolio: PortfolioAccount = None,
 ) -> replies.PortfolioImportReply:
     """Read the progress of an import, and a page of the results of its rows.
 
     After an undo, the warnings of a row say what the undo kept: their codes begin with `kept_`.
     """
-    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
     made = await running.get_import(conn, account_id=access.portfolio_id, import_id=import_id)
     results = await listing.list_results(
         conn, account_id=access.portfolio_id, made=made, outcome=outcome, page=page, only_kept=kept
@@ -160,22 +139,18 @@ async def get_portfolio_import(
 
 @router.post(
     "/imports/{import_id}/undo",
-    response_model=replies.PortfolioImportUndone,
-    responses=problems(
-        *SELECTED, errors.ImportNotFound, errors.ImportRunning, errors.ImportFinal, InFlight, HeavyRequestRunning
-    ),
+    responses=problems(errors.ImportRunning, errors.ImportFinal),
     dependencies=[heavy()],
     openapi_extra=BEYOND_SPEC,
 )
 async def undo_portfolio_import(
     import_id: ImportId,
-    caller: Writer,
+    access: Writer,
     conn: Tx,
     dry_run: Annotated[bool, Query(description="Whether to report the effect without any change.")] = False,
     before_row: Annotated[
         int | None, Query(ge=1, le=2**31 - 1, description="`before_row` of the last dry run, to continue it.")
     ] = None,
-    portfolio: PortfolioAccount = None,
 ) -> replies.PortfolioImportUndone:
     """Undo an import: remove the domains that it added, restore changed fields, void its entries.
 
@@ -183,7 +158,6 @@ async def undo_portfolio_import(
     `kept_rows` has the reasons. A job undoes more than 2,000 rows: `state` is `undoing` until it ends. A dry run
     examines 2,000 rows at a time, the last rows first. A repeated request has no effect.
     """
-    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
     undone = await undoing.undo_import(
         conn, account_id=access.portfolio_id, import_id=import_id, dry_run=dry_run, before_row=before_row
     )
@@ -194,65 +168,42 @@ async def undo_portfolio_import(
 @router.get(
     "/export",
     response_model=replies.PortfolioExport,
-    responses=problems(*SELECTED, HeavyRequestRunning),
+    responses=problems(HeavyRequestRunning),
     dependencies=[rate_limit(EXPORTS)],
     openapi_extra=BEYOND_SPEC,
 )
-async def export_portfolio(
-    caller: Reader,
-    pool: Pool,
-    filters: Filters,
-    portfolio: PortfolioAccount = None,
-) -> Response:
+async def export_portfolio(access: Reader, filters: Filters) -> Response:
     """Export the domains of the portfolio with their amounts, as the body of an import.
 
     An import of the export into the same portfolio has no effect; into another portfolio, it copies all data.
     Without the permission to see finance, the members of money are null.
     """
-    access = await _may_view(pool, caller, portfolio)
-    return _attached("json", exporting.write_json, caller=caller, access=access, filters=filters)
+    return _attached("json", exporting.write_json, access=access, filters=filters)
 
 
 @router.get(
     "/export.csv",
     response_class=Response,
-    responses={**_SHEET, **problems(*SELECTED, HeavyRequestRunning)},
+    responses={**_SHEET, **problems(HeavyRequestRunning)},
     dependencies=[rate_limit(EXPORTS)],
     openapi_extra=BEYOND_SPEC,
 )
-async def export_portfolio_csv(
-    caller: Reader,
-    pool: Pool,
-    filters: Filters,
-    portfolio: PortfolioAccount = None,
-) -> Response:
+async def export_portfolio_csv(access: Reader, filters: Filters) -> Response:
     """Export the domains of the portfolio with their amounts, as a CSV file that an import reads.
 
     Cells that a spreadsheet would evaluate as formulas begin with an apostrophe, which an import removes. Without
     the permission to see finance, the columns of money are empty.
     """
-    access = await _may_view(pool, caller, portfolio)
-    return _attached("csv", exporting.write_csv, caller=caller, access=access, filters=filters)
-
-
-async def _may_view(pool: Database, caller: Caller, portfolio: str | None) -> Access:
-    """Return the portfolio; the connection is given back before the export is sent."""
-    async with pool.connection() as conn:
-        return await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+    return _attached("csv", exporting.write_csv, access=access, filters=filters)
 
 
 def _attached(
-    ending: str,
-    write: Callable[..., AsyncGenerator[str]],
-    *,
-    caller: Caller,
-    access: Access,
-    filters: DomainFilters,
+    ending: str, write: Callable[..., AsyncGenerator[str]], *, access: Access, filters: DomainFilters
 ) -> Response:
-    finance = team_access.shows_finance(access)
+    finance = access.shows_finance
     return HeavyStream(
         partial(write, account_id=access.portfolio_id, filters=filters, shows_finance=finance),
-        account_id=caller.live_account_id,
+        account_id=access.member_id,
         media_type={"json": "application/json", "csv": "text/csv"}[ending],
         headers={"Content-Disposition": f'attachment; filename="portfolio.{ending}"'},
     )

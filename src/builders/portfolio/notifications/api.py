@@ -10,7 +10,6 @@ from builders.kit.errors import problems
 from builders.kit.http.callers import Caller, needs
 from builders.kit.http.dependencies import KeyringDep, OutboundDep
 from builders.kit.http.heavy_requests import heavy
-from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import Listing, Page, PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
@@ -24,19 +23,20 @@ from builders.portfolio.notifications import (
 from builders.portfolio.notifications.records import Mark
 from builders.portfolio.notifications.schemas import notices, preferences, samples
 from builders.portfolio.notifications.schemas.updates import NotificationPreferencesUpdate
-from builders.portfolio.team import access as team_access
-from builders.portfolio.team.access import ACCESS_REFUSALS, PortfolioAccount
-from builders.portfolio.team.records import Permission
+from builders.portfolio.team.access import allows
+from builders.portfolio.team.records import Access, Permission
 from builders.webhooks import simulation
 from builders.webhooks.errors import DeliveryInFlight, TooManyTests, WebhookNotFound
 from builders.webhooks.records import CatalogEvent
 
 router = Router(prefix="/v1/portfolio", tags=["portfolio"], strict_query=True)
 WebhookId = Annotated[UUID, Path(description="Identifier of the destination."), ResourceId(WebhookNotFound)]
-Reader = Annotated[Caller, needs("portfolio:read")]
-Writer = Annotated[Caller, needs("portfolio:write")]
+Reader = Annotated[Access, allows("portfolio:read", Permission.SET_OWN_NOTIFICATIONS)]
+Writer = Annotated[Access, allows("portfolio:write", Permission.SET_OWN_NOTIFICATIONS)]
 # Samples go only to receivers that the account's holder has chosen.
-Sampler = Annotated[Caller, needs("portfolio:write", support=("event",))]
+_SUPPORT = ("event",)
+Sampler = Annotated[Access, allows("portfolio:write", Permission.SET_OWN_NOTIFICATIONS, support=_SUPPORT)]
+WebhookSampler = Annotated[Caller, needs("portfolio:write", support=_SUPPORT)]
 SAMPLES = declare(
     Policy(
         name="notification_tests",
@@ -46,108 +46,71 @@ SAMPLES = declare(
         counts="Samples to all webhooks and to the account's own address.",
     )
 )
-_FAILED = (WebhookNotFound, TooManyTests, DeliveryInFlight, InFlight)
-OWN = Permission.SET_OWN_NOTIFICATIONS
 
 
-@router.get(
-    "/notifications/preferences",
-    response_model=preferences.NotificationPreferencesReply,
-    responses=problems(*ACCESS_REFUSALS),
-)
-async def get_notification_preferences(
-    caller: Reader, conn: Reads, portfolio: PortfolioAccount = None
-) -> preferences.NotificationPreferencesReply:
+@router.get("/notifications/preferences")
+async def get_notification_preferences(access: Reader, conn: Reads) -> preferences.NotificationPreferencesReply:
     """Read your notification preferences in the portfolio, with defaults for members that you have not set."""
-    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=OWN)
     return preferences.preferences_reply(await notification_preferences.get_preferences(conn, access=access))
 
 
-@router.patch(
-    "/notifications/preferences",
-    response_model=preferences.NotificationPreferencesWritten,
-    responses=problems(*ACCESS_REFUSALS),
-)
+@router.patch("/notifications/preferences")
 async def update_notification_preferences(
-    body: NotificationPreferencesUpdate,
-    caller: Writer,
-    conn: Tx,
-    keyring: KeyringDep,
-    portfolio: PortfolioAccount = None,
+    body: NotificationPreferencesUpdate, access: Writer, conn: Tx, keyring: KeyringDep
 ) -> preferences.NotificationPreferencesWritten:
     """Change your notification preferences in the portfolio. Objects merge, arrays replace, null resets."""
-    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=OWN)
     changed = await notification_preferences.change_preferences(
         conn, keyring=keyring, access=access, patch=body.patch()
     )
     return preferences.preferences_written(changed, body)
 
 
-@router.get(
-    "/notifications",
-    response_model=PageReply[notices.PortfolioNoticeReply],
-    responses=problems(*ACCESS_REFUSALS),
-    openapi_extra=BEYOND_SPEC,
-)
+@router.get("/notifications", response_model=PageReply[notices.PortfolioNoticeReply], openapi_extra=BEYOND_SPEC)
 async def list_notices(
-    caller: Reader,
+    access: Reader,
     conn: Reads,
     page: PageQuery,
     unread: Annotated[bool, Query(description="Only notices that are not marked as read.")] = False,
-    portfolio: PortfolioAccount = None,
 ) -> Page[notices.PortfolioNoticeReply]:
     """List your notices in the portfolio, newest first."""
-    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=OWN)
     found = await inbox.list_notices(conn, access=access, is_unread=unread, page=page)
-    return notices.notice_page(found, shows_finance=team_access.shows_finance(access))
+    return notices.notice_page(found, shows_finance=access.shows_finance)
 
 
-@router.post(
-    "/notifications/read",
-    response_model=notices.NoticesReadReply,
-    responses=problems(*ACCESS_REFUSALS, InFlight),
-    openapi_extra=BEYOND_SPEC,
-)
-async def mark_notices_read(
-    body: notices.NoticesRead, caller: Writer, conn: Tx, portfolio: PortfolioAccount = None
-) -> notices.NoticesReadReply:
+@router.post("/notifications/read", openapi_extra=BEYOND_SPEC)
+async def mark_notices_read(body: notices.NoticesRead, access: Writer, conn: Tx) -> notices.NoticesReadReply:
     """Mark notices as read. A repeated request has no effect."""
-    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=OWN)
     marked = await inbox.mark(conn, access=access, mark=Mark.READ, notice_ids=body.ids, until=body.until)
     return notices.NoticesReadReply(marked=marked)
 
 
-@router.post(
-    "/notifications/acknowledge",
-    response_model=notices.NoticesAcknowledgedReply,
-    responses=problems(*ACCESS_REFUSALS, InFlight),
-    openapi_extra=BEYOND_SPEC,
-)
+@router.post("/notifications/acknowledge", openapi_extra=BEYOND_SPEC)
 async def acknowledge_notices(
-    body: notices.NoticesRead, caller: Writer, conn: Tx, portfolio: PortfolioAccount = None
+    body: notices.NoticesRead, access: Writer, conn: Tx
 ) -> notices.NoticesAcknowledgedReply:
     """Acknowledge notices, so that `expiry.repeat_until_ack` does not repeat them; marks them as read."""
-    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=OWN)
     marked = await inbox.mark(conn, access=access, mark=Mark.ACKNOWLEDGED, notice_ids=body.ids, until=body.until)
     return notices.NoticesAcknowledgedReply(acknowledged=marked)
 
 
-@router.get("/webhooks/catalog", response_model=Listing[samples.PortfolioEventReply])
-async def list_webhook_events(caller: Reader) -> Listing[CatalogEvent]:
+@router.get(
+    "/webhooks/catalog",
+    response_model=Listing[samples.PortfolioEventReply],
+    dependencies=[needs("portfolio:read")],
+)
+async def list_webhook_events() -> Listing[CatalogEvent]:
     """List the events that the owner of a portfolio can subscribe to."""
-    del caller  # the scope is enough
     return Listing(items=list(event_kinds.list_catalog()))
 
 
 @router.post(
     "/webhooks/{webhook_id}/test",
-    response_model=samples.WebhookTestReply,
-    responses=problems(*_FAILED),
+    responses=problems(TooManyTests, DeliveryInFlight),
     dependencies=[heavy(is_alone=False)],
 )
 async def send_sample(
     webhook_id: WebhookId,
-    caller: Sampler,
+    caller: WebhookSampler,
     database: Pool,
     keyring: KeyringDep,
     outbound: OutboundDep,
@@ -170,21 +133,12 @@ async def send_sample(
 
 @router.post(
     "/notifications/test",
-    response_model=samples.NotificationTestReply,
-    responses=problems(*ACCESS_REFUSALS, InFlight),
     dependencies=[rate_limit(SAMPLES), heavy(is_alone=False)],
 )
 async def send_samples(
-    body: samples.NotificationTest,
-    caller: Sampler,
-    database: Pool,
-    keyring: KeyringDep,
-    outbound: OutboundDep,
-    portfolio: PortfolioAccount = None,
+    body: samples.NotificationTest, access: Sampler, database: Pool, keyring: KeyringDep, outbound: OutboundDep
 ) -> samples.NotificationTestReply:
     """Send samples through every channel, to test their delivery; return the result of each."""
-    async with database.connection() as conn:
-        access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=OWN)
     sent = await notification_samples.send_samples(
         database, outbound=outbound, keyring=keyring, access=access, event=body.event
     )

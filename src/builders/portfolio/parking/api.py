@@ -10,9 +10,7 @@ from starlette.responses import Response
 
 from builders.kit.db.connections import Pool, Reads
 from builders.kit.errors import problems
-from builders.kit.http.callers import Caller, needs
 from builders.kit.http.heavy_requests import HeavyRequestRunning, heavy
-from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import PageQuery
 from builders.kit.http.routes import Router
 from builders.kit.http.streams import HeavyStream
@@ -24,14 +22,12 @@ from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.parking import exports, planning, replies, report as parking_report, revenue, schemas
 from builders.portfolio.parking.errors import ParkingLimit
 from builders.portfolio.parking.records import MAX_PROVIDER, MAX_REPORT, GroupBy, Period, ReportQuery
-from builders.portfolio.team import access as team_access
-from builders.portfolio.team.access import ACCESS_REFUSALS, PortfolioAccount
-from builders.portfolio.team.records import Permission
+from builders.portfolio.team.access import allows
+from builders.portfolio.team.records import Access, Permission
 
 router = Router(prefix="/v1/portfolio", tags=["portfolio"], strict_query=True)
-Reader = Annotated[Caller, needs("portfolio:read")]
-Writer = Annotated[Caller, needs("portfolio:write")]
-REFUSALS = (*ACCESS_REFUSALS, DomainNotFound, EntryLimitReached, ParkingLimit)
+Reader = Annotated[Access, allows("portfolio:read", Permission.VIEW)]
+Writer = Annotated[Access, allows("portfolio:write", Permission.EDIT_FINANCE)]
 _CSV: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The report, a line for each group and currency.",
@@ -62,44 +58,29 @@ ReportParameters = Annotated[ReportQuery, Depends(report_query)]
 
 @router.get(
     "/parking",
-    response_model=replies.ParkingReport,
-    responses=problems(*ACCESS_REFUSALS, DomainNotFound, HeavyRequestRunning),
+    responses=problems(DomainNotFound),
     dependencies=[heavy()],  # its statements take seconds for a million days of domains
 )
 async def get_parking(
-    caller: Reader,
-    conn: Reads,
-    query: ReportParameters,
-    page: PageQuery,
-    portfolio: PortfolioAccount = None,
+    access: Reader, conn: Reads, query: ReportParameters, page: PageQuery
 ) -> replies.ParkingReport:
     """Report the parking revenue of the last days by domain, day or provider, with the cost of renewals."""
-    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
     report = await parking_report.get_report(
-        conn,
-        account_id=access.portfolio_id,
-        query=query,
-        page=page,
-        shows_finance=team_access.shows_finance(access),
+        conn, account_id=access.portfolio_id, query=query, page=page, shows_finance=access.shows_finance
     )
     return replies.report_reply(report)
 
 
 @router.get(
-    "/parking.csv",
-    response_class=Response,
-    responses={**problems(*ACCESS_REFUSALS, DomainNotFound, HeavyRequestRunning), **_CSV},
+    "/parking.csv", response_class=Response, responses={**problems(DomainNotFound, HeavyRequestRunning), **_CSV}
 )
-async def export_parking(
-    caller: Reader, pool: Pool, query: ReportParameters, portfolio: PortfolioAccount = None
-) -> Response:
+async def export_parking(access: Reader, pool: Pool, query: ReportParameters) -> Response:
     """Export the parking report as CSV, in the currencies that were recorded."""
     async with pool.connection() as conn:
-        access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
         selection = await parking_report.select_revenue(conn, account_id=access.portfolio_id, query=query)
-    write = partial(exports.stream_csv, selection=selection, shows_finance=team_access.shows_finance(access))
+    write = partial(exports.stream_csv, selection=selection, shows_finance=access.shows_finance)
     named = {"Content-Disposition": 'attachment; filename="parking.csv"', "Cache-Control": "private, no-store"}
-    return HeavyStream(write, account_id=caller.live_account_id, media_type="text/csv", headers=named)
+    return HeavyStream(write, account_id=access.member_id, media_type="text/csv", headers=named)
 
 
 def file_options(
@@ -127,27 +108,21 @@ def file_options(
 @router.post(
     "/parking/revenue",
     status_code=201,
-    response_model=replies.ParkingRevenueRecorded,
-    responses=problems(*REFUSALS, InFlight, HeavyRequestRunning),
+    responses=problems(DomainNotFound, EntryLimitReached, ParkingLimit),
     dependencies=[heavy()],
     openapi_extra=TEXT_CSV,
 )
 async def record_parking_revenue(
     body: schemas.ParkingRevenueCreate,
-    caller: Writer,
+    access: Writer,
     pool: Pool,
     options: Annotated[Mapping[str, Any], Depends(file_options)],
-    portfolio: PortfolioAccount = None,
 ) -> replies.ParkingRevenueRecorded:
     """Record parking revenue: a row, rows, or a CSV file. A repeated row has no effect.
 
     Send JSON, or the file as a body of type `text/csv` with the options in the query: up to 10,000 rows. An
     invalid row does not affect the others.
     """
-    async with pool.connection() as conn:
-        access = await team_access.get_access(
-            conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT_FINANCE
-        )
     account_id, body = access.portfolio_id, body.with_query(options)
     plan = await planning.plan_revenue(pool, account_id=account_id, sent=body.sent_revenue())
     async with pool.connection() as conn, conn.transaction(force_rollback=body.dry_run):

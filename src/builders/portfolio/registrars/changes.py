@@ -9,7 +9,6 @@ from builders.identity import accounts
 from builders.identity.records import AuditAction
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
-from builders.kit.http.callers import Actor
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
@@ -88,7 +87,6 @@ async def save_connection(
     outbound: Outbound,
     keyring: Keyring,
     access: Access,
-    actor: Actor,
     provider: str,
     name: str | None,
     patch: ConnectionPatch,
@@ -122,7 +120,6 @@ async def save_connection(
             database,
             keyring,
             access=access,
-            actor=actor,
             change=_Change(profile=profile, target=target, draft=draft, is_checked=checks, failure=failure),
         )
         if saved is not None:
@@ -150,7 +147,7 @@ async def _find_target(
 
 
 async def _save(
-    database: Database, keyring: Keyring, *, access: Access, actor: Actor, change: _Change
+    database: Database, keyring: Keyring, *, access: Access, change: _Change
 ) -> SavedConnection | None:
     """Write the change with its events and audit entry; None when the connection is not the one that was read."""
     now = clock.now()
@@ -166,7 +163,7 @@ async def _save(
         if saved is None:
             return None
         await _publish(conn, access, change, saved)
-        await _record_audit(conn, access=access, actor=actor, change=change, saved=saved)
+        await _record_audit(conn, access=access, change=change, saved=saved)
         counts = await lookups.count_connections(conn, account_id=access.portfolio_id)
     return SavedConnection(
         item=registrar_item(saved, access=access, counts=counts),
@@ -213,14 +210,14 @@ async def _publish(conn: Conn, access: Access, change: _Change, saved: Connectio
         await outbox.publish(conn, PUBLISHED[status], account_id=access.portfolio_id, data=data)
 
 
-async def _record_audit(conn: Conn, *, access: Access, actor: Actor, change: _Change, saved: Connection) -> None:
+async def _record_audit(conn: Conn, *, access: Access, change: _Change, saved: Connection) -> None:
     before = change.target.connected
     is_moved = before is not None and (before.base_url, before.environment) != (saved.base_url, saved.environment)
     if before is None or is_moved or change.names:
         await accounts.record_audit(
             conn,
             account_id=access.owner_id,
-            actor=actor,
+            actor=access.actor,
             action=AuditAction.REGISTRAR_CREDENTIAL_CHANGED,
             about={
                 **_about(access, saved),
@@ -240,7 +237,7 @@ def _about(access: Access, connection: Connection) -> dict[str, str | int | bool
 
 
 async def disconnect(
-    conn: Conn, *, access: Access, actor: Actor, provider: str, name: str | None, keeps_inventory: bool
+    conn: Conn, *, access: Access, provider: str, name: str | None, keeps_inventory: bool
 ) -> Disconnection:
     """Disconnect a registrar and erase the credentials; publish portfolio.registrar.disconnected. Repeatable.
 
@@ -259,7 +256,7 @@ async def disconnect(
         await accounts.record_audit(
             conn,
             account_id=access.owner_id,
-            actor=actor,
+            actor=access.actor,
             action=AuditAction.REGISTRAR_CREDENTIAL_CHANGED,
             about={**_about(access, ended), "change": "disconnected"},
         )

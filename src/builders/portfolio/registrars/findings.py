@@ -4,8 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID, uuid5
+
+from fastapi import Query
+
+from builders.kit.values.texts import Lowered
 
 # A finding keeps its id while it exists.
 _NAMESPACE = UUID("5d0c6c0e-6a4e-5f8b-9a36-2f5d1b7c4e10")
@@ -145,11 +149,15 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """Which findings are wanted; None: all."""
+    """Which findings are wanted, as the query has it. None: all."""
 
-    provider: str | None = None
-    category: FindingCategory | None = None
-    min_severity: FindingSeverity = FindingSeverity.INFO
+    provider: Annotated[
+        str | None, Query(max_length=80, description="Only findings about this registrar."), Lowered
+    ] = None
+    category: Annotated[FindingCategory | None, Query(description="Only findings of this category.")] = None
+    min_severity: Annotated[FindingSeverity, Query(description="Only findings of at least this severity.")] = (
+        FindingSeverity.INFO
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

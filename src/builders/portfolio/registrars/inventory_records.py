@@ -4,11 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Annotated
 from uuid import UUID
+
+from fastapi import Query
 
 from builders.kit.http.bulk import RowResult
 from builders.kit.sheets.reading import DetectedTable, SentTable, TableOptions
 from builders.kit.values.money import Money
+from builders.kit.values.texts import Lowered
 from builders.portfolio.registrars.records import HeldStatus
 
 MAX_IMPORT_ROWS = 10_000
@@ -75,11 +79,25 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InventoryFilters:
-    """Which holdings are listed. None: any."""
+    """Which holdings are listed, as the query has it. None: any."""
 
-    provider: str | None = None
-    matched: bool | None = None  # the portfolio has the domain
-    stale: bool | None = None  # missing, or not seen for FRESH_FOR
+    provider: Annotated[
+        str | None, Query(max_length=80, description="Only domains at this registrar."), Lowered
+    ] = None
+    matched: Annotated[
+        bool | None,
+        Query(
+            description="Only domains that the portfolio has; with `false`, only domains that it does not have."
+        ),
+    ] = None
+    stale: Annotated[
+        bool | None,
+        Query(
+            description=(
+                "Only domains that are missing or were not listed for 48 hours; with `false`, only the others."
+            )
+        ),
+    ] = None
 
 
 class ImportMode(StrEnum):

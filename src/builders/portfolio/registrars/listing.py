@@ -8,7 +8,6 @@ from builders.portfolio.domains import lookups
 from builders.portfolio.registrars.connections import list_connections
 from builders.portfolio.registrars.providers import ADAPTERS, get_profile
 from builders.portfolio.registrars.records import Connection, RegistrarItem
-from builders.portfolio.team import roles
 from builders.portfolio.team.records import Access, Permission
 
 
@@ -27,7 +26,7 @@ async def list_registrars(conn: Conn, *, access: Access) -> Sequence[RegistrarIt
 
 def registrar_item(connection: Connection, *, access: Access, counts: Mapping[UUID, int]) -> RegistrarItem:
     """Return a connection as a member of the portfolio may see it."""
-    manages = Permission.MANAGE_REGISTRARS in roles.list_permissions(access.role)
+    manages = access.has(Permission.MANAGE_REGISTRARS)
     return RegistrarItem(
         profile=get_profile(connection.provider),
         connection=connection,

@@ -7,10 +7,8 @@ from starlette.responses import Response
 
 from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import TokenInvalid, problems
-from builders.kit.http.callers import Caller, needs
 from builders.kit.http.dependencies import KeyringDep, OutboundDep, SettingsDep
-from builders.kit.http.heavy_requests import LARGE_BODY, HeavyRequestRunning, heavy
-from builders.kit.http.idempotency import InFlight
+from builders.kit.http.heavy_requests import LARGE_BODY, heavy
 from builders.kit.http.pagination import LongPageQuery
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
@@ -20,13 +18,13 @@ from builders.portfolio.domains.filters import Filters
 from builders.portfolio.renewals import calendars, pushes, report as renewal_report
 from builders.portfolio.renewals.records import MAX_DAYS
 from builders.portfolio.renewals.schemas import report as reports, requests, results
-from builders.portfolio.team import access as team_access
-from builders.portfolio.team.access import ACCESS_REFUSALS, PortfolioAccount
-from builders.portfolio.team.records import Permission
+from builders.portfolio.team.access import allows
+from builders.portfolio.team.records import Access, Permission
 
 router = Router(prefix="/v1/portfolio", tags=["portfolio"], strict_query=True)
-Reader = Annotated[Caller, needs("portfolio:read")]
-Writer = Annotated[Caller, needs("portfolio:write")]
+Reader = Annotated[Access, allows("portfolio:read", Permission.VIEW)]
+Writer = Annotated[Access, allows("portfolio:write", Permission.EDIT)]
+Subscriber = Annotated[Access, allows("portfolio:write", Permission.VIEW)]  # each member has a calendar
 FEED_PATH = "/v1/portfolio/renewals.ics"
 FEEDS = declare(
     Policy(
@@ -46,52 +44,34 @@ _CALENDAR: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.get(
-    "/renewals",
-    response_model=reports.RenewalsReply,
-    responses=problems(*ACCESS_REFUSALS, HeavyRequestRunning),
-    dependencies=[heavy()],
-)
+@router.get("/renewals", dependencies=[heavy()])
 async def list_renewals(
-    caller: Reader,
+    access: Reader,
     conn: Reads,
     page: LongPageQuery,
     filters: Filters,
     within_days: Annotated[
         int, Query(ge=1, le=MAX_DAYS, description="Days ahead; expired domains are always included.")
     ] = 30,
-    portfolio: PortfolioAccount = None,
 ) -> reports.RenewalsReply:
     """List the domains that expire soon or have expired, with price, decision, drop dates and advice."""
-    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
     report = await renewal_report.get_report(
         conn,
         account_id=access.portfolio_id,
         filters=filters,
         within_days=within_days,
         page=page,
-        shows_finance=team_access.shows_finance(access),
+        shows_finance=access.shows_finance,
     )
     return reports.report_reply(report)
 
 
-@router.patch(
-    "/renewals/bulk",
-    response_model=results.RenewalsUpdated,
-    responses=problems(*ACCESS_REFUSALS, DomainNotFound, HeavyRequestRunning),
-    dependencies=[heavy(above=LARGE_BODY)],
-)
+@router.patch("/renewals/bulk", responses=problems(DomainNotFound), dependencies=[heavy(above=LARGE_BODY)])
 async def update_renewals(
-    body: requests.RenewalsBulkUpdate,
-    caller: Writer,
-    database: Pool,
-    keyring: KeyringDep,
-    outbound: OutboundDep,
-    portfolio: PortfolioAccount = None,
+    body: requests.RenewalsBulkUpdate, access: Writer, database: Pool, keyring: KeyringDep, outbound: OutboundDep
 ) -> results.RenewalsUpdated:
     """Decide about renewals of up to 1,000 domains, and switch auto-renew at their registrars if requested."""
     async with database.transaction() as conn:
-        access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
         decided = await pushes.decide_and_plan(conn, access=access, rows=body.rows(), options=body.options())
     pushed = await pushes.push_decided(
         database,
@@ -103,38 +83,25 @@ async def update_renewals(
     return results.updated_reply(decided.results, pushed)
 
 
-@router.post(
-    "/renewals/calendar",
-    status_code=201,
-    response_model=results.RenewalCalendarLink,
-    responses=problems(*ACCESS_REFUSALS, InFlight),
-    openapi_extra=BEYOND_SPEC,
-)
+@router.post("/renewals/calendar", status_code=201, openapi_extra=BEYOND_SPEC)
 async def create_renewal_calendar(
-    caller: Writer, conn: Tx, keyring: KeyringDep, settings: SettingsDep, portfolio: PortfolioAccount = None
+    access: Subscriber, conn: Tx, keyring: KeyringDep, settings: SettingsDep
 ) -> results.RenewalCalendarLink:
     """Create a secret link to your calendar of renewals. It replaces your previous link."""
-    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
     made = await calendars.make_calendar(conn, access=access, keyring=keyring)
     return results.link_reply(made, url=f"{settings.url}{FEED_PATH}?token={made.token}")
 
 
-@router.delete(
-    "/renewals/calendar",
-    status_code=204,
-    responses=problems(*ACCESS_REFUSALS),
-    openapi_extra=BEYOND_SPEC,
-)
-async def revoke_renewal_calendar(caller: Writer, conn: Tx, portfolio: PortfolioAccount = None) -> None:
+@router.delete("/renewals/calendar", status_code=204, openapi_extra=BEYOND_SPEC)
+async def revoke_renewal_calendar(access: Subscriber, conn: Tx) -> None:
     """Revoke the link to your calendar of renewals."""
-    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
     await calendars.revoke_calendar(conn, access=access)
 
 
 @router.get(
     "/renewals.ics",
     response_class=Response,
-    responses={**problems(TokenInvalid, HeavyRequestRunning), **_CALENDAR},
+    responses={**problems(TokenInvalid), **_CALENDAR},
     openapi_extra=BEYOND_SPEC,
     dependencies=[rate_limit(FEEDS), heavy()],
 )

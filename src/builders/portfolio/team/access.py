@@ -1,20 +1,21 @@
 """The portfolio that a request is about, and what its caller may do there."""
 
-from typing import Annotated
+from collections.abc import Collection
+from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import Header
+from fastapi import Depends, Header
 
 from builders.identity import accounts
 from builders.identity.errors import AccountNotFound
-from builders.kit.db.connections import Conn
+from builders.kit.db.connections import Conn, Reads
 from builders.kit.http import idempotency
-from builders.kit.http.callers import Caller
+from builders.kit.http.callers import Caller, needs
+from builders.kit.http.refusals import refuses
 from builders.kit.values import ids
 from builders.portfolio.team import store
 from builders.portfolio.team.errors import PortfolioNotFound, RoleForbidden
-from builders.portfolio.team.records import Access, Permission, TeamRole
-from builders.portfolio.team.roles import PERMISSIONS
+from builders.portfolio.team.records import PERMISSIONS, Access, Permission, TeamRole
 
 HEADER = "X-Portfolio-Account"
 PortfolioAccount = Annotated[
@@ -25,33 +26,33 @@ PortfolioAccount = Annotated[
     ),
 ]
 _NO_PORTFOLIO = "There is no such portfolio, or you are not a member of its team."
-ACCESS_REFUSALS = (PortfolioNotFound, RoleForbidden)  # of get_access, for the responses of a route
 
 
-async def get_access(conn: Conn, *, caller: Caller, portfolio: str | None, permission: Permission) -> Access:
-    """Return the selected portfolio, or the caller's own for None.
+def allows(
+    scope: str, permission: Permission, *, support: Collection[str] | None = None
+) -> Any:  # Depends has no public type
+    """Return the dependency, for Annotated, that requires a scope of the caller and a permission in the portfolio.
 
-    `portfolio` is the header X-Portfolio-Account: the identifier of a real account, with a test key too. Raise
-    PortfolioNotFound when the caller is not a member, RoleForbidden when the role lacks the permission.
+    The portfolio is that of X-Portfolio-Account, else the caller's own. `support` is that of `needs`.
     """
-    access = await _find_access(conn, caller=caller, portfolio=portfolio)
-    if access is None:
-        raise PortfolioNotFound(_NO_PORTFOLIO)
-    require(access, permission)
-    return access
+    caller_of = needs(scope, support=support, permission=permission)
 
+    @refuses(PortfolioNotFound, RoleForbidden)
+    async def get_access(
+        caller: Annotated[Caller, caller_of], conn: Reads, portfolio: PortfolioAccount = None
+    ) -> Access:
+        found = await _find_access(conn, caller=caller, portfolio=portfolio)
+        if found is None:
+            raise PortfolioNotFound(_NO_PORTFOLIO)
+        require(found, permission)
+        return found
 
-async def _find_access(conn: Conn, *, caller: Caller, portfolio: str | None) -> Access | None:
-    own = caller.live_account_id
-    owner_id = own if portfolio is None else ids.find(portfolio)
-    if owner_id == own:
-        return Access(portfolio_id=caller.account_id, owner_id=own, member_id=own, role=TeamRole.OWNER)
-    return None if owner_id is None else await _find_membership(conn, caller=caller, owner_id=owner_id)
+    return Depends(get_access)
 
 
 def require(access: Access, permission: Permission) -> None:
     """Raise RoleForbidden when the role lacks the permission."""
-    if permission not in PERMISSIONS[access.role]:
+    if not access.has(permission):
         raise RoleForbidden(
             f"The role {access.role} does not have the permission {permission}.",
             role=access.role,
@@ -59,9 +60,19 @@ def require(access: Access, permission: Permission) -> None:
         )
 
 
-def shows_finance(access: Access) -> bool:
-    """Return whether the role sees money; else each money member is null, and `redacted` names `finance`."""
-    return Permission.VIEW_FINANCE in PERMISSIONS[access.role]
+async def _find_access(conn: Conn, *, caller: Caller, portfolio: str | None) -> Access | None:
+    """Return the access to the account of the header: of a real account, with a test key too."""
+    own = caller.live_account_id
+    owner_id = own if portfolio is None else ids.find(portfolio)
+    if owner_id == own:
+        return Access(
+            portfolio_id=caller.account_id,
+            owner_id=own,
+            member_id=own,
+            role=TeamRole.OWNER,
+            actor=caller.actor,
+        )
+    return None if owner_id is None else await _find_membership(conn, caller=caller, owner_id=owner_id)
 
 
 async def _find_membership(conn: Conn, *, caller: Caller, owner_id: UUID) -> Access | None:
@@ -75,7 +86,7 @@ async def _find_membership(conn: Conn, *, caller: Caller, owner_id: UUID) -> Acc
     role = await store.find_role(conn, account_id=portfolio_id, member_id=member_id)
     if role is None:
         return None
-    return Access(portfolio_id=portfolio_id, owner_id=owner_id, member_id=member_id, role=role)
+    return Access(portfolio_id=portfolio_id, owner_id=owner_id, member_id=member_id, role=role, actor=caller.actor)
 
 
 async def _find_role(conn: Conn, caller: Caller, portfolio: str) -> str | None:

@@ -1,6 +1,6 @@
 """/v1/portfolio/team."""
 
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import Path, Query, Request
@@ -13,17 +13,19 @@ from builders.kit.http import forms, html
 from builders.kit.http.callers import Caller, needs
 from builders.kit.http.dependencies import KeyringDep, SettingsDep
 from builders.kit.http.forms import FormToken
-from builders.kit.http.idempotency import InFlight
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
-from builders.portfolio.team import access as team_access, errors, invites, members, schemas
-from builders.portfolio.team.access import ACCESS_REFUSALS, PortfolioAccount
-from builders.portfolio.team.records import Permission, TeamRole
+from builders.portfolio.team import errors, invites, members, schemas
+from builders.portfolio.team.access import allows
+from builders.portfolio.team.records import Access, Permission, TeamRole
 
 router = Router(prefix="/v1/portfolio/team", tags=["portfolio"], strict_query=True)
 Reader = Annotated[Caller, needs("team:read")]
 Writer = Annotated[Caller, needs("team:write")]
+Viewer = Annotated[Access, allows("team:read", Permission.VIEW)]
+Member = Annotated[Access, allows("team:write", Permission.VIEW)]
+Manager = Annotated[Access, allows("team:write", Permission.MANAGE_TEAM)]
 InviteId = Annotated[UUID, Path(description="Identifier of the invitation."), ResourceId(errors.InviteNotFound)]
 MemberId = Annotated[UUID, Path(description="Account of the member.")]
 ACCEPTED = (
@@ -38,55 +40,35 @@ ACCEPTED = (
 INVITES = declare(
     Policy(name="team_invites", quota=50, window_s=86_400, by="account", counts="Invitations to portfolio teams.")
 )
-_PAGE: dict[int | str, dict[str, Any]] = {200: {"description": "An HTML page.", "content": {"text/html": {}}}}
 
 
-@router.get("", response_model=schemas.TeamReply, responses=problems(*ACCESS_REFUSALS))
-async def get_team(caller: Reader, conn: Reads, portfolio: PortfolioAccount = None) -> schemas.TeamReply:
+@router.get("")
+async def get_team(access: Viewer, conn: Reads) -> schemas.TeamReply:
     """Read the team of the portfolio: members, pending invitations, and your memberships in other teams."""
-    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
     return schemas.team_reply(await members.get_team(conn, access=access))
 
 
 @router.post(
     "/invites",
     status_code=201,
-    response_model=schemas.TeamInviteCreated,
-    responses=problems(*ACCESS_REFUSALS, errors.AlreadyMember, errors.TeamFull, InFlight),
+    responses=problems(errors.AlreadyMember, errors.TeamFull),
     dependencies=[rate_limit(INVITES)],
 )
 async def create_team_invite(
-    body: schemas.TeamInviteCreate,
-    caller: Writer,
-    conn: Tx,
-    keyring: KeyringDep,
-    settings: SettingsDep,
-    portfolio: PortfolioAccount = None,
+    body: schemas.TeamInviteCreate, access: Manager, conn: Tx, keyring: KeyringDep, settings: SettingsDep
 ) -> schemas.TeamInviteCreated:
     """Invite an address to the team, by email; a pending invitation to it is renewed with a new token."""
-    access = await team_access.get_access(
-        conn, caller=caller, portfolio=portfolio, permission=Permission.MANAGE_TEAM
-    )
-    made = await invites.invite(
-        conn, access=access, new=body.new_invite(), actor=caller.actor, keyring=keyring, settings=settings
-    )
+    made = await invites.invite(conn, access=access, new=body.new_invite(), keyring=keyring, settings=settings)
     return schemas.invite_created(made)
 
 
-@router.delete(
-    "/invites/{invite_id}", status_code=204, responses=problems(*ACCESS_REFUSALS, errors.InviteNotFound)
-)
-async def delete_team_invite(
-    invite_id: InviteId, caller: Writer, conn: Tx, portfolio: PortfolioAccount = None
-) -> None:
+@router.delete("/invites/{invite_id}", status_code=204)
+async def delete_team_invite(invite_id: InviteId, access: Manager, conn: Tx) -> None:
     """Revoke a pending invitation."""
-    access = await team_access.get_access(
-        conn, caller=caller, portfolio=portfolio, permission=Permission.MANAGE_TEAM
-    )
     await invites.revoke_invite(conn, access=access, invite_id=invite_id)
 
 
-@router.post("/accept", response_model=schemas.TeamAccepted, responses=problems(*ACCEPTED, InFlight))
+@router.post("/accept", responses=problems(*ACCEPTED))
 async def accept_team_invite(
     body: schemas.TeamAccept, caller: Writer, conn: Tx, keyring: KeyringDep
 ) -> schemas.TeamAccepted:
@@ -95,47 +77,25 @@ async def accept_team_invite(
     return schemas.accepted(access, member)
 
 
-@router.patch(
-    "/members/{member_account_id}",
-    response_model=schemas.TeamMemberWritten,
-    responses=problems(*ACCESS_REFUSALS, errors.MemberNotFound, errors.LastOwner),
-)
+@router.patch("/members/{member_account_id}", responses=problems(errors.MemberNotFound, errors.LastOwner))
 async def update_team_member(
-    member_account_id: MemberId,
-    body: schemas.TeamMemberUpdate,
-    caller: Writer,
-    conn: Tx,
-    portfolio: PortfolioAccount = None,
+    member_account_id: MemberId, body: schemas.TeamMemberUpdate, access: Manager, conn: Tx
 ) -> schemas.TeamMemberWritten:
     """Change the role of a member, and the team's note about them."""
-    access = await team_access.get_access(
-        conn, caller=caller, portfolio=portfolio, permission=Permission.MANAGE_TEAM
-    )
-    changed = await members.change_member(
-        conn,
-        access=access,
-        member_id=member_account_id,
-        change=body.change(),
-        actor=caller.actor,
-    )
+    changed = await members.change_member(conn, access=access, member_id=member_account_id, change=body.change())
     return schemas.member_written(changed)
 
 
 @router.delete(
-    "/members/{member_account_id}",
-    status_code=204,
-    responses=problems(*ACCESS_REFUSALS, errors.MemberNotFound, errors.LastOwner),
+    "/members/{member_account_id}", status_code=204, responses=problems(errors.MemberNotFound, errors.LastOwner)
 )
-async def delete_team_member(
-    member_account_id: MemberId, caller: Writer, conn: Tx, portfolio: PortfolioAccount = None
-) -> None:
+async def delete_team_member(member_account_id: MemberId, access: Member, conn: Tx) -> None:
     """Remove a member; every member can remove themselves."""
-    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
-    await members.remove_member(conn, access=access, member_id=member_account_id, actor=caller.actor)
+    await members.remove_member(conn, access=access, member_id=member_account_id)
 
 
 @router.get(
-    "/join", response_class=Response, responses={**problems(*ACCEPTED), **_PAGE}, openapi_extra=BEYOND_SPEC
+    "/join", response_class=Response, responses={**problems(*ACCEPTED), **html.PAGE}, openapi_extra=BEYOND_SPEC
 )
 async def show_team_invite(
     request: Request,
@@ -155,7 +115,7 @@ async def show_team_invite(
 @router.post(
     "/join",
     response_class=Response,
-    responses={**problems(*ACCEPTED), **forms.FORM_RESPONSES, **_PAGE},
+    responses={**problems(*ACCEPTED), **html.PAGE},
     openapi_extra={**BEYOND_SPEC, **forms.TOKEN_FORM_BODY},
 )
 async def accept_team_invite_page(
@@ -181,15 +141,5 @@ def _invite_page(role: TeamRole, token: str) -> Response:
 
 
 def _refused(request: Request, refusal: Problem) -> Response:
-    refusal.headers |= html.NEGOTIATED
-    if not html.wants_html(request):
-        return refusal.response()
-    next_action = str(refusal.members.get("next_action", ""))
-    paragraphs = [each for each in (refusal.detail, next_action) if each]
-    return html.page(
-        "You have not joined",
-        paragraphs,
-        links=[html.HOME_LINK],
-        status=refusal.status,
-        headers=refusal.headers,
-    )
+    hint = str(refusal.members["next_action"])
+    return html.refusal_page(request, refusal, "You have not joined", hint, links=[html.HOME_LINK])

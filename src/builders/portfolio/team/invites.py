@@ -10,7 +10,7 @@ from builders.identity.records import AuditAction
 from builders.kit.db.connections import Conn
 from builders.kit.errors import TokenInvalid
 from builders.kit.events import outbox
-from builders.kit.http.callers import Actor, Caller
+from builders.kit.http.callers import Caller
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
@@ -50,7 +50,7 @@ _PURPOSE = "portfolio team invite"
 
 
 async def invite(
-    conn: Conn, *, access: Access, new: NewInvite, actor: Actor, keyring: Keyring, settings: Settings
+    conn: Conn, *, access: Access, new: NewInvite, keyring: Keyring, settings: Settings
 ) -> CreatedInvite:
     """Invite an address, or renew its pending invitation; mails it for a live team.
 
@@ -77,7 +77,7 @@ async def invite(
     await outbox.publish(conn, TEAM_INVITED, account_id=access.portfolio_id, data=_event_data(made))
     about = {"email": addresses.mask(made.email), "role": new.role.value}
     await identity_accounts.record_audit(
-        conn, account_id=access.owner_id, actor=actor, action=AuditAction.TEAM_MEMBER_INVITED, about=about
+        conn, account_id=access.owner_id, actor=access.actor, action=AuditAction.TEAM_MEMBER_INVITED, about=about
     )
     if not access.is_sandbox:
         await _mail(conn, access, made, token, keyring=keyring, settings=settings)
@@ -162,6 +162,7 @@ async def get_invite(conn: Conn, *, keyring: Keyring, caller: Caller, token: str
         owner_id=owner_id,
         member_id=caller.live_account_id,
         role=TeamRole(found.role),
+        actor=caller.actor,
     )
     if access.is_sandbox != (caller.mode == "test"):
         needed = "test" if access.is_sandbox else "live"

@@ -8,7 +8,6 @@ from builders.identity import accounts as identity_accounts
 from builders.identity.records import Account, AuditAction
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
-from builders.kit.http.callers import Actor
 from builders.kit.values import clock
 from builders.kit.values.patches import patched
 from builders.portfolio.team import store
@@ -27,7 +26,7 @@ from builders.portfolio.team.records import (
     Team,
     TeamRole,
 )
-from builders.portfolio.team.roles import PERMISSIONS, may_assign
+from builders.portfolio.team.roles import may_assign
 
 
 async def add_member(conn: Conn, *, access: Access) -> bool:
@@ -101,7 +100,7 @@ def show_member(member: Member, account: Account) -> ShownMember:
 
 
 async def _list_pending(conn: Conn, access: Access) -> Sequence[Invite]:
-    if Permission.MANAGE_TEAM not in PERMISSIONS[access.role]:
+    if not access.has(Permission.MANAGE_TEAM):
         return ()
     now = clock.now()
     invites = await store.list_invites(conn, account_id=access.portfolio_id)
@@ -113,9 +112,7 @@ async def list_roles(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[tu
     return await store.list_roles(conn, account_ids=account_ids)
 
 
-async def change_member(
-    conn: Conn, *, access: Access, member_id: UUID, change: MemberChange, actor: Actor
-) -> ShownMember:
+async def change_member(conn: Conn, *, access: Access, member_id: UUID, change: MemberChange) -> ShownMember:
     """Change the role or the note of a member; publishes portfolio.team.role_changed.
 
     Raise LastOwner for the portfolio's own account, MemberNotFound, RoleForbidden.
@@ -133,13 +130,13 @@ async def change_member(
         await outbox.publish(conn, TEAM_ROLE_CHANGED, account_id=access.portfolio_id, data=data)
         about = {"member_id": str(member_id), "role": str(role), "previous_role": str(before.role)}
         await identity_accounts.record_audit(
-            conn, account_id=access.owner_id, actor=actor, action=AuditAction.TEAM_ROLE_CHANGED, about=about
+            conn, account_id=access.owner_id, actor=access.actor, action=AuditAction.TEAM_ROLE_CHANGED, about=about
         )
     account = await identity_accounts.get_account(conn, account_id=member_id)
     return show_member(replace(before, role=role, note=note), account)
 
 
-async def remove_member(conn: Conn, *, access: Access, member_id: UUID, actor: Actor) -> None:
+async def remove_member(conn: Conn, *, access: Access, member_id: UUID) -> None:
     """Remove a member, or let the caller leave; publishes portfolio.team.member_removed.
 
     Raise LastOwner for the portfolio's own account, MemberNotFound, RoleForbidden.
@@ -154,7 +151,7 @@ async def remove_member(conn: Conn, *, access: Access, member_id: UUID, actor: A
     await outbox.publish(conn, TEAM_MEMBER_REMOVED, account_id=access.portfolio_id, data=data)
     about = {"member_id": str(member_id), "role": str(before.role)}
     await identity_accounts.record_audit(
-        conn, account_id=access.owner_id, actor=actor, action=AuditAction.TEAM_MEMBER_REMOVED, about=about
+        conn, account_id=access.owner_id, actor=access.actor, action=AuditAction.TEAM_MEMBER_REMOVED, about=about
     )
 
 

@@ -1,11 +1,13 @@
 """Records of a portfolio's team."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from types import MappingProxyType
 from uuid import UUID
 
+from builders.kit.http.callers import Actor
 from builders.kit.limits import maximums
 from builders.kit.values.patches import Patch
 
@@ -52,6 +54,20 @@ class Permission(StrEnum):
     SET_OWN_NOTIFICATIONS = "notifications.own"
 
 
+_VIEWER = (Permission.VIEW, Permission.SET_OWN_NOTIFICATIONS)
+_ACCOUNTANT = (*_VIEWER, Permission.VIEW_FINANCE, Permission.EDIT_FINANCE)
+_MANAGER = (*_ACCOUNTANT, Permission.EDIT)
+PERMISSIONS: Mapping[TeamRole, frozenset[Permission]] = MappingProxyType(
+    {
+        TeamRole.OWNER: frozenset(Permission),
+        TeamRole.ADMIN: frozenset(Permission),  # but for owners: see roles.may_assign
+        TeamRole.MANAGER: frozenset(_MANAGER),
+        TeamRole.ACCOUNTANT: frozenset(_ACCOUNTANT),
+        TeamRole.VIEWER: frozenset(_VIEWER),
+    }
+)
+
+
 class InviteStatus(StrEnum):
     """The state of an invitation."""
 
@@ -69,11 +85,21 @@ class Access:
     owner_id: UUID  # the real account of the portfolio
     member_id: UUID  # the real account of the caller
     role: TeamRole
+    actor: Actor  # the caller, for the audit log
 
     @property
     def is_sandbox(self) -> bool:
         """Whether the portfolio is that of a sandbox account."""
         return self.portfolio_id != self.owner_id
+
+    @property
+    def shows_finance(self) -> bool:
+        """Whether the role sees money; else each money member is null, and `redacted` names `finance`."""
+        return self.has(Permission.VIEW_FINANCE)
+
+    def has(self, permission: Permission) -> bool:
+        """Return whether the role has the permission."""
+        return permission in PERMISSIONS[self.role]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from builders.portfolio.team.records import Permission, TeamRole
+from builders.portfolio.team.records import PERMISSIONS, Permission, TeamRole
 
 DESCRIPTIONS: Mapping[Permission, str] = MappingProxyType(
     {
@@ -16,18 +16,6 @@ DESCRIPTIONS: Mapping[Permission, str] = MappingProxyType(
         Permission.REQUEST_AUTH_CODES: "Request the auth code of a domain.",
         Permission.MANAGE_TEAM: "Invite and remove members and change their roles.",
         Permission.SET_OWN_NOTIFICATIONS: "Set one's own notification preferences.",
-    }
-)
-_VIEWER = (Permission.VIEW, Permission.SET_OWN_NOTIFICATIONS)
-_ACCOUNTANT = (*_VIEWER, Permission.VIEW_FINANCE, Permission.EDIT_FINANCE)
-_MANAGER = (*_ACCOUNTANT, Permission.EDIT)
-PERMISSIONS: Mapping[TeamRole, frozenset[Permission]] = MappingProxyType(
-    {
-        TeamRole.OWNER: frozenset(Permission),
-        TeamRole.ADMIN: frozenset(Permission),  # but for owners: see may_assign
-        TeamRole.MANAGER: frozenset(_MANAGER),
-        TeamRole.ACCOUNTANT: frozenset(_ACCOUNTANT),
-        TeamRole.VIEWER: frozenset(_VIEWER),
     }
 )
 _RANKS = {role: rank for rank, role in enumerate(TeamRole)}

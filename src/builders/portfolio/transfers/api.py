@@ -2,85 +2,63 @@
 
 from typing import Annotated
 
-from fastapi import Path, Query
+from fastapi import Query
 
 from builders.kit.db.connections import Pool
 from builders.kit.errors import problems
 from builders.kit.http.bodies import ReplyWithHeaders
-from builders.kit.http.callers import Caller, needs
 from builders.kit.http.dependencies import KeyringDep, OutboundDep
-from builders.kit.http.idempotency import InFlight
 from builders.kit.http.routes import Router
-from builders.portfolio.domains.errors import DomainNotFound
+from builders.portfolio.domains.filters import DomainKey
 from builders.portfolio.registrars.errors import PROVIDER_REFUSALS, NotConnected
-from builders.portfolio.team import access as team_access
-from builders.portfolio.team.access import ACCESS_REFUSALS, PortfolioAccount
-from builders.portfolio.team.records import Permission
+from builders.portfolio.team.access import allows
+from builders.portfolio.team.records import Access, Permission
 from builders.portfolio.transfers import auth_codes, status
 from builders.portfolio.transfers.errors import AuthCodeLimit
 from builders.portfolio.transfers.records import CodeOptions
 from builders.portfolio.transfers.schemas import codes, transfers as reports
 
 router = Router(prefix="/v1/portfolio/domains/{domain_id}", tags=["portfolio"], strict_query=True)
-Reader = Annotated[Caller, needs("portfolio:read")]
-Mover = Annotated[Caller, needs("transfers:write")]
-DomainKey = Annotated[str, Path(description="Identifier of the portfolio domain, or its name in either form.")]
+Reader = Annotated[Access, allows("portfolio:read", Permission.VIEW)]
+Mover = Annotated[Access, allows("transfers:write", Permission.REQUEST_AUTH_CODES)]
 _NO_STORE = {"Cache-Control": "no-store"}
 
 
 @router.post(
     "/auth-code",
     response_model=codes.AuthCodeReply,
-    responses=problems(
-        *ACCESS_REFUSALS,
-        DomainNotFound,
-        *PROVIDER_REFUSALS,
-        NotConnected,
-        AuthCodeLimit,
-        InFlight,
-    ),
+    responses=problems(*PROVIDER_REFUSALS, NotConnected, AuthCodeLimit),
 )
 async def request_auth_code(
     domain_id: DomainKey,
-    caller: Mover,
+    access: Mover,
     pool: Pool,
     keyring: KeyringDep,
     outbound: OutboundDep,
     reason: Annotated[codes.Reason | None, Query(description=codes.REASON)] = None,
     unlock: Annotated[bool, Query(description=codes.UNLOCK)] = False,
     regenerate: Annotated[bool, Query(description=codes.REGENERATE)] = False,
-    portfolio: PortfolioAccount = None,
 ) -> ReplyWithHeaders:
     """Request the auth code of a domain from its registrar, as an owner or admin. The code is shown once."""
-    async with pool.connection() as conn:
-        permission = Permission.REQUEST_AUTH_CODES
-        access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=permission)
     options = CodeOptions(unlock=unlock, regenerate=regenerate, reason=reason)
     issued = await auth_codes.request_auth_code(
-        pool, outbound=outbound, keyring=keyring, access=access, actor=caller.actor, key=domain_id, options=options
+        pool, outbound=outbound, keyring=keyring, access=access, key=domain_id, options=options
     )
     return ReplyWithHeaders(codes.auth_code_reply(issued, options), _NO_STORE)
 
 
-@router.get(
-    "/transfer",
-    response_model=reports.TransferReply,
-    responses=problems(*ACCESS_REFUSALS, DomainNotFound),
-)
+@router.get("/transfer")
 async def get_transfer(
     domain_id: DomainKey,
-    caller: Reader,
+    access: Reader,
     pool: Pool,
     keyring: KeyringDep,
     outbound: OutboundDep,
     refresh: Annotated[
         bool, Query(description="Query the registrar now, even if its last response is less than 10 minutes old.")
     ] = False,
-    portfolio: PortfolioAccount = None,
 ) -> reports.TransferReply:
     """Get the state of a domain's transfer: eligibility, obstacles, and the registrar's report."""
-    async with pool.connection() as conn:
-        access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
     found = await status.get_report(
         pool, outbound=outbound, keyring=keyring, account_id=access.portfolio_id, key=domain_id, refresh=refresh
     )

@@ -16,7 +16,6 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Problem
 from builders.kit.events import outbox
 from builders.kit.events.outbox import Event
-from builders.kit.http.callers import Actor
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
@@ -67,7 +66,6 @@ async def request_auth_code(
     outbound: Outbound,
     keyring: Keyring,
     access: Access,
-    actor: Actor,
     key: str,
     options: CodeOptions,
 ) -> IssuedCode:
@@ -76,7 +74,7 @@ async def request_auth_code(
     Raise DomainNotFound, NotConnected, AuthCodeLimit, and the Problem of a registrar's failure.
     """
     async with database.transaction() as conn:
-        request = await _begin(conn, access=access, actor=actor, key=key, options=options)
+        request = await _begin(conn, access=access, key=key, options=options)
     issued = await _deliver(database, outbound, keyring, request)
     answer = None
     if isinstance(issued, AuthCode) or issued.kind is RegistrarFailure.REFUSED:
@@ -90,7 +88,7 @@ async def request_auth_code(
     return _issued_code(request, issued, options, after)
 
 
-async def _begin(conn: Conn, *, access: Access, actor: Actor, key: str, options: CodeOptions) -> _Request:
+async def _begin(conn: Conn, *, access: Access, key: str, options: CodeOptions) -> _Request:
     """Count, audit and publish a request. Raise DomainNotFound, NotConnected, AuthCodeLimit."""
     account_id, now = access.portfolio_id, clock.now()
     situation = await situations.lock_situation(conn, account_id=account_id, key=key)
@@ -111,7 +109,7 @@ async def _begin(conn: Conn, *, access: Access, actor: Actor, key: str, options:
         "reason": options.reason,
     }
     audit_id = await accounts.record_audit(
-        conn, account_id=access.owner_id, actor=actor, action=AuditAction.AUTH_CODE_REQUESTED, about=about
+        conn, account_id=access.owner_id, actor=access.actor, action=AuditAction.AUTH_CODE_REQUESTED, about=about
     )
     request = _Request(
         account_id=account_id,

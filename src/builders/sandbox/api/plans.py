@@ -15,11 +15,11 @@ from builders.kit.http import dependencies
 from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.callers import Caller, LiveKeyRequired, needs
 from builders.kit.http.dependencies import KeyringDep, OutboundDep, SettingsDep
-from builders.kit.http.heavy_requests import LARGE_BODY, HeavyRequestRunning, charge, heavy
-from builders.kit.http.idempotency import InFlight
+from builders.kit.http.heavy_requests import LARGE_BODY, charge, heavy
 from builders.kit.http.openapi import API_KEY
 from builders.kit.http.pagination import Page, PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
+from builders.kit.http.refusals import refuses
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.process.settings import Settings
@@ -78,10 +78,10 @@ REFUSALS = problems(
     errors.PromotionLimit,
     errors.PromotionRunning,
     ProjectArchived,
-    InFlight,
 )
 
 
+@refuses(errors.ManifestTooLarge)
 async def check_manifest_size(request: Request) -> None:
     """Raise ManifestTooLarge for a manifest above the limit; other bodies can be larger."""
     if len(await request.body()) > MAX_BYTES:
@@ -89,7 +89,7 @@ async def check_manifest_size(request: Request) -> None:
 
 
 VARY = {"Vary": "Accept"}  # of responses in JSON or text
-SizeCheck = Annotated[None, Depends(check_manifest_size)]
+SIZE_CHECK = Depends(check_manifest_size)
 
 
 async def charge_resources(
@@ -122,7 +122,7 @@ def _plan_response(plan: Plan, caller: Caller, request: Request) -> ReplyWithHea
     return ReplyWithHeaders(reply, VARY)
 
 
-@router.get("/status", response_model=status_schemas.StatusReply)
+@router.get("/status")
 async def get_status(caller: Reader, conn: Reads, settings: SettingsDep) -> status_schemas.StatusReply:
     """Sandbox status: allowed operations and their obstacles, open plans, running promotions, and limits."""
     found = await simulation.get_overview(conn, account_id=caller.live_account_id)
@@ -153,8 +153,8 @@ async def get_manifest_schema(config: SettingsDep) -> ReplyWithHeaders:
 @router.post(
     "/plan",
     response_model=schemas.PlanReply,
-    responses={**problems(InFlight, ProjectArchived, errors.ManifestTooLarge, HeavyRequestRunning), **PROMOTION},
-    dependencies=[rate_limit(PLAN), heavy(above=LARGE_BODY)],
+    responses={**problems(ProjectArchived), **PROMOTION},
+    dependencies=[rate_limit(PLAN), heavy(above=LARGE_BODY), SIZE_CHECK],
 )
 async def make_plan(
     body: manifest_schemas.SandboxManifest,
@@ -163,14 +163,12 @@ async def make_plan(
     database: Pool,
     outbound: OutboundDep,
     config: SettingsDep,
-    size_check: SizeCheck,
 ) -> ReplyWithHeaders | Response:
     """Build a reviewable plan from an apply manifest; preferably called with a test key.
 
     The plan has no effect until its promotion. The response is JSON; with `Accept: text/plain` a text in the form
     of a diff.
     """
-    del size_check
     await charge_resources(request, PLAN, account_id=caller.live_account_id, manifest=body)
     plan = await planning.make_plan(
         database,
@@ -199,11 +197,7 @@ async def list_plans(
 
 
 @router.get(
-    "/plans/{plan_id}",
-    response_model=schemas.PlanReply,
-    responses=problems(errors.PlanNotFound, HeavyRequestRunning),
-    openapi_extra=BEYOND_SPEC,
-    dependencies=[heavy()],
+    "/plans/{plan_id}", response_model=schemas.PlanReply, openapi_extra=BEYOND_SPEC, dependencies=[heavy()]
 )
 async def get_plan(plan_id: PlanId, request: Request, caller: Reader, conn: Reads) -> ReplyWithHeaders | Response:
     """Read a plan: JSON, or a text in the form of a diff with `Accept: text/plain`."""
@@ -240,13 +234,7 @@ async def promote(
     return promotion_schemas.promotion_response(promotion)
 
 
-@router.get(
-    "/promotions/{promotion_id}",
-    response_model=promotion_schemas.PromotionReply,
-    responses=problems(errors.PromotionNotFound, HeavyRequestRunning),
-    openapi_extra=BEYOND_SPEC,
-    dependencies=[heavy()],
-)
+@router.get("/promotions/{promotion_id}", openapi_extra=BEYOND_SPEC, dependencies=[heavy()])
 async def get_promotion(
     promotion_id: PromotionId, caller: Reader, conn: Reads
 ) -> promotion_schemas.PromotionReply:

@@ -9,15 +9,14 @@ from builders.kit.db.connections import Database, Pool
 from builders.kit.errors import problems
 from builders.kit.http.callers import Actor, Caller, needs
 from builders.kit.http.dependencies import KeyringDep, OutboundDep, SettingsDep
-from builders.kit.http.heavy_requests import LARGE_BODY, HeavyRequestRunning, heavy
-from builders.kit.http.idempotency import InFlight
+from builders.kit.http.heavy_requests import LARGE_BODY, heavy
 from builders.kit.http.routes import Router
 from builders.kit.limits.policies import rate_limit
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
 from builders.projects.errors import ProjectArchived
-from builders.sandbox import errors, rehearsal, simulation
-from builders.sandbox.api.plans import SIMULATE, SizeCheck, charge_resources
+from builders.sandbox import rehearsal, simulation
+from builders.sandbox.api.plans import SIMULATE, SIZE_CHECK, charge_resources
 from builders.sandbox.rehearsal import RehearsalRequest
 from builders.sandbox.resources.kinds import RunParameters
 from builders.sandbox.schemas import rehearsal as rehearsal_schemas, simulation as schemas
@@ -32,9 +31,8 @@ Simulated = EventSimulatedReply | ManifestSimulatedReply | ChecksSimulatedReply 
 
 @router.post(
     "/simulate",
-    response_model=Simulated,
-    responses=problems(ProjectArchived, errors.ManifestTooLarge, TooManyTests, InFlight, HeavyRequestRunning),
-    dependencies=[rate_limit(SIMULATE), heavy(above=LARGE_BODY)],
+    responses=problems(ProjectArchived, TooManyTests),
+    dependencies=[rate_limit(SIMULATE), heavy(above=LARGE_BODY), SIZE_CHECK],
 )
 async def simulate(
     body: schemas.SandboxSimulateRequest,
@@ -44,10 +42,8 @@ async def simulate(
     keyring: KeyringDep,
     outbound: OutboundDep,
     settings: SettingsDep,
-    size_check: SizeCheck,
 ) -> Simulated:
     """Simulate an event, a promotion or checks in the sandbox account, or reset it; live data does not change."""
-    del size_check
     await _charge(request, caller.live_account_id, body.root)
     context = _Context(
         database=database,

@@ -145,7 +145,7 @@ def status_reply(found: Overview, *, caller: Caller, limits: LimitsReply) -> Sta
     why_not = _why_not(found, caller)
     return StatusReply(
         mode=caller.mode if caller.method == "api_key" else "session",
-        livemode=caller.mode == "live",
+        livemode=caller.is_live,
         can=CanReply(simulate=not why_not.simulate, plan=not why_not.plan, promote=not why_not.promote),
         reasons=why_not.promote,
         why_not=why_not,
@@ -168,7 +168,7 @@ def status_reply(found: Overview, *, caller: Caller, limits: LimitsReply) -> Sta
 def _why_not(found: Overview, caller: Caller) -> WhyNotReply:
     writes: list[Obstacle] = [] if "sandbox:write" in caller.scopes else ["insufficient_scope"]
     support: list[Obstacle] = [] if caller.impersonation is None else ["impersonation"]
-    has_key = caller.mode == "live" and caller.method == "api_key"
+    has_key = caller.is_live and caller.method == "api_key"
     promote: list[Obstacle] = [] if has_key else ["live_key_required"]
     if not found.email_verified:
         promote.append("email_unverified")

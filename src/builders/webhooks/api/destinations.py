@@ -1,7 +1,7 @@
 """/v1/notifications/webhooks."""
 
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import Path, Query
@@ -11,9 +11,8 @@ from builders.kit.errors import RotationInProgress, problems
 from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.callers import Caller, needs
 from builders.kit.http.dependencies import KeyringDep, OutboundDep
-from builders.kit.http.etags import READ_RESPONSES, WRITE_RESPONSES, IfMatch, with_etag
+from builders.kit.http.etags import WITH_ETAG, IfMatch, with_etag
 from builders.kit.http.heavy_requests import heavy
-from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import Page, PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
@@ -33,11 +32,9 @@ router = Router(prefix="/v1/notifications/webhooks", tags=["webhooks"])
 WebhookId = Annotated[UUID, Path(description="Identifier of the destination."), ResourceId(WebhookNotFound)]
 Reader = Annotated[Caller, needs("notifications:read")]
 Writer = Annotated[Caller, needs("notifications:write")]
-# No 304: the health of a destination can change while its version does not.
-TAGGED: dict[int | str, dict[str, Any]] = {200: READ_RESPONSES[200]}
 
 
-@router.post("", response_model=schemas.WebhookSecretReply, responses=problems(WebhookLimit, InFlight))
+@router.post("", responses=problems(WebhookLimit))
 async def create(
     body: schemas.WebhookCreate, caller: Writer, database: Pool, keyring: KeyringDep, outbound: OutboundDep
 ) -> schemas.WebhookSecretReply:
@@ -53,37 +50,26 @@ async def create(
         events=body.events,
         secret=schemas.secret_of(body),
     )
-    return schemas.webhook_secret_reply(new, livemode=caller.mode == "live")
+    return schemas.webhook_secret_reply(new, livemode=caller.is_live)
 
 
 @router.get("", response_model=PageReply[schemas.WebhookReply], openapi_extra=BEYOND_SPEC)
 async def list_destinations(caller: Reader, conn: Reads, page: PageQuery) -> Page[schemas.WebhookReply]:
     """List the account's webhook destinations with their health, newest first."""
     found = await destinations.list_destinations(conn, account_id=caller.account_id, page=page)
-    items = [schemas.webhook_reply(each, livemode=caller.mode == "live") for each in found.items]
+    items = [schemas.webhook_reply(each, livemode=caller.is_live) for each in found.items]
     return Page(items=items, next_cursor=found.next_cursor)
 
 
-@router.get(
-    "/{webhook_id}",
-    response_model=schemas.WebhookReply,
-    responses={**TAGGED, **problems(WebhookNotFound)},
-    openapi_extra=BEYOND_SPEC,
-)
+# No 304: the health of a destination can change while its version does not.
+@router.get("/{webhook_id}", response_model=schemas.WebhookReply, responses=WITH_ETAG, openapi_extra=BEYOND_SPEC)
 async def get(webhook_id: WebhookId, caller: Reader, conn: Reads) -> ReplyWithHeaders:
     """Read one webhook destination with its health."""
     found = await destinations.get_destination(conn, account_id=caller.account_id, destination_id=webhook_id)
-    return with_etag(
-        schemas.webhook_reply(found, livemode=caller.mode == "live"), of=found.id, version=found.version
-    )
+    return with_etag(schemas.webhook_reply(found, livemode=caller.is_live), of=found.id, version=found.version)
 
 
-@router.patch(
-    "/{webhook_id}",
-    response_model=schemas.WebhookWritten,
-    responses={**WRITE_RESPONSES, **problems(WebhookNotFound)},
-    openapi_extra=BEYOND_SPEC,
-)
+@router.patch("/{webhook_id}", response_model=schemas.WebhookWritten, openapi_extra=BEYOND_SPEC)
 async def change(
     webhook_id: WebhookId,
     body: schemas.WebhookUpdate,
@@ -101,30 +87,20 @@ async def change(
         expected=if_match,
         patch=body.patch(),
     )
-    reply = schemas.webhook_written(changed, livemode=caller.mode == "live")
+    reply = schemas.webhook_written(changed, livemode=caller.is_live)
     return with_etag(reply, of=changed.id, version=changed.version)
 
 
-@router.delete(
-    "/{webhook_id}",
-    response_model=schemas.WebhookReply,
-    responses={**WRITE_RESPONSES, **problems(WebhookNotFound)},
-    openapi_extra=BEYOND_SPEC,
-)
+@router.delete("/{webhook_id}", openapi_extra=BEYOND_SPEC)
 async def delete(webhook_id: WebhookId, caller: Writer, conn: Tx, if_match: IfMatch) -> schemas.WebhookReply:
     """Delete a webhook destination and its pending deliveries; other deliveries remain readable."""
     deleted = await destinations.delete_destination(
         conn, account_id=caller.account_id, destination_id=webhook_id, expected=if_match
     )
-    return schemas.webhook_reply(deleted, livemode=caller.mode == "live")
+    return schemas.webhook_reply(deleted, livemode=caller.is_live)
 
 
-@router.post(
-    "/{webhook_id}/rotate-secret",
-    response_model=schemas.WebhookSecretReply,
-    responses=problems(WebhookNotFound, RotationInProgress, InFlight),
-    openapi_extra=BEYOND_SPEC,
-)
+@router.post("/{webhook_id}/rotate-secret", responses=problems(RotationInProgress), openapi_extra=BEYOND_SPEC)
 async def rotate_secret(
     webhook_id: WebhookId, caller: Writer, conn: Tx, keyring: KeyringDep, body: schemas.WebhookRotate | None = None
 ) -> schemas.WebhookSecretReply:
@@ -138,13 +114,12 @@ async def rotate_secret(
         overlap=timedelta(hours=wanted.overlap_hours),
         secret=schemas.secret_of(wanted),
     )
-    return schemas.webhook_secret_reply(new, livemode=caller.mode == "live")
+    return schemas.webhook_secret_reply(new, livemode=caller.is_live)
 
 
 @router.post(
     "/{webhook_id}/test",
-    response_model=delivery_schemas.DeliveryRetried,
-    responses=problems(WebhookNotFound, TooManyTests, DeliveryInFlight, InFlight),
+    responses=problems(TooManyTests, DeliveryInFlight),
     openapi_extra=BEYOND_SPEC,
     dependencies=[heavy(is_alone=False)],
 )
@@ -167,13 +142,13 @@ async def send_sample(
         destination_id=webhook_id,
         event=event,
     )
-    return delivery_schemas.test_send_reply(sample, livemode=caller.mode == "live")
+    return delivery_schemas.test_send_reply(sample, livemode=caller.is_live)
 
 
 @router.post(
     "/{webhook_id}/replay",
     response_model=delivery_schemas.WebhookReplayed,
-    responses=problems(WebhookNotFound, WebhookDisabled, InFlight),
+    responses=problems(WebhookDisabled),
     openapi_extra=BEYOND_SPEC,
 )
 async def replay(

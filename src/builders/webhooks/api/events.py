@@ -13,7 +13,6 @@ from builders.kit.events.outbox import Event
 from builders.kit.http.callers import Caller, needs
 from builders.kit.http.deadline import unless_disconnected
 from builders.kit.http.dependencies import KeyringDep, OutboundDep
-from builders.kit.http.idempotency import InFlight
 from builders.kit.http.openapi import Webhooks
 from builders.kit.http.pagination import FeedQuery, JsonPage, Listing, PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
@@ -39,10 +38,14 @@ router = Router(prefix="/v1/notifications/events", tags=["webhooks"])
 Reader = Annotated[Caller, needs("notifications:read")]
 
 
-@router.get("", response_model=Listing[schemas.EventReply], openapi_extra=BEYOND_SPEC)
-async def list_events(caller: Reader) -> Listing[CatalogEvent]:
+@router.get(
+    "",
+    response_model=Listing[schemas.EventReply],
+    openapi_extra=BEYOND_SPEC,
+    dependencies=[needs("notifications:read")],
+)
+async def list_events() -> Listing[CatalogEvent]:
     """List every event that a destination can select, with its schema and an example of a payload."""
-    del caller  # the scope is enough
     events: Sequence[CatalogEvent] = catalog.list_catalog()
     return Listing(items=list(events))
 
@@ -213,30 +216,22 @@ async def list_deliveries(
     """List the account's deliveries, newest first; kept for 90 days."""
     destination_id = None if webhook_id is None else ids.parse(webhook_id)
     filters = DeliveryFilter(destination_id=destination_id, event=event, status=status, since=since, until=until)
-    livemode = caller.mode == "live"
+    livemode = caller.is_live
     return await deliveries.list_deliveries(
         conn, account_id=caller.account_id, livemode=livemode, page=page, filters=filters
     )
 
 
-@deliveries_router.get(
-    "/{id}",
-    response_model=schemas.DeliveryDetailReply,
-    responses=problems(DeliveryNotFound),
-    openapi_extra=BEYOND_SPEC,
-)
+@deliveries_router.get("/{id}", openapi_extra=BEYOND_SPEC)
 async def get_delivery(delivery_id: Id, caller: Reader, conn: Reads) -> schemas.DeliveryDetailReply:
     """Read one delivery with its attempts and the exact text that is sent."""
     found = await deliveries.get_delivery_detail(conn, account_id=caller.account_id, delivery_id=delivery_id)
-    return schemas.delivery_detail_reply(found, livemode=caller.mode == "live")
+    return schemas.delivery_detail_reply(found, livemode=caller.is_live)
 
 
 @deliveries_router.post(
     "/{id}/retry",
-    response_model=schemas.DeliveryRetried,
-    responses=problems(
-        DeliveryNotFound, DeliveryInFlight, DeliveryIsTest, DeliveryTooOld, WebhookDisabled, WebhookGone, InFlight
-    ),
+    responses=problems(DeliveryInFlight, DeliveryIsTest, DeliveryTooOld, WebhookDisabled, WebhookGone),
 )
 async def retry_delivery(
     delivery_id: Id, caller: Writer, database: Pool, keyring: KeyringDep, outbound: OutboundDep
@@ -249,4 +244,4 @@ async def retry_delivery(
         account_id=caller.account_id,
         delivery_id=delivery_id,
     )
-    return schemas.delivery_retried_reply(tried, livemode=caller.mode == "live")
+    return schemas.delivery_retried_reply(tried, livemode=caller.is_live)

@@ -7,38 +7,25 @@ from fastapi import Query
 
 from builders.kit.db.connections import Pool
 from builders.kit.errors import problems
-from builders.kit.http.callers import Caller, needs
-from builders.kit.http.idempotency import InFlight
 from builders.kit.http.routes import Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.portfolio.billing import ensuring, syncing
 from builders.portfolio.billing.schemas import requests, syncs
 from builders.portfolio.registrars.errors import NotConnected, ProviderNotFound
-from builders.portfolio.team import access as team_access, roles
-from builders.portfolio.team.access import ACCESS_REFUSALS, PortfolioAccount
-from builders.portfolio.team.records import Permission
+from builders.portfolio.team.access import allows
+from builders.portfolio.team.records import Access, Permission
 
 router = Router(prefix="/v1/portfolio/registrars/billing", tags=["portfolio"], strict_query=True)
-Writer = Annotated[Caller, needs("registrars:write")]
+Writer = Annotated[Access, allows("registrars:write", Permission.EDIT_FINANCE)]
 Wait = Annotated[float, Query(ge=0, le=30, description="Maximum seconds to wait for the end of the run.")]
 BILLING_SYNCS = declare(
     Policy(name="portfolio_billing_syncs", quota=120, window_s=3_600, by="account", counts="Syncs of charges.")
 )
-_REFUSALS = (*ACCESS_REFUSALS, ProviderNotFound, NotConnected, InFlight)
 
 
-@router.post(
-    "/sync",
-    response_model=syncs.BillingRun,
-    responses=problems(*_REFUSALS),
-    dependencies=[rate_limit(BILLING_SYNCS)],
-)
+@router.post("/sync", responses=problems(ProviderNotFound, NotConnected), dependencies=[rate_limit(BILLING_SYNCS)])
 async def sync_billing_charges(
-    caller: Writer,
-    database: Pool,
-    body: requests.BillingSync | None = None,
-    wait: Wait = 15,
-    portfolio: PortfolioAccount = None,
+    access: Writer, database: Pool, body: requests.BillingSync | None = None, wait: Wait = 15
 ) -> syncs.BillingRun:
     """Fetch the charges of registrars since the last sync, match them with the portfolio, and book them.
 
@@ -50,9 +37,6 @@ async def sync_billing_charges(
     """
     wanted = body or requests.BillingSync()
     async with database.transaction() as conn:
-        access = await team_access.get_access(
-            conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT_FINANCE
-        )
         run = await syncing.sync_providers(
             conn,
             account_id=access.portfolio_id,
@@ -63,17 +47,10 @@ async def sync_billing_charges(
 
 
 @router.post(
-    "/ensure",
-    response_model=syncs.BillingEnsured,
-    responses=problems(*_REFUSALS),
-    dependencies=[rate_limit(BILLING_SYNCS)],
+    "/ensure", responses=problems(ProviderNotFound, NotConnected), dependencies=[rate_limit(BILLING_SYNCS)]
 )
 async def ensure_billing_charges(
-    caller: Writer,
-    database: Pool,
-    body: requests.BillingEnsure | None = None,
-    wait: Wait = 15,
-    portfolio: PortfolioAccount = None,
+    access: Writer, database: Pool, body: requests.BillingEnsure | None = None, wait: Wait = 15
 ) -> syncs.BillingEnsured:
     """Refresh domains and charges of the registrars that are older than `max_age_hours`, or all with `force`.
 
@@ -82,16 +59,13 @@ async def ensure_billing_charges(
     """
     wanted = body or requests.BillingEnsure()
     async with database.transaction() as conn:
-        access = await team_access.get_access(
-            conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT_FINANCE
-        )
         started = await ensuring.ensure_fresh(
             conn,
             account_id=access.portfolio_id,
             providers=wanted.providers,
             max_age=timedelta(hours=wanted.max_age_hours),
             is_forced=wanted.force,
-            refreshes_inventory=Permission.EDIT in roles.list_permissions(access.role),
+            refreshes_inventory=access.has(Permission.EDIT),
             member_id=access.member_id,
         )
     return syncs.ensured_reply(await ensuring.wait_for_refresh(database, refresh=started, timeout_s=wait))

@@ -8,9 +8,7 @@ from fastapi import Depends, Query
 from builders.kit.db.connections import Pool, Reads
 from builders.kit.errors import problems
 from builders.kit.http.body_limits import body_limit
-from builders.kit.http.callers import Caller, needs
-from builders.kit.http.heavy_requests import HeavyRequestRunning, heavy
-from builders.kit.http.idempotency import InFlight
+from builders.kit.http.heavy_requests import heavy
 from builders.kit.http.pagination import PageQuery
 from builders.kit.http.routes import Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
@@ -30,13 +28,12 @@ from builders.portfolio.registrars.errors import (
 from builders.portfolio.registrars.inventory_records import ImportMode, InventoryFilters
 from builders.portfolio.registrars.replies import inventory as replies, inventory_imports as import_replies
 from builders.portfolio.registrars.schemas import inventory as schemas
-from builders.portfolio.team import access as team_access
-from builders.portfolio.team.access import ACCESS_REFUSALS, PortfolioAccount
-from builders.portfolio.team.records import Permission
+from builders.portfolio.team.access import allows
+from builders.portfolio.team.records import Access, Permission
 
 router = Router(prefix="/v1/portfolio/registrars", tags=["portfolio"], strict_query=True)
-Reader = Annotated[Caller, needs("registrars:read")]
-Writer = Annotated[Caller, needs("registrars:write")]
+Reader = Annotated[Access, allows("registrars:read", Permission.VIEW)]
+Writer = Annotated[Access, allows("registrars:write", Permission.EDIT)]
 MAX_BYTES = 10 * 1024 * 1024  # of a body
 INVENTORY_IMPORTS = declare(
     Policy(
@@ -47,29 +44,6 @@ INVENTORY_IMPORTS = declare(
         counts="Imports of registrars' lists of domains.",
     )
 )
-
-
-def inventory_filters(
-    provider: Annotated[str | None, Query(max_length=80, description="Only domains at this registrar.")] = None,
-    matched: Annotated[
-        bool | None,
-        Query(
-            description="Only domains that the portfolio has; with `false`, only domains that it does not have."
-        ),
-    ] = None,
-    stale: Annotated[
-        bool | None,
-        Query(
-            description=(
-                "Only domains that are missing or were not listed for 48 hours; with `false`, only the others."
-            )
-        ),
-    ] = None,
-) -> InventoryFilters:
-    """Return which holdings are listed."""
-    return InventoryFilters(
-        provider=None if provider is None else provider.strip().lower(), matched=matched, stale=stale
-    )
 
 
 def file_options(
@@ -97,46 +71,28 @@ def file_options(
 
 @router.get(
     "/inventory",
-    response_model=replies.RegistrarInventory,
-    responses=problems(*ACCESS_REFUSALS, HeavyRequestRunning),
     dependencies=[heavy()],  # a filter that excludes all holdings reads 200,000 of them
 )
 async def list_registrar_inventory(
-    caller: Reader,
-    conn: Reads,
-    page: PageQuery,
-    filters: Annotated[InventoryFilters, Depends(inventory_filters)],
-    portfolio: PortfolioAccount = None,
+    access: Reader, conn: Reads, page: PageQuery, filters: Annotated[InventoryFilters, Depends(InventoryFilters)]
 ) -> replies.RegistrarInventory:
     """List the domains in the latest listings of the registrars."""
-    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
     found = await inventory.list_inventory(conn, account_id=access.portfolio_id, filters=filters, page=page)
     snapshots = await inventory.list_snapshots(conn, account_id=access.portfolio_id)
-    return replies.inventory_reply(found, snapshots, shows_finance=team_access.shows_finance(access))
+    return replies.inventory_reply(found, snapshots, shows_finance=access.shows_finance)
 
 
 @router.post(
     "/inventory/import",
-    response_model=import_replies.InventoryImportReply,
-    responses=problems(
-        *ACCESS_REFUSALS,
-        ProviderNotFound,
-        NotConnected,
-        ConnectionAmbiguous,
-        ConnectionLimit,
-        InventoryLimit,
-        HeavyRequestRunning,
-        InFlight,
-    ),
+    responses=problems(ProviderNotFound, NotConnected, ConnectionAmbiguous, ConnectionLimit, InventoryLimit),
     dependencies=[rate_limit(INVENTORY_IMPORTS), body_limit(MAX_BYTES, exceeds=True), heavy()],
     openapi_extra=TEXT_CSV,
 )
 async def import_registrar_inventory(
     body: schemas.InventoryImportCreate,
-    caller: Writer,
+    access: Writer,
     pool: Pool,
     options: Annotated[Mapping[str, Any], Depends(file_options)],
-    portfolio: PortfolioAccount = None,
 ) -> import_replies.InventoryImportReply:
     """Import the list of domains of a registrar, such as one without an API, into the inventory.
 
@@ -146,8 +102,6 @@ async def import_registrar_inventory(
     fields are set. A repeated import of the same list has no effect. `manual:NAME` is the provider of a
     registrar without an API; its first import creates the connection.
     """
-    async with pool.connection() as conn:
-        access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
     read = await importing.read_inventory(body.new_import(options))
     async with pool.transaction() as conn:
         made = await importing.import_inventory(conn, account_id=access.portfolio_id, read=read)

@@ -7,21 +7,18 @@ from fastapi import Path, Query
 
 from builders.kit.db.connections import Pool, Reads
 from builders.kit.errors import problems
-from builders.kit.http.callers import Caller, needs
-from builders.kit.http.idempotency import InFlight
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.portfolio.registrars import runs, syncing
 from builders.portfolio.registrars.errors import NotConnected, ProviderNotFound, RunNotFound
 from builders.portfolio.registrars.replies import runs as replies
-from builders.portfolio.team import access as team_access
-from builders.portfolio.team.access import ACCESS_REFUSALS, PortfolioAccount
-from builders.portfolio.team.records import Permission
+from builders.portfolio.team.access import allows
+from builders.portfolio.team.records import Access, Permission
 
 router = Router(prefix="/v1/portfolio/registrars", tags=["portfolio"], strict_query=True)
-Reader = Annotated[Caller, needs("registrars:read")]
-Writer = Annotated[Caller, needs("registrars:write")]
+Reader = Annotated[Access, allows("registrars:read", Permission.VIEW)]
+Writer = Annotated[Access, allows("registrars:write", Permission.EDIT)]
 RunId = Annotated[UUID, Path(description="Identifier of the run."), ResourceId(RunNotFound)]
 MAX_PROVIDERS = 100
 SYNCS = declare(
@@ -29,14 +26,9 @@ SYNCS = declare(
 )
 
 
-@router.post(
-    "/sync",
-    response_model=replies.RegistrarRun,
-    responses=problems(*ACCESS_REFUSALS, ProviderNotFound, NotConnected, InFlight),
-    dependencies=[rate_limit(SYNCS)],
-)
+@router.post("/sync", responses=problems(ProviderNotFound, NotConnected), dependencies=[rate_limit(SYNCS)])
 async def sync_registrars(
-    caller: Writer,
+    access: Writer,
     database: Pool,
     provider: Annotated[
         list[str] | None,
@@ -53,7 +45,6 @@ async def sync_registrars(
         ),
     ] = False,
     wait: Annotated[float, Query(ge=0, le=30, description="Maximum seconds to wait for the end of the run.")] = 15,
-    portfolio: PortfolioAccount = None,
 ) -> replies.RegistrarRun:
     """Update the inventory and the portfolio from the registrars.
 
@@ -66,28 +57,15 @@ async def sync_registrars(
     run is skipped; if all connections are, the reply is that run.
     """
     async with database.transaction() as conn:
-        access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
         run = await syncing.refresh_inventory(
-            conn,
-            account_id=access.portfolio_id,
-            providers=provider,
-            dry_run=dry_run,
-            confirms_drop=confirm_drop,
+            conn, account_id=access.portfolio_id, providers=provider, dry_run=dry_run, confirms_drop=confirm_drop
         )
     run = await runs.wait_for_run(database, account_id=run.account_id, run_id=run.id, timeout_s=wait)
-    return replies.run_reply(run, shows_finance=team_access.shows_finance(access))
+    return replies.run_reply(run, shows_finance=access.shows_finance)
 
 
-@router.get(
-    "/runs/{run_id}",
-    response_model=replies.RegistrarRun,
-    responses=problems(*ACCESS_REFUSALS, RunNotFound),
-    openapi_extra=BEYOND_SPEC,
-)
-async def get_registrar_run(
-    run_id: RunId, caller: Reader, conn: Reads, portfolio: PortfolioAccount = None
-) -> replies.RegistrarRun:
+@router.get("/runs/{run_id}", openapi_extra=BEYOND_SPEC)
+async def get_registrar_run(run_id: RunId, access: Reader, conn: Reads) -> replies.RegistrarRun:
     """Read the progress and the result of a run."""
-    access = await team_access.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
     run = await runs.get_run(conn, account_id=access.portfolio_id, run_id=run_id)
-    return replies.run_reply(run, shows_finance=team_access.shows_finance(access))
+    return replies.run_reply(run, shows_finance=access.shows_finance)
