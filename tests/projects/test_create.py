@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from builders.kit.db.connections import Conn
-from builders.projects import fields, records
+from builders.projects import fields, service
 from builders.projects.records import SLUG
 from tests.cast import Client, Person
 from tests.projects.make import ALL, PATH, UNKNOWN_ID, archive, create, list_names, published_events, read
@@ -194,7 +194,7 @@ async def test_concurrent_requests_get_distinct_slugs(alice: Person) -> None:
 
 @pytest.mark.maximum("projects")
 async def test_concurrent_requests_cannot_exceed_the_limit(alice: Person) -> None:
-    with replaced.object(records, "MAX_PROJECTS", 3):
+    with replaced.object(service, "MAX_PROJECTS", 3):
         answers = await asyncio.gather(*(alice.post(PATH, json={"name": f"n{n}"}) for n in range(6)))
         assert sorted(each.status_code for each in answers) == [201] * 3 + [409] * 3
         refused = next(each.json() for each in answers if each.status_code == 409)

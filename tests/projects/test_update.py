@@ -4,7 +4,7 @@ from unittest.mock import patch as replaced
 import pytest
 
 from builders.kit.db.connections import Conn
-from builders.projects import records
+from builders.projects import service
 from tests.cast import Person
 from tests.projects.make import ALL, PATH, archive, create, patch, published_events, read
 from tests.webhooks import make as webhooks
@@ -199,7 +199,7 @@ async def test_restoring_counts_towards_the_limit(alice: Person) -> None:
     made = await create(alice)
     await archive(alice, made)
     await create(alice)
-    with replaced.object(records, "MAX_PROJECTS", 1):
+    with replaced.object(service, "MAX_PROJECTS", 1):
         answer = await alice.patch(f"{PATH}/{made['id']}", json={"archived": False})
     assert (answer.status_code, answer.json()["code"]) == (409, "project_limit")
 

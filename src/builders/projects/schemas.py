@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, StringConstraints
 from pydantic.config import JsonDict
 
-from builders.kit.http.bodies import Body, PatchBody, Reply, WriteReply, by_example
+from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody, Reply, WriteReply, by_example
 from builders.kit.http.callers import Caller
 from builders.kit.http.fields import CreatedAt, Livemode, ManifestKey, ManifestName, UpdatedAt
 from builders.kit.values import ids, texts
@@ -51,13 +51,6 @@ def _distinct(values: Iterable[T] | None) -> tuple[T, ...]:
     return tuple(dict.fromkeys(values or ()))
 
 
-def _no_default(schema: dict[str, Any]) -> None:
-    """Publish no default: an absent member keeps its value."""
-    schema.pop("default", None)
-
-
-NOT_NULL = Field(json_schema_extra=_no_default)
-ABSENT: Any = None  # the default of a member that cannot be null
 Name = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=records.MAX_NAME),

@@ -11,7 +11,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.http.bulk import RowOutcome
 from builders.kit.values import ids
 from builders.portfolio.domains import changes as domain_changes, lookups, names as domain_names
-from builders.portfolio.domains.records import DomainChange, DomainPatch, ExpirySource, NewDomain
+from builders.portfolio.domains.records import DomainChange, ExpirySource, NewDomain, domain_patch
 from builders.portfolio.ledger import entries
 from tests.cast import Person
 from tests.portfolio.domains.make import DOMAINS, add, names
@@ -130,9 +130,9 @@ async def test_many_are_added_changed_and_removed_at_once(alice: Person, databas
     assert (added[1].id, added[0].domain and added[0].domain.domain) == (present, "c.com")
 
     changes = [
-        DomainChange(id=added[0].id, patch=DomainPatch(tags=("x", "y"), auto_renew=True)),
-        DomainChange(id=ids.new(), patch=DomainPatch(tags=["x"])),
-        DomainChange(id=present, patch=DomainPatch(auto_renew=None)),
+        DomainChange(id=added[0].id, patch=domain_patch(tags=("x", "y"), auto_renew=True)),
+        DomainChange(id=ids.new(), patch=domain_patch(tags=["x"])),
+        DomainChange(id=present, patch=domain_patch(auto_renew=None)),
     ]
     async with database.transaction() as tx:
         changed = await domain_changes.change_domains(tx, account_id=account_id, changes=changes, is_quiet=True)
@@ -187,9 +187,9 @@ async def test_an_expiry_says_where_it_comes_from(
     assert (await add(alice, "x.com", expires_at="2190-01-01"))["expiry_source"] == "manual"
     async with database.transaction() as tx:
         domain = await lookups.get_domain(tx, account_id=alice.account.id, key="x.com")
-        patch = DomainPatch(expires_at=domain.expires_at)
+        patch = domain_patch(expires_at=domain.expires_at)
         if source is not None:
-            patch = DomainPatch(expires_at=domain.expires_at, expiry_source=source)
+            patch = domain_patch(expires_at=domain.expires_at, expiry_source=source)
         changed = await domain_changes.change_domain(
             tx, account_id=alice.account.id, domain_id=UUID(added["id"]), patch=patch
         )

@@ -13,7 +13,7 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.values import clock
 from builders.portfolio.domains import changes, lookups, rdap, registries
 from builders.portfolio.domains.rdap import RdapUnreadable, RegistryFacts, read_domain
-from builders.portfolio.domains.records import DomainChange, DomainPatch
+from builders.portfolio.domains.records import DomainChange, domain_patch
 from tests.cast import Person
 from tests.kit.outbound.receivers import Reader, Receiver, Writer, calling, receiving
 from tests.portfolio.domains.make import DOMAINS, add
@@ -154,7 +154,7 @@ async def test_a_registry_fills_in_what_nobody_gave(
     await add(alice, "sold.com", status="sold")
     async with database.transaction() as conn:
         found = await lookups.get_domain(conn, account_id=alice.account.id, key="connected.com")
-        patch = DomainPatch(connection_id=found.id)
+        patch = domain_patch(connection_id=found.id)
         await changes.change_domains(
             conn, account_id=alice.account.id, changes=[DomainChange(id=found.id, patch=patch)]
         )

@@ -16,7 +16,7 @@ from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.mail import service as mail
 from builders.portfolio.domains import changes as domain_changes, lookups
-from builders.portfolio.domains.records import DomainChange, DomainPatch
+from builders.portfolio.domains.records import DomainChange, domain_patch
 from builders.portfolio.ledger import rates
 from builders.portfolio.ledger.records import Rate
 from builders.portfolio.notifications import notices as notification_notices, runs
@@ -65,7 +65,7 @@ async def renew(database: Database, account_id: UUID, expiries: dict[str, dateti
         for name in names:
             expiries[name] += timedelta(days=365)
         changes = [
-            DomainChange(id=each.id, patch=DomainPatch(expires_at=expiries[name])) for name, each in found.items()
+            DomainChange(id=each.id, patch=domain_patch(expires_at=expiries[name])) for name, each in found.items()
         ]
         await domain_changes.change_domains(conn, account_id=account_id, changes=changes)
 

@@ -14,7 +14,7 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.portfolio.domains import changes, lookups
-from builders.portfolio.domains.records import DomainPatch
+from builders.portfolio.domains.records import domain_patch
 from builders.portfolio.transfers import checks, store
 from tests.cast import Person
 from tests.portfolio.domains.make import DOMAINS, add
@@ -156,7 +156,7 @@ async def test_the_registry_reports_a_transfer(
 
     async def say(*statuses: str) -> None:
         async with database.transaction() as conn:
-            patch = DomainPatch(epp_statuses=list(statuses))
+            patch = domain_patch(epp_statuses=list(statuses))
             await changes.change_domain(conn, account_id=alice.account.id, domain_id=domains_id, patch=patch)
         await dispatch(database, settings)
         await checks.follow_transfers(database, outbound=reach, keyring=keyring_of(alice))

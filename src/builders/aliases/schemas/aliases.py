@@ -11,7 +11,7 @@ from builders.aliases.billing import ReleasedTerms
 from builders.aliases.records import MAX_LABELS, AliasPatch, AliasStatus, OwnedAlias
 from builders.aliases.schemas.destinations import Mailbox
 from builders.invoices.records import Charge, InvoiceStatus
-from builders.kit.http.bodies import PatchBody, Reply, WriteReply, by_example
+from builders.kit.http.bodies import ABSENT, NOT_NULL, PatchBody, Reply, WriteReply, by_example
 from builders.kit.http.fields import AliasProjectId, Labels, Livemode, ManifestKey, ManifestName, UpdatedAt
 from builders.kit.values import texts
 from builders.kit.values.money import Money
@@ -70,14 +70,7 @@ _OUTCOMES = {
 }
 
 
-def _no_default(schema: dict[str, Any]) -> None:
-    """Remove the default from the schema: an absent member does not change."""
-    schema.pop("default", None)
-
-
 Label = Annotated[str, Field(max_length=40), texts.OneLine]
-OPTIONAL = Field(json_schema_extra=_no_default)
-ABSENT: Any = None  # not a value of the member: null is refused
 
 
 class AliasUpdate(PatchBody):
@@ -95,13 +88,13 @@ class AliasUpdate(PatchBody):
         Field(
             min_length=1,
             max_length=MAX_DESTINATIONS,
-            json_schema_extra=_no_default,
             description=(
                 "All destinations. The recipient of a destination that is new to the account must confirm first."
             ),
         ),
+        NOT_NULL,
     ] = ABSENT
-    enabled: Annotated[StrictBool, OPTIONAL, Field(description="Whether mail is forwarded; null enables.")] = (
+    enabled: Annotated[StrictBool, NOT_NULL, Field(description="Whether mail is forwarded; null enables.")] = (
         ABSENT
     )
     note: Annotated[

@@ -34,6 +34,15 @@ _LONGEST_NAME = 80  # characters of a member's name in a suggestion
 _MAX_SUGGESTIONS = 5  # for the members of one object
 
 T = TypeVar("T")
+ABSENT: Any = None  # the default of a member of a patch that cannot be null
+
+
+def _no_default(schema: JsonDict) -> None:
+    """Publish no default: an absent member keeps its value."""
+    schema.pop("default", None)
+
+
+NOT_NULL = Field(json_schema_extra=_no_default)
 
 
 def by_example(*examples: JsonDict) -> JsonDict:

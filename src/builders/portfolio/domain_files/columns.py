@@ -23,13 +23,9 @@ from builders.kit.values import domain_names, texts
 from builders.portfolio.domain_files.entry_cells import read_entries
 from builders.portfolio.domains import names
 from builders.portfolio.domains.errors import NameInvalid
+from builders.portfolio.domains.fields import MAX_NAMESERVERS, MAX_NOTES, MAX_TAG, MAX_TAGS, MAX_TEXT
 from builders.portfolio.domains.records import (
-    MAX_NAMESERVERS,
-    MAX_NOTES,
     MAX_STATUSES,
-    MAX_TAG,
-    MAX_TAGS,
-    MAX_TEXT,
     DomainName,
     ExpirySource,
     Ownership,

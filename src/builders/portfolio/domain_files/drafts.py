@@ -9,7 +9,8 @@ from builders.kit.sheets.sources import Records
 from builders.kit.values import texts
 from builders.portfolio.domain_files.columns import DomainRow
 from builders.portfolio.domain_files.records import Draft, DraftEntry, Options
-from builders.portfolio.domains.records import FIELDS, MAX_TAGS, ExpirySource, PortfolioDomainStatus
+from builders.portfolio.domains.fields import MAX_TAGS
+from builders.portfolio.domains.records import FIELDS, ExpirySource, PortfolioDomainStatus
 from builders.portfolio.ledger.records import EntryKind
 
 MAX_WRITTEN = 253  # characters of a domain that is refused

@@ -18,7 +18,7 @@ from builders.kit.values import texts
 from builders.kit.values.days import Day
 from builders.kit.values.money import Money
 from builders.portfolio.domain_files.records import DraftEntry
-from builders.portfolio.domains.records import MAX_TEXT
+from builders.portfolio.domains.fields import MAX_TEXT
 from builders.portfolio.ledger import references
 from builders.portfolio.ledger.records import (
     MAX_MEMO,

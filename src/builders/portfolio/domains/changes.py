@@ -2,19 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.http.bulk import RowOutcome
 from builders.kit.values import clock, ids
-from builders.kit.values.patches import set_members
 from builders.portfolio.domains import announcements
 from builders.portfolio.domains.domain_limit import FULL, MAX_DOMAINS, lock_capacity
 from builders.portfolio.domains.errors import DomainLimit, DomainNotFound, DuplicateDomain
 from builders.portfolio.domains.events import DOMAIN_ADDED, DOMAIN_REMOVED, domain_data
 from builders.portfolio.domains.records import (
-    SEQUENCES,
     Domain,
     DomainChange,
     DomainPatch,
@@ -175,8 +174,9 @@ async def change_domains(
 
 def _patched(domain: Domain, patch: DomainPatch) -> Domain:
     """Return the domain with the values of the patch, and with those that follow from them."""
-    members = set_members(patch)
-    members |= {name: list(members[name]) for name in SEQUENCES & members.keys()}
+    members: dict[str, Any] = {
+        name: list(value) if isinstance(value, tuple) else value for name, value in patch.members.items()
+    }
     expires_at = members.get("expires_at", domain.expires_at)
     if expires_at is None:
         members["expiry_source"] = None

@@ -10,10 +10,9 @@ from builders.kit.http.refusals import Refuses
 from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.texts import Lowered
 from builders.portfolio.domains.errors import DomainNotFound
+from builders.portfolio.domains.fields import MAX_TAG, MAX_TEXT
 from builders.portfolio.domains.records import (
     MAX_DAYS,
-    MAX_TAG,
-    MAX_TEXT,
     Lifecycle,
     Ownership,
     PortfolioDomainStatus,

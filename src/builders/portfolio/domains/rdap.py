@@ -12,16 +12,8 @@ from datetime import UTC, date, datetime
 from typing import Any, TypeAlias
 
 from builders.kit.values.domain_names import find_a_label
-from builders.kit.values.patches import UNSET, Patch
-from builders.portfolio.domains.records import (
-    MAX_NAMESERVERS,
-    MAX_STATUSES,
-    MAX_TEXT,
-    Domain,
-    DomainPatch,
-    ExpirySource,
-    RegistryCheck,
-)
+from builders.portfolio.domains.fields import MAX_NAMESERVERS, MAX_TEXT
+from builders.portfolio.domains.records import MAX_STATUSES, Domain, DomainPatch, ExpirySource, RegistryCheck
 
 Json: TypeAlias = Any  # a value of a JSON text
 
@@ -118,17 +110,15 @@ def patch_of(domain: Domain, facts: RegistryFacts, *, before: Mapping[str, Json]
         "locked": domain.locked,
         "nameservers": list(domain.nameservers),
     }
-    fills = {name: value in (None, [], before.get(name)) for name, value in present.items()}
+    may_fill = {name: value in (None, [], before.get(name)) for name, value in present.items()}
     is_own_expiry = domain.expiry_source in {None, ExpirySource.RDAP}
-    return DomainPatch(
-        expires_at=_unless_none(facts.expires_at if is_own_expiry else None),
-        expiry_source=ExpirySource.RDAP if is_own_expiry and facts.expires_at else UNSET,
-        registered_on=_unless_none(facts.registered_on if fills["registered_on"] else None),
-        registrar=_unless_none(facts.registrar if fills["registrar"] else None),
-        locked=_unless_none(facts.locked if fills["locked"] else None),
-        nameservers=list(facts.nameservers) if facts.nameservers and fills["nameservers"] else UNSET,
-        epp_statuses=list(facts.statuses) if facts.statuses else UNSET,
-    )
+    members = {
+        "expires_at": facts.expires_at if is_own_expiry else None,
+        "expiry_source": ExpirySource.RDAP if is_own_expiry and facts.expires_at else None,
+        **{name: getattr(facts, name) if fills else None for name, fills in may_fill.items()},
+        "epp_statuses": facts.statuses,
+    }
+    return DomainPatch({name: value for name, value in members.items() if value not in (None, [])})
 
 
 def read_check(checked_at: datetime | None, facts: Mapping[str, Json]) -> RegistryCheck:
@@ -146,10 +136,6 @@ def _iso(value: date | datetime | None) -> str | None:
 
 def _read_time(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text)
-
-
-def _unless_none(value: Any) -> Patch[Any]:
-    return UNSET if value is None else value
 
 
 def _parse(body: bytes) -> Json:

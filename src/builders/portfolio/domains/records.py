@@ -5,18 +5,18 @@ from dataclasses import dataclass, field, fields
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
+from typing import Annotated, TypeAlias
 from uuid import UUID
 
+from pydantic import Field
+
 from builders.kit.http.bulk import RowOutcome
+from builders.kit.values.days import Day
 from builders.kit.values.money import Money
-from builders.kit.values.patches import UNSET, Patch
+from builders.kit.values.patches import Changes, changes_of
+from builders.portfolio.domains.fields import Flag, Hosts, Moment, Notes, Percent, Tags, Text
 from builders.portfolio.ledger.records import EntryKind
 
-MAX_TAGS = 50  # of a domain
-MAX_TAG = 50  # characters
-MAX_TEXT = 100  # of a registrar, counterparty or folder
-MAX_NOTES = 5_000
-MAX_NAMESERVERS = 13
 MAX_STATUSES = 30
 MAX_BULK = 1_000  # domains of one call
 MAX_DAYS = 3_650  # of the filter by expiry
@@ -105,31 +105,85 @@ class DomainName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainFields:
-    """What can be set of a domain. None is unknown or not set."""
+    """What can be set of a domain, as requests send it and replies show it. None is unknown or not set."""
 
-    status: PortfolioDomainStatus = PortfolioDomainStatus.OWNED
-    ownership: Ownership = Ownership.OWNED
-    counterparty: str | None = None  # of a leased or consigned domain
-    revenue_share: Decimal | None = None  # percent of the income that is the counterparty's
-    registrar: str | None = None
-    connection_id: UUID | None = None  # the registrar connection that keeps it up to date
-    registered_on: date | None = None
-    acquired_on: date | None = None
-    expires_at: datetime | None = None
-    expiry_source: ExpirySource | None = None  # None without an expiry
-    auto_renew: bool | None = None
-    locked: bool | None = None
-    privacy: bool | None = None
-    nameservers: Sequence[str] = ()
-    epp_statuses: Sequence[str] = ()  # as EPP writes them: clientTransferProhibited
-    renewal_price: Money | None = None
-    asking_price: Money | None = None
-    min_offer: Money | None = None
-    estimated_value: Money | None = None
-    tags: Sequence[str] = ()  # in lower case, each once
-    folder: str | None = None
-    notes: str | None = None
-    pinned: bool = False
+    status: Annotated[
+        PortfolioDomainStatus,
+        Field(
+            description="Status of the domain in your portfolio. Only your requests change it; an expiry does not."
+        ),
+    ] = PortfolioDomainStatus.OWNED
+    ownership: Annotated[
+        Ownership,
+        Field(
+            description="`leased`: you lease it from the counterparty. `consigned`: you sell it on behalf of the "
+            "counterparty."
+        ),
+    ] = Ownership.OWNED
+    counterparty: Annotated[
+        Text | None, Field(description="The lessor or consignor of the domain; null for an owned domain.")
+    ] = None
+    revenue_share: Annotated[
+        Percent | None,
+        Field(
+            description="Share of the counterparty in the net proceeds of a sale, in percent, such as 30.00; null "
+            "for an owned domain. Record parking and lease income as received, and the counterparty's share of it "
+            "as `other_cost`."
+        ),
+    ] = None
+    registrar: Annotated[Text | None, Field(description="Where the domain is registered; null when unknown.")] = (
+        None
+    )
+    connection_id: Annotated[
+        UUID | None,
+        Field(description="The registrar connection that keeps the domain up to date; null without one."),
+    ] = None
+    registered_on: Annotated[
+        Day | None, Field(description="When the domain was first registered; null when unknown.")
+    ] = None
+    acquired_on: Annotated[Day | None, Field(description="When you acquired the domain; null when unknown.")] = (
+        None
+    )
+    expires_at: Annotated[
+        Moment | None, Field(description="When the registration expires; null when unknown.")
+    ] = None
+    expiry_source: Annotated[
+        ExpirySource | None,
+        Field(
+            description="`rdap`: the registry, the source of expiries that neither you nor a registrar reported."
+        ),
+    ] = None
+    auto_renew: Annotated[
+        Flag | None, Field(description="Whether the registrar renews the domain; null when unknown.")
+    ] = None
+    locked: Annotated[Flag | None, Field(description="Whether transfers are locked; null when unknown.")] = None
+    privacy: Annotated[Flag | None, Field(description="Whether the contacts are hidden; null when unknown.")] = (
+        None
+    )
+    nameservers: Annotated[Hosts, Field(description="Name servers of the domain; empty when unknown.")] = ()
+    epp_statuses: Annotated[
+        Sequence[str], Field(description="Statuses at the registry as EPP names them, such as `clientHold`.")
+    ] = ()
+    renewal_price: Annotated[Money | None, Field(description="Price of one more year; null when unknown.")] = None
+    asking_price: Annotated[
+        Money | None, Field(description="Price that you ask for the domain; null for none.")
+    ] = None
+    min_offer: Annotated[Money | None, Field(description="Lowest offer that you consider; null for none.")] = None
+    estimated_value: Annotated[
+        Money | None, Field(description="Your estimate of the value of the domain; null without one.")
+    ] = None
+    tags: Annotated[
+        Tags, Field(description="Your tags, in lower case. An array in a request replaces all of them.")
+    ] = ()
+    folder: Annotated[Text | None, Field(description="Your folder; null for none.")] = None
+    notes: Annotated[Notes | None, Field(description="Your notes; null for none.")] = None
+    pinned: Annotated[Flag, Field(description="Whether you keep the domain independently of its figures.")] = False
+
+
+FIELDS = tuple(each.name for each in fields(DomainFields))
+REPORTED = frozenset({"connection_id", "expiry_source", "epp_statuses"})  # by registrars and registries alone
+DomainPatch: TypeAlias = Changes[DomainFields]
+domain_patch = changes_of(DomainFields)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,39 +212,6 @@ class Domain(DomainFields):
             object.__setattr__(self, "expiry_source", ExpirySource(self.expiry_source))
         if self.lifecycle is not None:
             object.__setattr__(self, "lifecycle", Lifecycle(self.lifecycle))
-
-
-FIELDS = tuple(each.name for each in fields(DomainFields))
-SEQUENCES = frozenset({"nameservers", "epp_statuses", "tags"})  # of them
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DomainPatch:
-    """New values of some fields; UNSET keeps a value, None clears it."""
-
-    status: Patch[PortfolioDomainStatus] = UNSET
-    ownership: Patch[Ownership] = UNSET
-    counterparty: Patch[str | None] = UNSET
-    revenue_share: Patch[Decimal | None] = UNSET
-    registrar: Patch[str | None] = UNSET
-    connection_id: Patch[UUID | None] = UNSET
-    registered_on: Patch[date | None] = UNSET
-    acquired_on: Patch[date | None] = UNSET
-    expires_at: Patch[datetime | None] = UNSET
-    expiry_source: Patch[ExpirySource | None] = UNSET  # unset beside an expiry: manual
-    auto_renew: Patch[bool | None] = UNSET
-    locked: Patch[bool | None] = UNSET
-    privacy: Patch[bool | None] = UNSET
-    nameservers: Patch[Sequence[str]] = UNSET
-    epp_statuses: Patch[Sequence[str]] = UNSET
-    renewal_price: Patch[Money | None] = UNSET
-    asking_price: Patch[Money | None] = UNSET
-    min_offer: Patch[Money | None] = UNSET
-    estimated_value: Patch[Money | None] = UNSET
-    tags: Patch[Sequence[str]] = UNSET
-    folder: Patch[str | None] = UNSET
-    notes: Patch[str | None] = UNSET
-    pinned: Patch[bool] = UNSET
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Replies of the portfolio's domains."""
 
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime
+from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -11,18 +11,12 @@ from pydantic.config import JsonDict
 from builders.kit.http.bodies import Reply, WriteReply, by_example
 from builders.kit.http.bulk import BulkReply, RowResult, summarize
 from builders.kit.http.fields import CreatedAt, UpdatedAt
+from builders.kit.http.members import declared, reply_members, with_members
 from builders.kit.http.pagination import Listing
 from builders.kit.values import clock
 from builders.kit.values.money import Money
-from builders.portfolio.domains import fields, lifecycle
-from builders.portfolio.domains.records import (
-    Domain,
-    ExpirySource,
-    Lifecycle,
-    Ownership,
-    PortfolioDomainStatus,
-    TagCount,
-)
+from builders.portfolio.domains import lifecycle
+from builders.portfolio.domains.records import Domain, DomainFields, Lifecycle, TagCount
 from builders.portfolio.ledger.records import Totals
 
 _ITEM: JsonDict = {
@@ -89,7 +83,7 @@ _TAGGED: JsonDict = {
     "warnings": [],
 }
 _REDACTED: Mapping[str, None] = dict.fromkeys(
-    ("revenue_share", "renewal_price", "asking_price", "min_offer", "estimated_value")
+    ["revenue_share", *(each.name for each in declared(DomainFields) if each.is_money)]
 )
 
 
@@ -105,48 +99,19 @@ class PortfolioTotals(Reply):
     ]
 
 
-class PortfolioDomainReply(Reply):
-    """A domain of a portfolio."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_ITEM))
-
+@with_members(reply_members(DomainFields))
+class _StoredDomain(Reply):
     id: Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
     domain: Annotated[str, Field(description="Lower-case A-label.")]
     domain_unicode: Annotated[str, Field(description="The name in Unicode; for most names the same.")]
     tld: Annotated[str, Field(description="Public suffix that the name is registered below, such as `co.uk`.")]
-    status: Annotated[PortfolioDomainStatus, fields.STATUS]
-    ownership: Annotated[Ownership, fields.OWNERSHIP]
-    counterparty: Annotated[str | None, fields.COUNTERPARTY]
-    revenue_share: Annotated[str | None, fields.REVENUE_SHARE]
-    registrar: Annotated[str | None, fields.REGISTRAR]
-    connection_id: Annotated[
-        UUID | None,
-        Field(description="The registrar connection that keeps the domain up to date; null without one."),
-    ]
-    registered_on: Annotated[date | None, fields.REGISTERED_ON]
-    acquired_on: Annotated[date | None, fields.ACQUIRED_ON]
-    expires_at: Annotated[datetime | None, fields.EXPIRES_AT]
-    expiry_source: Annotated[
-        ExpirySource | None,
-        Field(
-            description="`rdap`: the registry, the source of expiries that neither you nor a registrar reported."
-        ),
-    ]
-    auto_renew: Annotated[bool | None, fields.AUTO_RENEW]
-    locked: Annotated[bool | None, fields.LOCKED]
-    privacy: Annotated[bool | None, fields.PRIVACY]
-    nameservers: Annotated[list[str], fields.NAMESERVERS]
-    epp_statuses: Annotated[
-        list[str], Field(description="Statuses at the registry as EPP names them, such as `clientHold`.")
-    ]
-    renewal_price: Annotated[Money | None, fields.RENEWAL_PRICE]
-    asking_price: Annotated[Money | None, fields.ASKING_PRICE]
-    min_offer: Annotated[Money | None, fields.MIN_OFFER]
-    estimated_value: Annotated[Money | None, fields.ESTIMATED_VALUE]
-    tags: Annotated[list[str], fields.TAGS]
-    folder: Annotated[str | None, fields.FOLDER]
-    notes: Annotated[str | None, fields.NOTES]
-    pinned: Annotated[bool, fields.PINNED]
+
+
+class PortfolioDomainReply(_StoredDomain):
+    """A domain of a portfolio."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_ITEM))
+
     created_at: CreatedAt
     updated_at: UpdatedAt
     days_to_expiry: Annotated[

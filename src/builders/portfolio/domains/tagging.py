@@ -8,7 +8,8 @@ from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult
 from builders.kit.values import ids
 from builders.kit.values.domain_names import find_a_label
 from builders.portfolio.domains import changes
-from builders.portfolio.domains.records import MAX_TAGS, Domain, DomainChange, DomainPatch
+from builders.portfolio.domains.fields import MAX_TAGS
+from builders.portfolio.domains.records import Domain, DomainChange, domain_patch
 from builders.portfolio.domains.store import domains as store
 
 _UNKNOWN = RowProblem(code="portfolio_domain_not_found", message="The portfolio has no such domain.")
@@ -25,7 +26,7 @@ async def change_tags(
     found = await _lock(conn, account_id=account_id, keys=keys)
     wanted = {each.id: _tagged(each, add, remove) for each in found.values()}
     patches = [
-        DomainChange(id=domain_id, patch=DomainPatch(tags=tags))
+        DomainChange(id=domain_id, patch=domain_patch(tags=tags))
         for domain_id, tags in wanted.items()
         if len(tags) <= MAX_TAGS
     ]

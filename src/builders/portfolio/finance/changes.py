@@ -53,7 +53,7 @@ async def change_finance(
         await currencies.set_base_currency(conn, account_id=account_id, base_currency=change.base_currency)
     await _write(conn, account_id, before, plan, member_id, added=len(change.entries_add))
     changed = await changes.change_domain(
-        conn, account_id=account_id, domain_id=domain.id, patch=DomainPatch(**plan.domain)
+        conn, account_id=account_id, domain_id=domain.id, patch=DomainPatch(plan.domain)
     )
     after = await read_finance(conn, account_id=account_id, domain=changed, as_of=today)
     return ChangedFinance(finance=after, changes=list(_list_changes(before, after)))

@@ -10,7 +10,7 @@ from pydantic.config import JsonDict
 from builders.kit.values import decimals, texts
 from builders.kit.values.days import require_day
 from builders.kit.values.texts import checked
-from builders.portfolio.domains.records import MAX_NOTES, MAX_TEXT as MAX_REGISTRAR
+from builders.portfolio.domains.fields import MAX_NOTES, MAX_TEXT as MAX_REGISTRAR
 from builders.portfolio.finance.records import MAX_TEXT
 from builders.portfolio.ledger import references
 from builders.portfolio.ledger.records import MAX_MEMO, MAX_REFERENCE, MAX_YEARS

@@ -10,7 +10,7 @@ from builders.kit.errors import Invalid
 from builders.kit.events import outbox
 from builders.kit.values import clock, ids
 from builders.portfolio.domains import changes, lookups
-from builders.portfolio.domains.records import Domain, DomainPatch
+from builders.portfolio.domains.records import Domain, domain_patch
 from builders.portfolio.finance.events import RENEWAL_RECORDED, renewal_data
 from builders.portfolio.finance.records import NewRenewal, RecordedRenewal, RenewalNotice
 from builders.portfolio.ledger import entries as ledger_entries, references
@@ -43,7 +43,7 @@ async def record_renewal(
         conn, account_id=account_id, entries=[_new_entry(domain, renewal, member_id)]
     )
     if expires_at != domain.expires_at:
-        patch = DomainPatch(expires_at=expires_at)
+        patch = domain_patch(expires_at=expires_at)
         changed = await changes.change_domain(conn, account_id=account_id, domain_id=domain.id, patch=patch)
     recorded = RecordedRenewal(
         entry=ledger_entries.require_recorded(posted),

@@ -6,7 +6,7 @@ from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter
 
-from builders.portfolio.domains.records import FIELDS, SEQUENCES, Domain, DomainFields, DomainPatch, ExpirySource
+from builders.portfolio.domains.records import FIELDS, Domain, DomainFields, DomainPatch, ExpirySource
 
 _ADAPTERS: Mapping[str, TypeAdapter[Any]] = {
     name: TypeAdapter(hint) for name, hint in get_type_hints(DomainFields).items() if name in FIELDS
@@ -25,7 +25,7 @@ def list_changes(before: Domain, after: Domain) -> tuple[Image, Image]:
 
 def image_of_added(domain: Domain) -> Image:
     """Return the values of the fields that an added domain has."""
-    return _image(domain, [name for name in FIELDS if not _is_same(name, getattr(domain, name), _DEFAULTS[name])])
+    return _image(domain, [name for name in FIELDS if not _is_same(getattr(domain, name), _DEFAULTS[name])])
 
 
 def list_changed_since(domain: Domain, added: Image, registry: Mapping[str, Any]) -> Sequence[str]:
@@ -34,7 +34,7 @@ def list_changed_since(domain: Domain, added: Image, registry: Mapping[str, Any]
     Values of the registry are not changes: `registry` is what it said last. A registrar connection is none either.
     """
     expected = {name: _read(name, added[name]) if name in added else _DEFAULTS[name] for name in FIELDS}
-    differing = [name for name in FIELDS if not _is_same(name, getattr(domain, name), expected[name])]
+    differing = [name for name in FIELDS if not _is_same(getattr(domain, name), expected[name])]
     ignored = _OF_REGISTRIES | (_EXPIRY if domain.expiry_source is ExpirySource.RDAP else frozenset())
     shown = _image(domain, [name for name in differing if name not in ignored])
     return [name for name, value in shown.items() if name not in registry or registry[name] != value]
@@ -45,13 +45,13 @@ def restoring_patch(domain: Domain, before: Image, after: Image) -> tuple[Domain
 
     Those were changed again since.
     """
-    same = [name for name, value in after.items() if _is_same(name, _read(name, value), getattr(domain, name))]
+    same = [name for name, value in after.items() if _is_same(_read(name, value), getattr(domain, name))]
     values = {name: _read(name, before[name]) for name in same}
-    return DomainPatch(**values), [name for name in after if name not in values]
+    return DomainPatch(values), [name for name in after if name not in values]
 
 
-def _is_same(name: str, one: Any, other: Any) -> bool:  # of any field
-    return list(one) == list(other) if name in SEQUENCES else bool(one == other)
+def _is_same(one: Any, other: Any) -> bool:  # of any field
+    return list(one) == list(other) if isinstance(one, list | tuple) else bool(one == other)
 
 
 def _read(name: str, value: Any) -> Any:  # JSON; of any field

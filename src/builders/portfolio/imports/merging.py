@@ -8,14 +8,8 @@ from typing import Any
 from uuid import UUID
 
 from builders.portfolio.domain_files.records import Draft, DraftEntry, ImportConflict
-from builders.portfolio.domains.records import (
-    MAX_TAGS,
-    Domain,
-    DomainPatch,
-    NewDomain,
-    Ownership,
-    PortfolioDomainStatus,
-)
+from builders.portfolio.domains.fields import MAX_TAGS
+from builders.portfolio.domains.records import Domain, DomainPatch, NewDomain, Ownership, PortfolioDomainStatus
 from builders.portfolio.ledger.records import NewEntry
 
 # What a blank cell of a column sets with `overwrite`; the other fields become None, and those below stay.
@@ -70,7 +64,7 @@ def patch_of(domain: Domain, draft: Draft, on_conflict: ImportConflict) -> Domai
         values |= {name: _CLEARED.get(name) for name in draft.blank - _KEPT}
     elif "tags" in values:
         values["tags"] = list(dict.fromkeys((*domain.tags, *values["tags"])))[:MAX_TAGS]
-    return DomainPatch(**values)
+    return DomainPatch(values)
 
 
 def _expiry(domain: Domain, draft: Draft, values: Mapping[str, Any]) -> Mapping[str, Any]:

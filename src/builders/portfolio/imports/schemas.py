@@ -11,7 +11,8 @@ from builders.kit.sheets.reading import SentTable
 from builders.kit.values import texts
 from builders.portfolio.domain_files.columns import DOMAINS
 from builders.portfolio.domain_files.records import Defaults, ImportConflict, Options
-from builders.portfolio.domains.records import MAX_TAG, MAX_TAGS, MAX_TEXT, Ownership
+from builders.portfolio.domains.fields import MAX_TAG, MAX_TAGS, MAX_TEXT
+from builders.portfolio.domains.records import Ownership
 
 CurrencyCode = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
 RegistrarName = Annotated[

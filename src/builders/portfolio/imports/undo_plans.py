@@ -1,15 +1,14 @@
 """What the undo of rows changes, and what it keeps because it was changed or used since."""
 
 from collections.abc import Mapping, Sequence, Set as AbstractSet
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.http.bulk import RowOutcome, RowProblem
-from builders.kit.values.patches import set_members
 from builders.portfolio.billing import facts
-from builders.portfolio.domains.records import Domain, DomainChange, DomainPatch
+from builders.portfolio.domains.records import FIELDS, Domain, DomainChange, DomainPatch
 from builders.portfolio.history import service as history
 from builders.portfolio.history.records import DomainHistory
 from builders.portfolio.imports import images
@@ -149,14 +148,12 @@ def _restore(
         domain = None if each.domain_id is None else now.get(each.domain_id)
         if domain is not None and each.before is not None and each.after is not None:
             patch, unrestored[each.number] = images.restoring_patch(domain, each.before, each.after)
-            now[domain.id] = replace(domain, **set_members(patch))
+            now[domain.id] = replace(domain, **patch.members)
     return now, unrestored
 
 
 def _difference(before: Domain, after: Domain) -> DomainPatch:
     values: Mapping[str, Any] = {
-        each.name: getattr(after, each.name)
-        for each in fields(DomainPatch)
-        if getattr(before, each.name) != getattr(after, each.name)
+        name: getattr(after, name) for name in FIELDS if getattr(before, name) != getattr(after, name)
     }
-    return DomainPatch(**values)
+    return DomainPatch(values)

@@ -10,7 +10,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
 from builders.portfolio.domains import changes as domain_changes
-from builders.portfolio.domains.records import Domain, DomainChange, DomainPatch
+from builders.portfolio.domains.records import Domain, DomainChange, domain_patch
 from builders.portfolio.registrars.adapter import Adapter
 from builders.portfolio.registrars.connections import list_connections, open_adapter, record_outcome
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
@@ -192,5 +192,5 @@ async def _write(
         connection_id=connection.id,
         settings={each.domain: each.enabled for each in done},
     )
-    changes = [DomainChange(id=each.domain_id, patch=DomainPatch(auto_renew=each.enabled)) for each in done]
+    changes = [DomainChange(id=each.domain_id, patch=domain_patch(auto_renew=each.enabled)) for each in done]
     await domain_changes.change_domains(conn, account_id=account_id, changes=changes)

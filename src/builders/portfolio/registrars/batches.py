@@ -8,7 +8,6 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock
-from builders.kit.values.patches import set_members
 from builders.portfolio.domains import changes as domain_changes, lookups
 from builders.portfolio.domains.records import Domain, DomainChange, DomainPatch
 from builders.portfolio.registrars import matching
@@ -118,7 +117,7 @@ async def _list_patches(
         for name, domain in matched.items()
         if matching.is_source(domain, connection_id=connection.id, held=held[name], holders=holders)
     }
-    return {name: patch for name, patch in patches.items() if set_members(patch)}
+    return {name: patch for name, patch in patches.items() if patch.members}
 
 
 async def _change_domains(

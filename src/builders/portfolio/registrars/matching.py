@@ -15,8 +15,8 @@ from pydantic_core import to_jsonable_python
 
 from builders.kit.values import domain_names
 from builders.kit.values.money import Money
-from builders.kit.values.patches import set_members
-from builders.portfolio.domains.records import MAX_NAMESERVERS, Domain, DomainPatch, ExpirySource
+from builders.portfolio.domains.fields import MAX_NAMESERVERS
+from builders.portfolio.domains.records import Domain, DomainPatch, ExpirySource
 from builders.portfolio.registrars.inventory_records import Holding
 from builders.portfolio.registrars.records import HeldDomain, HeldStatus, HeldTransfer
 
@@ -139,7 +139,7 @@ def patch_of(
     changed = {name: value for name, value in members.items() if getattr(domain, name) != value}
     if "expires_at" in changed:
         changed["expiry_source"] = ExpirySource.REGISTRAR  # else it would count as entered by hand
-    return DomainPatch(**changed)
+    return DomainPatch(changed)
 
 
 def _better_expiry(known: datetime | None, said: datetime) -> datetime:
@@ -161,7 +161,7 @@ def _facts(held: HeldDomain | Holding) -> Mapping[str, Any]:
 
 def reported_changes(domain: Domain, patch: DomainPatch) -> Sequence[Mapping[str, Any]]:
     """Return the changed fields of a domain, in JSON."""
-    after = replace(domain, **set_members(patch))
+    after = replace(domain, **patch.members)
     return [
         {
             "domain": domain.domain,
@@ -177,7 +177,7 @@ def reported_changes(domain: Domain, patch: DomainPatch) -> Sequence[Mapping[str
 
 def replaces_known(domain: Domain, patch: DomainPatch) -> bool:
     """Return whether a change replaces a known value, and is not only one that was unknown."""
-    return any(getattr(domain, name) not in (None, [], ()) for name in set_members(patch) if name in REPORTED)
+    return any(getattr(domain, name) not in (None, [], ()) for name in patch.members if name in REPORTED)
 
 
 def _json(value: Any) -> Any:  # a field of a domain, in JSON

@@ -10,7 +10,7 @@ from builders.kit.events import outbox
 from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult, refused_row
 from builders.kit.values import clock, ids
 from builders.kit.values.domain_names import find_a_label
-from builders.kit.values.patches import UNSET, patched
+from builders.kit.values.patches import patched, set_members
 from builders.portfolio.domains import changes as domain_changes, lookups
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.domains.records import Domain, DomainChange, DomainPatch, RenewalDecision
@@ -18,6 +18,8 @@ from builders.portfolio.renewals import store
 from builders.portfolio.renewals.events import RENEWAL_DECISION_CHANGED, decision_data
 from builders.portfolio.renewals.records import Decision, DecisionPatch, DecisionRow
 from builders.portfolio.renewals.report import find_decisions
+
+_OF_DOMAIN = frozenset({"auto_renew", "renewal_price"})  # members of a decision that are fields of the domain
 
 
 async def decide(
@@ -116,11 +118,9 @@ async def _change_domains(
 ) -> set[UUID]:
     """Apply what belongs to the domains; return those that changed."""
     changes = [
-        DomainChange(
-            id=domain_id, patch=DomainPatch(auto_renew=patch.auto_renew, renewal_price=patch.renewal_price)
-        )
+        DomainChange(id=domain_id, patch=DomainPatch(members))
         for domain_id, (_, patch) in planned.items()
-        if patch.auto_renew is not UNSET or patch.renewal_price is not UNSET
+        if (members := {name: value for name, value in set_members(patch).items() if name in _OF_DOMAIN})
     ]
     if not changes:
         return set()

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, SecretStr, StrictBool, 
 from pydantic.config import JsonDict
 from pydantic_core import PydanticCustomError
 
-from builders.kit.http.bodies import Body, PatchBody, Reply, WriteReply, by_example
+from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody, Reply, WriteReply, by_example
 from builders.kit.http.fields import CreatedAt, Livemode, UpdatedAt, Version
 from builders.kit.values import texts
 from builders.webhooks.catalog import MAX_EVENTS
@@ -50,13 +50,6 @@ def whole_number(value: object) -> object:
     return value
 
 
-def _no_default(schema: dict[str, Any]) -> None:
-    """Remove the default: an absent member stays unchanged, and null is not allowed."""
-    schema.pop("default", None)
-
-
-OPTIONAL = Field(json_schema_extra=_no_default)
-LEFT_OUT: Any = None  # not a value of the member: null is refused
 Label = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_LABEL, pattern=r"\S"),
@@ -96,20 +89,18 @@ class WebhookUpdate(PatchBody):
 
     model_config = ConfigDict(json_schema_extra=by_example({"enabled": False}, {"events": ["*"]}))
 
-    label: Annotated[Label, OPTIONAL, Field(description="Your name for the destination; cannot be null.")] = (
-        LEFT_OUT
-    )
+    label: Annotated[Label, NOT_NULL, Field(description="Your name for the destination; cannot be null.")] = ABSENT
     url: Annotated[
-        Url, OPTIONAL, Field(description="Public http or https address that events are sent to; cannot be null.")
-    ] = LEFT_OUT
+        Url, NOT_NULL, Field(description="Public http or https address that events are sent to; cannot be null.")
+    ] = ABSENT
     enabled: Annotated[
         StrictBool,
-        OPTIONAL,
+        NOT_NULL,
         Field(description="Whether it receives events; `true` enables it again after `gone` or `failing`."),
-    ] = LEFT_OUT
+    ] = ABSENT
     events: Annotated[
-        Events, OPTIONAL, Field(description="Names of events, `area.*`, or `*` for all; replaces the list.")
-    ] = LEFT_OUT
+        Events, NOT_NULL, Field(description="Names of events, `area.*`, or `*` for all; replaces the list.")
+    ] = ABSENT
 
     def patch(self) -> DestinationPatch:
         """Return the request as a record."""

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 from datetime import date
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import AliasChoices, ConfigDict, Field, StrictBool, StrictInt, StringConstraints, model_validator
 from pydantic.config import JsonDict
 from pydantic_core import PydanticCustomError
 
 from builders.kit.errors import Invalid
-from builders.kit.http.bodies import PatchBody, by_example
+from builders.kit.http.bodies import ABSENT, NOT_NULL, PatchBody, by_example
 from builders.kit.http.bulk import RefusedRow, RowOf, RowOutcome, RowResult, row_problems
 from builders.kit.values import texts
 from builders.kit.values.money import Money, MoneyInput
@@ -24,14 +24,6 @@ _SET: JsonDict = {
     "set": {"decision": "drop", "auto_renew": False},
     "dry_run": True,
 }
-ABSENT: Any = None  # the default of a member that cannot be null
-
-
-def _no_default(schema: JsonDict) -> None:
-    """Publish no default: an absent member keeps its value."""
-    schema.pop("default", None)
-
-
 DomainText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2048)]
 Note = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=records.MAX_NOTE), texts.Plain
@@ -46,10 +38,8 @@ class RenewalChange(PatchBody):
 
     decision: Annotated[
         RenewalDecision,
-        Field(
-            description="The action at the next expiry. A renewal makes the decision obsolete.",
-            json_schema_extra=_no_default,
-        ),
+        Field(description="The action at the next expiry. A renewal makes the decision obsolete."),
+        NOT_NULL,
     ] = ABSENT
     years: Annotated[
         Annotated[StrictInt, Field(ge=1, le=records.MAX_YEARS)] | None,
