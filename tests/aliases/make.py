@@ -98,6 +98,7 @@ class Owner:
     async def claim(self, *specs: AliasSpec) -> Sequence[UUID]:
         """Claim names, all or none."""
         async with self.database.transaction() as conn:
+            await forwarding.lock_routes(conn, account_id=self.account_id)
             await claims.create_aliases(conn, realm=self.realm, account_id=self.account_id, specs=specs)
         return [each.id for each in specs]
 
@@ -121,6 +122,7 @@ class Owner:
     async def update(self, *changes: AliasChange) -> None:
         """Change aliases, all or none."""
         async with self.database.transaction() as conn:
+            await forwarding.lock_routes(conn, account_id=self.account_id)
             await claims.update_aliases(conn, account_id=self.account_id, changes=changes)
 
     async def release(self, *gone: Alias, quarantine: timedelta = QUARANTINE) -> None:

@@ -19,6 +19,7 @@ MAY_CATCH_ALL: Mapping[str, str] = {
     "builders/kit/http/middleware.py:__call__": "the outermost code: the client gets a 500, the log the trace",
     "builders/kit/db/group_commit.py:_write_some": "a bad row must not fail the rows of others",
     "builders/sandbox/promotion/run.py:_advance": "a batch that always fails would block its account forever",
+    "builders/sandbox/promotion/run.py:_complete_at_once": "a failed completion must not undo the batch before it",
     "builders/sandbox/jobs.py:finish": "a completion that always fails is abandoned",
     "builders/sandbox/promotion/complete.py:abandon": "a failed part must not keep the promotion open",
     "builders/kit/events/dispatcher.py:_run_batch_subscriber": "jobs repeat a failed batch one event at a time",

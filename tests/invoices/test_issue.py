@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from builders.identity import accounts
-from builders.invoices import invoices, issuance, payments
-from builders.invoices.errors import InvalidTransition, InvoiceNotFound
-from builders.invoices.records import BillingDetails, InvoiceStatus, NewInvoice
+from builders.invoices import invoices, issuance
+from builders.invoices.errors import InvoiceNotFound
+from builders.invoices.records import BillingDetails, InvoiceStatus
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
 from tests.cast import Person
-from tests.invoices.make import DUE, SELLER, line, make_invoice, published, usd
+from tests.invoices.make import SELLER, line, make_invoice, published, usd
 
 LAST = "SELECT last FROM invoices_series WHERE series = %s"
 
@@ -154,33 +154,6 @@ async def test_without_billing_details_the_account_is_the_buyer(database: Databa
         account = await accounts.get_account(conn, account_id=alice.account.id)
     assert invoice.buyer is not None
     assert (invoice.buyer.name, invoice.buyer.email) == (account.name, account.email)
-
-
-async def test_a_draft_has_no_number_and_can_be_deleted(database: Database, alice: Person) -> None:
-    key: dict[str, Any] = {"account_id": alice.account.id}
-    async with database.transaction() as conn:
-        draft = await issuance.create_draft(
-            conn,
-            **key,
-            new=NewInvoice(is_test=False, seller=SELLER, lines=[line()], currency="USD", due_at=clock.now() + DUE),
-        )
-    assert (await alice.get(f"/v1/invoices/{draft}")).status_code == 404
-    assert (await alice.get("/v1/invoices")).json()["items"] == []
-    async with database.transaction() as conn:
-        with pytest.raises(InvalidTransition):
-            await payments.void(conn, **key, invoice_id=draft)
-        await issuance.delete_draft(conn, **key, invoice_id=draft)
-        with pytest.raises(InvoiceNotFound):
-            await issuance.issue_draft(conn, **key, invoice_id=draft)
-
-
-async def test_an_issued_invoice_is_not_a_draft(database: Database, alice: Person) -> None:
-    invoice = await make_invoice(database, account_id=alice.account.id)
-    async with database.transaction() as conn:
-        for move in (issuance.delete_draft, issuance.issue_draft):
-            with pytest.raises(InvalidTransition) as refused:
-                await move(conn, account_id=alice.account.id, invoice_id=invoice.id)
-            assert refused.value.members["from"] == "open"
 
 
 @contextmanager

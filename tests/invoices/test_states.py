@@ -8,14 +8,13 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings as limits, strategies as st
 
-from builders.invoices import invoices, issuance, payments
+from builders.invoices import invoices, payments
 from builders.invoices.errors import InvalidTransition
-from builders.invoices.records import Invoice, InvoiceStatus, NewInvoice
+from builders.invoices.records import Invoice, InvoiceStatus
 from builders.kit.db.connections import Conn, Database
-from builders.kit.values import clock
 from builders.kit.values.money import Money
 from tests.cast import Person
-from tests.invoices.make import SELLER, line, make_invoice, published, usd
+from tests.invoices.make import make_invoice, published, usd
 
 PUBLISHED = {
     "invoice.paid": InvoiceStatus.PAID,
@@ -159,19 +158,10 @@ async def test_the_paid_amount_never_decreases(conn: Conn, database: Database, a
 
 
 async def test_a_line_cannot_move_to_another_invoice(conn: Conn, database: Database, alice: Person) -> None:
-    key: dict[str, Any] = {"account_id": alice.account.id}
-    invoice = await make_invoice(database, **key)
-    async with database.transaction() as inside:
-        draft = await issuance.create_draft(
-            inside,
-            **key,
-            new=NewInvoice(
-                is_test=False, seller=SELLER, lines=[line(), line()], currency="USD", due_at=clock.now()
-            ),
-        )
+    invoice, other = [await make_invoice(database, account_id=alice.account.id) for _ in range(2)]
     with pytest.raises(psycopg.errors.RestrictViolation):
         await conn.execute(
-            "UPDATE invoices_lines SET invoice_id = %s WHERE invoice_id = %s AND position = 2", [invoice.id, draft]
+            "UPDATE invoices_lines SET invoice_id = %s, position = 9 WHERE invoice_id = %s", [invoice.id, other.id]
         )
 
 

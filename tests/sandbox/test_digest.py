@@ -1,4 +1,4 @@
-"""The digest of a plan depends on account, manifest and live state."""
+"""The digest of a plan depends on account, manifest and live state, and protects the stored plan."""
 
 import re
 from typing import Any

@@ -12,7 +12,6 @@ from builders.projects.records import Project
 from builders.sandbox import planning
 from builders.sandbox.manifest import (
     GENERATE,
-    DesiredDomain,
     DesiredWebhook,
     DomainView,
     Manifest,
@@ -162,7 +161,7 @@ def manifests(draw: st.DrawFn) -> Manifest:
         return list(zip(keys, some, strict=True))
 
     domains = [
-        DesiredDomain(key=key, domain=name, default_destination="a@example.net", catch_all=draw(st.booleans()))
+        DomainView(key=key, domain=name, default_destination="a@example.net", catch_all=draw(st.booleans()))
         for key, name in keyed(NAMES)
     ]
     return Manifest(

@@ -1,7 +1,7 @@
 """A reset deletes the contents of the sandbox account and nothing else."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import pytest
@@ -15,7 +15,6 @@ from builders.kit.db.connections import Conn, Database
 from builders.projects import service as projects
 from builders.sandbox import simulation
 from builders.sandbox.promotion import complete
-from builders.sandbox.simulation import ResetCounts
 from builders.webhooks import destinations
 from tests.cast import Person
 from tests.kit.db.locks import waiting
@@ -101,7 +100,7 @@ async def test_a_reset_waits_for_a_rehearsal_of_another_process(
     )
     publish, resets = complete.publish, []
 
-    async def reset() -> ResetCounts:
+    async def reset() -> Mapping[str, int]:
         async with database.transaction() as other:
             return await simulation.reset_account(other, account_id=alice.account.id)
 

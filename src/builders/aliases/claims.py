@@ -99,7 +99,8 @@ async def create_aliases(conn: Conn, *, realm: UUID = LIVE, account_id: UUID, sp
     wanted = [
         AliasName(domain=spec.domain, key=spec.key, skeleton=spec.skeleton, alias_id=spec.id) for spec in specs
     ]
-    await _take_names(conn, realm=realm, account_id=account_id, wanted=wanted, until=None)
+    if not await registry.take_reserved(conn, realm=realm, account_id=account_id, wanted=wanted, now=now):
+        await _take_names(conn, realm=realm, account_id=account_id, wanted=wanted, until=None)
     await _check_keys(conn, account_id, specs)
     if fresh := [each for each in specs if not each.continues]:
         await store.insert(conn, account_id=account_id, specs=fresh, now=now)

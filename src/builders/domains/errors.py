@@ -68,7 +68,7 @@ class DomainsChanged(Exception):
 
     def __init__(self, domain_ids: Collection[UUID]) -> None:
         super().__init__(f"{len(domain_ids)} domains have changed")
-        self.ids = frozenset(domain_ids)
+        self.changed = frozenset(domain_ids)
 
 
 class KeysTaken(Exception):

@@ -8,7 +8,7 @@ credit.
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -24,7 +24,7 @@ from builders.invoices.records import (
 )
 from builders.invoices.store import charges as store, invoices as invoice_store
 from builders.kit.db.connections import Conn
-from builders.kit.values import clock, ids
+from builders.kit.values import clock
 from builders.kit.values.money import Money
 
 _FOREVER = datetime.max.replace(tzinfo=UTC)
@@ -117,7 +117,11 @@ async def withdraw_charges(
         if each.status is InvoiceStatus.PAID:
             await _credit_lines(conn, each, [line for line in lines[each.id] if line.alias_id in undone])
     owed = {each.id: _owed_lines(lines[each.id], alias_ids=alias_ids, undone=undone, at=at) for each in opened}
-    return [await _issue_replacement(conn, each, owed[each.id]) for each in opened if owed[each.id]]
+    return [
+        await issuance.issue(conn, account_id=account_id, new=replace(each, lines=owed[each.id]), replaces=each)
+        for each in opened
+        if owed[each.id]
+    ]
 
 
 async def _credit_lines(conn: Conn, invoice: Invoice, lines: Sequence[Line]) -> None:
@@ -151,20 +155,6 @@ def _owed_lines(
         for line in lines
         if line.alias_id not in undone and (line.alias_id not in alias_ids or line.period_start <= at)
     ]
-
-
-async def _issue_replacement(conn: Conn, invoice: Invoice, lines: Sequence[Line]) -> Invoice:
-    replacement_id = ids.new()
-    await invoice_store.insert(
-        conn,
-        account_id=invoice.account_id,
-        invoice_id=replacement_id,
-        new=invoice,
-        totals=issuance.calculate_totals(lines, currency=invoice.currency, rate=invoice.seller.tax_rate),
-        replaces=invoice,
-        now=clock.now(),
-    )
-    return await issuance.issue_draft(conn, account_id=invoice.account_id, invoice_id=replacement_id)
 
 
 async def list_open(conn: Conn, *, account_id: UUID, invoice_ids: Collection[UUID]) -> frozenset[UUID]:

@@ -1,7 +1,8 @@
 """Issue invoices: calculate the totals, set the buyer, assign the number and apply credit.
 
-A draft becomes an invoice in one transaction. It locks the counter of the numbers first (`assign_number`) and the
-credit balance after it, in the same sequence everywhere, so concurrent transactions do not deadlock.
+A draft becomes an invoice in one transaction: the database refuses lines of an issued one. It locks the counter of
+the numbers first (`assign_number`) and the credit balance after it, in the same sequence everywhere, so
+concurrent transactions do not deadlock.
 """
 
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from uuid import UUID
 
 from builders.identity import accounts
 from builders.identity.records import Account
-from builders.invoices import invoices, payments
+from builders.invoices import payments
 from builders.invoices.events import INVOICE_CREATED, INVOICE_GRACE_ENDED, INVOICE_PAID, InvoiceData
 from builders.invoices.records import (
     BillingDetails,
@@ -40,64 +41,47 @@ _EXACT = Context(prec=200, rounding=ROUND_HALF_EVEN)
 _NO_DETAILS = BillingDetails(name=None)
 
 
-async def issue(conn: Conn, *, account_id: UUID, new: NewInvoice) -> Invoice:
+async def issue(conn: Conn, *, account_id: UUID, new: NewInvoice, replaces: Invoice | None = None) -> Invoice:
     """Issue an invoice with the next number, and apply the credit of the account to it.
 
-    It is paid at once if its total is zero or covered by credit. Publish invoice.created, and then invoice.paid.
-    Call it late in a transaction: the next issue waits until the transaction ends. Raise ValueError for lines of
-    another currency, a test invoice of a live account, and a live invoice of a sandbox account.
+    It is paid at once if its total is zero or covered by credit. Publish invoice.created, and then invoice.paid. A
+    replacement is as overdue as the invoice that it `replaces`. Call it late in a transaction: the next issue
+    waits until the transaction ends. Raise ValueError for lines of another currency, a test invoice of a live
+    account, and a live invoice of a sandbox account.
     """
-    invoice_id = await create_draft(conn, account_id=account_id, new=new)
-    return await issue_draft(conn, account_id=account_id, invoice_id=invoice_id)
-
-
-async def create_draft(conn: Conn, *, account_id: UUID, new: NewInvoice) -> UUID:
-    """Insert an invoice without a number, which the account cannot see; return its id. Raise as `issue`."""
-    if new.is_test != ((await get_holder(conn, account_id=account_id)).id != account_id):
+    holder = await get_holder(conn, account_id=account_id)
+    if new.is_test != (holder.id != account_id):
         raise ValueError("A sandbox account can have only test invoices, a live account only live invoices.")
-    invoice_id = ids.new()
+    invoice_id, now = ids.new(), clock.now()
+    totals = calculate_totals(new.lines, currency=new.currency, rate=new.seller.tax_rate)
     await store.insert(
-        conn,
-        account_id=account_id,
-        invoice_id=invoice_id,
-        new=new,
-        totals=calculate_totals(new.lines, currency=new.currency, rate=new.seller.tax_rate),
-        now=clock.now(),
+        conn, account_id=account_id, invoice_id=invoice_id, new=new, totals=totals, now=now, replaces=replaces
     )
-    return invoice_id
-
-
-async def delete_draft(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> None:
-    """Delete a draft. Raise InvoiceNotFound, and InvalidTransition for an issued invoice."""
-    if not await store.delete_draft(conn, account_id=account_id, invoice_id=invoice_id):
-        invoice = await invoices.lock_invoice(conn, account_id=account_id, invoice_id=invoice_id)
-        raise invoices.invalid_transition(invoice, "deleted")
-
-
-async def issue_draft(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
-    """Issue a draft with the next number. Raise InvoiceNotFound, InvalidTransition."""
-    draft = await invoices.lock_invoice(conn, account_id=account_id, invoice_id=invoice_id)
-    if draft.status is not InvoiceStatus.DRAFT:
-        raise invoices.invalid_transition(draft, InvoiceStatus.OPEN)
-    buyer, now = await _get_buyer(conn, account_id=account_id), clock.now()
-    number = await assign_number(conn, is_test=draft.is_test, now=now)
-    used = await payments.apply_credit(conn, invoice=draft, number=number)
-    await transitions.open_draft(
+    number = await assign_number(conn, is_test=new.is_test, now=now)
+    used = await payments.apply_credit(
+        conn, account_id=account_id, invoice_id=invoice_id, total=totals.total, number=number
+    )
+    invoice = await transitions.open_draft(
         conn,
         account_id=account_id,
         invoice_id=invoice_id,
         number=number,
-        buyer=buyer,
+        buyer=await _get_buyer(conn, account_id=account_id, holder=holder),
         credit=used.amount,
         now=now,
     )
-    invoice = await invoices.get_without_lines(conn, account_id=account_id, invoice_id=invoice_id)
-    await outbox.publish(conn, INVOICE_CREATED, account_id=account_id, data=InvoiceData.of(invoice))
-    if invoice.status is InvoiceStatus.OPEN and invoice.stage is Stage.GRACE_ENDED:  # its names stay suspended
-        await outbox.publish(conn, INVOICE_GRACE_ENDED, account_id=account_id, data=InvoiceData.of(invoice))
-    if invoice.status is InvoiceStatus.PAID:
-        await outbox.publish(conn, INVOICE_PAID, account_id=account_id, data=InvoiceData.of(invoice))
+    await _publish_issued(conn, invoice)
     return invoice
+
+
+async def _publish_issued(conn: Conn, invoice: Invoice) -> None:
+    events = [INVOICE_CREATED]
+    if invoice.status is InvoiceStatus.OPEN and invoice.stage is Stage.GRACE_ENDED:  # its names stay suspended
+        events.append(INVOICE_GRACE_ENDED)
+    if invoice.status is InvoiceStatus.PAID:
+        events.append(INVOICE_PAID)
+    for event in events:
+        await outbox.publish(conn, event, account_id=invoice.account_id, data=InvoiceData.of(invoice))
 
 
 async def assign_number(conn: Conn, *, is_test: bool, now: datetime) -> str:
@@ -174,16 +158,15 @@ async def put_billing_details(conn: Conn, *, account_id: UUID, details: BillingD
     return await get_billing_details(conn, account_id=account_id)
 
 
-async def _get_buyer(conn: Conn, *, account_id: UUID) -> Buyer:
-    """Return the buyer for an invoice of the account; its name is the account's if the details have none."""
-    account = await get_holder(conn, account_id=account_id)
+async def _get_buyer(conn: Conn, *, account_id: UUID, holder: Account) -> Buyer:
+    """Return the buyer for an invoice of the account; its name is the holder's if the details have none."""
     details = await get_billing_details(conn, account_id=account_id)
     return Buyer(
-        name=details.name or account.name,
+        name=details.name or holder.name,
         address=details.address,
         country=details.country,
         tax_id=details.tax_id,
-        email=account.email,
+        email=holder.email,
     )
 
 

@@ -183,14 +183,16 @@ async def grant_credit(conn: Conn, *, account_id: UUID, amount: Money, reason: s
     return CreditGrant(entry=entry, repeated=False)
 
 
-async def apply_credit(conn: Conn, *, invoice: Invoice, number: str) -> Money:
+async def apply_credit(conn: Conn, *, account_id: UUID, invoice_id: UUID, total: Money, number: str) -> Money:
     """Use the credit balance for an invoice that is being issued as `number`; return the amount used."""
-    if not invoice.total.amount:
-        return invoice.total
-    balance = await account_store.lock_balance(conn, account_id=invoice.account_id, currency=invoice.currency)
-    used = max(min(balance, invoice.total), Money.zero(invoice.currency))
+    if not total.amount:
+        return total
+    balance = await account_store.lock_balance(conn, account_id=account_id, currency=total.currency)
+    used = max(min(balance, total), Money.zero(total.currency))
     if used.amount:
-        await _insert_credit(conn, invoice, -used, kind=CreditKind.APPLIED, reason=f"Used for {number}.")
+        await _insert_credit(
+            conn, account_id, invoice_id, -used, kind=CreditKind.APPLIED, reason=f"Used for {number}."
+        )
     return used
 
 
@@ -199,11 +201,11 @@ async def book_credit(
 ) -> CreditEntry:
     """Add an entry for an invoice to the credit ledger."""
     await account_store.lock_balance(conn, account_id=invoice.account_id, currency=invoice.currency)
-    return await _insert_credit(conn, invoice, amount, kind=kind, reason=reason)
+    return await _insert_credit(conn, invoice.account_id, invoice.id, amount, kind=kind, reason=reason)
 
 
 async def _insert_credit(
-    conn: Conn, invoice: Invoice, amount: Money, *, kind: CreditKind, reason: str
+    conn: Conn, account_id: UUID, invoice_id: UUID, amount: Money, *, kind: CreditKind, reason: str
 ) -> CreditEntry:
     entry = CreditEntry(
         id=ids.new(),
@@ -211,10 +213,10 @@ async def _insert_credit(
         amount=amount,
         reason=reason,
         reference=None,
-        invoice_id=invoice.id,
+        invoice_id=invoice_id,
         created_at=clock.now(),
     )
-    await account_store.insert_credit(conn, account_id=invoice.account_id, entry=entry)
+    await account_store.insert_credit(conn, account_id=account_id, entry=entry)
     return entry
 
 

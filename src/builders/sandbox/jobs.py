@@ -1,5 +1,6 @@
 """Jobs of the sandbox."""
 
+from functools import partial
 from uuid import UUID
 
 from procrastinate import JobContext, RetryStrategy
@@ -27,8 +28,9 @@ async def finish(context: JobContext, account_id: str, promotion_id: str) -> Non
     database = queue.database(context)
     parameters = RunParameters.of(queue.settings(context), queue.keyring(context))
     owner = {"account_id": UUID(account_id), "promotion_id": UUID(promotion_id)}
+    work = partial(run.run_promotion, parameters=parameters, time_slice=time_slice)
     try:
-        promotion = await run.run_promotion(database, **owner, parameters=parameters, time_slice=time_slice)
+        promotion = await work(database, **owner)
         if promotion.status is PromotionStatus.RUNNING:
             await time_slices.go_on(context)
     except (DatabaseUnavailable, DatabaseBusy):

@@ -79,23 +79,10 @@ class DesiredAlias(AliasSettings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DesiredWebhook:
+class DesiredWebhook(WebhookView):
     """A desired webhook destination; a manifest never contains its secret."""
 
-    key: str
-    label: str
-    url: str
-    enabled: bool
-    events: tuple[str, ...]
     signing_secret_ref: str  # `generate`, or the key or label of the webhook whose secret is copied
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DesiredDomain(DomainSettings):
-    """The desired settings of an account domain."""
-
-    key: str
-    domain: str  # as written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +95,6 @@ class Manifest:
     on_conflict: OnConflict
     aliases: tuple[DesiredAlias, ...] = ()
     projects: tuple[ProjectView, ...] = ()  # a slug of None keeps the project's current one
-    domains: tuple[DesiredDomain, ...] = ()
+    domains: tuple[DomainView, ...] = ()  # as written
     webhooks: tuple[DesiredWebhook, ...] = ()
     project: str | None = None  # of aliases without a project of their own

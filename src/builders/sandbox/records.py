@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pydantic import TypeAdapter
 
-from builders.aliases.records import LIVE, PriceInterval
+from builders.aliases.records import LIVE, Name, PriceInterval
 from builders.kit.values.money import Money
 from builders.sandbox.manifest import View
 from builders.sandbox.step_errors import StepError
@@ -101,6 +101,11 @@ class Place:
     skeleton: str
     is_own: bool = False  # on an account domain
 
+    @property
+    def name(self) -> Name:
+        """Return the unique form of the name."""
+        return Name(self.domain, self.key)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Continued:
@@ -133,13 +138,10 @@ class TargetAccount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """An action of a plan, with its preconditions.
-
-    Plans are stored: a new field has a default.
-    """
+    """An action of a plan, with its preconditions. Plans are stored: a new field has a default."""
 
     address: str  # `KIND.KEY`
-    kind: Kind = Kind.ALIAS
+    kind: Kind
     action: ActionKind
     before: View | None = None  # of an existing resource
     after: View | None = None  # None: the resource is deleted
@@ -199,13 +201,13 @@ class Plan:
     labels: Mapping[str, str]  # the manifest's own
     status: PlanStatus
     digest: str  # sha256:HEX over the canonical JSON of account, manifest_digest and actions
+    manifest_digest: str
     actions: Sequence[Action]
     errors: Sequence[Finding]
     warnings: Sequence[Finding]
     created_by: str  # the id of a key, or of other credentials
     created_at: datetime
     expires_at: datetime
-    manifest_digest: str
 
     @property
     def removals(self) -> int:

@@ -13,8 +13,6 @@ from uuid import UUID
 
 from psycopg import Rollback
 
-from builders.invoices import issuance
-from builders.invoices.records import Invoice, NewInvoice, NewLine
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
 from builders.kit.http.callers import Actor
@@ -24,6 +22,7 @@ from builders.sandbox import planning
 from builders.sandbox.manifest import Manifest
 from builders.sandbox.promotion import batches, complete, run
 from builders.sandbox.promotion.batches import REFUSALS
+from builders.sandbox.promotion.complete import Bill
 from builders.sandbox.records import (
     ActionKind,
     OnError,
@@ -57,14 +56,6 @@ class RehearsalRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bill:
-    """An invoice that was issued; rolled back unless the rehearsal persists."""
-
-    invoice: Invoice
-    lines: Sequence[NewLine]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearsal:
     """The result of a rehearsal."""
 
@@ -73,7 +64,7 @@ class Rehearsal:
     on_error: OnError
     status: PromotionStatus | None  # None for a plan with errors, which is not executed
     steps: Sequence[Step]
-    bills: Sequence[Bill]
+    bills: Sequence[Bill]  # rolled back unless the rehearsal persists
 
 
 async def rehearse(
@@ -117,7 +108,10 @@ async def _rehearse(
         status = complete.decide_status(Counter(step.status for step in steps))
         if request.persist:
             await complete.publish(conn, plan=plan, promotion_id=ids.new(), steps=steps, status=status)
-        bills = await _bill(conn, plan, steps, parameters)
+        # Last, since it blocks other invoices until the commit.
+        bills = await complete.issue_invoices(
+            conn, plan=plan, steps=steps, parameters=parameters, promotion_id=None
+        )
         if not request.persist:
             raise Rollback
     return replace(rehearsal, persisted=request.persist, status=status, steps=steps, bills=bills)
@@ -206,36 +200,11 @@ class _Progress:
             self.stopped = self._request.on_error is OnError.STOP
 
     def finish(self) -> list[Step]:
-        """Return all steps; steps without a change have succeeded, steps that were not reached are skipped."""
+        """Return all steps; those that were not reached are skipped."""
         now = clock.now()
         return [
-            replace(step, status=_final_status(step), finished_at=now)
+            replace(step, status=StepStatus.SKIPPED, finished_at=now)
             if step.status is StepStatus.PENDING
             else step
             for step in self._steps.values()
         ]
-
-
-def _final_status(step: Step) -> StepStatus:
-    return StepStatus.SUCCEEDED if step.action is ActionKind.NO_OP else StepStatus.SKIPPED
-
-
-async def _bill(conn: Conn, plan: Plan, steps: Sequence[Step], parameters: RunParameters) -> Sequence[Bill]:
-    """Issue an invoice in each currency for the claims; last, since it blocks other invoices until the commit."""
-    return [
-        Bill(
-            invoice=await issuance.issue(
-                conn,
-                account_id=plan.account_id,
-                new=NewInvoice(
-                    is_test=True,
-                    seller=parameters.seller,
-                    lines=list(priced.values()),
-                    currency=currency,
-                    due_at=clock.now() + parameters.payable_within,
-                ),
-            ),
-            lines=list(priced.values()),
-        )
-        for currency, priced in (await complete.list_lines(conn, plan=plan, steps=steps)).items()
-    ]

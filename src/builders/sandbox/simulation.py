@@ -34,15 +34,6 @@ _locks: WeakValueDictionary[tuple[UUID, asyncio.AbstractEventLoop], asyncio.Lock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contents:
-    """The number of resources of the sandbox account."""
-
-    aliases: int
-    projects: int
-    webhooks: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
     """The state of an account's sandbox."""
 
@@ -50,7 +41,7 @@ class Overview:
     promotions_running: int
     email_verified: bool
     open_plans: Sequence[OpenPlan]  # the newest
-    sandbox: Contents
+    sandbox: Mapping[str, int]  # number of resources of the sandbox account
 
 
 async def get_overview(conn: Conn, *, account_id: UUID) -> Overview:
@@ -63,11 +54,11 @@ async def get_overview(conn: Conn, *, account_id: UUID) -> Overview:
         promotions_running=running,
         email_verified=account.email_verified_at is not None,
         open_plans=await plans.list_open(conn, account_id=account_id, limit=NEWEST, now=now),
-        sandbox=Contents(
-            aliases=await account_aliases.count_aliases(conn, account_id=sandbox_id),
-            projects=await projects.count(conn, account_id=sandbox_id),
-            webhooks=await destinations.count_destinations(conn, account_id=sandbox_id),
-        ),
+        sandbox={
+            "aliases": await account_aliases.count_aliases(conn, account_id=sandbox_id),
+            "projects": await projects.count(conn, account_id=sandbox_id),
+            "webhooks": await destinations.count_destinations(conn, account_id=sandbox_id),
+        },
     )
 
 
@@ -172,40 +163,23 @@ def _name_check(address: str, decision: NameDecision, taken: Reason) -> NameChec
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResetCounts:
-    """The number of deleted resources of each kind."""
+async def reset_account(conn: Conn, *, account_id: UUID) -> Mapping[str, int]:
+    """Delete the contents of the sandbox account of a real one, without events; return the numbers of resources.
 
-    aliases: int
-    projects: int
-    domains: int
-    invoices: int
-    webhooks: int
-    deliveries: int
-
-
-async def reset_account(conn: Conn, *, account_id: UUID) -> ResetCounts:
-    """Delete the contents of the sandbox account of a real one, without events. Idempotent.
-
-    Keys, plans, profile and audit belong to the real account and stay. The number of statements is fixed.
-    Callers hold `account_lock`, since a running rehearsal writes rows that refer to the deleted ones.
+    Idempotent. Keys, plans, profile and audit belong to the real account and stay. The number of statements is
+    fixed. Callers hold `account_lock`, since a running rehearsal writes rows that refer to the deleted ones.
     """
     sandbox_id = await find_sandbox_id(conn, account_id=account_id)
     await promotions.lock_account(conn, account_id=sandbox_id)
     # Rows that refer to others are deleted first, so that a concurrent reader finds no broken reference.
-    alias_count = await claims.clear_aliases(conn, account_id=sandbox_id)
-    project_count = await projects.clear(conn, account_id=sandbox_id)
-    domain_count = await bulk.clear(conn, account_id=sandbox_id)
-    invoice_count = await invoice_invoices.clear(conn, account_id=sandbox_id)
-    webhook_count, delivery_count = await destinations.clear_destinations(conn, account_id=sandbox_id)
-    return ResetCounts(
-        aliases=alias_count,
-        projects=project_count,
-        domains=domain_count,
-        invoices=invoice_count,
-        webhooks=webhook_count,
-        deliveries=delivery_count,
-    )
+    cleared = {
+        "aliases": await claims.clear_aliases(conn, account_id=sandbox_id),
+        "projects": await projects.clear(conn, account_id=sandbox_id),
+        "domains": await bulk.clear(conn, account_id=sandbox_id),
+        "invoices": await invoice_invoices.clear(conn, account_id=sandbox_id),
+    }
+    webhooks, deliveries = await destinations.clear_destinations(conn, account_id=sandbox_id)
+    return {**cleared, "webhooks": webhooks, "deliveries": deliveries}
 
 
 def account_lock(account_id: UUID) -> asyncio.Lock:

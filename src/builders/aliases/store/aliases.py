@@ -67,12 +67,6 @@ COLUMNS = f"""
 # Mail servers follow the changes of aliases by these two columns (`queries`).
 CHANGED = "serial = nextval('aliases_serial'), changed_in = pg_current_xact_id()"
 
-# Transactions that want keys of the same manifests run one after the other, so that the unique key is never
-# violated.
-LOCK_MANIFESTS = """
-    SELECT pg_advisory_xact_lock(hashtextextended(%(account_id)s::text || manifest, 0))
-    FROM (SELECT DISTINCT unnest(%(manifests)s::text[]) AS manifest ORDER BY manifest) AS wanted
-"""
 LIST_TAKEN_KEYS = """
     SELECT manifest, key FROM unnest(%(manifests)s::text[], %(keys)s::text[]) AS wanted (manifest, key)
     WHERE EXISTS (
@@ -204,15 +198,16 @@ def name_columns(names: Collection[Name]) -> dict[str, list[str]]:
 async def list_taken_keys(
     conn: Conn, *, account_id: UUID, wanted: Sequence[AliasSpec | AliasChange]
 ) -> frozenset[tuple[str, str]]:
-    """Return the wanted keys (manifest, key) that belong to other aliases; until the commit no other is taken."""
+    """Return the wanted keys (manifest, key) that belong to other aliases.
+
+    No other is taken until the commit, since the caller has locked the account's routes.
+    """
     row = {
         "account_id": account_id,
         "manifests": [each.manifest for each in wanted if each.manifest is not None],
         "keys": [each.manifest_key for each in wanted if each.manifest is not None],
         "alias_ids": [each.id for each in wanted],
     }
-    await conn.execute(LOCK_MANIFESTS, row)
-    # A second statement: it sees rows that were committed while the first one waited for the lock.
     cursor = await conn.execute(LIST_TAKEN_KEYS, row)
     return frozenset((found[0], found[1]) for found in await cursor.fetchall())
 

@@ -145,7 +145,8 @@ async def replace(
     ids, positions, emails = zip(*rows, strict=True) if rows else ((), (), ())
     row = {"account_id": account_id, "now": now, "own": own}
     columns = {"alias_ids": list(ids), "positions": list(positions), "emails": list(emails)}
-    await conn.execute(DELETE_FORWARDS, {"account_id": account_id, "alias_ids": [each.id for each in forwards]})
+    if known := [each.id for each in forwards if not isinstance(each, AliasSpec) or each.continues]:
+        await conn.execute(DELETE_FORWARDS, {"account_id": account_id, "alias_ids": known})
     times = {"verified_at": verified_at, "wanted_at": wanted_at}
     await conn.execute(INSERT_FORWARDS, row | columns | times)
 

@@ -133,6 +133,22 @@ TAKE = """
     -- 3. Only names that passed both are the account's; the caller rolls back if one is missing.
     SELECT domain, key FROM taken JOIN counted USING (domain, skeleton)
 """
+# All or none. The skeletons of names that the account has reserved or in quarantine count them already, so neither
+# their locks nor another look for confusable names is needed.
+TAKE_RESERVED = """
+    WITH reserved AS (
+        SELECT name.domain, name.key, wanted.alias_id
+        FROM unnest(%(domains)s::text[], %(keys)s::text[], %(alias_ids)s::uuid[]) AS wanted (domain, key, alias_id)
+        JOIN aliases_names AS name
+          ON name.realm = %(realm)s AND name.domain = wanted.domain AND name.key = wanted.key
+         AND name.account_id = %(account_id)s AND name.state <> 'claimed' AND name.until > %(now)s
+        ORDER BY name.domain, name.key FOR UPDATE OF name
+    )
+    UPDATE aliases_names AS name SET alias_id = reserved.alias_id, state = 'claimed', until = NULL
+    FROM reserved
+    WHERE name.realm = %(realm)s AND name.domain = reserved.domain AND name.key = reserved.key
+      AND (SELECT count(*) FROM reserved) = cardinality(%(domains)s::text[])
+"""
 # Quarantined names keep their state.
 LOCK_RESERVED = """
     SELECT realm, domain, skeleton FROM aliases_skeletons
@@ -210,6 +226,15 @@ async def take(
     row = {"realm": realm, "account_id": account_id, "until": until, **_columns(wanted)}
     cursor = await conn.execute(TAKE, {**row, "alias_ids": [each.alias_id for each in wanted]})
     return {Name(*found) for found in await cursor.fetchall()}
+
+
+async def take_reserved(
+    conn: Conn, *, realm: UUID, account_id: UUID, wanted: Sequence[AliasName], now: datetime
+) -> bool:
+    """Claim names if the account has reserved all of them, or has them in quarantine; return whether it has."""
+    row = {"realm": realm, "account_id": account_id, "now": now, **_columns(wanted)}
+    cursor = await conn.execute(TAKE_RESERVED, {**row, "alias_ids": [each.alias_id for each in wanted]})
+    return cursor.rowcount == len(wanted)
 
 
 async def release_reservations(conn: Conn, *, realm: UUID, account_id: UUID, names: Sequence[Name]) -> None:

@@ -34,28 +34,25 @@ COLUMNS = """
     due_at, coalesce(counted_from, due_at) AS counted_from, paid_at, voided_at, uncollectible_at,
     void_reason
 """
-INSERT = """
-    INSERT INTO invoices_invoices (
-        account_id, id, is_test, currency, tax_rate, subtotal, tax_total, total, seller, promotion_id, created_at,
-        due_at, stage, counted_from, replaces
-    ) VALUES (
-        %(account_id)s, %(id)s, %(is_test)s, %(currency)s, %(tax_rate)s, %(subtotal)s, %(tax_total)s, %(total)s,
-        %(seller)s, %(promotion_id)s, %(now)s, %(due_at)s, %(stage)s, %(counted_from)s,
-        %(replaces)s
-    )
-"""
 _LINE = "id, description, alias_id, quantity, unit_amount, amount, tax_amount, period_start, period_end"
-INSERT_LINES = f"""
+INSERT = f"""
+    WITH draft AS (
+        INSERT INTO invoices_invoices (
+            account_id, id, is_test, currency, tax_rate, subtotal, tax_total, total, seller, promotion_id,
+            created_at, due_at, stage, counted_from, replaces
+        ) VALUES (
+            %(account_id)s, %(id)s, %(is_test)s, %(currency)s, %(tax_rate)s, %(subtotal)s, %(tax_total)s,
+            %(total)s, %(seller)s, %(promotion_id)s, %(now)s, %(due_at)s, %(stage)s, %(counted_from)s,
+            %(replaces)s
+        )
+    )
     INSERT INTO invoices_lines (account_id, invoice_id, position, {_LINE})
-    SELECT %(account_id)s, %(invoice_id)s, position, {_LINE}
+    SELECT %(account_id)s, %(id)s, position, {_LINE}
     FROM unnest(
         %(ids)s::uuid[], %(descriptions)s::text[], %(alias_ids)s::uuid[], %(quantities)s::int[],
         %(unit_amounts)s::numeric[], %(amounts)s::numeric[], %(tax_amounts)s::numeric[],
         %(period_starts)s::timestamptz[], %(period_ends)s::timestamptz[]
     ) WITH ORDINALITY AS line ({_LINE}, position)
-"""
-DELETE_DRAFT = """
-    DELETE FROM invoices_invoices WHERE account_id = %(account_id)s AND id = %(id)s AND status = 'draft'
 """
 ALIAS_IDS = """
     ARRAY(
@@ -137,10 +134,8 @@ async def insert(
             "stage": Stage.NONE if replaces is None else replaces.stage,
             "counted_from": None if replaces is None else replaces.counted_from,
             "replaces": None if replaces is None else replaces.id,
+            **_line_columns(totals.lines),
         },
-    )
-    await conn.execute(
-        INSERT_LINES, {"account_id": account_id, "invoice_id": invoice_id, **_line_columns(totals.lines)}
     )
 
 
@@ -162,11 +157,6 @@ def _line_columns(lines: Sequence[Line]) -> dict[str, Any]:
         "period_starts": [line.period_start for line in lines],
         "period_ends": [line.period_end for line in lines],
     }
-
-
-async def delete_draft(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> bool:
-    """Delete a draft; return False if the invoice is not a draft."""
-    return (await conn.execute(DELETE_DRAFT, {"account_id": account_id, "id": invoice_id})).rowcount == 1
 
 
 async def find(conn: Conn, *, account_id: UUID, invoice_id: UUID, lock: bool = False) -> Invoice | None:

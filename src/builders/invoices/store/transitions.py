@@ -27,18 +27,19 @@ LOCK_SERIES = """
     INSERT INTO invoices_series AS known (series, last) VALUES (%(series)s, 0)
     ON CONFLICT (series) DO UPDATE SET last = known.last
 """
-INSERT_NUMBER = """
-    INSERT INTO invoices_numbers (number, account_id, invoice_id)
-    VALUES (%(number)s, %(account_id)s, %(invoice_id)s)
-"""
 FIND_NUMBER = "SELECT account_id, invoice_id FROM invoices_numbers WHERE number = %(number)s"
 # An invoice whose total is covered by credit is paid at issue.
-OPEN = """
-    UPDATE invoices_invoices
+OPEN = f"""
+    WITH number AS (
+        INSERT INTO invoices_numbers (number, account_id, invoice_id)
+        VALUES (%(number)s, %(account_id)s, %(id)s)
+    )
+    UPDATE invoices_invoices AS invoice
     SET status = CASE WHEN total = %(credit)s::numeric THEN 'paid' ELSE 'open' END,
         paid_at = CASE WHEN total = %(credit)s::numeric THEN %(now)s::timestamptz END,
         number = %(number)s, buyer = %(buyer)s, credit_applied = %(credit)s::numeric, issued_at = %(now)s
     WHERE account_id = %(account_id)s AND id = %(id)s AND status = 'draft'
+    RETURNING {COLUMNS}, {ALIAS_IDS}
 """
 PAY = """
     UPDATE invoices_invoices
@@ -84,11 +85,8 @@ MARK_DUE_UNCOLLECTIBLE = f"""
 
 async def next_number(conn: Conn, *, series: str) -> int:
     """Increment the counter of a series and return it; hold its row until the transaction ends."""
-    row = await (await conn.execute(NEXT_NUMBER, {"series": series})).fetchone()
-    if row is None:
-        raise LookupError("a statement that returns a row returned none")
-    number: int = row[0]
-    return number
+    [(number,)] = await (await conn.execute(NEXT_NUMBER, {"series": series})).fetchall()
+    return int(number)
 
 
 async def lock_series(conn: Conn, *, series: str) -> None:
@@ -98,11 +96,13 @@ async def lock_series(conn: Conn, *, series: str) -> None:
 
 async def open_draft(
     conn: Conn, *, account_id: UUID, invoice_id: UUID, number: str, buyer: Buyer, credit: Decimal, now: datetime
-) -> None:
-    """Issue a draft with its number; it is paid if the credit covers the total."""
+) -> Invoice:
+    """Issue a draft with its number and return it; it is paid if the credit covers the total."""
     row = {"account_id": account_id, "id": invoice_id, "number": number, "credit": credit, "now": now}
-    await conn.execute(OPEN, {**row, "buyer": Jsonb(asdict(buyer))})
-    await conn.execute(INSERT_NUMBER, {"number": number, "account_id": account_id, "invoice_id": invoice_id})
+    async with conn.cursor(row_factory=kwargs_row(invoice_of)) as cursor:
+        await cursor.execute(OPEN, {**row, "buyer": Jsonb(asdict(buyer))})
+        [invoice] = await cursor.fetchall()
+    return invoice
 
 
 async def find_number(conn: Conn, *, number: str) -> tuple[UUID, UUID] | None:

@@ -1,11 +1,11 @@
 """/v1/sandbox/simulate."""
 
-from typing import Annotated, NamedTuple
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import Request
 
-from builders.kit.db.connections import Database, Pool
+from builders.kit.db.connections import Conn, Database, Pool
 from builders.kit.errors import problems
 from builders.kit.http.callers import Actor, Caller, needs
 from builders.kit.http.dependencies import KeyringDep, OutboundDep, SettingsDep
@@ -44,88 +44,58 @@ async def simulate(
     settings: SettingsDep,
 ) -> Simulated:
     """Simulate an event, a promotion or checks in the sandbox account, or reset it; live data does not change."""
-    await _charge(request, caller.live_account_id, body.root)
-    context = _Context(
-        database=database,
-        outbound=outbound,
-        keyring=keyring,
-        parameters=RunParameters.of(settings, keyring),
-        actor=caller.actor,
-    )
-    return await _simulate(context, body.root, account_id=caller.live_account_id)
-
-
-async def _charge(request: Request, account_id: UUID, requested: schemas.SimulationRequest) -> None:
+    requested, account_id = body.root, caller.live_account_id
     if isinstance(requested, schemas.SimulateManifest):
         await charge_resources(request, SIMULATE, account_id=account_id, manifest=requested.manifest)
-
-
-class _Context(NamedTuple):
-    """The dependencies of simulations."""
-
-    database: Database
-    outbound: Outbound
-    keyring: Keyring
-    parameters: RunParameters
-    actor: Actor
-
-
-async def _simulate(context: _Context, requested: schemas.SimulationRequest, *, account_id: UUID) -> Simulated:
-    match requested:
-        case schemas.SimulateEvent():
-            return await _simulate_event(context, requested, account_id)
-        case schemas.SimulateManifest():
-            return await _simulate_manifest(context, requested, account_id)
-        case schemas.SimulateCheck():
-            return await _check_names(context, requested, account_id)
-        case schemas.SimulateReset():
-            return await _reset_account(context, account_id)
-
-
-async def _simulate_event(
-    context: _Context, requested: schemas.SimulateEvent, account_id: UUID
-) -> EventSimulatedReply:
-    async with context.database.transaction() as conn:
-        found = await simulation.simulate_event(
-            conn,
-            keyring=context.keyring,
-            account_id=account_id,
-            event=requested.event,
-            overrides=requested.overrides,
-            webhook_id=requested.webhook_id,
-            deliver=requested.deliver,
-            seed=requested.seed,
-        )
-    return schemas.event_reply(found)
+        parameters = RunParameters.of(settings, keyring)
+        return await _simulate_manifest(database, outbound, account_id, requested, caller.actor, parameters)
+    if isinstance(requested, schemas.SimulateReset):
+        return await _reset_account(database, account_id)
+    async with database.transaction() as conn:
+        return await _simulate(conn, keyring, account_id, requested)
 
 
 async def _simulate_manifest(
-    context: _Context, requested: schemas.SimulateManifest, account_id: UUID
+    database: Database,
+    outbound: Outbound,
+    account_id: UUID,
+    requested: schemas.SimulateManifest,
+    actor: Actor,
+    parameters: RunParameters,
 ) -> ManifestSimulatedReply:
+    wanted = RehearsalRequest(
+        manifest=requested.manifest.manifest(),
+        fail_at=requested.fail_at,
+        on_error=requested.on_error,
+        persist=requested.persist,
+        actor=actor,
+    )
     found = await rehearsal.rehearse(
-        context.database,
-        outbound=context.outbound,
-        account_id=account_id,
-        request=RehearsalRequest(
-            manifest=requested.manifest.manifest(),
-            fail_at=requested.fail_at,
-            on_error=requested.on_error,
-            persist=requested.persist,
-            actor=context.actor,
-        ),
-        parameters=context.parameters,
+        database, outbound=outbound, account_id=account_id, request=wanted, parameters=parameters
     )
     return rehearsal_schemas.manifest_reply(found)
 
 
-async def _check_names(
-    context: _Context, requested: schemas.SimulateCheck, account_id: UUID
-) -> ChecksSimulatedReply:
-    async with context.database.connection() as conn:
-        found = await simulation.check_names(conn, account_id=account_id, addresses=requested.addresses)
-    return schemas.checks_reply(found)
-
-
-async def _reset_account(context: _Context, account_id: UUID) -> ResetReply:
-    async with simulation.account_lock(account_id), context.database.transaction() as conn:
+async def _reset_account(database: Database, account_id: UUID) -> ResetReply:
+    async with simulation.account_lock(account_id), database.transaction() as conn:
         return rehearsal_schemas.reset_reply(await simulation.reset_account(conn, account_id=account_id))
+
+
+async def _simulate(
+    conn: Conn, keyring: Keyring, account_id: UUID, requested: schemas.SimulateEvent | schemas.SimulateCheck
+) -> EventSimulatedReply | ChecksSimulatedReply:
+    if isinstance(requested, schemas.SimulateCheck):
+        return schemas.checks_reply(
+            await simulation.check_names(conn, account_id=account_id, addresses=requested.addresses)
+        )
+    found = await simulation.simulate_event(
+        conn,
+        keyring=keyring,
+        account_id=account_id,
+        event=requested.event,
+        overrides=requested.overrides,
+        webhook_id=requested.webhook_id,
+        deliver=requested.deliver,
+        seed=requested.seed,
+    )
+    return schemas.event_reply(found)

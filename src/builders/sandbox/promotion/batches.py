@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from builders.aliases.records import AliasName, Name
+from builders.aliases.records import AliasName
 from builders.kit.db.connections import Conn
 from builders.kit.values import ids
 from builders.sandbox.records import Action, ActionKind, Finding, Kind, Plan, Step, StepStatus
@@ -19,7 +19,10 @@ EXECUTORS: Mapping[Kind, Executor] = {
     Kind.WEBHOOK: webhooks.EXECUTOR,
     Kind.ALIAS: aliases.EXECUTOR,
 }
-REFUSALS = tuple({each for executor in EXECUTORS.values() for each in executor.refusals})
+REFUSALS: tuple[type[Exception], ...] = (
+    StepsRefused,
+    *{each for executor in EXECUTORS.values() for each in executor.faults},
+)
 # Updates come first: they free keys for other resources. Deletions come last: a failure before them loses nothing.
 WITHIN = (ActionKind.UPDATE, ActionKind.ADOPT, ActionKind.CREATE, ActionKind.REPLACE)
 STAGES: Sequence[tuple[Kind, ActionKind]] = (
@@ -28,7 +31,6 @@ STAGES: Sequence[tuple[Kind, ActionKind]] = (
 )
 ALIASES = tuple(stage for stage in STAGES if stage[0] is Kind.ALIAS)  # adjacent in STAGES
 CLAIMS = {ActionKind.CREATE, ActionKind.REPLACE}  # actions that create a resource
-REQUIREMENT_FAILED = StepError(code="requirement_failed", message="A required step did not succeed.")
 UNEXPECTED = StepError(code="unexpected", message="An unexpected error occurred. Try again.")
 
 
@@ -55,14 +57,21 @@ def list_tasks(plan: Plan, steps: Sequence[Step]) -> list[Task]:
     return [Task(step=step, action=plan.actions[step.position]) for step in steps]
 
 
+def list_next(plan: Plan, steps: Sequence[Step]) -> list[Task]:
+    """Return the next batch: the pending tasks of the first group of stages that has any."""
+    pending = [task for task in list_tasks(plan, steps) if task.step.status is StepStatus.PENDING]
+    groups = group_stages(plan.actions) if pending else ()
+    batches = ([task for task in pending if (task.action.kind, task.action.action) in group] for group in groups)
+    return next(filter(None, batches), [])
+
+
 def list_wanted(tasks: Sequence[Task]) -> list[AliasName]:
     """Return the names that the tasks claim."""
-    return aliases.list_wanted(tasks)
-
-
-def list_claimed(tasks: Sequence[Task]) -> list[Name]:
-    """Return the names that the tasks claim, without their skeletons."""
-    return [each.name for each in list_wanted(tasks)]
+    return [
+        AliasName(domain=place.domain, key=place.key, skeleton=place.skeleton, alias_id=task.step.resource_id)
+        for task in tasks
+        if (place := task.action.place) is not None and task.step.resource_id is not None
+    ]
 
 
 async def execute(conn: Conn, *, batch: Batch, undone: frozenset[str]) -> None:
@@ -72,27 +81,31 @@ async def execute(conn: Conn, *, batch: Batch, undone: frozenset[str]) -> None:
     """
     own = {task.action.address for task in batch.tasks}
     missing = undone - own
-    unmet = {task.step.position: REQUIREMENT_FAILED for task in batch.tasks if missing & {*task.action.requires}}
+    unmet = [task.action.address for task in batch.tasks if missing & {*task.action.requires}]
     if unmet:
-        raise StepsRefused(unmet)
+        message = "A required step did not succeed."
+        raise StepsRefused([Finding(code="requirement_failed", address=each, message=message) for each in unmet])
     await EXECUTORS[batch.tasks[0].action.kind].execute(conn, batch)
-
-
-def list_required(tasks: Sequence[Task]) -> list[str]:
-    """Return the addresses that the tasks require."""
-    return sorted({address for task in tasks for address in task.action.requires})
 
 
 def explain_refusal(manifest: str, tasks: Sequence[Task], refusal: Exception) -> dict[int, StepError]:
     """Return the errors of the tasks that caused a refusal, by position; empty if none did."""
-    if isinstance(refusal, StepsRefused):
-        return dict(refusal.faults)
-    faults = {task.step.position: EXECUTORS[task.action.kind].fault(manifest, task, refusal) for task in tasks}
+    faults = {task.step.position: _find_fault(manifest, task, refusal) for task in tasks}
     return {position: fault for position, fault in faults.items() if fault is not None}
 
 
+def _find_fault(manifest: str, task: Task, refusal: Exception) -> StepError | None:
+    if isinstance(refusal, StepsRefused):
+        return refusal.errors.get(task.action.address)
+    find = EXECUTORS[task.action.kind].faults.get(type(refusal))
+    return find and find(manifest, task, refusal)
+
+
 def new_steps(actions: Sequence[Action]) -> list[Step]:
-    """Return the steps of a new promotion, with the ids of the resources that they create."""
+    """Return the steps of a new promotion, with the ids of the resources that they create.
+
+    A step without a change has succeeded.
+    """
     made = [at for at, action in enumerate(actions) if action.action in CLAIMS]
     new_id = dict(zip(made, ids.new_many(len(made)), strict=True))
     new_id |= {at: action.continues.alias_id for at, action in enumerate(actions) if action.continues}
@@ -101,7 +114,7 @@ def new_steps(actions: Sequence[Action]) -> list[Step]:
             position=at,
             address=action.address,
             action=action.action,
-            status=StepStatus.PENDING,
+            status=StepStatus.SUCCEEDED if action.action is ActionKind.NO_OP else StepStatus.PENDING,
             attempts=0,
             resource_id=new_id.get(at, action.resource_id),
             error=None,

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from uuid import UUID
 
 from builders.aliases import billing, claims as alias_claims
 from builders.aliases.records import Claim
 from builders.invoices import issuance
-from builders.invoices.records import NewInvoice, NewLine
+from builders.invoices.records import Invoice, NewInvoice, NewLine
 from builders.kit.db.connections import CONNECTION_ERRORS, Conn
 from builders.kit.events import outbox
 from builders.kit.process import log
@@ -19,7 +20,6 @@ from builders.sandbox.promotion import batches
 from builders.sandbox.records import (
     BilledOn,
     Plan,
-    PlanStatus,
     Promotion,
     PromotionStatus,
     Step,
@@ -35,6 +35,7 @@ COMPLETION_FAILED = StepError(
     message="An unexpected error prevented the completion. The steps were executed; resume the promotion.",
 )
 _log = log.get_logger()
+Bill = tuple[Invoice, Mapping[int, NewLine]]  # an invoice, and its lines by the position of the step
 
 
 def decide_status(counts: Mapping[StepStatus, int]) -> PromotionStatus:
@@ -44,14 +45,14 @@ def decide_status(counts: Mapping[StepStatus, int]) -> PromotionStatus:
     return PromotionStatus.PARTIAL if counts.get(StepStatus.SUCCEEDED, 0) else PromotionStatus.FAILED
 
 
-async def complete(conn: Conn, *, plan: Plan, promotion: Promotion, parameters: RunParameters) -> None:
-    """Complete a promotion without pending steps, in the transaction that locks its row."""
-    steps = await journal.list_steps(conn, account_id=plan.account_id, promotion_id=promotion.id)
+async def complete(conn: Conn, *, plan: Plan, promotion: Promotion, parameters: RunParameters) -> Promotion:
+    """Complete a promotion without pending steps, in the transaction that locks its row; return it."""
+    steps = promotion.steps
     status = decide_status(Counter(step.status for step in steps))
-    await _end(conn, plan.account_id, promotion, status, None)
     await _release_reservations(conn, plan, steps)
     await publish(conn, plan=plan, promotion_id=promotion.id, steps=steps, status=status)
-    await _bill(conn, plan, promotion.id, steps, parameters)
+    billed = await _bill(conn, plan, promotion.id, steps, parameters)
+    return await _end(conn, plan.account_id, replace(promotion, status=status), billed)
 
 
 async def abandon(conn: Conn, *, account_id: UUID, promotion_id: UUID, parameters: RunParameters) -> None:
@@ -61,39 +62,46 @@ async def abandon(conn: Conn, *, account_id: UUID, promotion_id: UUID, parameter
     a failed part is logged, and repeated when the promotion is resumed.
     """
     owner = {"account_id": account_id, "promotion_id": promotion_id}
-    promotion = await store.lock_running(conn, **owner)
-    if promotion is None:
+    promotion = await store.find_promotion(conn, **owner, lock=True)
+    if promotion is None or promotion.status is not PromotionStatus.RUNNING:
         return
     await journal.skip_steps(conn, **owner, now=clock.now())
     steps = await journal.list_steps(conn, **owner)
     some = any(step.status is StepStatus.SUCCEEDED for step in steps)
     status = PromotionStatus.PARTIAL if some else PromotionStatus.FAILED
-    await _end(conn, account_id, promotion, status, COMPLETION_FAILED)
-    parts: Mapping[str, Callable[[Plan], Awaitable[None]]] = {
+    parts: Mapping[str, Callable[[Plan], Awaitable[Mapping[int, BilledOn] | None]]] = {
         "names": lambda plan: _release_reservations(conn, plan, steps),
         "event": lambda plan: publish(conn, plan=plan, promotion_id=promotion_id, steps=steps, status=status),
         "invoice": lambda plan: _bill(conn, plan, promotion_id, steps, parameters),
     }
+    billed: Mapping[int, BilledOn] = {}
     for name, part in parts.items():
         try:
             async with conn.transaction():
                 plan = await plan_store.find_plan(conn, account_id=account_id, plan_id=promotion.plan_id)
                 assert plan is not None  # noqa: S101 - a foreign key
-                await part(plan)
+                billed = await part(plan) or {}
         except CONNECTION_ERRORS:
             raise  # the job is retried
         except Exception:  # noqa: BLE001 - a failed part must not keep the promotion open
             _log.exception("promotion_part_failed", promotion=str(promotion_id), part=name)
+    ended = replace(promotion, steps=steps, status=status, error=COMPLETION_FAILED)
+    await _end(conn, account_id, ended, billed)
 
 
-async def _end(
-    conn: Conn, account_id: UUID, promotion: Promotion, status: PromotionStatus, error: StepError | None
-) -> None:
-    await store.finish_promotion(
-        conn, account_id=account_id, promotion_id=promotion.id, status=status, error=error, now=clock.now()
+async def _end(conn: Conn, account_id: UUID, promotion: Promotion, billed: Mapping[int, BilledOn]) -> Promotion:
+    """Write the end of a promotion with the invoices of its steps, by position; return it."""
+    ended = replace(
+        promotion,
+        finished_at=clock.now(),
+        invoices=[*promotion.invoices, *dict.fromkeys(billed.values())],
+        steps=[
+            replace(step, invoice_id=billed[step.position].id) if step.position in billed else step
+            for step in promotion.steps
+        ],
     )
-    result = PlanStatus.PROMOTED if status is PromotionStatus.SUCCEEDED else PlanStatus.PARTIAL
-    await plan_store.mark_plan(conn, account_id=account_id, plan_id=promotion.plan_id, status=result)
+    await store.finish_promotion(conn, account_id=account_id, promotion=ended)
+    return ended
 
 
 async def publish(
@@ -117,35 +125,50 @@ async def publish(
 async def _release_reservations(conn: Conn, plan: Plan, steps: Sequence[Step]) -> None:
     """Release the reserved names of failed and skipped steps."""
     undone = [step for step in steps if step.status in {StepStatus.FAILED, StepStatus.SKIPPED}]
-    if names := batches.list_claimed(batches.list_tasks(plan, undone)):
-        realm = TargetAccount(account_id=plan.account_id).realm
+    if wanted := batches.list_wanted(batches.list_tasks(plan, undone)):
+        realm, names = TargetAccount(account_id=plan.account_id).realm, [each.name for each in wanted]
         await alias_claims.release_reservations(conn, realm=realm, account_id=plan.account_id, names=names)
 
 
 async def _bill(
     conn: Conn, plan: Plan, promotion_id: UUID, steps: Sequence[Step], parameters: RunParameters
-) -> None:
-    """Issue an invoice in each currency for claims that are on none; resuming never bills twice."""
-    owner = {"account_id": plan.account_id, "promotion_id": promotion_id}
-    for currency, priced in (await list_lines(conn, plan=plan, steps=steps)).items():
-        invoice = await issuance.issue(
-            conn,
-            account_id=plan.account_id,
-            new=NewInvoice(
-                is_test=False,
-                seller=parameters.seller,
-                lines=list(priced.values()),
-                currency=currency,
-                due_at=clock.now() + parameters.payable_within,
-                promotion_id=promotion_id,
+) -> Mapping[int, BilledOn]:
+    """Issue an invoice in each currency for claims that are on none; return the invoices of steps, by position."""
+    issued = await issue_invoices(conn, plan=plan, steps=steps, parameters=parameters, promotion_id=promotion_id)
+    billed: dict[int, BilledOn] = {}
+    for invoice, priced in issued:
+        billed |= dict.fromkeys(priced, BilledOn(id=invoice.id, number=invoice.number, total=invoice.total))
+    return billed
+
+
+async def issue_invoices(
+    conn: Conn, *, plan: Plan, steps: Sequence[Step], parameters: RunParameters, promotion_id: UUID | None
+) -> list[Bill]:
+    """Issue an invoice in each currency for claims that are on none; return each with its lines by position.
+
+    Resuming never bills twice. A test invoice has no promotion.
+    """
+    return [
+        (
+            await issuance.issue(
+                conn,
+                account_id=plan.account_id,
+                new=NewInvoice(
+                    is_test=promotion_id is None,
+                    seller=parameters.seller,
+                    lines=list(priced.values()),
+                    currency=currency,
+                    due_at=clock.now() + parameters.payable_within,
+                    promotion_id=promotion_id,
+                ),
             ),
+            priced,
         )
-        await journal.mark_billed(conn, **owner, positions=list(priced), invoice_id=invoice.id)
-        billed_on = BilledOn(id=invoice.id, number=invoice.number, total=invoice.total)
-        await store.add_invoice(conn, **owner, invoice=billed_on)
+        for currency, priced in (await _list_lines(conn, plan, steps)).items()
+    ]
 
 
-async def list_lines(conn: Conn, *, plan: Plan, steps: Sequence[Step]) -> Mapping[str, Mapping[int, NewLine]]:
+async def _list_lines(conn: Conn, plan: Plan, steps: Sequence[Step]) -> Mapping[str, Mapping[int, NewLine]]:
     """Return the invoice lines for claims that are on no invoice, by currency and position."""
     done = [each for each in steps if each.status is StepStatus.SUCCEEDED and each.invoice_id is None]
     priced = [each for each in done if _price(plan, each)]

@@ -5,13 +5,14 @@ next run continues with the pending steps. A batch locks the promotion's row: co
 nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from uuid import UUID
 
 from builders.aliases import confirmations
 from builders.invoices import charges
-from builders.kit.db.connections import Conn, Database
+from builders.kit.db.connections import CONNECTION_ERRORS, Conn, Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.http.callers import Actor
 from builders.kit.jobs.time_slices import TimeSlice
@@ -19,11 +20,9 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
-from builders.sandbox.errors import PlanNotFound, PromotionNotFound
-from builders.sandbox.manifest import MAX_RESOURCES
-from builders.sandbox.promotion import batches, complete
+from builders.sandbox.errors import PromotionNotFound
+from builders.sandbox.promotion import batches, complete, start
 from builders.sandbox.promotion.batches import REFUSALS, UNEXPECTED
-from builders.sandbox.promotion.start import start as start_promotion
 from builders.sandbox.records import (
     MAX_SHOWN,
     ActionKind,
@@ -41,8 +40,6 @@ from builders.sandbox.resources.webhooks import is_secret_generated
 from builders.sandbox.step_errors import StepError
 from builders.sandbox.store import plans as plan_store, promotions as store, steps as journal
 from builders.webhooks import batches as webhook_batches
-
-BATCH = 2 * MAX_RESOURCES  # all updates of a plan are one batch, so that they can swap keys
 
 _log = log.get_logger()
 
@@ -63,24 +60,23 @@ async def promote(
 
     Take the database, since each batch of steps is a transaction. Raise PlanNotFound, PlanBlocked,
     PlanDigestMismatch, PlanExpired, ConfirmDeletesMismatch, TotalExceeded, PlanStale, EmailUnverified,
-    PromotionRunning, ProjectArchived.
+    PromotionRunning, PromotionLimit, ProjectArchived.
     """
-    promotion_id, is_large = await start_promotion(
+    promotion_id, plan = await start.start(
         database, outbound=outbound, account_id=account_id, request=request, actor=actor
     )
-    owner = {"account_id": account_id, "promotion_id": promotion_id}
     promotion = None
-    if not is_large:
+    if not start.is_large(plan):
         promotion = await run_promotion(
-            database, account_id=account_id, promotion_id=promotion_id, parameters=parameters
+            database, account_id=account_id, promotion_id=promotion_id, parameters=parameters, plan=plan
         )
     async with database.connection() as conn:
-        promotion = (
-            await _add_outstanding(conn, account_id=account_id, promotion=promotion)
-            if promotion
-            else await get_promotion(conn, **owner)
+        promotion = await (
+            get_promotion(conn, account_id=account_id, promotion_id=promotion_id)
+            if promotion is None
+            else _add_outstanding(conn, account_id=account_id, promotion=promotion)
         )
-    return await _reveal_secrets(database, account_id=account_id, promotion=promotion, keyring=parameters.keyring)
+    return await _reveal_secrets(database, plan, promotion, parameters.keyring)
 
 
 async def get_promotion(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> Promotion:
@@ -106,19 +102,15 @@ async def _add_outstanding(conn: Conn, *, account_id: UUID, promotion: Promotion
     )
 
 
-async def _reveal_secrets(
-    database: Database, *, account_id: UUID, promotion: Promotion, keyring: Keyring
-) -> Promotion:
+async def _reveal_secrets(database: Database, plan: Plan, promotion: Promotion, keyring: Keyring) -> Promotion:
     """Return the promotion with the secrets that no response has shown; only one caller receives them."""
-    made = [step for step in promotion.steps if _may_show(step)]
+    done = [step for step in promotion.steps if step.status is StepStatus.SUCCEEDED]
+    made = [step.resource_id for step in done if is_secret_generated(plan.actions[step.position])]
     if not made:
         return promotion
     async with database.transaction() as conn:
-        plan = await plan_store.find_plan(conn, account_id=account_id, plan_id=promotion.plan_id)
-        fresh = [step for step in made if plan and is_secret_generated(plan.actions[step.position])]
-        ids = [step.resource_id for step in fresh if step.resource_id]
         secrets = await webhook_batches.reveal_secrets(
-            conn, keyring=keyring, account_id=account_id, destination_ids=ids
+            conn, keyring=keyring, account_id=plan.account_id, destination_ids=[each for each in made if each]
         )
     shown = [
         replace(step, signing_secret=secrets.get(step.resource_id) if step.resource_id else None)
@@ -127,64 +119,58 @@ async def _reveal_secrets(
     return replace(promotion, steps=shown)
 
 
-def _may_show(step: Step) -> bool:
-    is_new = step.address.startswith("webhook.") and step.action is ActionKind.CREATE
-    return is_new and step.status is StepStatus.SUCCEEDED
-
-
 async def run_promotion(
     database: Database,
     *,
     account_id: UUID,
     promotion_id: UUID,
     parameters: RunParameters,
+    plan: Plan | None = None,
     time_slice: TimeSlice | None = None,
 ) -> Promotion:
     """Execute the pending steps and return the promotion; it still runs if the time slice is over before its end.
 
-    Raise PlanNotFound, PromotionNotFound.
+    Raise PromotionNotFound.
     """
-    async with database.connection() as conn:
-        promotion = await read_promotion(conn, account_id=account_id, promotion_id=promotion_id)
-        plan = await plan_store.find_plan(conn, account_id=account_id, plan_id=promotion.plan_id)
     if plan is None:
-        raise PlanNotFound("The plan of this promotion no longer exists.")
-    while promotion.status is PromotionStatus.RUNNING:
-        if not await _advance(database, plan, promotion, parameters):
-            async with database.connection() as conn:
-                return await read_promotion(conn, account_id=account_id, promotion_id=promotion_id)
-        if time_slice is not None and time_slice.is_over:
-            break
-    return promotion
+        async with database.connection() as conn:
+            plan = await plan_store.find_plan_of(conn, account_id=account_id, promotion_id=promotion_id)
+        if plan is None:
+            raise PromotionNotFound
+    while True:
+        promotion = await _advance(database, plan, promotion_id, parameters)
+        if promotion.status is not PromotionStatus.RUNNING or (time_slice is not None and time_slice.is_over):
+            return promotion
 
 
-async def read_promotion(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> Promotion:
-    """Return a promotion with its steps and invoices. Raise PromotionNotFound."""
-    promotion = await store.find_promotion(conn, account_id=account_id, promotion_id=promotion_id)
+async def read_promotion(conn: Conn, *, account_id: UUID, promotion_id: UUID, lock: bool = False) -> Promotion:
+    """Return a promotion with its steps and invoices; `lock` blocks other runs. Raise PromotionNotFound."""
+    promotion = await store.find_promotion(conn, account_id=account_id, promotion_id=promotion_id, lock=lock)
     if promotion is None:
         raise PromotionNotFound
     return promotion
 
 
-async def _advance(database: Database, plan: Plan, promotion: Promotion, parameters: RunParameters) -> bool:
-    """Execute one batch; return False after the last one, when the promotion has ended."""
-    owner = {"account_id": plan.account_id, "promotion_id": promotion.id}
+async def _advance(database: Database, plan: Plan, promotion_id: UUID, parameters: RunParameters) -> Promotion:
+    """Execute one batch, and complete the promotion after the last one; return the promotion."""
+    owner = {"account_id": plan.account_id, "promotion_id": promotion_id}
     tasks: list[Task] = []
     try:
         async with database.transaction() as conn:
-            running = await store.lock_running(conn, **owner)
-            if running is None:
-                return False
-            groups = [[f"{kind} {action}" for kind, action in each] for each in batches.group_stages(plan.actions)]
-            steps = await journal.list_pending(conn, **owner, groups=groups, limit=BATCH)
-            if not steps:
-                await complete.complete(conn, plan=plan, promotion=promotion, parameters=parameters)
-                return False
-            tasks = batches.list_tasks(plan, steps)
-            await _execute(conn, plan, promotion, tasks, parameters)
-            await journal.finish_steps(conn, **owner, outcomes=journal.successes(steps), now=clock.now())
+            promotion = await read_promotion(conn, **owner, lock=True)
+            if promotion.status is not PromotionStatus.RUNNING:
+                return promotion
+            tasks = batches.list_next(plan, promotion.steps)
+            if not tasks:
+                return await complete.complete(conn, plan=plan, promotion=promotion, parameters=parameters)
+            await _execute(conn, plan, promotion.steps, tasks, parameters)
+            now, done = clock.now(), _positions(tasks)
+            await journal.finish_steps(conn, **owner, outcomes=dict.fromkeys(done), now=now)
+            promotion = replace(promotion, steps=[_finish(each, done, now) for each in promotion.steps])
+            if not batches.list_next(plan, promotion.steps):
+                return await _complete_at_once(conn, plan, promotion, parameters)
     except REFUSALS as refusal:
-        await _fail(database, plan, promotion, explain(plan, tasks, refusal))
+        await _fail(database, plan, promotion_id, explain(plan, tasks, refusal))
     except (DatabaseUnavailable, DatabaseBusy):
         raise  # the next run finds the promotion unchanged
     except Exception:
@@ -192,24 +178,40 @@ async def _advance(database: Database, plan: Plan, promotion: Promotion, paramet
             raise  # the promotion cannot be completed
         # Otherwise the batch would fail forever and block every other plan of the account.
         _log.exception("batch_failed", plan=str(plan.id))
-        await _fail(database, plan, promotion, {task.step.position: UNEXPECTED for task in tasks})
-    return True
+        await _fail(database, plan, promotion_id, dict.fromkeys(_positions(tasks), UNEXPECTED))
+    return promotion
+
+
+async def _complete_at_once(conn: Conn, plan: Plan, promotion: Promotion, parameters: RunParameters) -> Promotion:
+    """Complete the promotion in the transaction of its last batch; after an error, leave that to the next one."""
+    try:
+        async with conn.transaction():
+            return await complete.complete(conn, plan=plan, promotion=promotion, parameters=parameters)
+    except CONNECTION_ERRORS:
+        raise
+    except Exception:  # noqa: BLE001 - the batch has succeeded
+        _log.exception("completion_failed", promotion=str(promotion.id))
+        return promotion
+
+
+def _finish(step: Step, done: Collection[int], now: datetime) -> Step:
+    """Return the step as the journal has it after a batch."""
+    if step.position not in done:
+        return step
+    return replace(step, status=StepStatus.SUCCEEDED, attempts=step.attempts + 1, finished_at=now)
 
 
 async def _execute(
-    conn: Conn, plan: Plan, promotion: Promotion, tasks: Sequence[Task], parameters: RunParameters
+    conn: Conn, plan: Plan, steps: Sequence[Step], tasks: Sequence[Task], parameters: RunParameters
 ) -> None:
-    undone: frozenset[str] = frozenset()
-    if required := batches.list_required(tasks):
-        owner = {"account_id": plan.account_id, "promotion_id": promotion.id}
-        undone = await journal.list_undone(conn, **owner, addresses=required)
     batch = Batch(
         target=TargetAccount(account_id=plan.account_id),
         manifest=plan.manifest,
         tasks=tasks,
         parameters=parameters,
-        made=list_created(promotion.steps),
+        made=list_created(steps),
     )
+    undone = frozenset(step.address for step in steps if step.status is not StepStatus.SUCCEEDED)
     await batches.execute(conn, batch=batch, undone=undone)
 
 
@@ -223,16 +225,20 @@ def explain(plan: Plan, tasks: Sequence[Task], refusal: Exception) -> Mapping[in
     if blamed := batches.explain_refusal(plan.manifest, tasks, refusal):
         return blamed
     _log.error("batch_failed_unexplained", plan=str(plan.id), refusal=type(refusal).__name__)
-    return {task.step.position: UNEXPECTED for task in tasks}
+    return dict.fromkeys(_positions(tasks), UNEXPECTED)
 
 
-async def _fail(database: Database, plan: Plan, promotion: Promotion, blamed: Mapping[int, StepError]) -> None:
+def _positions(tasks: Sequence[Task]) -> set[int]:
+    return {task.step.position for task in tasks}
+
+
+async def _fail(database: Database, plan: Plan, promotion_id: UUID, blamed: Mapping[int, StepError]) -> None:
     """Record the failed steps in the journal; the next batch omits them."""
-    owner = {"account_id": plan.account_id, "promotion_id": promotion.id}
+    owner = {"account_id": plan.account_id, "promotion_id": promotion_id}
     async with database.transaction() as conn:
-        running = await store.lock_running(conn, **owner)
-        if running is None:
+        promotion = await read_promotion(conn, **owner, lock=True)
+        if promotion.status is not PromotionStatus.RUNNING:
             return
-        failed = await journal.finish_steps(conn, **owner, outcomes=journal.failures(blamed), now=clock.now())
-        if failed and running.on_error is OnError.STOP:  # false if another run executed the steps
+        failed = await journal.finish_steps(conn, **owner, outcomes=blamed, now=clock.now())
+        if failed and promotion.on_error is OnError.STOP:  # false if another run executed the steps
             await journal.skip_steps(conn, **owner, now=clock.now())

@@ -1,12 +1,15 @@
-"""Start a promotion, once for a plan: check the request and the live state, and reserve every new name."""
+"""Start a promotion, once for a plan: check the request and the live state, and reserve every new name.
 
-from collections.abc import Sequence
-from dataclasses import replace
+The account's slot is locked first: its requests start one after the other, and see each other's promotions.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from uuid import UUID
 
 from builders.aliases import claims
 from builders.aliases.errors import NamesRefused
+from builders.aliases.records import Availability, Name
 from builders.identity import accounts
 from builders.identity.errors import EmailUnverified
 from builders.identity.records import About, AuditAction
@@ -29,7 +32,7 @@ from builders.sandbox.errors import (
     PromotionRunning,
     TotalExceeded,
 )
-from builders.sandbox.manifest import AliasView, WebhookView
+from builders.sandbox.manifest import WebhookView
 from builders.sandbox.planning import digest_stored_plan, sum_due
 from builders.sandbox.promotion import batches
 from builders.sandbox.records import (
@@ -47,8 +50,6 @@ from builders.sandbox.records import (
     TargetAccount,
 )
 from builders.sandbox.resources import live_state
-from builders.sandbox.resources.live_state import LiveState
-from builders.sandbox.resources.references import index_domains
 from builders.sandbox.step_errors import StepError
 from builders.sandbox.store import plans as plan_store, promotions as store, steps as journal
 from builders.webhooks import destinations
@@ -68,33 +69,54 @@ RESERVED = timedelta(minutes=15)  # an interrupted promotion keeps its names for
 
 async def start(
     database: Database, *, outbound: Outbound, account_id: UUID, request: PromotionRequest, actor: Actor
-) -> tuple[UUID, bool]:
-    """Start or find the promotion of the plan; return its id, and whether a job runs it."""
-    urls = await _validate_urls(database, outbound, account_id, request)
+) -> tuple[UUID, Plan]:
+    """Start or find the promotion of the plan; return its id and the plan. A job runs a large one.
+
+    Only the status of a plan changes, so the plan is read once. Raise as `run.promote`.
+    """
+    async with database.connection() as conn:
+        plan, is_intact = await _get_plan(conn, account_id, request)
+    views = [action.after for action in plan.actions]
+    webhooks = {view.url for view in views if isinstance(view, WebhookView)}
+    urls = await destinations.validate_urls(outbound, webhooks)  # again: DNS can have changed
     async with database.transaction() as conn:
-        plan = await _lock_plan(conn, account_id, request)
-        existing = await store.find_promotion_of_plan(conn, account_id=account_id, plan_id=plan.id)
+        new_id = ids.new()
+        holder = await store.lock_slot(conn, account_id=account_id, promotion_id=new_id)
+        others = await store.list_promotions(conn, account_id=account_id, plan_id=plan.id, holder=holder)
+        existing = next((each for each in others if each.plan_id == plan.id), None)
         if existing is not None and not (request.resume and existing.status in UNFINISHED):
-            return existing.id, _is_large(plan)
-        await _check_intact(conn, plan)
+            return existing.id, plan
+        if not is_intact:
+            raise PlanDigestMismatch("The stored plan differs from the shown plan.", next_action="Plan again.")
         if existing is None:
             _check_request(plan, request)
-            promotion_id = await _insert(conn, plan, request, str(actor), urls)
+        await _check_account(conn, account_id, others)
+        if existing is None:
+            await _insert(conn, plan, request, new_id, str(actor), urls)
         else:
-            _check_total([plan.actions[step.position] for step in _undone(existing)], request)
-            await _reopen(conn, plan, existing, request.on_error, urls)
-            promotion_id = existing.id
+            await _reopen(conn, plan, request, existing, urls)
+        promotion_id = new_id if existing is None else existing.id
         about: About = {
             "plan_id": str(plan.id),
             "promotion_id": str(promotion_id),
             "resumed": existing is not None,
         }
-        await accounts.record_audit(
-            conn, account_id=account_id, actor=actor, action=AuditAction.PLAN_PROMOTED, about=about
-        )
-        if _is_large(plan):
+        audited = AuditAction.PLAN_PROMOTED
+        await accounts.record_audit(conn, account_id=account_id, actor=actor, action=audited, about=about)
+        if is_large(plan):
             await enqueue(conn, account_id=account_id, promotion_id=promotion_id)
-        return promotion_id, _is_large(plan)
+        return promotion_id, plan
+
+
+async def _get_plan(conn: Conn, account_id: UUID, request: PromotionRequest) -> tuple[Plan, bool]:
+    """Return the plan, and whether its digest binds the stored actions. Raise PlanNotFound, PlanDigestMismatch."""
+    found = await plan_store.find_stored_plan(conn, account_id=account_id, plan_id=request.plan_id)
+    if found is None:
+        raise PlanNotFound
+    plan, stored = found
+    if plan.digest != request.digest:
+        raise PlanDigestMismatch
+    return plan, digest_stored_plan(account_id, plan.manifest_digest, stored) == plan.digest
 
 
 async def enqueue(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> None:
@@ -111,36 +133,9 @@ async def resume_abandoned(conn: Conn) -> int:
     return len(found)
 
 
-def _is_large(plan: Plan) -> bool:
+def is_large(plan: Plan) -> bool:
     """Return whether the plan's promotion is a job."""
     return sum(action.action is not ActionKind.NO_OP for action in plan.actions) > LARGE
-
-
-async def _validate_urls(
-    database: Database, outbound: Outbound, account_id: UUID, request: PromotionRequest
-) -> ValidatedUrls:
-    """Validate the URLs of the plan's destinations again: DNS can have changed. No transaction is open."""
-    async with database.connection() as conn:
-        plan = await plan_store.find_plan(conn, account_id=account_id, plan_id=request.plan_id)
-    views = [] if plan is None or plan.digest != request.digest else [each.after for each in plan.actions]
-    urls = {view.url for view in views if isinstance(view, WebhookView)}
-    return await destinations.validate_urls(outbound, urls)
-
-
-async def _lock_plan(conn: Conn, account_id: UUID, request: PromotionRequest) -> Plan:
-    plan = await plan_store.find_plan(conn, account_id=account_id, plan_id=request.plan_id, lock=True)
-    if plan is None:
-        raise PlanNotFound
-    if plan.digest != request.digest:
-        raise PlanDigestMismatch
-    return plan
-
-
-async def _check_intact(conn: Conn, plan: Plan) -> None:
-    """Raise PlanDigestMismatch unless the digest binds the stored actions, which are executed."""
-    actions = await plan_store.list_actions(conn, account_id=plan.account_id, plan_id=plan.id)
-    if digest_stored_plan(plan.account_id, plan.manifest_digest, actions) != plan.digest:
-        raise PlanDigestMismatch("The stored plan differs from the shown plan.", next_action="Plan again.")
 
 
 def _check_request(plan: Plan, request: PromotionRequest) -> None:
@@ -158,7 +153,7 @@ def _check_request(plan: Plan, request: PromotionRequest) -> None:
     _check_total(plan.actions, request)
 
 
-def _check_total(actions: Sequence[Action], request: PromotionRequest) -> None:
+def _check_total(actions: Iterable[Action], request: PromotionRequest) -> None:
     """Raise TotalExceeded if the actions cost more now than the caller allows, Invalid for another currency."""
     most = request.max_total
     if most is None:
@@ -171,20 +166,29 @@ def _check_total(actions: Sequence[Action], request: PromotionRequest) -> None:
             raise TotalExceeded(f"The plan costs {due} now, which exceeds max_total.", due=due.to_wire())
 
 
-async def _insert(conn: Conn, plan: Plan, request: PromotionRequest, created_by: str, urls: ValidatedUrls) -> UUID:
+async def _check_account(conn: Conn, account_id: UUID, promotions: Sequence[Promotion]) -> None:
+    """Raise EmailUnverified, and PromotionRunning if another promotion of the account is running."""
+    if (await accounts.get_account(conn, account_id=account_id)).email_verified_at is None:
+        raise EmailUnverified("Verify the account's email address before promoting.")
+    if running := [each.id for each in promotions if each.status is PromotionStatus.RUNNING]:
+        raise PromotionRunning(
+            "Another promotion of the account is running.", retry_after=RETRY_S, promotion_id=str(running[0])
+        )
+
+
+async def _insert(
+    conn: Conn, plan: Plan, request: PromotionRequest, promotion_id: UUID, created_by: str, urls: ValidatedUrls
+) -> None:
     """Insert the promotion with its steps and reserve the new names.
 
     Raise PlanStale if the live state changed, PromotionLimit.
     """
-    await _check_email(conn, plan.account_id)
-    now, promotion_id = clock.now(), ids.new()
-    await _reserve_slot(conn, account_id=plan.account_id, promotion_id=promotion_id)
-    await _check_number(conn, account_id=plan.account_id)
-    if drifted := await _find_drift(conn, plan, plan.actions, urls):
-        raise _stale([(each.address, each.code, each.message) for each in drifted])
     steps = batches.new_steps(plan.actions)
-    await _reserve_names(conn, plan, steps)
-    await store.insert_promotion(
+    unavailable = await _reserve_names(conn, plan, steps)
+    if drifted := await _find_drift(conn, plan, steps, urls, unavailable):
+        raise _stale(drifted)
+    now = clock.now()
+    is_inserted = await store.insert_promotion(
         conn,
         account_id=plan.account_id,
         promotion_id=promotion_id,
@@ -193,104 +197,76 @@ async def _insert(conn: Conn, plan: Plan, request: PromotionRequest, created_by:
         created_by=created_by,
         steps=steps,
         now=now,
+        since=ids.lowest(now - timedelta(days=1)),
+        limit=MAX_PER_DAY,
     )
-    await plan_store.mark_plan(conn, account_id=plan.account_id, plan_id=plan.id, status=PlanStatus.PROMOTING)
-    return promotion_id
-
-
-async def _reopen(conn: Conn, plan: Plan, promotion: Promotion, on_error: OnError, urls: ValidatedUrls) -> None:
-    """Make failed and skipped steps pending again, unless their preconditions have changed.
-
-    An old promotion must not claim at outdated prices and terms. Raise PlanStale if a step depends on a change and
-    the caller wants to stop at errors.
-    """
-    await _check_email(conn, plan.account_id)
-    await _reserve_slot(conn, account_id=plan.account_id, promotion_id=promotion.id)
-    undone = _undone(promotion)
-    drifted = await _find_drift(conn, plan, [plan.actions[step.position] for step in undone], urls)
-    if drifted and on_error is OnError.STOP:
-        raise _stale([(each.address, each.code, each.message) for each in drifted])
-    why = {each.address: StepError(code=each.code, message=each.message) for each in drifted}
-    failed = {step.position: why[step.address] for step in undone if step.address in why}
-    owner = {"account_id": plan.account_id, "promotion_id": promotion.id}
-    await store.reopen(conn, **owner, on_error=on_error)
-    await journal.finish_steps(conn, **owner, outcomes=journal.failures(failed), now=clock.now())
-    await plan_store.mark_plan(conn, account_id=plan.account_id, plan_id=plan.id, status=PlanStatus.PROMOTING)
-    await _reserve_names(conn, plan, [step for step in undone if step.position not in failed])
-
-
-async def _reserve_slot(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> None:
-    """Make this promotion the account's running one. Raise PromotionRunning if another runs."""
-    holder = await store.reserve(conn, account_id=account_id, promotion_id=promotion_id)
-    if holder == promotion_id:
-        return
-    if await store.is_running(conn, account_id=account_id, promotion_id=holder):
-        raise PromotionRunning(
-            "Another promotion of the account is running.",
-            retry_after=RETRY_S,
-            promotion_id=str(holder),
-        )
-    await store.hand_over(conn, account_id=account_id, promotion_id=promotion_id)
-
-
-async def _check_number(conn: Conn, *, account_id: UUID) -> None:
-    """Raise PromotionLimit when no promotion can be added today. The slot of the account is reserved."""
-    since = ids.lowest(clock.now() - timedelta(days=1))
-    if await store.count_since(conn, account_id=account_id, since=since, limit=MAX_PER_DAY) >= MAX_PER_DAY:
+    if not is_inserted:
         message = f"An account makes at most {MAX_PER_DAY:,} promotions in 24 hours."
         raise PromotionLimit(message, retry_after=3600)
 
 
-def _undone(promotion: Promotion) -> list[Step]:
-    """Return the steps that a resumed promotion tries again."""
-    return [step for step in promotion.steps if step.status in {StepStatus.FAILED, StepStatus.SKIPPED}]
+async def _reopen(
+    conn: Conn, plan: Plan, request: PromotionRequest, promotion: Promotion, urls: ValidatedUrls
+) -> None:
+    """Make failed and skipped steps pending again, unless their preconditions have changed.
+
+    An old promotion must not claim at outdated prices and terms. Raise TotalExceeded, and PlanStale if a step
+    depends on a change and the caller wants to stop at errors.
+    """
+    owner = {"account_id": plan.account_id, "promotion_id": promotion.id}
+    again = {StepStatus.FAILED, StepStatus.SKIPPED}
+    undone = [step for step in await journal.list_steps(conn, **owner) if step.status in again]
+    _check_total((plan.actions[step.position] for step in undone), request)
+    unavailable = await _reserve_names(conn, plan, undone)
+    drifted = await _find_drift(conn, plan, undone, urls, unavailable)
+    if drifted and request.on_error is OnError.STOP:
+        raise _stale(drifted)
+    why = {each.address: StepError(code=each.code, message=each.message) for each in drifted}
+    failed = {step.position: why[step.address] for step in undone if step.address in why}
+    await store.reopen(conn, **owner, plan_id=plan.id, on_error=request.on_error)
+    await journal.finish_steps(conn, **owner, outcomes=failed, now=clock.now())
+    if unavailable:
+        await _reserve_names(conn, plan, [step for step in undone if step.position not in failed])
 
 
-async def _check_email(conn: Conn, account_id: UUID) -> None:
-    account = await accounts.get_account(conn, account_id=account_id)
-    if account.email_verified_at is None:
-        raise EmailUnverified(
-            "Verify the account's email address before promoting.",
-        )
-
-
-async def _find_drift(conn: Conn, plan: Plan, actions: Sequence[Action], urls: ValidatedUrls) -> list[Finding]:
-    """Return the changes since the plan was made. Raise ProjectArchived: a new plan would not help."""
-    live = await _read_live_state(conn, plan, actions, urls)
-    drifted = list(batches.find_drift(plan.manifest, actions, live))
-    archived = {project.id for project in live.projects if project.is_archived}
-    if archived & live_state.list_project_ids([each for each in actions if each.action is not ActionKind.NO_OP]):
-        raise ProjectArchived("A project of the plan is archived.")
-    return drifted
-
-
-async def _read_live_state(conn: Conn, plan: Plan, actions: Sequence[Action], urls: ValidatedUrls) -> LiveState:
-    target = TargetAccount(account_id=plan.account_id)
-    live = await live_state.read_for_actions(
-        conn, target=target, manifest=plan.manifest, actions=actions, urls=urls
-    )
-    index = index_domains(live.domains, live.own, actions)
-    views = [each.after for each in actions if isinstance(each.after, AliasView)]
-    names = frozenset(name for view in views for name in index.names(view.destinations))
-    forwarded = await live_state.list_forwarded(conn, target=target, names=names)
-    return replace(live, domains=index.domains, forwarded=forwarded)
-
-
-async def _reserve_names(conn: Conn, plan: Plan, steps: Sequence[Step]) -> None:
-    tasks = batches.list_tasks(plan, steps)
-    wanted = batches.list_wanted(tasks)
+async def _reserve_names(conn: Conn, plan: Plan, steps: Sequence[Step]) -> Mapping[Name, Availability]:
+    """Reserve the names that the steps claim, all or none; return why some are unavailable."""
+    wanted = batches.list_wanted(batches.list_tasks(plan, steps))
     if not wanted:
-        return
+        return {}
     realm, until = TargetAccount(account_id=plan.account_id).realm, clock.now() + RESERVED
     try:
         await claims.reserve_names(conn, realm=realm, account_id=plan.account_id, wanted=wanted, until=until)
-    except NamesRefused as refused:
-        blamed = batches.explain_refusal(plan.manifest, tasks, refused)
-        raise _stale([(plan.actions[at].address, why.code, why.message) for at, why in blamed.items()]) from None
+    except NamesRefused as refusal:
+        return refusal.refused
+    return {}
 
 
-def _stale(changed: Sequence[tuple[str, str, str]]) -> PlanStale:
+async def _find_drift(
+    conn: Conn,
+    plan: Plan,
+    steps: Sequence[Step],
+    urls: ValidatedUrls,
+    unavailable: Mapping[Name, Availability],
+) -> list[Finding]:
+    """Return the changes since the plan was made. Raise ProjectArchived: a new plan would not help."""
+    actions = [plan.actions[step.position] for step in steps]
+    live = await live_state.read_for_actions(
+        conn,
+        target=TargetAccount(account_id=plan.account_id),
+        manifest=plan.manifest,
+        actions=actions,
+        urls=urls,
+        unavailable=unavailable,
+    )
+    archived = {project.id for project in live.projects if project.is_archived}
+    if archived & live_state.list_project_ids([each for each in actions if each.action is not ActionKind.NO_OP]):
+        raise ProjectArchived("A project of the plan is archived.")
+    return list(batches.find_drift(plan.manifest, actions, live))
+
+
+def _stale(drifted: Sequence[Finding]) -> PlanStale:
     return PlanStale(
         "The live state has changed since the plan was made.",
-        changed=[{"address": address, "code": code, "message": message} for address, code, message in changed],
+        changed=[{"address": each.address, "code": each.code, "message": each.message} for each in drifted],
     )

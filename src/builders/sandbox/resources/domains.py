@@ -2,21 +2,31 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from builders.domains import bulk
 from builders.domains.errors import DomainsChanged, KeysTaken
 from builders.domains.records import SENSITIVE_SETTINGS, AccountDomain, DomainChange, DomainSettings
 from builders.kit.db.connections import Conn
 from builders.kit.values import domain_names
-from builders.sandbox.manifest import DesiredDomain, DomainView, Manifest, OnConflict
+from builders.sandbox.manifest import DomainView, Manifest, OnConflict
 from builders.sandbox.records import Action, Finding, Kind, Risk
-from builders.sandbox.resources import kinds
-from builders.sandbox.resources.kinds import Batch, Executor, KindDiff, Task
+from builders.sandbox.resources.kinds import Batch, Executor, KindDiff, ManagedKind, Task
 from builders.sandbox.resources.live_state import LiveState
 from builders.sandbox.step_errors import StepError
 
-CHANGED = "The domain was changed, suspended or released in the meantime."
-KEY_IN_USE = "The key now belongs to another domain."
+DOMAIN: ManagedKind[AccountDomain] = ManagedKind(
+    kind=Kind.DOMAIN,
+    view=lambda each: DomainView(key=each.manifest_key or "", domain=each.domain, **each.settings()),
+    describe=lambda each: each.domain,
+    sensitive=SENSITIVE_SETTINGS,
+    consequence="Its settings are cleared; the account keeps the domain.",
+    risk=Risk.MEDIUM,
+    changed=StepError(
+        code="domain_changed", message="The domain was changed, suspended or released in the meantime."
+    ),
+    key_in_use=StepError(code="key_in_use", message="The key now belongs to another domain."),
+)
 
 
 def diff(manifest: Manifest, live: LiveState) -> KindDiff:
@@ -36,15 +46,16 @@ def diff(manifest: Manifest, live: LiveState) -> KindDiff:
             continue
         assert existing is not None  # noqa: S101 - or there is an error
         if existing.manifest in {None, manifest.name} or manifest.on_conflict is OnConflict.ADOPT:
-            planned.append(_change(desired, existing, manifest.name))
+            after = replace(desired, domain=existing.domain)
+            planned.append(DOMAIN.change(existing, after, is_adopted=existing.manifest != manifest.name))
         else:
-            errors.append(kinds.conflict(Kind.DOMAIN, desired.key, existing.domain, existing.manifest))
+            errors.append(DOMAIN.conflict(desired.key, existing.domain, existing.manifest))
     left = [each for each in managed.values() if each.domain not in counts]
-    return KindDiff.of(manifest, planned, errors, left, delete=_delete, left_alone=_left_alone)
+    return DOMAIN.diff(manifest, planned, errors, left)
 
 
 def _find_error(
-    desired: DesiredDomain,
+    desired: DomainView,
     label: str,
     existing: AccountDomain | None,
     former: AccountDomain | None,
@@ -62,61 +73,20 @@ def _find_error(
         message = "A catch-all domain requires a default_destination."
         return Finding(code="destination_missing", address=address, message=message)
     if former is not None and former.domain != label and former.domain not in counts:
-        return kinds.key_in_use_error(Kind.DOMAIN, desired.key, former.domain, label)
+        message = f"The key belonged to {former.domain}, not to {label}: use a new key."
+        return Finding(code="key_in_use", address=address, message=message)
     return None
-
-
-def view(domain: AccountDomain) -> DomainView:
-    """Return the current settings."""
-    return DomainView(key=domain.manifest_key or "", domain=domain.domain, **domain.settings())
-
-
-def _change(desired: DesiredDomain, existing: AccountDomain, manifest: str) -> Action:
-    after = DomainView(key=desired.key, domain=existing.domain, **desired.settings())
-    is_adopted = existing.manifest != manifest
-    return kinds.change(
-        Kind.DOMAIN, existing, view(existing), after, sensitive=SENSITIVE_SETTINGS, is_adopted=is_adopted
-    )
-
-
-def _left_alone(domain: AccountDomain) -> Finding:
-    return kinds.left_alone_warning(Kind.DOMAIN, domain.manifest_key, domain.domain)
-
-
-def _delete(domain: AccountDomain) -> Action:
-    consequence = "Its settings are cleared; the account keeps the domain."
-    return kinds.delete(Kind.DOMAIN, domain, view(domain), consequence=consequence, risk=Risk.MEDIUM)
 
 
 def drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator[Finding]:
     """Yield the changes since the plan was made."""
-    by_id = {each.id: each for each in live.own.values()}
-    planned = {action.resource_id for action in actions}
-    keys = {each.manifest_key for each in by_id.values() if each.manifest == manifest and each.id not in planned}
-    for action in actions:
-        existing = None if action.resource_id is None else by_id.get(action.resource_id)
-        if existing is None or existing.version != action.version:
-            yield Finding(code="domain_changed", address=action.address, message=CHANGED)
-        elif action.after is not None and action.after.key in keys:
-            yield Finding(code="key_in_use", address=action.address, message=KEY_IN_USE)
+    return DOMAIN.find_drift(manifest, actions, live.own.values())
 
 
 async def execute(conn: Conn, batch: Batch) -> None:
     """Execute a batch of one action, all tasks or none. Raise one of the refusals."""
     changes = [each for task in batch.tasks for each in _changes(task, batch.manifest)]
     await bulk.update_many(conn, account_id=batch.target.account_id, changes=changes)
-
-
-def fault(manifest: str, task: Task, refusal: Exception) -> StepError | None:
-    """Return the error of this task after a refusal of the batch, or None."""
-    match refusal:
-        case DomainsChanged():
-            if task.action.resource_id in refusal.ids:
-                return StepError(code="domain_changed", message=CHANGED)
-        case KeysTaken():
-            if task.action.after is not None and (manifest, task.action.after.key) in refusal.keys:
-                return StepError(code="key_in_use", message=KEY_IN_USE)
-    return None
 
 
 def _changes(task: Task, manifest: str) -> Iterator[DomainChange]:
@@ -132,4 +102,4 @@ def _changes(task: Task, manifest: str) -> Iterator[DomainChange]:
         )
 
 
-EXECUTOR = Executor(drift=drift, execute=execute, fault=fault, refusals=(DomainsChanged, KeysTaken))
+EXECUTOR = Executor(drift, execute, DOMAIN.faults(DomainsChanged, KeysTaken))

@@ -1,11 +1,21 @@
-"""The interface of each kind of resource in a manifest: a diff, and an executor of its actions."""
+"""What all kinds of resources in a manifest share: their diff, their drift, and the executor of their actions."""
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set as AbstractSet,
+)
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 from uuid import UUID
 
+from builders.aliases.records import Alias
 from builders.domains.records import AccountDomain
 from builders.invoices.records import Seller
 from builders.kit.db.connections import Conn
@@ -18,8 +28,7 @@ from builders.sandbox.resources.live_state import LiveState
 from builders.sandbox.step_errors import StepError
 from builders.webhooks.records import ManagedDestination
 
-T = TypeVar("T")
-Managed = Project | AccountDomain | ManagedDestination
+T = TypeVar("T", Project, AccountDomain, ManagedDestination, Alias)
 PROJECT_PRUNED = "The project is no longer in the manifest, and prune is on: the plan would archive it."
 PRUNED = "It is no longer in the manifest, and prune is on."
 ADOPTED = "This manifest adopts it."
@@ -34,90 +43,115 @@ class KindDiff:
     errors: tuple[Finding, ...]
     warnings: tuple[Finding, ...]
 
-    @classmethod
-    def of(
-        cls,
-        manifest: Manifest,
-        actions: Iterable[Action],
-        errors: Iterable[Finding],
-        left: Iterable[T],
-        *,
-        delete: Callable[[T], Action],
-        left_alone: Callable[[T], Finding],
-    ) -> Self:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagedKind(Generic[T]):
+    """A kind of resource that a manifest manages by keys, as the diff and the promotion treat it."""
+
+    kind: Kind
+    view: Callable[[T], View]  # the current state
+    describe: Callable[[T], str]  # in messages
+    sensitive: AbstractSet[str]  # fields whose change has a medium risk
+    consequence: str  # of the deletion
+    risk: Risk  # of the deletion
+    changed: StepError  # it is not as it was when the plan was made
+    key_in_use: StepError  # its key belongs to another resource of the kind
+
+    def diff(
+        self, manifest: Manifest, actions: Iterable[Action], errors: Iterable[Finding], left: Iterable[T]
+    ) -> KindDiff:
         """Return the diff; delete resources that are no longer in the manifest (`left`), or warn about them."""
-        return cls(
+        return KindDiff(
             actions=tuple(actions),
-            removed=tuple(map(delete, left)) if manifest.prune else (),
+            removed=tuple(map(self.delete, left)) if manifest.prune else (),
             errors=tuple(errors),
-            warnings=() if manifest.prune else tuple(map(left_alone, left)),
+            warnings=() if manifest.prune else tuple(map(self.leave, left)),
         )
 
+    def change(self, existing: T, after: View, *, is_adopted: bool = False) -> Action:
+        """Return the action that updates or adopts the resource, or a no_op."""
+        before = self.view(existing)
+        changed = changes(before, after)
+        action, reason = ActionKind.UPDATE if changed else ActionKind.NO_OP, explain_change(changed)
+        if is_adopted:
+            action, reason = ActionKind.ADOPT, ADOPTED
+            changed = ("manifest", *changed)
+        return Action(
+            address=f"{self.kind}.{after.key}",
+            kind=self.kind,
+            action=action,
+            before=before,
+            after=after,
+            changed_fields=changed,
+            reason=reason,
+            risk=Risk.MEDIUM if self.sensitive & set(changed) else Risk.LOW,
+            resource_id=existing.id,
+            version=existing.version,
+        )
 
-def conflict(kind: Kind, key: str, what: str, manifest: str | None) -> Finding:
-    """Return the error for a resource of the account that this manifest does not manage."""
-    holder = f"the manifest {manifest!r}" if manifest else "no manifest"
-    return Finding(
-        code=f"{kind}_exists",
-        address=f"{kind}.{key}",
-        message=f"The account already has {what}, managed by {holder}. To adopt it: on_conflict adopt.",
-    )
+    def delete(self, existing: T) -> Action:
+        """Return the action that deletes the resource, because the manifest prunes."""
+        return Action(
+            address=f"{self.kind}.{existing.manifest_key}",
+            kind=self.kind,
+            action=ActionKind.DELETE,
+            before=self.view(existing),
+            reason=f"{PRUNED} {self.consequence}".strip(),
+            risk=self.risk,
+            resource_id=existing.id,
+            version=existing.version,
+        )
 
+    def leave(self, existing: T) -> Finding:
+        """Return the warning for a resource that is no longer in the manifest and stays."""
+        return Finding(
+            code="left_alone",
+            address=f"{self.kind}.{existing.manifest_key}",
+            message=f"{self.describe(existing)} is no longer in the manifest; without prune, it does not change.",
+        )
 
-def left_alone_warning(kind: Kind, key: str | None, what: str) -> Finding:
-    """Return the warning for a resource that is no longer in the manifest and stays."""
-    return Finding(
-        code="left_alone",
-        address=f"{kind}.{key}",
-        message=f"{what} is no longer in the manifest; without prune, it does not change.",
-    )
+    def conflict(self, key: str, what: str, manifest: str | None) -> Finding:
+        """Return the error for a resource of the account that this manifest does not manage."""
+        holder = f"the manifest {manifest!r}" if manifest else "no manifest"
+        return Finding(
+            code=f"{self.kind}_exists",
+            address=f"{self.kind}.{key}",
+            message=f"The account already has {what}, managed by {holder}. To adopt it: on_conflict adopt.",
+        )
 
+    def find_drift(
+        self,
+        manifest: str,
+        actions: Sequence[Action],
+        existing: Collection[T],
+        find_other: Callable[[Action], StepError | None] = lambda _: None,
+    ) -> Iterator[Finding]:
+        """Yield the changes since the plan was made; `find_other` returns those that only this kind has."""
+        by_id = {each.id: each for each in existing}
+        planned = {action.resource_id for action in actions}
+        keys = {each.manifest_key for each in existing if each.manifest == manifest and each.id not in planned}
+        for action in actions:
+            found = None if action.resource_id is None else by_id.get(action.resource_id)
+            if action.resource_id is not None and (found is None or found.version != action.version):
+                error: StepError | None = self.changed
+            elif (error := find_other(action)) is None and action.after is not None and action.after.key in keys:
+                error = self.key_in_use
+            if error is not None:
+                yield Finding(code=error.code, address=action.address, message=error.message)
 
-def key_in_use_error(kind: Kind, key: str, old: str, new: str) -> Finding:
-    """Return the error for a key that belongs to another resource."""
-    message = f"The key belonged to {old}, not to {new}: use a new key."
-    return Finding(code="key_in_use", address=f"{kind}.{key}", message=message)
+    def faults(self, changed: type[Exception], keys_taken: type[Exception]) -> "Faults":
+        """Return the errors of tasks after the refusals with `changed` ids, and with the `keys` that are taken."""
+        return {
+            changed: lambda _, task, found: self.changed if task.action.resource_id in found.changed else None,
+            keys_taken: lambda manifest, task, found: (
+                self.key_in_use if task.action.after and (manifest, task.action.after.key) in found.keys else None
+            ),
+        }
 
 
 def explain_change(changed: tuple[str, ...]) -> str:
     """Return the reason of an update or a no_op."""
     return f"Changes {', '.join(changed)}." if changed else "It matches the manifest."
-
-
-def change(
-    kind: Kind, existing: Managed, before: View, after: View, *, sensitive: AbstractSet[str], is_adopted: bool
-) -> Action:
-    """Return the action that updates or adopts the resource, or a no_op; a sensitive field has a medium risk."""
-    changed = changes(before, after)
-    action, reason = ActionKind.UPDATE if changed else ActionKind.NO_OP, explain_change(changed)
-    if is_adopted:
-        action, reason, changed = ActionKind.ADOPT, ADOPTED, ("manifest", *changed)
-    return Action(
-        address=f"{kind}.{after.key}",
-        kind=kind,
-        action=action,
-        before=before,
-        after=after,
-        changed_fields=changed,
-        reason=reason,
-        risk=Risk.MEDIUM if sensitive & set(changed) else Risk.LOW,
-        resource_id=existing.id,
-        version=existing.version,
-    )
-
-
-def delete(kind: Kind, existing: Managed, before: View, *, consequence: str, risk: Risk) -> Action:
-    """Return the action that deletes the resource, because the manifest prunes."""
-    return Action(
-        address=f"{kind}.{existing.manifest_key}",
-        kind=kind,
-        action=ActionKind.DELETE,
-        before=before,
-        reason=f"{PRUNED} {consequence}",
-        risk=risk,
-        resource_id=existing.id,
-        version=existing.version,
-    )
 
 
 PAYABLE_WITHIN = timedelta(days=14)
@@ -173,9 +207,14 @@ def list_versions(tasks: Sequence[Task]) -> dict[UUID, int]:
 class StepsRefused(Exception):
     """Some steps of a batch cannot be executed; nothing of the batch was executed."""
 
-    def __init__(self, faults: Mapping[int, StepError]) -> None:
-        super().__init__(f"{len(faults)} steps cannot be executed")
-        self.faults = faults  # by position
+    def __init__(self, found: Sequence[Finding]) -> None:
+        super().__init__(f"{len(found)} steps cannot be executed")
+        self.errors = {each.address: StepError(code=each.code, message=each.message) for each in found}
+
+
+# The error of a task by the type of the refusal of its batch; None if another task caused it. The arguments are
+# the name of the manifest, the task and the refusal.
+Faults = Mapping[type[Exception], Callable[[str, Task, Any], StepError | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,5 +223,4 @@ class Executor:
 
     drift: Callable[[str, Sequence[Action], LiveState], Iterator[Finding]]  # changes since the plan was made
     execute: Callable[[Conn, Batch], Awaitable[None]]  # all or none; raises one of the refusals
-    fault: Callable[[str, Task, Exception], StepError | None]  # the error of a task after a refusal of its batch
-    refusals: tuple[type[Exception], ...]
+    faults: Faults

@@ -19,6 +19,7 @@ from builders.projects import service as projects
 from builders.projects.records import Project
 from builders.sandbox.manifest import AliasView, DomainView, Manifest, ProjectView
 from builders.sandbox.records import Action, Kind, TargetAccount
+from builders.sandbox.resources.references import index_domains
 from builders.webhooks import batches
 from builders.webhooks.records import ManagedDestination, ValidatedUrls
 
@@ -68,7 +69,7 @@ async def read_for_manifest(
         domains=await catalog_availability.find_domains(conn, domains=labels),
         projects=existing,
         sizes=await _count_aliases(conn, target, existing),
-        own=await _find_own_domains(conn, target, manifest.name, labels),
+        own=await _find_own_domains(conn, target, labels, manifest=manifest.name),
         webhooks=await batches.list_managed(conn, **owner),
         refused_urls=urls.refused,
     )
@@ -107,38 +108,47 @@ async def read_aliases(
 
 
 async def read_for_actions(
-    conn: Conn, *, target: TargetAccount, manifest: str, actions: Sequence[Action], urls: ValidatedUrls
+    conn: Conn,
+    *,
+    target: TargetAccount,
+    manifest: str,
+    actions: Sequence[Action],
+    urls: ValidatedUrls,
+    unavailable: Mapping[Name, Availability],
 ) -> LiveState:
-    """Read the state that planned actions depend on, except `forwarded`, in at most eleven statements."""
-    account_id = target.account_id
-    by_kind = {kind: [each for each in actions if each.kind is kind] for kind in Kind}
-    places = [action.place for action in actions if action.place is not None]
-    wanted = [RequestedName(domain=place.domain, key=place.key, skeleton=place.skeleton) for place in places]
+    """Read the state that planned actions depend on, in at most ten statements.
+
+    `unavailable` are the names of the actions that could not be reserved. The domains are those after the actions.
+    """
+    account_id, kinds = target.account_id, {each.kind for each in actions}
+    names = {action.place.name for action in actions if action.place is not None}
     views = [each.after for each in actions if isinstance(each.after, AliasView)]
-    labels = {place.domain for place in places}
+    labels = {name.domain for name in names}
     labels |= {email.rpartition("@")[2] for view in views for email in view.destinations}
     settings = {each.after.domain for each in actions if isinstance(each.after, DomainView)}
+    own = await _find_own_domains(
+        conn, target, labels | settings, manifest=manifest if Kind.DOMAIN in kinds else None
+    )
+    domains = index_domains(await catalog_availability.find_domains(conn, domains=labels), own, actions)
+    destinations = frozenset(name for view in views for name in domains.names(view.destinations))
     existing = await _list_projects(conn, target, manifest, actions)
     return LiveState(
         aliases=await account_aliases.list_aliases(
             conn,
             account_id=account_id,
             manifest=manifest,
-            names=sorted({each.name for each in wanted}),
-            alias_ids=[each.resource_id for each in by_kind[Kind.ALIAS] if each.resource_id is not None],
+            names=sorted(names),
+            alias_ids=[each.resource_id for each in actions if each.kind is Kind.ALIAS and each.resource_id],
         ),
-        availability=await claims.check_availability(
-            conn, account_id=account_id, realm=target.realm, wanted=wanted
-        )
-        if wanted
-        else {},
-        domains=await catalog_availability.find_domains(conn, domains=labels),
+        availability=unavailable,
+        domains=domains.domains,
         projects=existing,
         sizes=await _count_aliases(conn, target, existing),
-        own=await _find_own_domains(conn, target, manifest, labels | settings),
-        webhooks=await batches.list_managed(conn, account_id=account_id) if by_kind[Kind.WEBHOOK] else (),
-        overdue=await invoices.find_arrears(conn, account_id=account_id) if places else None,
-        reclaims=await billing.list_reclaims(conn, account_id=account_id, names={each.name for each in wanted}),
+        own=own,
+        webhooks=await batches.list_managed(conn, account_id=account_id) if Kind.WEBHOOK in kinds else (),
+        forwarded=await list_forwarded(conn, target=target, names=destinations),
+        overdue=await invoices.find_arrears(conn, account_id=account_id) if names else None,
+        reclaims=await billing.list_reclaims(conn, account_id=account_id, names=names),
         refused_urls=urls.refused,
     )
 
@@ -183,10 +193,12 @@ async def _list_projects(
 
 
 async def _find_own_domains(
-    conn: Conn, target: TargetAccount, manifest: str, labels: set[str]
+    conn: Conn, target: TargetAccount, labels: set[str], *, manifest: str | None
 ) -> dict[str, AccountDomain]:
-    """Return the account's own live domains of the labels, and those that the manifest manages."""
+    """Return the account's own live domains of the labels, and those that a manifest manages."""
     found = await bulk.find_domains(conn, account_id=target.account_id, domains=labels)
+    if manifest is None:
+        return found
     managed = await bulk.list_managed(conn, account_id=target.account_id, manifest=manifest)
     return {**{each.domain: each for each in managed if each.status is AccountDomainStatus.LIVE}, **found}
 

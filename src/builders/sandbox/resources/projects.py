@@ -12,14 +12,22 @@ from builders.projects.records import SENSITIVE_FIELDS, Project, ProjectChange, 
 from builders.sandbox.manifest import Manifest, OnConflict, ProjectView
 from builders.sandbox.records import Action, ActionKind, Finding, Kind, Risk
 from builders.sandbox.resources import kinds
-from builders.sandbox.resources.kinds import Batch, Executor, KindDiff, Task
+from builders.sandbox.resources.kinds import Batch, Executor, KindDiff, ManagedKind, Task
 from builders.sandbox.resources.live_state import LiveState
 from builders.sandbox.step_errors import StepError
 
-CHANGED = "The project was changed or archived in the meantime."
-KEY_IN_USE = "The key now belongs to another project."
-SLUG_TAKEN = "Another project of the account now has the slug."
-LIMIT = "The account has its maximum number of active projects."
+PROJECT: ManagedKind[Project] = ManagedKind(
+    kind=Kind.PROJECT,
+    view=lambda each: ProjectView(key=each.manifest_key or "", **each.values()),
+    describe=lambda each: f"The project {each.slug}",
+    sensitive=SENSITIVE_FIELDS,
+    consequence="It is archived; its aliases keep working.",
+    risk=Risk.MEDIUM,
+    changed=StepError(code="project_changed", message="The project was changed or archived in the meantime."),
+    key_in_use=StepError(code="key_in_use", message="The key now belongs to another project."),
+)
+SLUG_TAKEN = StepError(code="slug_taken", message="Another project of the account now has the slug.")
+LIMIT = StepError(code="project_limit", message="The account has its maximum number of active projects.")
 
 
 def diff(manifest: Manifest, live: LiveState) -> KindDiff:
@@ -46,15 +54,15 @@ def diff(manifest: Manifest, live: LiveState) -> KindDiff:
             mine, other = other, None  # under another key
         if mine is not None and other is None:
             kept.add(mine.id)
-            planned.append(_change(desired, mine))
+            planned.append(PROJECT.change(mine, replace(desired, slug=desired.slug or mine.slug)))
         elif other is None:
             planned.append(_create(desired))
         elif mine is None and manifest.on_conflict is OnConflict.ADOPT:
-            planned.append(_change(desired, other, is_adopted=True))
+            planned.append(PROJECT.change(other, desired, is_adopted=True))
         else:
-            errors.append(kinds.conflict(Kind.PROJECT, desired.key, f"the slug {desired.slug}", other.manifest))
+            errors.append(PROJECT.conflict(desired.key, f"the slug {desired.slug}", other.manifest))
     left = [each for key, each in managed.items() if key not in wanted and each.id not in kept]
-    return KindDiff.of(manifest, planned, errors, left, delete=_delete, left_alone=_left_alone)
+    return PROJECT.diff(manifest, planned, errors, left)
 
 
 def _repeated_slugs(desired: Sequence[ProjectView]) -> list[Finding]:
@@ -77,11 +85,6 @@ def _unknown_webhooks(desired: Sequence[ProjectView], known: set[UUID]) -> list[
     ]
 
 
-def view(project: Project) -> ProjectView:
-    """Return the current project."""
-    return ProjectView(key=project.manifest_key or "", **project.values())
-
-
 def _create(desired: ProjectView) -> Action:
     return Action(
         address=f"project.{desired.key}",
@@ -94,37 +97,18 @@ def _create(desired: ProjectView) -> Action:
     )
 
 
-def _change(desired: ProjectView, project: Project, *, is_adopted: bool = False) -> Action:
-    after = replace(desired, slug=desired.slug or project.slug)
-    return kinds.change(
-        Kind.PROJECT, project, view(project), after, sensitive=SENSITIVE_FIELDS, is_adopted=is_adopted
+def drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator[Finding]:
+    """Yield the changes since the plan was made."""
+    active = [each for each in live.projects if not each.is_archived]
+    planned = {action.resource_id for action in actions}
+    slugs = {each.slug for each in active if each.id not in planned}
+    return PROJECT.find_drift(
+        manifest, actions, active, lambda action: SLUG_TAKEN if _slug(action) in slugs else None
     )
 
 
-def _left_alone(project: Project) -> Finding:
-    return kinds.left_alone_warning(Kind.PROJECT, project.manifest_key, f"The project {project.slug}")
-
-
-def _delete(project: Project) -> Action:
-    consequence = "It is archived; its aliases keep working."
-    return kinds.delete(Kind.PROJECT, project, view(project), consequence=consequence, risk=Risk.MEDIUM)
-
-
-def drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator[Finding]:
-    """Yield the changes since the plan was made."""
-    active = {each.id: each for each in live.projects if not each.is_archived}
-    planned = {action.resource_id for action in actions}
-    others = [each for each in active.values() if each.id not in planned]
-    keys = {each.manifest_key for each in others if each.manifest == manifest}
-    slugs = {each.slug for each in others}
-    for action in actions:
-        existing = None if action.resource_id is None else active.get(action.resource_id)
-        if action.resource_id is not None and (existing is None or existing.version != action.version):
-            yield Finding(code="project_changed", address=action.address, message=CHANGED)
-        elif isinstance(action.after, ProjectView) and action.after.key in keys:
-            yield Finding(code="key_in_use", address=action.address, message=KEY_IN_USE)
-        elif isinstance(action.after, ProjectView) and action.after.slug in slugs:
-            yield Finding(code="slug_taken", address=action.address, message=SLUG_TAKEN)
+def _slug(action: Action) -> str | None:
+    return action.after.slug if isinstance(action.after, ProjectView) else None
 
 
 async def execute(conn: Conn, batch: Batch) -> None:
@@ -139,24 +123,6 @@ async def execute(conn: Conn, batch: Batch) -> None:
     else:
         changes = [each for task in batch.tasks for each in _changes(task, batch)]
         await projects.update_many(conn, **owner, changes=changes)
-
-
-def fault(manifest: str, task: Task, refusal: Exception) -> StepError | None:
-    """Return the error of this task after a refusal of the batch, or None."""
-    after = task.action.after
-    match refusal:
-        case SlugsTaken():
-            if isinstance(after, ProjectView) and after.slug in refusal.slugs:
-                return StepError(code="slug_taken", message=SLUG_TAKEN)
-        case ProjectKeysTaken():
-            if after is not None and (manifest, after.key) in refusal.keys:
-                return StepError(code="key_in_use", message=KEY_IN_USE)
-        case ProjectsChanged():
-            if task.action.resource_id in refusal.changed:
-                return StepError(code="project_changed", message=CHANGED)
-        case ProjectLimit():
-            return StepError(code="project_limit", message=LIMIT)
-    return None
 
 
 def _specs(task: Task, batch: Batch) -> Iterator[ProjectSpec]:
@@ -180,8 +146,11 @@ def _changes(task: Task, batch: Batch) -> Iterator[ProjectChange]:
 
 
 EXECUTOR = Executor(
-    drift=drift,
-    execute=execute,
-    fault=fault,
-    refusals=(SlugsTaken, ProjectKeysTaken, ProjectsChanged, ProjectLimit),
+    drift,
+    execute,
+    {
+        **PROJECT.faults(ProjectsChanged, ProjectKeysTaken),
+        SlugsTaken: lambda _, task, refusal: SLUG_TAKEN if _slug(task.action) in refusal.slugs else None,
+        ProjectLimit: lambda *_: LIMIT,
+    },
 )

@@ -29,6 +29,11 @@ class TargetProject:
     is_pruned: bool = False  # the plan archives it
 
     @property
+    def name(self) -> str:
+        """Return what distinguishes it from the other projects of a plan."""
+        return self.address or str(self.project_id)
+
+    @property
     def after_unknown(self) -> tuple[str, ...]:
         """Return the fields of its aliases that are unknown until the project is created."""
         return () if self.project_id else ("project_id",)
@@ -83,7 +88,9 @@ def index_projects(
     views = [(action, action.after) for action in planned if isinstance(action.after, ProjectView)]
     by_key = {view.key: _planned(action, view) for action, view in views}
     changed = {each.project_id: each for each in by_key.values() if each.project_id}
-    by_id = {each.id: changed.get(each.id) or _existing(each, is_pruned=each.id in pruned) for each in projects}
+    by_id = {
+        each.id: changed.get(each.id) or index_project(each, is_pruned=each.id in pruned) for each in projects
+    }
     # Archived projects can share the slug of the active one, which replaces them here.
     by_slug = {each.slug: by_id[each.id] for each in sorted(projects, key=lambda each: not each.is_archived)}
     by_slug |= {view.slug: by_key[view.key] for _, view in views if view.slug}
@@ -113,7 +120,8 @@ def _planned(action: Action, view: ProjectView) -> TargetProject:
     )
 
 
-def _existing(project: Project, *, is_pruned: bool) -> TargetProject:
+def index_project(project: Project, *, is_pruned: bool = False) -> TargetProject:
+    """Return a project that the plan does not change, but may archive."""
     return TargetProject(
         project_id=project.id,
         address=None,

@@ -7,7 +7,7 @@ from builders.kit.db.connections import Conn
 from builders.sandbox.manifest import GENERATE, DesiredWebhook, Manifest, OnConflict, WebhookView
 from builders.sandbox.records import Action, ActionKind, Finding, Kind, Risk, Secret
 from builders.sandbox.resources import kinds
-from builders.sandbox.resources.kinds import Batch, Executor, KindDiff, Task
+from builders.sandbox.resources.kinds import Batch, Executor, KindDiff, ManagedKind, Task
 from builders.sandbox.resources.live_state import LiveState
 from builders.sandbox.step_errors import StepError
 from builders.webhooks import batches, destinations
@@ -15,11 +15,28 @@ from builders.webhooks.batches import MAX_DESTINATIONS
 from builders.webhooks.errors import SecretsGone, WebhookKeysTaken, WebhookLimit, WebhooksChanged
 from builders.webhooks.records import DestinationChange, DestinationSpec, ManagedDestination
 
-CHANGED = "The webhook destination was changed or deleted in the meantime."
-KEY_IN_USE = "The key now belongs to another webhook destination."
-LIMIT = "The account has its maximum number of webhook destinations."
-SENSITIVE_FIELDS = frozenset({"url", "enabled", "events"})
-SECRET_GONE = "The destination with the secret to copy no longer exists."  # noqa: S105 - a message
+WEBHOOK: ManagedKind[ManagedDestination] = ManagedKind(
+    kind=Kind.WEBHOOK,
+    view=lambda each: WebhookView(
+        key=each.manifest_key or "",
+        label=each.label,
+        url=each.url,
+        enabled=each.enabled,
+        events=tuple(each.events),
+    ),
+    describe=lambda each: f"The webhook {each.label!r}",
+    sensitive=frozenset({"url", "enabled", "events"}),
+    consequence="Its pending deliveries are cancelled.",
+    risk=Risk.HIGH,
+    changed=StepError(
+        code="webhook_changed", message="The webhook destination was changed or deleted in the meantime."
+    ),
+    key_in_use=StepError(code="key_in_use", message="The key now belongs to another webhook destination."),
+)
+LIMIT = StepError(code="webhook_limit", message="The account has its maximum number of webhook destinations.")
+SECRET_GONE = StepError(
+    code="secret_ref_unknown", message="The destination with the secret to copy no longer exists."
+)
 
 
 def diff(manifest: Manifest, live: LiveState) -> KindDiff:
@@ -41,7 +58,7 @@ def diff(manifest: Manifest, live: LiveState) -> KindDiff:
             mine, other = other, None  # under another key
         if mine is not None:
             kept.add(mine.id)
-            planned.append(_change(desired, mine))
+            planned.append(WEBHOOK.change(mine, _desired_view(desired, mine)))
         elif other is None:
             secret = _secret(manifest, desired, live)
             if isinstance(secret, Secret):
@@ -50,18 +67,11 @@ def diff(manifest: Manifest, live: LiveState) -> KindDiff:
                 errors.append(secret)
         elif manifest.on_conflict is OnConflict.ADOPT:
             kept.add(other.id)
-            planned.append(_change(desired, other, is_adopted=True))
+            planned.append(WEBHOOK.change(other, _desired_view(desired, other), is_adopted=True))
         else:
-            errors.append(kinds.conflict(Kind.WEBHOOK, desired.key, "a destination with this URL", other.manifest))
+            errors.append(WEBHOOK.conflict(desired.key, "a destination with this URL", other.manifest))
     left = [each for key, each in managed.items() if key not in wanted and each.id not in kept]
-    return KindDiff.of(
-        manifest,
-        planned,
-        (*errors, *_find_excess(planned, len(live.webhooks))),
-        left,
-        delete=_delete,
-        left_alone=_left_alone,
-    )
+    return WEBHOOK.diff(manifest, planned, (*errors, *_find_excess(planned, len(live.webhooks))), left)
 
 
 def _find_errors(desired: DesiredWebhook, live: LiveState) -> Iterator[Finding]:
@@ -113,17 +123,6 @@ def _is_circular(key: str, references: Mapping[str, str]) -> bool:
     return key in seen
 
 
-def view(destination: ManagedDestination) -> WebhookView:
-    """Return the current destination."""
-    return WebhookView(
-        key=destination.manifest_key or "",
-        label=destination.label,
-        url=destination.url,
-        enabled=destination.enabled,
-        events=tuple(destination.events),
-    )
-
-
 def _desired_view(desired: DesiredWebhook, mine: ManagedDestination | None = None) -> WebhookView:
     """Return the desired state; the order of events has no meaning."""
     same = mine is not None and set(mine.events) == set(desired.events)
@@ -148,39 +147,21 @@ def _create(desired: DesiredWebhook, secret: Secret) -> Action:
     )
 
 
-def _change(desired: DesiredWebhook, existing: ManagedDestination, *, is_adopted: bool = False) -> Action:
-    before, after = view(existing), _desired_view(desired, existing)
-    return kinds.change(Kind.WEBHOOK, existing, before, after, sensitive=SENSITIVE_FIELDS, is_adopted=is_adopted)
-
-
-def _left_alone(destination: ManagedDestination) -> Finding:
-    return kinds.left_alone_warning(Kind.WEBHOOK, destination.manifest_key, f"The webhook {destination.label!r}")
-
-
-def _delete(destination: ManagedDestination) -> Action:
-    consequence = "Its pending deliveries are cancelled."
-    return kinds.delete(Kind.WEBHOOK, destination, view(destination), consequence=consequence, risk=Risk.HIGH)
-
-
 def drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator[Finding]:
     """Yield the changes since the plan was made."""
-    by_id = {each.id: each for each in live.webhooks}
-    planned = {action.resource_id for action in actions}
-    keys = {each.manifest_key for each in live.webhooks if each.manifest == manifest and each.id not in planned}
+    known = {each.id for each in live.webhooks}
     made = sum(action.action is ActionKind.CREATE for action in actions)
-    for action in actions:
-        existing = None if action.resource_id is None else by_id.get(action.resource_id)
-        if action.resource_id is not None and (existing is None or existing.version != action.version):
-            yield Finding(code="webhook_changed", address=action.address, message=CHANGED)
-        elif action.after is not None and action.after.key in keys:
-            yield Finding(code="key_in_use", address=action.address, message=KEY_IN_USE)
-        elif isinstance(action.after, WebhookView) and action.after.url in live.refused_urls:
-            message = live.refused_urls[action.after.url]
-            yield Finding(code="url_not_allowed", address=action.address, message=message)
-        elif action.secret and action.secret.copied_from and action.secret.copied_from not in by_id:
-            yield Finding(code="secret_ref_unknown", address=action.address, message=SECRET_GONE)
-        elif action.action is ActionKind.CREATE and len(by_id) + made > MAX_DESTINATIONS:
-            yield Finding(code="webhook_limit", address=action.address, message=LIMIT)
+
+    def find_other(action: Action) -> StepError | None:
+        if isinstance(action.after, WebhookView) and action.after.url in live.refused_urls:
+            return StepError(code="url_not_allowed", message=live.refused_urls[action.after.url])
+        if action.secret and action.secret.copied_from and action.secret.copied_from not in known:
+            return SECRET_GONE
+        if action.action is ActionKind.CREATE and len(known) + made > MAX_DESTINATIONS:
+            return LIMIT
+        return None
+
+    return WEBHOOK.find_drift(manifest, actions, live.webhooks, find_other)
 
 
 async def execute(conn: Conn, batch: Batch) -> None:
@@ -194,23 +175,6 @@ async def execute(conn: Conn, batch: Batch) -> None:
     else:
         changes = [each for task in batch.tasks for each in _changes(task, batch.manifest)]
         await batches.update_destinations(conn, **owner, changes=changes)
-
-
-def fault(manifest: str, task: Task, refusal: Exception) -> StepError | None:
-    """Return the error of this task after a refusal of the batch, or None."""
-    match refusal:
-        case WebhooksChanged():
-            if task.action.resource_id in refusal.changed:
-                return StepError(code="webhook_changed", message=CHANGED)
-        case WebhookKeysTaken():
-            if task.action.after is not None and (manifest, task.action.after.key) in refusal.keys:
-                return StepError(code="key_in_use", message=KEY_IN_USE)
-        case SecretsGone():
-            if task.step.resource_id in refusal.copies:
-                return StepError(code="secret_ref_unknown", message=SECRET_GONE)
-        case WebhookLimit():
-            return StepError(code="webhook_limit", message=LIMIT)
-    return None
 
 
 def is_secret_generated(action: Action) -> bool:
@@ -252,8 +216,11 @@ def _changes(task: Task, manifest: str) -> Iterator[DestinationChange]:
 
 
 EXECUTOR = Executor(
-    drift=drift,
-    execute=execute,
-    fault=fault,
-    refusals=(WebhooksChanged, WebhookKeysTaken, SecretsGone, WebhookLimit),
+    drift,
+    execute,
+    {
+        **WEBHOOK.faults(WebhooksChanged, WebhookKeysTaken),
+        SecretsGone: lambda _, task, refusal: SECRET_GONE if task.step.resource_id in refusal.copies else None,
+        WebhookLimit: lambda *_: LIMIT,
+    },
 )

@@ -1,5 +1,6 @@
 """Replies: the actions and findings of a plan, and a resource before and after an action."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -12,7 +13,7 @@ from builders.kit.http.fields import AliasProjectId, Interval, Labels
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values.money import Money
 from builders.mail import addresses
-from builders.sandbox.manifest import GENERATE, AliasView, DomainView, ProjectView, View
+from builders.sandbox.manifest import GENERATE, AliasView, DomainView, ProjectView, View, WebhookView
 from builders.sandbox.records import Action, ActionKind, Kind, Secret
 
 
@@ -99,29 +100,28 @@ class Mask:
         return self._keyring.hash_token("plan mask", f"{self._account_id} {text}").hex()[:8]
 
 
+_REPLIES: Mapping[type[View], type[ViewReply]] = {
+    AliasView: AliasViewReply,
+    ProjectView: ProjectViewReply,
+    WebhookView: WebhookViewReply,
+    DomainView: DomainViewReply,
+}
+
+
 def view_reply(view: View | None, *, mask: Mask | None) -> ViewReply | None:
     """Return the reply; a mask hides mailboxes, and all of a URL but its host."""
     if view is None:
         return None
-    if isinstance(view, AliasView):
-        alias = AliasViewReply.model_validate(view)
-        alias.destinations = [_mailbox(each, mask) for each in view.destinations]
-        return alias
-    if isinstance(view, ProjectView):
-        project = ProjectViewReply.model_validate(view)
-        project.default_destination = view.default_destination and _mailbox(view.default_destination, mask)
-        return project
-    if isinstance(view, DomainView):
-        domain = DomainViewReply.model_validate(view)
-        domain.default_destination = view.default_destination and _mailbox(view.default_destination, mask)
-        return domain
-    webhook = WebhookViewReply.model_validate(view)
-    webhook.url = view.url if mask is None else mask.url(view.url)
-    return webhook
-
-
-def _mailbox(email: str, mask: Mask | None) -> str:
-    return email if mask is None else mask.mailbox(email)
+    reply = _REPLIES[type(view)].model_validate(view)
+    if mask is None:
+        return reply
+    if isinstance(reply, AliasViewReply):
+        reply.destinations = [mask.mailbox(each) for each in reply.destinations]
+    elif isinstance(reply, WebhookViewReply):
+        reply.url = mask.url(reply.url)
+    elif reply.default_destination is not None:
+        reply.default_destination = mask.mailbox(reply.default_destination)
+    return reply
 
 
 class ActionPriceReply(Reply):

@@ -56,7 +56,7 @@ class ManifestResources(StrictBody):
 
     @model_validator(mode="after")
     def _validate_size(self) -> Self:
-        lists = {name: getattr(self, name) for name in type(self).model_fields}
+        lists = dict(self)
         if sum(map(len, lists.values())) > MAX_RESOURCES:
             raise PydanticCustomError(
                 "too_many_resources", "A manifest has at most {most} resources.", {"most": MAX_RESOURCES}
@@ -98,8 +98,7 @@ class SandboxManifest(StrictBody):
     @property
     def size(self) -> int:
         """Return the number of resources."""
-        named = self.resources
-        return len(named.projects) + len(named.domains) + len(named.webhooks) + len(named.aliases)
+        return sum(len(listed) for _, listed in self.resources)
 
     def manifest(self) -> Manifest:
         """Return the manifest as a record."""
@@ -108,11 +107,8 @@ class SandboxManifest(StrictBody):
             labels=self.metadata.labels,
             prune=self.prune,
             on_conflict=self.on_conflict,
-            aliases=tuple(each.desired() for each in self.resources.aliases),
-            projects=tuple(each.desired() for each in self.resources.projects),
-            domains=tuple(each.desired() for each in self.resources.domains),
-            webhooks=tuple(each.desired() for each in self.resources.webhooks),
             project=self.project,
+            **{kind: tuple(each.desired() for each in listed) for kind, listed in self.resources},
         )
 
 

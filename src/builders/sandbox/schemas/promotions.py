@@ -43,14 +43,7 @@ class SandboxPromoteRequest(StrictBody):
 
     def request(self, plan_id: UUID) -> PromotionRequest:
         """Return the request as a record."""
-        return PromotionRequest(
-            plan_id=plan_id,
-            digest=self.digest,
-            confirm_deletes=self.confirm_deletes,
-            max_total=self.max_total,
-            on_error=self.on_error,
-            resume=self.resume,
-        )
+        return PromotionRequest(**dict(self) | {"plan_id": plan_id})
 
 
 class StepErrorReply(Reply):

@@ -1,6 +1,7 @@
 """Replies of a rehearsal and of a reset."""
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Annotated, Literal
 from uuid import UUID
 
@@ -9,14 +10,14 @@ from pydantic import ConfigDict, Field
 from builders.kit.http.bodies import Reply, by_example
 from builders.kit.http.fields import Labels, LineAliasId
 from builders.kit.values.money import Money
+from builders.sandbox.promotion.complete import Bill
 from builders.sandbox.records import ActionKind, OnError, PlanStatus, PromotionStatus, StepStatus
-from builders.sandbox.rehearsal import Bill, Rehearsal
+from builders.sandbox.rehearsal import Rehearsal
 from builders.sandbox.schemas import examples
 from builders.sandbox.schemas.actions import ActionReply, FindingReply, TotalReply
 from builders.sandbox.schemas.plans import plan_reply
 from builders.sandbox.schemas.promotions import StepErrorReply, StepResourceId
 from builders.sandbox.schemas.simulation import SimulatedReply
-from builders.sandbox.simulation import ResetCounts
 
 
 class RehearsedPlanReply(Reply):
@@ -134,15 +135,15 @@ def _promotion(found: Rehearsal, status: PromotionStatus) -> RehearsedPromotionR
 
 
 def _invoice(bill: Bill, *, kept: bool) -> RehearsedInvoiceReply:
-    invoice = bill.invoice
+    invoice, lines = bill
     return RehearsedInvoiceReply.from_record(
         invoice,
         id=invoice.id if kept else None,
         number=invoice.number if kept else None,
-        lines=[RehearsedLineReply.model_validate(each) for each in bill.lines],
+        lines=[RehearsedLineReply.model_validate(each) for each in lines.values()],
     )
 
 
-def reset_reply(found: ResetCounts) -> ResetReply:
+def reset_reply(cleared: Mapping[str, int]) -> ResetReply:
     """Return the reply of a reset."""
-    return ResetReply(cleared=ClearedReply.model_validate(found))
+    return ResetReply(cleared=ClearedReply.model_validate(cleared))

@@ -30,7 +30,7 @@ from builders.projects.records import (
     MAX_WEBHOOKS,
     SLUG,
 )
-from builders.sandbox.manifest import GENERATE, DesiredAlias, DesiredDomain, DesiredWebhook, ProjectView
+from builders.sandbox.manifest import GENERATE, DesiredAlias, DesiredWebhook, DomainView, ProjectView
 
 
 def _parse_mailbox(written: str) -> str:
@@ -201,18 +201,8 @@ class ManifestProject(StrictBody):
 
     def desired(self) -> ProjectView:
         """Return the desired resource as a record."""
-        return ProjectView(
-            key=self.key,
-            name=self.name,
-            slug=self.slug,
-            description=self.description,
-            website=self.website,
-            allowed_domains=tuple(dict.fromkeys(self.allowed_domains)),
-            default_destination=self.default_destination,
-            webhook_ids=tuple(dict.fromkeys(self.webhook_ids)),
-            alias_limit=self.alias_limit,
-            metadata=self.metadata,
-        )
+        unique = {name: tuple(dict.fromkeys(getattr(self, name))) for name in ("allowed_domains", "webhook_ids")}
+        return ProjectView(**dict(self) | unique)
 
 
 class ManifestWebhook(StrictBody):
@@ -242,14 +232,7 @@ class ManifestWebhook(StrictBody):
 
     def desired(self) -> DesiredWebhook:
         """Return the desired resource as a record."""
-        return DesiredWebhook(
-            key=self.key,
-            label=self.label,
-            url=self.url,
-            enabled=self.enabled,
-            events=tuple(self.events),
-            signing_secret_ref=self.signing_secret_ref,
-        )
+        return DesiredWebhook(**dict(self) | {"events": tuple(self.events)})
 
 
 class ManifestDomain(StrictBody):
@@ -264,11 +247,6 @@ class ManifestDomain(StrictBody):
         StrictBool, Field(description="Forward all mail to default_destination; no name can be claimed then.")
     ] = False
 
-    def desired(self) -> DesiredDomain:
+    def desired(self) -> DomainView:
         """Return the desired resource as a record."""
-        return DesiredDomain(
-            key=self.key,
-            domain=self.domain,
-            default_destination=self.default_destination,
-            catch_all=self.catch_all,
-        )
+        return DomainView(**dict(self))

@@ -35,15 +35,16 @@ LIST_PLANS = """
     ) AS plan
     WHERE %(status)s::text IS NULL OR status = %(status)s ORDER BY id DESC LIMIT %(limit)s
 """
-FIND_PLAN = """
-    SELECT account_id, id, manifest, labels, status, digest, actions, errors, warnings, created_by, created_at,
-           expires_at, manifest_digest
-    FROM sandbox_plans WHERE account_id = %(account_id)s AND id = %(plan_id)s
+_SELECT = """
+    SELECT account_id, id, manifest, labels, status, digest, manifest_digest, actions, errors, warnings,
+           created_by, created_at, expires_at
+    FROM sandbox_plans
 """
-LOCK_PLAN = f"{FIND_PLAN} FOR UPDATE"
-LIST_ACTIONS = "SELECT actions FROM sandbox_plans WHERE account_id = %(account_id)s AND id = %(plan_id)s"
-MARK_PLAN = """
-    UPDATE sandbox_plans SET status = %(status)s WHERE account_id = %(account_id)s AND id = %(plan_id)s
+FIND_PLAN = f"{_SELECT} WHERE account_id = %(account_id)s AND id = %(plan_id)s"
+FIND_PLAN_OF = f"""
+    {_SELECT} WHERE account_id = %(account_id)s AND id = (
+        SELECT plan_id FROM sandbox_promotions WHERE account_id = %(account_id)s AND id = %(promotion_id)s
+    )
 """
 PRUNE_PLANS = """
     DELETE FROM sandbox_plans AS plan WHERE plan.created_at < %(before)s AND NOT EXISTS (
@@ -101,18 +102,26 @@ async def insert_plan(conn: Conn, *, plan: Plan) -> None:
     await conn.execute(INSERT_PLAN, row)
 
 
-async def find_plan(conn: Conn, *, account_id: UUID, plan_id: UUID, lock: bool = False) -> Plan | None:
-    """Return a plan of the account or None; lock it against another promotion of it if `lock` is set."""
+async def find_plan(conn: Conn, *, account_id: UUID, plan_id: UUID) -> Plan | None:
+    """Return a plan of the account, or None."""
+    found = await find_stored_plan(conn, account_id=account_id, plan_id=plan_id)
+    return found and found[0]
+
+
+async def find_stored_plan(conn: Conn, *, account_id: UUID, plan_id: UUID) -> tuple[Plan, list[object]] | None:
+    """Return a plan of the account and its actions as they are stored, or None."""
     async with conn.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(LOCK_PLAN if lock else FIND_PLAN, {"account_id": account_id, "plan_id": plan_id})
+        await cursor.execute(FIND_PLAN, {"account_id": account_id, "plan_id": plan_id})
+        row = await cursor.fetchone()
+    return None if row is None else (_PLAN.validate_python(row), row["actions"])
+
+
+async def find_plan_of(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> Plan | None:
+    """Return the plan of a promotion of the account, or None."""
+    async with conn.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(FIND_PLAN_OF, {"account_id": account_id, "promotion_id": promotion_id})
         row = await cursor.fetchone()
     return None if row is None else _PLAN.validate_python(row)
-
-
-async def list_actions(conn: Conn, *, account_id: UUID, plan_id: UUID) -> list[dict[str, object]]:
-    """Return the stored actions of a plan."""
-    found = await (await conn.execute(LIST_ACTIONS, {"account_id": account_id, "plan_id": plan_id})).fetchone()
-    return list(found[0]) if found else []
 
 
 async def list_plans(
@@ -123,11 +132,6 @@ async def list_plans(
     async with conn.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(LIST_PLANS, row, prepare=False)
         return [_OVERVIEW.validate_python(each) for each in await cursor.fetchall()]
-
-
-async def mark_plan(conn: Conn, *, account_id: UUID, plan_id: UUID, status: PlanStatus) -> None:
-    """Set the status of a plan."""
-    await conn.execute(MARK_PLAN, {"account_id": account_id, "plan_id": plan_id, "status": status})
 
 
 async def prune_plans(conn: Conn, *, before: datetime) -> int:

@@ -1,15 +1,30 @@
 """The diff of aliases: claims, changes and releases. Pure."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from builders.aliases.records import Alias, AliasStatus, Name
-from builders.sandbox.manifest import AliasView, Manifest, OnConflict, changes
+from builders.sandbox.manifest import AliasView, Manifest, OnConflict, View, changes
 from builders.sandbox.records import Action, ActionKind, Finding, Kind, Place, Risk
 from builders.sandbox.resources.aliases import terms
 from builders.sandbox.resources.aliases.names import ResolvedAlias, find_errors, list_routes, match_existing
-from builders.sandbox.resources.kinds import PRUNED, KindDiff
+from builders.sandbox.resources.kinds import KindDiff, ManagedKind, explain_change
 from builders.sandbox.resources.live_state import LiveState
 from builders.sandbox.resources.references import DomainIndex
+from builders.sandbox.step_errors import StepError
+
+ALIAS: ManagedKind[Alias] = ManagedKind(
+    kind=Kind.ALIAS,
+    view=lambda each: AliasView(
+        address=each.address, key=each.manifest_key or "", project_id=each.project_id, **each.settings()
+    ),
+    describe=lambda each: each.address,
+    sensitive=frozenset({"destinations", "enabled", "project_id"}),
+    consequence="",
+    risk=Risk.HIGH,
+    changed=StepError(code="alias_changed", message="The alias was changed or released in the meantime."),
+    key_in_use=StepError(code="key_in_use", message="The key now belongs to another name."),
+)
 
 
 def diff(manifest: Manifest, resolved: Sequence[ResolvedAlias], live: LiveState, domains: DomainIndex) -> KindDiff:
@@ -60,7 +75,7 @@ def plan_claim(each: ResolvedAlias, old: Alias | None, live: LiveState) -> Actio
     domain, validation = each.decision.domain, each.decision.validation
     assert domain is not None  # noqa: S101 - only names without errors are claimed
     price, continues = terms.price_claim(domain, validation, live)
-    before, after = None if old is None else view(old), _desired_view(each)
+    before, after = None if old is None else ALIAS.view(old), _desired_view(each)
     return Action(
         address=each.address,
         kind=Kind.ALIAS,
@@ -104,49 +119,29 @@ def plan_change(manifest: Manifest, each: ResolvedAlias, mine: Alias, old: Alias
     if old is not None:
         message = f"The key belonged to {old.address}, and the account already has {mine.address}: use a new key."
         return Finding(code="key_in_use", address=each.address, message=message)
-    changed = _changes(each, view(mine), _desired_view(each))
+    changed = _changes(each, ALIAS.view(mine), _desired_view(each))
     if mine.manifest == manifest.name:
         kind = ActionKind.UPDATE if changed else ActionKind.NO_OP
-        return _change(
-            each, mine, kind, changed, f"Changes {', '.join(changed)}." if changed else "It matches the manifest."
-        )
+        return _change(each, mine, kind, changed, explain_change(changed))
     if manifest.on_conflict is OnConflict.ADOPT:
         changed = ("manifest", *changed)
         return _change(each, mine, ActionKind.ADOPT, changed, "This manifest adopts the name.")
-    holder = f"the manifest {mine.manifest!r}" if mine.manifest else "no manifest"
-    return Finding(
-        code="alias_exists",
-        address=each.address,
-        message=f"The account already has this name, managed by {holder}. To adopt it: on_conflict adopt.",
-    )
+    return ALIAS.conflict(each.desired.key, "this name", mine.manifest)
 
 
 def plan_deletion(alias: Alias, live: LiveState) -> Action:
     """Return the action that releases a name that is no longer in the manifest."""
-    return Action(
-        address=f"alias.{alias.manifest_key}",
-        kind=Kind.ALIAS,
-        action=ActionKind.DELETE,
-        before=view(alias),
-        reason=PRUNED,
-        risk=Risk.HIGH,
-        resource_id=alias.id,
-        version=alias.version,
-        undoable_until=terms.undoable_until(alias, live),
-    )
+    return replace(ALIAS.delete(alias), undoable_until=terms.undoable_until(alias, live))
 
 
 def left_alone(alias: Alias) -> Finding:
     """Return the warning for a name that is no longer in the manifest and stays."""
-    why = (
-        "the operator suspended it, so it does not change."
-        if alias.is_blocked
-        else "without prune, it does not change."
-    )
+    if not alias.is_blocked:
+        return ALIAS.leave(alias)
     return Finding(
-        code="alias_suspended" if alias.is_blocked else "left_alone",
+        code="alias_suspended",
         address=f"alias.{alias.manifest_key}",
-        message=f"{alias.address} is no longer in the manifest; {why}",
+        message=f"{alias.address} is no longer in the manifest; the operator suspended it, so it does not change.",
     )
 
 
@@ -164,13 +159,6 @@ def _is_suspended(manifest: Manifest, each: ResolvedAlias, mine: Alias) -> bool:
     return mine.status is AliasStatus.SUSPENDED and (mine.manifest, mine.manifest_key) == key
 
 
-def view(alias: Alias) -> AliasView:
-    """Return the current alias."""
-    return AliasView(
-        address=alias.address, key=alias.manifest_key or "", project_id=alias.project_id, **alias.settings()
-    )
-
-
 def _desired_view(each: ResolvedAlias) -> AliasView:
     """Return the desired alias. The order of destinations has no meaning."""
     mine, settings = each.mine, each.desired.settings()
@@ -184,7 +172,7 @@ def _desired_view(each: ResolvedAlias) -> AliasView:
     )
 
 
-def _changes(each: ResolvedAlias, before: AliasView, after: AliasView) -> tuple[str, ...]:
+def _changes(each: ResolvedAlias, before: View, after: View) -> tuple[str, ...]:
     changed = changes(before, after)
     return changed if "project_id" in changed else (*changed, *_unknown(each))
 
@@ -198,13 +186,13 @@ def _requires(each: ResolvedAlias) -> tuple[str, ...]:
 
 
 def _change(each: ResolvedAlias, mine: Alias, kind: ActionKind, changed: tuple[str, ...], reason: str) -> Action:
-    risk = Risk.MEDIUM if {"destinations", "enabled", "project_id"} & set(changed) else Risk.LOW
+    risk = Risk.MEDIUM if ALIAS.sensitive & set(changed) else Risk.LOW
     return Action(
         address=each.address,
         kind=Kind.ALIAS,
         action=kind,
-        before=view(mine),
-        after=_desired_view(each) if changed else view(mine),
+        before=ALIAS.view(mine),
+        after=_desired_view(each) if changed else ALIAS.view(mine),
         changed_fields=changed,
         reason=reason,
         risk=risk,

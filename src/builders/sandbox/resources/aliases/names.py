@@ -127,7 +127,7 @@ def find_errors(
         if each.mine is None and (
             found := find_refusal(each.decision, availability.get(each.name) if each.name else None)
         ):
-            yield Finding(code=found[0], address=each.address, message=found[1])
+            yield Finding(code=found.code, address=each.address, message=found.message)
         if each.is_project_unknown:
             message = "No project has this key, slug or id."
             yield Finding(code="project_not_found", address=each.address, message=message)
@@ -143,12 +143,13 @@ def find_errors(
             yield Finding(code="destination_loop", address=each.address, message=LOOP)
 
 
-def find_refusal(decision: NameDecision, availability: Availability | None) -> tuple[str, str] | None:
-    """Return the code and message of the catalog's check for a name that cannot be claimed, or None."""
+def find_refusal(decision: NameDecision, availability: Availability | None) -> StepError | None:
+    """Return the catalog's refusal of a name that cannot be claimed, or None."""
     reason = decision.refusal or (availability.reason if availability else None)
     if reason is None:
         return None
-    return decision.validation.detail or reason, catalog_availability.describe_reason(reason, decision.validation)
+    message = catalog_availability.describe_reason(reason, decision.validation)
+    return StepError(code=decision.validation.detail or reason, message=message)
 
 
 def list_routes(existing: Sequence[Alias], known: DomainIndex) -> Routes:
@@ -172,7 +173,7 @@ def find_loop_drift(actions: Sequence[Action], live: LiveState) -> Iterator[Find
         old = by_id.get(action.resource_id) if action.resource_id else None
         if old is not None:
             routes.pop(old, None)  # the plan releases or redirects it
-        name = Name(action.place.domain, action.place.key) if action.place else old
+        name = action.place.name if action.place else old
         if name is not None and isinstance(action.after, AliasView):
             wanted[name] = action
     views = ((name, action.after) for name, action in wanted.items())
@@ -186,12 +187,15 @@ def list_redirected(tasks: Sequence[Task]) -> list[Task]:
     return [task for task in tasks if _changes_destination(task.action)]
 
 
-def find_loop_faults(tasks: Sequence[Task], existing: Sequence[Alias], found: Routes) -> dict[int, StepError]:
-    """Return the errors of executed tasks that close a loop, by position; `found` are the current routes."""
-    looping_names = forwarding.find_looping_names(found)
+def find_loops(tasks: Sequence[Task], existing: Sequence[Alias], routes: Routes) -> list[Finding]:
+    """Return the errors of executed tasks that close a loop; `routes` are the current ones."""
+    looping_names = forwarding.find_looping_names(routes)
     looping = {alias.id for alias in existing if alias.name in looping_names}
-    error = StepError(code="destination_loop", message=LOOP)
-    return {task.step.position: error for task in tasks if task.step.resource_id in looping}
+    return [
+        Finding(code="destination_loop", address=task.action.address, message=LOOP)
+        for task in tasks
+        if task.step.resource_id in looping
+    ]
 
 
 def need_one_batch(actions: Sequence[Action]) -> bool:

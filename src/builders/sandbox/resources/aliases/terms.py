@@ -15,13 +15,11 @@ from builders.aliases.records import Alias, Name, ReservedClass, Validation
 from builders.catalog.records import CatalogDomain
 from builders.invoices.records import Charge, InvoiceStatus
 from builders.kit.values.money import Money
-from builders.projects.records import Project, ProjectFields, Refusal
+from builders.projects.records import Refusal
 from builders.sandbox.manifest import AliasView
 from builders.sandbox.records import Action, ActionKind, Continued, Finding, Price
-from builders.sandbox.resources.kinds import Task
 from builders.sandbox.resources.live_state import LiveState
 from builders.sandbox.resources.references import TargetProject
-from builders.sandbox.step_errors import StepError
 
 CLAIMS = {ActionKind.CREATE, ActionKind.REPLACE}
 ARCHIVED, MISSING = "project_archived", "project_not_found"
@@ -31,7 +29,6 @@ _MESSAGES: Mapping[str, str] = {
     ARCHIVED: "The project is archived and accepts no names.",
     MISSING: "The project no longer exists.",
 }
-OVERDUE = "payment_overdue"
 KEPT, UNDONE = "period_not_refunded", "claim_undone"
 
 
@@ -41,23 +38,34 @@ def adds_to_project(action: Action) -> bool:
 
 
 def refuse_by_project(
-    planned: Sequence[Action], projects: Mapping[str, TargetProject], sizes: Mapping[UUID, int]
+    actions: Sequence[Action], targets: Mapping[str, TargetProject | None], sizes: Mapping[UUID, int]
 ) -> Iterator[Finding]:
-    """Yield the planned actions that a project refuses; `projects` are by the address of the alias."""
+    """Yield the actions that a project refuses; `sizes` are the numbers of its aliases before the actions.
+
+    `targets` are the projects by the address of the alias, None for one that does not exist.
+    """
     additions: dict[str, list[Action]] = defaultdict(list)
-    by_name: dict[str, TargetProject] = {}
-    for action in planned:
-        target = projects.get(action.address)
-        if target is not None and adds_to_project(action):
-            name = target.address or str(target.project_id)
+    by_name: dict[str, TargetProject | None] = {}
+    for action in actions:
+        if action.address in targets and adds_to_project(action):
+            target = targets[action.address]
+            name = target.name if target else MISSING
             by_name[name] = target
             additions[name].append(action)
-    leaving = count_leaving(planned)
+    leaving = count_leaving(actions)
     for name, added in additions.items():
         target = by_name[name]
-        size = sizes.get(target.project_id, 0) - leaving[target.project_id] if target.project_id else 0
-        for action, code in _list_refused(added, target.project, size):
-            yield Finding(code=code, address=action.address, message=_MESSAGES[code])
+        size = sizes.get(target.project_id, 0) - leaving[target.project_id] if target and target.project_id else 0
+        for at, action in enumerate(added):
+            if code := _find_refusal(action, target, size + at):
+                yield Finding(code=code, address=action.address, message=_MESSAGES[code])
+
+
+def _find_refusal(action: Action, target: TargetProject | None, size: int) -> str | None:
+    if target is None or target.is_archived:
+        return ARCHIVED if target else MISSING
+    assert isinstance(action.after, AliasView)  # noqa: S101 - an alias that is added has a state after
+    return target.project.refusal(domain=action.after.address.rpartition("@")[2], aliases=size)
 
 
 def count_leaving(actions: Iterable[Action]) -> Counter[UUID]:
@@ -68,42 +76,6 @@ def count_leaving(actions: Iterable[Action]) -> Counter[UUID]:
     return Counter(view.project_id for view in left if isinstance(view, AliasView) and view.project_id)
 
 
-def _list_refused(added: Sequence[Action], project: ProjectFields, size: int) -> Iterator[tuple[Action, Refusal]]:
-    for at, action in enumerate(added):
-        assert isinstance(action.after, AliasView)  # noqa: S101 - an alias that is added has a state after
-        domain = action.after.address.rpartition("@")[2]
-        if refusal := project.refusal(domain=domain, aliases=size + at):
-            yield action, refusal
-
-
-def project_faults(
-    actions: Mapping[int, Action],
-    targets: Mapping[int, UUID],
-    projects: Mapping[UUID, Project],
-    sizes: Mapping[UUID, int],
-) -> dict[int, StepError]:
-    """Return the errors of actions that a project refuses, by position; `sizes` are the sizes before the actions.
-
-    `targets` are the projects that aliases are added to, by the position of the action.
-    """
-    refused: dict[int, str] = {}
-    additions: dict[UUID, list[int]] = defaultdict(list)
-    for at in actions:
-        if at in targets:
-            additions[targets[at]].append(at)
-    leaving = count_leaving(actions.values())
-    for project_id, added in additions.items():
-        project = projects.get(project_id)
-        if project is None or project.is_archived:
-            refused |= dict.fromkeys(added, MISSING if project is None else ARCHIVED)
-            continue
-        positions = {actions[at].address: at for at in added}
-        size = sizes.get(project_id, 0) - leaving[project_id]
-        codes = _list_refused([actions[at] for at in added], project, size)
-        refused |= {positions[action.address]: code for action, code in codes}
-    return {at: StepError(code=code, message=_MESSAGES[code]) for at, code in refused.items()}
-
-
 def is_charged(action: Action) -> bool:
     """Return whether the action claims a name with a price or with a paid period."""
     is_priced = action.price is not None and bool(action.price.money.amount)
@@ -112,21 +84,10 @@ def is_charged(action: Action) -> bool:
 
 def refuse_overdue(actions: Sequence[Action], overdue: str | None) -> Iterator[Finding]:
     """Yield an error for each charged action while the invoice with the number `overdue` is unpaid."""
+    message = f"The invoice {overdue} is long overdue: pay it first. Names without a price can be claimed."
     for action in actions:
         if overdue and is_charged(action):
-            yield Finding(code=OVERDUE, address=action.address, message=_overdue_message(overdue))
-
-
-def overdue_faults(tasks: Sequence[Task], overdue: str | None) -> dict[int, StepError]:
-    """Return the errors of charged tasks while the invoice is unpaid, by position."""
-    if overdue is None:
-        return {}
-    refused = StepError(code=OVERDUE, message=_overdue_message(overdue))
-    return {task.step.position: refused for task in tasks if is_charged(task.action)}
-
-
-def _overdue_message(overdue: str) -> str:
-    return f"The invoice {overdue} is long overdue: pay it first. Names without a price can be claimed."
+            yield Finding(code="payment_overdue", address=action.address, message=message)
 
 
 def price_claim(domain: CatalogDomain, validation: Validation, live: LiveState) -> tuple[Price, Continued | None]:
