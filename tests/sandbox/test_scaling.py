@@ -151,7 +151,7 @@ async def test_ten_times_the_names_take_as_many_statements(counted: Counted, dom
     few, many = sent
     assert few == many
     assert max(planning for planning, _ in many) <= 16
-    assert max(promoting for _, promoting in many) <= 60
+    assert max(promoting for _, promoting in many) <= 65
 
 
 FEW, MANY, MAX_RATIO = 200, 2000, 12

@@ -114,7 +114,7 @@ async def test_a_reset_waits_for_a_rehearsal_of_another_process(
     await simulate(alice, type="manifest", manifest=wanted, persist=True)
 
     cleared = await resets[0]
-    assert (cleared.aliases, cleared.projects) == (1, 1)
+    assert (cleared["aliases"], cleared["projects"]) == (1, 1)
     assert (await count_rows(conn, alice.account.sandbox_id)).keys() <= KEPT
 
 

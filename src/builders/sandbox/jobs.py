@@ -1,6 +1,5 @@
 """Jobs of the sandbox."""
 
-from functools import partial
 from uuid import UUID
 
 from procrastinate import JobContext, RetryStrategy
@@ -27,10 +26,14 @@ async def finish(context: JobContext, account_id: str, promotion_id: str) -> Non
     time_slice = TimeSlice.of(queue.settings(context))
     database = queue.database(context)
     parameters = RunParameters.of(queue.settings(context), queue.keyring(context))
-    owner = {"account_id": UUID(account_id), "promotion_id": UUID(promotion_id)}
-    work = partial(run.run_promotion, parameters=parameters, time_slice=time_slice)
     try:
-        promotion = await work(database, **owner)
+        promotion = await run.run_promotion(
+            database,
+            account_id=UUID(account_id),
+            promotion_id=UUID(promotion_id),
+            parameters=parameters,
+            time_slice=time_slice,
+        )
         if promotion.status is PromotionStatus.RUNNING:
             await time_slices.go_on(context)
     except (DatabaseUnavailable, DatabaseBusy):
@@ -40,7 +43,9 @@ async def finish(context: JobContext, account_id: str, promotion_id: str) -> Non
             raise
         _log.exception("promotion_abandoned", account=account_id, promotion=promotion_id)
         async with database.transaction() as conn:
-            await complete.abandon(conn, **owner, parameters=parameters)
+            await complete.abandon(
+                conn, account_id=UUID(account_id), promotion_id=UUID(promotion_id), parameters=parameters
+            )
 
 
 @queue.app.periodic(cron="* * * * *")

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from fastapi import Request
 
-from builders.kit.db.connections import Conn, Database, Pool
+from builders.kit.db.connections import Database, Pool
 from builders.kit.errors import problems
 from builders.kit.http.callers import Actor, Caller, needs
 from builders.kit.http.dependencies import KeyringDep, OutboundDep, SettingsDep
@@ -49,10 +49,7 @@ async def simulate(
         await charge_resources(request, SIMULATE, account_id=account_id, manifest=requested.manifest)
         parameters = RunParameters.of(settings, keyring)
         return await _simulate_manifest(database, outbound, account_id, requested, caller.actor, parameters)
-    if isinstance(requested, schemas.SimulateReset):
-        return await _reset_account(database, account_id)
-    async with database.transaction() as conn:
-        return await _simulate(conn, keyring, account_id, requested)
+    return await _simulate(database, keyring, account_id, requested)
 
 
 async def _simulate_manifest(
@@ -76,26 +73,28 @@ async def _simulate_manifest(
     return rehearsal_schemas.manifest_reply(found)
 
 
-async def _reset_account(database: Database, account_id: UUID) -> ResetReply:
-    async with simulation.account_lock(account_id), database.transaction() as conn:
-        return rehearsal_schemas.reset_reply(await simulation.reset_account(conn, account_id=account_id))
-
-
 async def _simulate(
-    conn: Conn, keyring: Keyring, account_id: UUID, requested: schemas.SimulateEvent | schemas.SimulateCheck
-) -> EventSimulatedReply | ChecksSimulatedReply:
+    database: Database,
+    keyring: Keyring,
+    account_id: UUID,
+    requested: schemas.SimulateEvent | schemas.SimulateCheck | schemas.SimulateReset,
+) -> EventSimulatedReply | ChecksSimulatedReply | ResetReply:
+    if isinstance(requested, schemas.SimulateReset):
+        async with simulation.account_lock(account_id), database.transaction() as conn:
+            return rehearsal_schemas.reset_reply(await simulation.reset_account(conn, account_id=account_id))
     if isinstance(requested, schemas.SimulateCheck):
-        return schemas.checks_reply(
-            await simulation.check_names(conn, account_id=account_id, addresses=requested.addresses)
+        async with database.connection() as conn:
+            found = await simulation.check_names(conn, account_id=account_id, addresses=requested.addresses)
+        return schemas.checks_reply(found)
+    async with database.transaction() as conn:
+        simulated = await simulation.simulate_event(
+            conn,
+            keyring=keyring,
+            account_id=account_id,
+            event=requested.event,
+            overrides=requested.overrides,
+            webhook_id=requested.webhook_id,
+            deliver=requested.deliver,
+            seed=requested.seed,
         )
-    found = await simulation.simulate_event(
-        conn,
-        keyring=keyring,
-        account_id=account_id,
-        event=requested.event,
-        overrides=requested.overrides,
-        webhook_id=requested.webhook_id,
-        deliver=requested.deliver,
-        seed=requested.seed,
-    )
-    return schemas.event_reply(found)
+    return schemas.event_reply(simulated)

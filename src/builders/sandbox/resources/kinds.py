@@ -71,7 +71,7 @@ class ManagedKind(Generic[T]):
     def change(self, existing: T, after: View, *, is_adopted: bool = False) -> Action:
         """Return the action that updates or adopts the resource, or a no_op."""
         before = self.view(existing)
-        changed = changes(before, after)
+        changed: tuple[str, ...] = changes(before, after)
         action, reason = ActionKind.UPDATE if changed else ActionKind.NO_OP, explain_change(changed)
         if is_adopted:
             action, reason = ActionKind.ADOPT, ADOPTED

@@ -38,11 +38,11 @@ LIST_PLANS = """
 _SELECT = """
     SELECT account_id, id, manifest, labels, status, digest, manifest_digest, actions, errors, warnings,
            created_by, created_at, expires_at
-    FROM sandbox_plans
+    FROM sandbox_plans WHERE account_id = %(account_id)s
 """
-FIND_PLAN = f"{_SELECT} WHERE account_id = %(account_id)s AND id = %(plan_id)s"
+FIND_PLAN = f"{_SELECT} AND id = %(plan_id)s"
 FIND_PLAN_OF = f"""
-    {_SELECT} WHERE account_id = %(account_id)s AND id = (
+    {_SELECT} AND id = (
         SELECT plan_id FROM sandbox_promotions WHERE account_id = %(account_id)s AND id = %(promotion_id)s
     )
 """
