@@ -63,11 +63,10 @@ async def test_without_allowed_origins_no_origin_may_read(anyone: Client, path: 
     assert (await anyone.options(path, headers={"Origin": OURS})).status_code == 405
 
 
-async def test_an_allowed_origin_may_read_warnings_and_retry_after(cors_client: Client) -> None:
-    answer = await cors_client.post("/v1/leads?utm_source=x", json={"email": "x"}, headers={"Origin": OURS})
+async def test_an_allowed_origin_may_read_limits_and_retry_after(cors_client: Client) -> None:
+    answer = await cors_client.post("/v1/leads", json={"email": "x"}, headers={"Origin": OURS})
     elsewhere = await cors_client.post("/v1/leads", json={"email": "x"}, headers={"Origin": "https://a.example"})
 
-    assert answer.headers["Ignored-Parameters"] == '"utm_source"'
     exposed = answer.headers["Access-Control-Expose-Headers"].split(", ")
-    assert {"Ignored-Parameters", "Retry-After", "X-Request-Id"} <= {*exposed}
+    assert {"RateLimit", "Retry-After", "X-Request-Id"} <= {*exposed}
     assert "Access-Control-Expose-Headers" not in elsewhere.headers

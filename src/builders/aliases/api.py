@@ -27,7 +27,7 @@ from builders.kit.http.etags import WITH_ETAG, IfMatch, with_etag
 from builders.kit.http.forms import FormToken
 from builders.kit.http.pagination import Page, PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
-from builders.kit.http.routes import Router
+from builders.kit.http.routes import LINK, Router
 from builders.kit.http.visitors import CHANGES_STATE, PrefetchRefused, refuse_prefetch
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.process.secret_keys import Keyring
@@ -171,7 +171,7 @@ async def resend_confirmation(
     "/confirm",
     response_model=destination_schemas.DestinationConfirmed,
     responses=problems(TokenInvalid),
-    dependencies=[CHANGES_STATE],
+    dependencies=[CHANGES_STATE, LINK],
 )
 async def confirm_destination(
     request: Request,

@@ -11,7 +11,7 @@ from builders.kit.http import html
 from builders.kit.http.callers import Authenticate, Caller
 from builders.kit.http.credentials import CredentialsInvalid, IssuerUnavailable, find_credential
 from builders.kit.http.html import Form, Link
-from builders.kit.http.routes import Router
+from builders.kit.http.routes import LINK, Router
 from builders.kit.limits.policies import UNLIMITED
 
 router = Router(tags=["home"])  # not in the OpenAPI document
@@ -32,7 +32,7 @@ _ICON = (Path(__file__).parent / "static" / "favicon.ico").read_bytes()
 _FOR_A_DAY = {"Cache-Control": "public, max-age=86400"}
 
 
-@router.get("/", response_class=Response, include_in_schema=False)
+@router.get("/", response_class=Response, include_in_schema=False, dependencies=[LINK])
 async def show_home(request: Request, database: Pool) -> Response:
     """Show the start page to a browser; refer a program to the OpenAPI document."""
     if not html.is_browser_navigation(request.scope):
@@ -41,13 +41,13 @@ async def show_home(request: Request, database: Pool) -> Response:
     return _guest_page() if caller is None else await _account_page(database, caller)
 
 
-@router.get("/favicon.ico", response_class=Response, include_in_schema=False, dependencies=[UNLIMITED])
+@router.get("/favicon.ico", response_class=Response, include_in_schema=False, dependencies=[UNLIMITED, LINK])
 async def get_icon() -> Response:
     """Return the icon of the pages."""
     return Response(_ICON, 200, _FOR_A_DAY, "image/x-icon")
 
 
-@router.get("/robots.txt", response_class=Response, include_in_schema=False, dependencies=[UNLIMITED])
+@router.get("/robots.txt", response_class=Response, include_in_schema=False, dependencies=[UNLIMITED, LINK])
 async def get_robots() -> Response:
     """Return the rules for crawlers."""
     return Response(_ROBOTS, 200, _FOR_A_DAY, "text/plain")

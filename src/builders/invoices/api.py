@@ -34,7 +34,7 @@ from builders.kit.http.dependencies import OutboundDep, SettingsDep
 from builders.kit.http.heavy_requests import HeavyRequestRunning, run_on_second_loop
 from builders.kit.http.pagination import PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
-from builders.kit.http.routes import Router
+from builders.kit.http.routes import LINK, Router
 from builders.kit.limits.policies import OperationLimits, Policy, declare, rate_limit
 from builders.kit.limits.rate_limiter import RATE_LIMIT_HEADERS, RATE_LIMITER, RateLimiter
 from builders.kit.process.settings import Settings
@@ -133,7 +133,7 @@ async def receive_stripe(
     "/{invoice_id}",
     response_model=schemas.InvoiceDetail,
     responses=problems(HeavyRequestRunning),
-    dependencies=[rate_limit(INVOICE)],
+    dependencies=[rate_limit(INVOICE), LINK],
 )
 async def get_invoice(
     invoice_id: InvoiceId, request: Request, caller: Reader, database: Pool, settings: SettingsDep

@@ -11,7 +11,7 @@ from builders.kit.http import forms, html
 from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.dependencies import ClientAddress, KeyringDep
 from builders.kit.http.forms import FormToken
-from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.kit.http.routes import BEYOND_SPEC, LINK, Router
 from builders.kit.http.visitors import CHANGES_STATE, PrefetchRefused, refuse_prefetch, truncate_address
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.process.secret_keys import Keyring
@@ -45,7 +45,7 @@ async def join_waitlist(body: schemas.BuildersWaitlistRequest, address: ClientAd
     "/confirm",
     response_model=schemas.LeadConfirmedReply,
     responses=problems(TokenInvalid),
-    dependencies=[CHANGES_STATE],
+    dependencies=[CHANGES_STATE, LINK],
 )
 async def confirm(
     request: Request,

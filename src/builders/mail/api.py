@@ -11,7 +11,7 @@ from builders.kit.db.connections import Tx
 from builders.kit.errors import TokenInvalid, problems
 from builders.kit.http import html
 from builders.kit.http.dependencies import KeyringDep
-from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.kit.http.routes import BEYOND_SPEC, LINK, Router
 from builders.mail import addresses, optouts
 from builders.mail.records import Topic
 
@@ -31,6 +31,7 @@ _KINDS = {
     response_class=Response,
     responses={**problems(TokenInvalid), **html.PAGE},
     openapi_extra=BEYOND_SPEC,
+    dependencies=[LINK],
 )
 async def show_unsubscribe(token: UnsubscribeToken, keyring: KeyringDep) -> Response:
     """Show the page of an unsubscribe link; its button unsubscribes."""
@@ -45,6 +46,7 @@ async def show_unsubscribe(token: UnsubscribeToken, keyring: KeyringDep) -> Resp
     response_class=Response,
     responses={**problems(TokenInvalid), **html.PAGE},
     openapi_extra=BEYOND_SPEC,
+    dependencies=[LINK],
 )
 async def unsubscribe(token: UnsubscribeToken, conn: Tx, keyring: KeyringDep) -> Response:
     """Unsubscribe the recipient of an email (RFC 8058); can be repeated."""

@@ -14,7 +14,7 @@ from builders.kit.http.callers import Caller, LiveKeyRequired, needs
 from builders.kit.http.dependencies import OPTIONAL_CREDENTIALS, KeyringDep, SettingsDep
 from builders.kit.http.etags import IfMatch, IfNoneMatch
 from builders.kit.http.forms import FormToken
-from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.kit.http.routes import BEYOND_SPEC, LINK, Router
 from builders.kit.http.visitors import CHANGES_STATE, PrefetchRefused, refuse_prefetch
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.process.secret_keys import Keyring
@@ -84,7 +84,7 @@ async def resend(caller: Writer, conn: Tx, keys: KeyringDep, settings: SettingsD
     f"{VERIFICATION}/confirm",
     response_model=schemas.ConfirmationReply,
     responses=problems(TokenInvalid, EmailTaken),
-    dependencies=[CHANGES_STATE, OPTIONAL_CREDENTIALS],
+    dependencies=[CHANGES_STATE, LINK, OPTIONAL_CREDENTIALS],
 )
 async def confirm(
     request: Request,

@@ -13,7 +13,7 @@ from builders.kit.http import html, visitors
 from builders.kit.http.bodies import RawResponse
 from builders.kit.http.callers import Caller, needs
 from builders.kit.http.pagination import Page, PageQuery, PageReply
-from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.kit.http.routes import BEYOND_SPEC, LINK, Router
 from builders.kit.http.visitors import Machine, Visitor
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.tracking import schemas, service as tracking
@@ -73,7 +73,7 @@ RecorderDep = Annotated[Recorder, Depends(get_recorder)]
 
 
 @router.get(
-    "/o/{token}", response_class=Response, responses=_IMAGE, dependencies=[rate_limit(TRACKED, alone=True)]
+    "/o/{token}", response_class=Response, responses=_IMAGE, dependencies=[rate_limit(TRACKED, alone=True), LINK]
 )
 async def open_mail(request: Request, recorder: RecorderDep, token: TrackingToken) -> Response:
     """Record the open of an email; the image does not depend on the token."""
@@ -86,7 +86,7 @@ async def open_mail(request: Request, recorder: RecorderDep, token: TrackingToke
     "/c/{token}",
     response_model=schemas.LinkReply,
     responses={**_LINK, **problems(LinkAltered)},
-    dependencies=[rate_limit(TRACKED, alone=True)],
+    dependencies=[rate_limit(TRACKED, alone=True), LINK],
 )
 async def follow_link(
     request: Request,

@@ -284,7 +284,7 @@ def test_the_openapi_documents_are_the_same() -> None:
             assert "bad_request" in operation["responses"].pop("400")["description"]
             assert scope is None or "503" in operation["responses"]
             operation["responses"].pop("503", None)
-            assert "422" in operation["responses"]  # also without parameters: a restriction that there is not
+            assert "422" in operation["responses"]  # also without parameters: an unknown one is refused
             theirs["paths"][path][method]["responses"].setdefault("422", operation["responses"]["422"])
             its = theirs["paths"][path][method]
             assert operation["summary"] == its.get("description", its["summary"]).removesuffix(".")

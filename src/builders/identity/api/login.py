@@ -23,7 +23,7 @@ from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.dependencies import KeyringDep, SettingsDep
 from builders.kit.http.json_bodies import ALSO_JSON
 from builders.kit.http.origins import OriginForbidden
-from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.kit.http.routes import BEYOND_SPEC, LINK, Router
 from builders.kit.limits.policies import rate_limit
 from builders.kit.values.texts import canonical_email
 
@@ -172,7 +172,11 @@ def code_page(email: str, *, return_to: str | None, alert: str | None = None, st
 
 
 @router.get(
-    "/login", response_class=Response, responses={**problems(TokenInvalid), **html.PAGE}, openapi_extra=BEYOND_SPEC
+    "/login",
+    response_class=Response,
+    responses={**problems(TokenInvalid), **html.PAGE},
+    openapi_extra=BEYOND_SPEC,
+    dependencies=[LINK],
 )
 async def show_login(
     request: Request,

@@ -1,8 +1,6 @@
 """Requests and replies of API keys."""
 
-from collections.abc import Mapping
 from datetime import datetime
-from types import MappingProxyType
 from typing import Annotated, ClassVar
 from uuid import UUID
 
@@ -31,22 +29,6 @@ _ITEM: JsonDict = {
 }
 _KEY: JsonDict = {**_ITEM, "scopes": [*preset_scopes(Preset.DEVELOPER_FULL)]}
 
-_BY_PRESET = (
-    "A key has the scopes of its preset; they cannot be chosen. GET /v1/api-keys/scopes lists the presets."
-)
-_ALL_RESOURCES = "A key gives access to the whole account, not to a part of it. allowed_ips limits its networks."
-# A client that sends one of these believes that it limits the key: refuse them instead of a warning.
-_NOT_OFFERED: Mapping[str, str] = MappingProxyType(
-    {
-        **dict.fromkeys(
-            ("scope", "scopes", "permissions", "role", "roles", "access", "policy", "policies"), _BY_PRESET
-        ),
-        **dict.fromkeys(("project", "projects", "project_id", "project_ids", "domain", "domains"), _ALL_RESOURCES),
-        **dict.fromkeys(("alias", "aliases", "resource", "resources"), _ALL_RESOURCES),
-        **dict.fromkeys(("ip", "ips", "ip_addresses", "cidr", "cidrs", "source_ips"), "Use allowed_ips."),
-    }
-)
-
 
 def _cidr(text: str) -> str:
     return str(key_limits.parse_network(text))
@@ -58,8 +40,6 @@ class ApiKeyCreate(Body):
     model_config = ConfigDict(
         json_schema_extra=by_example({"label": "ci", "key_kind": "test", "preset": "developer_full"})
     )
-
-    not_offered = _NOT_OFFERED
 
     label: Annotated[
         str,
@@ -92,8 +72,6 @@ class ApiKeyCreate(Body):
 
 class ApiKeyRotate(Body):
     """The overlap of a rotation, in which the old key still works."""
-
-    not_offered = _NOT_OFFERED
 
     model_config = ConfigDict(json_schema_extra=by_example({"overlap_hours": 48}))
 

@@ -13,10 +13,10 @@ from itertools import chain, islice
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
-from fastapi import Response
+from fastapi import Request, Response
 from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic.config import JsonDict
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic_core import InitErrorDetails, PydanticCustomError, from_json
 from starlette.types import Receive, Scope, Send
 
 from builders.kit.errors import MAX_ERRORS
@@ -25,6 +25,12 @@ from builders.kit.values.patches import UNSET, Patch
 
 MAX_WARNINGS = 20
 UNKNOWN_FIELD = "unknown_field"
+# Members that ask for less than the operation does: a warning would come after the effect.
+UNSUPPORTED = frozenset({"dry_run", "preview", "validate_only", "scopes", "read_only"})
+_UNSUPPORTED_ERROR = PydanticCustomError(
+    "member_unsupported", "The operation does not support this member and had no effect: omit it."
+)
+MAX_UNREAD = 16 * 1024  # bytes of the body of an operation that has none
 _JSON = (b"content-type", b"application/json")
 _PATCH_EXPECTED = (
     "A patch is a JSON object of the members to change (JSON Merge Patch, RFC 7396). "
@@ -64,13 +70,17 @@ class UnknownField(BaseModel):
 
 
 class Body(BaseModel):
-    """A request body; unknown members are ignored and named in the reply, unless they request a restriction.
-
-    `not_offered` maps further names that request a restriction of this body to the message of their error.
-    """
+    """A request body; unknown members are ignored and named in the reply, except those that are UNSUPPORTED."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
-    not_offered: ClassVar[Mapping[str, str]] = MappingProxyType({})
+
+    @model_validator(mode="after")
+    def _refuse_unsupported(self) -> Self:
+        found = UNSUPPORTED.intersection(self.model_extra or ())
+        if found:
+            lines = [InitErrorDetails(type=_UNSUPPORTED_ERROR, loc=(name,), input=None) for name in sorted(found)]
+            raise ValidationError.from_exception_data(type(self).__name__, lines)
+        return self
 
 
 class StrictBody(BaseModel):
@@ -213,6 +223,21 @@ class RawJsonResponse(RawResponse):
         super().__init__(body, status, headers)
         self.has_secret = has_secret
         self.raw_headers += (b"content-length", b"%d" % len(body)), _JSON
+
+
+async def unread_body_errors(request: Request) -> Sequence[Mapping[str, Any]]:
+    """Return the errors of a body of an operation that has none: it is small, and has no UNSUPPORTED member."""
+    body = await request.body()
+    if len(body) > MAX_UNREAD:
+        message = f"The operation has no body, and ignores one of up to {MAX_UNREAD} bytes: omit it."
+        return [{"loc": ("body",), "msg": message, "type": "body_unexpected"}]
+    try:
+        sent = from_json(body) if body else None
+    except ValueError:
+        return ()
+    found = sorted(UNSUPPORTED.intersection(sent)) if isinstance(sent, dict) else ()
+    message, kind = _UNSUPPORTED_ERROR.message(), _UNSUPPORTED_ERROR.type
+    return [{"loc": ("body", name), "msg": message, "type": kind} for name in found]
 
 
 def _meant(model: type[BaseModel], line: Any, *, suggests: bool) -> InitErrorDetails:

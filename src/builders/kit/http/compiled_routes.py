@@ -5,7 +5,7 @@ FastAPI's own parsers read declared parameters and bodies, and the signature sti
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from inspect import iscoroutinefunction
@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from builders.kit.db import connections
 from builders.kit.errors import Invalid, Problem, RequestTimeout
-from builders.kit.http import error_pages, idempotency, json_bodies, parameters, restrictions, visitors
+from builders.kit.http import bodies, error_pages, idempotency, json_bodies, parameters, visitors
 from builders.kit.http.body_limits import LimitedRequest, find_body_limit
 from builders.kit.http.callers import Caller
 from builders.kit.http.compression import compressed
@@ -66,18 +66,16 @@ class CompiledRoute:
         described = (route.openapi_extra or {}).get("requestBody")
         # A handler that describes its body in openapi_extra reads it: a form, or a signed message.
         self.ignores_body = not self.has_body and described is None and "GET" not in (route.methods or ())
-        self.may_hold_unknown = any(map(restrictions.may_hold_unknown, self.body_fields))
         self.also: Collection[str] = tuple((route.openapi_extra or {}).get(ALSO_JSON, ()))
         self.raw: Mapping[str, str] = (route.openapi_extra or {}).get(RAW_MEMBERS, {})
         # FastAPI uses the field of the only body parameter as the field of the body, unless it embeds it.
         self.body_model = next((each for each in self.body_fields if each is route.body_field), None)
-        self.shown = restrictions.reply_members(route.methods or (), route.response_model)
         self.responses = ResponseWriter(route)
         self.takes_place = self.needs is not None and bool(self.dependencies.conn_name)
 
     def _set_methods(self, methods: Collection[str], calls: Collection[object]) -> None:
         self.repeatable = self.needs is not None and idempotency.is_repeatable(methods, calls)
-        self.is_strict = self.needs is not None and parameters.strict_query in calls
+        self.is_link = parameters.opened_by_link in calls
         self.has_head = "GET" in methods and visitors.changes_state not in calls
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -181,24 +179,16 @@ class CompiledRoute:
     async def _read(self, request: Request, supplied: Supplied, values: Values) -> list[Any]:
         """Read the parameters and call the dependencies; return the errors in pydantic's form."""
         errors: list[Any] = []
-        if request.scope["query_string"]:
-            errors += self._unknown_errors(request)
+        if request.scope["query_string"] and not self.is_link:
+            errors += parameters.query_errors(request, self.query_names, self.repeatable_names)
         if self.ignores_body:
-            errors += await restrictions.unread_body_errors(request)
+            errors += await bodies.unread_body_errors(request)
         if errors:  # before a dependency reads a form or calls a service
             raise Invalid.many(errors)
         errors += await self.dependencies.supply(request, supplied)
         if self.parameters.are_any:
             errors += self.parameters.read(request, values)
         return errors
-
-    def _unknown_errors(self, request: Request) -> Iterable[Any]:
-        """Return the errors of unknown and repeated query parameters, or of those that request a restriction."""
-        if self.is_strict:
-            return restrictions.strict_errors(request, self.query_names, self.repeatable_names)
-        unknown = parameters.list_unknown(request, self.query_names)
-        # An operation without rate limits, such as a probe, accepts any query.
-        return restrictions.query_errors(unknown, self.query_names) if unknown and self.limits is not None else ()
 
     async def _on_body(self, request: Request, caller: Caller | None, work: Callable[[], Awaitable[T]]) -> T:
         """Do work that takes as long as the body is large: a large one on the second event loop."""
@@ -214,10 +204,7 @@ class CompiledRoute:
         else:
             found, errors = await request_body_to_args(self.body_fields, body, self.body_model is None)
             values.update(found)
-        if errors:
-            return list(errors)
-        sent = [values[field.name] for field in self.body_fields] if self.may_hold_unknown else []
-        return restrictions.body_errors(sent, self.shown)
+        return list(errors) if errors else ()
 
 
 async def _count(limits: policies.OperationLimits, request: Request, caller: Caller | None) -> None:

@@ -22,7 +22,7 @@ from builders.kit.http.heavy_requests import HeavyOperation
 from builders.kit.http.parameters import Parameters, Values, is_plain_function
 from builders.kit.limits import policies
 
-_MARKS = {*idempotency.MARKS, visitors.changes_state, parameters.strict_query}  # dependencies without a value
+_MARKS = {*idempotency.MARKS, visitors.changes_state, parameters.opened_by_link}  # dependencies without a value
 _MARK_TYPES = (policies.RateLimit, BodyLimit, HeavyOperation)
 Connect = Callable[[connections.Database], AbstractAsyncContextManager[connections.Conn | None]]
 Supplied = dict[Any, Any]  # the value of each dependency of a request, by its function

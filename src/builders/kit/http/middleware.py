@@ -19,7 +19,6 @@ from builders.kit.errors import BadRequest, InternalError, Invalid, NotFound, Pr
 from builders.kit.http import access_log, error_pages
 from builders.kit.http.body_limits import BODY_BUDGET, BodyBudget, too_large
 from builders.kit.http.callers import CALLER, Caller
-from builders.kit.http.parameters import IGNORED_HEADERS
 from builders.kit.http.path_table import SUGGESTED_PATH
 from builders.kit.limits.rate_limiter import RATE_LIMIT_HEADERS as LIMIT_HEADERS
 from builders.kit.process import log
@@ -161,7 +160,6 @@ class _Exchange:
         headers += _HEADERS
         headers += _DEFAULTS if _DEFAULT_NAMES.isdisjoint(given) else [h for h in _DEFAULTS if h[0] not in given]
         headers += self.scope.get(LIMIT_HEADERS, ())
-        headers += self.scope.get(IGNORED_HEADERS, ())
         headers.append((b"x-request-id", self.id.encode()))
         if self.scope.get("scheme") == "https":
             headers.append(_HSTS)

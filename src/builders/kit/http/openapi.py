@@ -39,22 +39,13 @@ to be done, such as a recipient's confirmation.
   its status. `next_action` says what to do.
 - **Repeating**: with an `Idempotency-Key` the service executes a POST once, even if a client sends it again.
   After 429 and 503 wait for the seconds of `Retry-After`.
-- **Parameters**: an unknown one of the query is ignored and named in the header `Ignored-Parameters`, but refused
-  with 422 below `/v1/portfolio`; an unknown member of a body is named in `warnings`.
+- **Parameters**: an unknown parameter of the query is 422; an unknown member of a body is named in `warnings`.
 - **Limits**: `x-rate-limit` names the rate limits of an operation; the header `RateLimit` says what is left.
 - **Lists**: send `next_cursor` of one page as `cursor` for the next; on the last page it is null.
 - **Values**: times are RFC 3339 in UTC, money is exact decimal digits in text, identifiers are UUIDs.
 - **Changes** within `v1` are additive: ignore members, events and values that you do not know. The enums of
   responses are open: `x-extensible-enum` lists the known values.
 """.strip()
-IGNORED_PARAMETERS = "Ignored-Parameters"
-_IGNORED: Json = {
-    "description": (
-        "The ignored unknown query parameters: a list of strings (RFC 9651), each with `did_you_mean` if a "
-        "known one is similar. Absent without any."
-    ),
-    "schema": {"type": "string", "examples": ['"limt";did_you_mean="limit"']},
-}
 _LOCATION: Json = {
     "description": "The path that reads what was created.",
     "schema": {"type": "string", "format": "uri-reference"},
@@ -133,9 +124,8 @@ def _complete(document: Json, webhooks: Webhooks) -> Json:
         _secure(operation)
         _drop_null(operation)
         _list_codes(operation)
-        _declare_headers(operation)
     _declare_locations(document)
-    components["headers"] = {IGNORED_PARAMETERS: _IGNORED, "Location": _LOCATION}
+    components["headers"] = {"Location": _LOCATION}
     used = references([document["paths"], document["webhooks"]])
     components["examples"] = {
         each.code: _problem_example(each)
@@ -209,14 +199,6 @@ def _drop_null(operation: Json) -> None:
             parameter["schema"] = {**choices[0], **schema}
 
 
-def _declare_headers(operation: Json) -> None:
-    """Declare the header of ignored parameters on each response to a query."""
-    for status, response in operation["responses"].items():
-        if status.startswith("2") or status == "422":
-            reference = {"$ref": f"#/components/headers/{IGNORED_PARAMETERS}"}
-            response["headers"] = {**response.get("headers", {}), IGNORED_PARAMETERS: reference}
-
-
 def _declare_locations(document: Json) -> None:
     """Declare the header Location where a POST creates what `GET /{id}` below its path reads."""
     collections = {
@@ -227,7 +209,7 @@ def _declare_locations(document: Json) -> None:
     for path in collections & document["paths"].keys():
         for status, response in document["paths"][path].get("post", {"responses": {}})["responses"].items():
             if status.startswith("2"):
-                response["headers"] |= {"Location": {"$ref": "#/components/headers/Location"}}
+                response.setdefault("headers", {})["Location"] = {"$ref": "#/components/headers/Location"}
 
 
 def _list_codes(operation: Json) -> None:

@@ -49,7 +49,7 @@ def require_own_origin(request: Request, *, allow_missing_origin: bool) -> None:
 
 _ALLOW = b"access-control-allow-origin"
 # Response headers that a page may read.
-_EXPOSED = "ETag, Ignored-Parameters, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id"
+_EXPOSED = "ETag, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id"
 _READ = "GET, HEAD"
 _PREFLIGHT = (b"access-control-request-method", b"GET")  # browsers ask for no HEAD
 _MAX_AGE_S = "86400"  # how long a browser may cache a preflight response

@@ -6,13 +6,14 @@ are FastAPI's.
 tests/kit/http/test_routes.py compares both ways.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from inspect import isasyncgenfunction, isfunction, isgeneratorfunction
+from itertools import islice
 from types import NoneType, UnionType
 from typing import Any, NamedTuple, TypeGuard, TypeVar, Union, get_args, get_origin
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 from uuid import UUID
 
 from fastapi import Request
@@ -21,7 +22,7 @@ from fastapi.dependencies.utils import request_params_to_args
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticUndefined, core_schema
 
-from builders.kit.errors import MAX_NAME_LENGTH, Problem
+from builders.kit.errors import MAX_ERRORS, MAX_NAME_LENGTH, Problem
 from builders.kit.http.refusals import Refuses
 from builders.kit.values import ids
 
@@ -50,10 +51,10 @@ class ResourceId:
 Values = dict[str, Any]  # the arguments of a handler, of any type
 Field = Any  # FastAPI's ModelField, which has no public type
 
-IGNORED_HEADERS = "ignored_parameters"  # key of the ASGI scope: the header that names ignored parameters
-MAX_IGNORED = 20
+Error = Mapping[str, Any]  # in pydantic's form
+
+UNKNOWN_PARAMETER, REPEATED_PARAMETER = "parameter_unknown", "parameter_repeated"
 _QUERY = "query_parameters"  # key of the ASGI scope: the parsed query string
-_AS_IT_IS = " !#$&'()*+,-./:;<=>?@[]^_`{|}~"  # characters that need no escape in the text of a structured field
 _PLACES = {"path": "path_params", "query": "query_params", "header": "headers", "cookie": "cookies"}
 _PLAIN = {str, int, float, bool, NoneType}
 
@@ -118,13 +119,6 @@ class Parameters:
         return not self._headers or _take(self._headers, request.headers, values)
 
 
-def _ignored(name: str, known: Collection[str]) -> str:
-    """Write a name as an item of a structured field (RFC 9651, 3.1)."""
-    shown = quote(name[:MAX_NAME_LENGTH], safe=_AS_IT_IS)
-    meant = find_closest(name, known)
-    return f'"{shown}"' + (f';did_you_mean="{meant}"' if meant else "")
-
-
 def query_parameters(request: Request) -> dict[str, str]:
     """Return the query parameters as Starlette's `query_params`, at half the cost; the last duplicate counts."""
     scope = request.scope
@@ -136,17 +130,25 @@ def query_parameters(request: Request) -> dict[str, str]:
     return sent
 
 
-def list_unknown(request: Request, known: frozenset[str]) -> Sequence[str]:
-    """Return the names in the query string that are not among the `known`; a response header lists them."""
-    unknown = [name for name in query_parameters(request) if name not in known]
-    if unknown:
-        listed = ", ".join(_ignored(each, known) for each in unknown[:MAX_IGNORED])
-        request.scope[IGNORED_HEADERS] = ((b"ignored-parameters", listed.encode()),)
-    return unknown
+def query_errors(request: Request, known: Collection[str], repeatable: Collection[str]) -> Sequence[Error]:
+    """Return the first errors of query parameters that are unknown, or sent twice and not `repeatable`."""
+    return list(islice(_query_errors(request, known, repeatable), MAX_ERRORS))
 
 
-def strict_query() -> None:
-    """Mark an operation that refuses unknown and repeated query parameters: see `Router`."""
+def _query_errors(request: Request, known: Collection[str], repeatable: Collection[str]) -> Iterator[Error]:
+    for name in query_parameters(request):
+        if name not in known:
+            meant = find_closest(name, known)
+            hint = f"Did you mean {meant!r}?" if meant else f"Known: {', '.join(sorted(known)) or 'none'}."
+            error = {"loc": ("query", name), "msg": f"Unknown query parameter. {hint}", "type": UNKNOWN_PARAMETER}
+            yield error | ({"did_you_mean": meant} if meant else {})
+        elif name not in repeatable and len(request.query_params.getlist(name)) > 1:
+            message = "The parameter takes one value: send it once."
+            yield {"loc": ("query", name), "msg": message, "type": REPEATED_PARAMETER}
+
+
+def opened_by_link() -> None:
+    """Do nothing: marks an operation for the compiled route (kit/http/compiled_routes.py)."""
 
 
 def find_closest(name: str, known: Collection[str]) -> str | None:

@@ -25,6 +25,9 @@ from builders.kit.http.refusals import declared_by, join, join_refusals
 from builders.kit.limits import policies
 from builders.kit.limits.rate_limiter import RATE_LIMITER, RateLimiter
 
+# For `dependencies` of a link in mail and pages, which mail services and trackers extend. All other operations
+# refuse unknown and repeated query parameters.
+LINK = Depends(parameters.opened_by_link)
 # The `openapi_extra` of an operation that the base specification does not have.
 BEYOND_SPEC: dict[str, Any] = {"x-beyond": True}
 
@@ -51,10 +54,10 @@ class Route(APIRoute):
         for each in map(declared_by, compiled.dependencies.calls()):
             responses = join(each.responses, responses)
         responses = join_refusals(self._list_refusals(), responses)
-        if compiled.limits is None:
-            return responses
         if not get_flat_params(self.dependant) and not compiled.has_body:  # else FastAPI documents it
             responses = {**INVALID, **responses}
+        if compiled.limits is None:
+            return responses
         return join(policies.rate_limit_responses(), responses)
 
     def _list_refusals(self) -> Iterator[type[Problem]]:
@@ -85,19 +88,12 @@ def _first_sentence(docstring: str) -> str:
 
 
 class Router(APIRouter):
-    """An APIRouter of compiled routes.
+    """An APIRouter of compiled routes; `beyond` marks all of them as not part of the base specification."""
 
-    `beyond` marks all of them as not part of the base specification. With `strict_query` those that require
-    credentials refuse unknown and repeated query parameters.
-    """
-
-    def __init__(
-        self, *, tags: list[str], prefix: str = "", beyond: bool = False, strict_query: bool = False
-    ) -> None:
+    def __init__(self, *, tags: list[str], prefix: str = "", beyond: bool = False) -> None:
         super().__init__(
             prefix=prefix,
             tags=list(tags),
-            dependencies=[Depends(parameters.strict_query)] if strict_query else None,
             route_class=Route,
             redirect_slashes=False,
             generate_unique_id_function=lambda route: f"{tags[0].replace('-', '_')}_{route.name}",

@@ -21,7 +21,7 @@ from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.team.access import allows, require
 from builders.portfolio.team.records import Access, Permission
 
-router = Router(prefix="/v1/portfolio", tags=["portfolio"], strict_query=True)
+router = Router(prefix="/v1/portfolio", tags=["portfolio"])
 FINANCE = "/domains/{domain_id}/finance"
 Reader = Annotated[Access, allows("portfolio:read", Permission.VIEW)]
 Writer = Annotated[Access, allows("portfolio:write", Permission.EDIT_FINANCE)]

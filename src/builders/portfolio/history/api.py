@@ -13,7 +13,7 @@ from builders.portfolio.history.errors import DomainHasHistory
 from builders.portfolio.team.access import allows, require
 from builders.portfolio.team.records import Access, Permission
 
-router = Router(prefix="/v1/portfolio", tags=["portfolio"], strict_query=True)
+router = Router(prefix="/v1/portfolio", tags=["portfolio"])
 Writer = Annotated[Access, allows("portfolio:write", Permission.EDIT)]
 History = Annotated[
     Literal["delete"] | None,

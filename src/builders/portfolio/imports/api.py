@@ -36,7 +36,7 @@ from builders.portfolio.imports.records import MAX_BYTES
 from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission
 
-router = Router(prefix="/v1/portfolio", tags=["portfolio"], strict_query=True)
+router = Router(prefix="/v1/portfolio", tags=["portfolio"])
 Reader = Annotated[Access, allows("portfolio:read", Permission.VIEW)]
 Writer = Annotated[Access, allows("portfolio:write", Permission.EDIT)]
 ImportReader = Annotated[Access, allows("portfolio:read", Permission.EDIT)]

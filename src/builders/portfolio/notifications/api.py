@@ -29,7 +29,7 @@ from builders.webhooks import simulation
 from builders.webhooks.errors import DeliveryInFlight, TooManyTests, WebhookNotFound
 from builders.webhooks.records import CatalogEvent
 
-router = Router(prefix="/v1/portfolio", tags=["portfolio"], strict_query=True)
+router = Router(prefix="/v1/portfolio", tags=["portfolio"])
 WebhookId = Annotated[UUID, Path(description="Identifier of the destination."), ResourceId(WebhookNotFound)]
 Reader = Annotated[Access, allows("portfolio:read", Permission.SET_OWN_NOTIFICATIONS)]
 Writer = Annotated[Access, allows("portfolio:write", Permission.SET_OWN_NOTIFICATIONS)]

@@ -25,7 +25,7 @@ from builders.portfolio.parking.records import MAX_PROVIDER, MAX_REPORT, GroupBy
 from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission
 
-router = Router(prefix="/v1/portfolio", tags=["portfolio"], strict_query=True)
+router = Router(prefix="/v1/portfolio", tags=["portfolio"])
 Reader = Annotated[Access, allows("portfolio:read", Permission.VIEW)]
 Writer = Annotated[Access, allows("portfolio:write", Permission.EDIT_FINANCE)]
 _CSV: dict[int | str, dict[str, Any]] = {

@@ -10,7 +10,7 @@ from builders.kit.errors import TokenInvalid, problems
 from builders.kit.http.dependencies import KeyringDep, OutboundDep, SettingsDep
 from builders.kit.http.heavy_requests import LARGE_BODY, heavy
 from builders.kit.http.pagination import LongPageQuery
-from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.kit.http.routes import BEYOND_SPEC, LINK, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.values import clock
 from builders.portfolio.domains.errors import DomainNotFound
@@ -21,7 +21,7 @@ from builders.portfolio.renewals.schemas import report as reports, requests, res
 from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission
 
-router = Router(prefix="/v1/portfolio", tags=["portfolio"], strict_query=True)
+router = Router(prefix="/v1/portfolio", tags=["portfolio"])
 Reader = Annotated[Access, allows("portfolio:read", Permission.VIEW)]
 Writer = Annotated[Access, allows("portfolio:write", Permission.EDIT)]
 Subscriber = Annotated[Access, allows("portfolio:write", Permission.VIEW)]  # each member has a calendar
@@ -103,7 +103,7 @@ async def revoke_renewal_calendar(access: Subscriber, conn: Tx) -> None:
     response_class=Response,
     responses={**problems(TokenInvalid), **_CALENDAR},
     openapi_extra=BEYOND_SPEC,
-    dependencies=[rate_limit(FEEDS), heavy()],
+    dependencies=[rate_limit(FEEDS), heavy(), LINK],
 )
 async def get_renewal_calendar(
     token: Annotated[str, Query(min_length=8, max_length=200, description="Token of the secret link.")],

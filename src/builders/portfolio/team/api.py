@@ -14,13 +14,13 @@ from builders.kit.http.callers import Caller, needs
 from builders.kit.http.dependencies import KeyringDep, SettingsDep
 from builders.kit.http.forms import FormToken
 from builders.kit.http.parameters import ResourceId
-from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.kit.http.routes import BEYOND_SPEC, LINK, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.portfolio.team import errors, invites, members, schemas
 from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission, TeamRole
 
-router = Router(prefix="/v1/portfolio/team", tags=["portfolio"], strict_query=True)
+router = Router(prefix="/v1/portfolio/team", tags=["portfolio"])
 Reader = Annotated[Caller, needs("team:read")]
 Writer = Annotated[Caller, needs("team:write")]
 Viewer = Annotated[Access, allows("team:read", Permission.VIEW)]
@@ -95,7 +95,11 @@ async def delete_team_member(member_account_id: MemberId, access: Member, conn: 
 
 
 @router.get(
-    "/join", response_class=Response, responses={**problems(*ACCEPTED), **html.PAGE}, openapi_extra=BEYOND_SPEC
+    "/join",
+    response_class=Response,
+    responses={**problems(*ACCEPTED), **html.PAGE},
+    openapi_extra=BEYOND_SPEC,
+    dependencies=[LINK],
 )
 async def show_team_invite(
     request: Request,

@@ -18,7 +18,7 @@ from builders.portfolio.transfers.errors import AuthCodeLimit
 from builders.portfolio.transfers.records import CodeOptions
 from builders.portfolio.transfers.schemas import codes, transfers as reports
 
-router = Router(prefix="/v1/portfolio/domains/{domain_id}", tags=["portfolio"], strict_query=True)
+router = Router(prefix="/v1/portfolio/domains/{domain_id}", tags=["portfolio"])
 Reader = Annotated[Access, allows("portfolio:read", Permission.VIEW)]
 Mover = Annotated[Access, allows("transfers:write", Permission.REQUEST_AUTH_CODES)]
 _NO_STORE = {"Cache-Control": "no-store"}

@@ -27,7 +27,7 @@ from builders.portfolio.registrars.errors import ChargeLimit, ConnectionLimit, P
 from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission
 
-router = Router(prefix="/v1/portfolio/registrars/billing", tags=["portfolio"], strict_query=True)
+router = Router(prefix="/v1/portfolio/registrars/billing", tags=["portfolio"])
 Reader = Annotated[Access, allows("registrars:read", Permission.VIEW)]
 Writer = Annotated[Access, allows("registrars:write", Permission.EDIT_FINANCE)]
 ChargeId = Annotated[UUID, Path(description="Identifier of the charge."), ResourceId(ChargeNotFound)]

@@ -15,7 +15,7 @@ from builders.portfolio.registrars.errors import NotConnected, ProviderNotFound
 from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission
 
-router = Router(prefix="/v1/portfolio/registrars/billing", tags=["portfolio"], strict_query=True)
+router = Router(prefix="/v1/portfolio/registrars/billing", tags=["portfolio"])
 Writer = Annotated[Access, allows("registrars:write", Permission.EDIT_FINANCE)]
 Wait = Annotated[float, Query(ge=0, le=30, description="Maximum seconds to wait for the end of the run.")]
 BILLING_SYNCS = declare(

@@ -23,7 +23,7 @@ from builders.portfolio.registrars.schemas import connections as schemas
 from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission
 
-router = Router(prefix="/v1/portfolio/registrars", tags=["portfolio"], strict_query=True)
+router = Router(prefix="/v1/portfolio/registrars", tags=["portfolio"])
 Reader = Annotated[Access, allows("registrars:read", Permission.VIEW)]
 Writer = Annotated[Access, allows("registrars:write", Permission.MANAGE_REGISTRARS)]
 Provider = Annotated[str, Path(description="The registrar; `manual:NAME` for one without an API.")]

@@ -31,7 +31,7 @@ from builders.portfolio.registrars.schemas import inventory as schemas
 from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission
 
-router = Router(prefix="/v1/portfolio/registrars", tags=["portfolio"], strict_query=True)
+router = Router(prefix="/v1/portfolio/registrars", tags=["portfolio"])
 Reader = Annotated[Access, allows("registrars:read", Permission.VIEW)]
 Writer = Annotated[Access, allows("registrars:write", Permission.EDIT)]
 MAX_BYTES = 10 * 1024 * 1024  # of a body

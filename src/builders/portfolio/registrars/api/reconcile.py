@@ -14,7 +14,7 @@ from builders.portfolio.registrars.replies import reconcile as replies
 from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission
 
-router = Router(prefix="/v1/portfolio/registrars", tags=["portfolio"], strict_query=True)
+router = Router(prefix="/v1/portfolio/registrars", tags=["portfolio"])
 Reader = Annotated[Access, allows("registrars:read", Permission.VIEW)]
 
 

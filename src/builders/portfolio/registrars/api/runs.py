@@ -16,7 +16,7 @@ from builders.portfolio.registrars.replies import runs as replies
 from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission
 
-router = Router(prefix="/v1/portfolio/registrars", tags=["portfolio"], strict_query=True)
+router = Router(prefix="/v1/portfolio/registrars", tags=["portfolio"])
 Reader = Annotated[Access, allows("registrars:read", Permission.VIEW)]
 Writer = Annotated[Access, allows("registrars:write", Permission.EDIT)]
 RunId = Annotated[UUID, Path(description="Identifier of the run."), ResourceId(RunNotFound)]
