@@ -11,6 +11,7 @@ from builders.kit.http.pagination import Page, PageRequest
 from tests.cast import Client, Person
 
 KEYS = "/v1/api-keys"
+PROJECTS = "/v1/builders/projects"
 
 
 async def mint(who: Client, label: str) -> None:
@@ -56,8 +57,8 @@ async def test_pages_hold_each_item_once_while_others_are_added(alice: Person, m
     assert found == many
 
 
-async def first_cursor(who: Client, **query: Any) -> str:
-    cursor = (await who.get(KEYS, params={"limit": 1, **query})).json()["next_cursor"]
+async def first_cursor(who: Client, path: str = KEYS, **query: Any) -> str:
+    cursor = (await who.get(path, params={"limit": 1, **query})).json()["next_cursor"]
     assert isinstance(cursor, str)
     return cursor
 
@@ -84,9 +85,13 @@ async def test_an_altered_cursor_is_refused(alice: Person) -> None:
 
 
 async def test_a_cursor_of_other_filters_is_refused(alice: Person) -> None:
-    await assert_refused(alice, KEYS, cursor=await first_cursor(alice), kind="live")
-    await assert_refused(alice, KEYS, cursor=await first_cursor(alice, kind="live"))
-    await assert_refused(alice, KEYS, cursor=await first_cursor(alice, kind="live"), kind="test")
+    for name in ("a", "b"):
+        await alice.post(PROJECTS, json={"name": name})
+    plain, filtered = [await first_cursor(alice, PROJECTS, **each) for each in ({}, {"include_archived": "true"})]
+
+    await assert_refused(alice, PROJECTS, cursor=plain, include_archived="true")
+    await assert_refused(alice, PROJECTS, cursor=filtered)
+    await assert_refused(alice, PROJECTS, cursor=filtered, include_archived="false")
 
 
 async def test_a_cursor_of_another_list_is_refused(alice: Person) -> None:
