@@ -12,7 +12,7 @@ from tests.cast import Client, Person
 from tests.identity.sign_in_messages import Postbox
 
 LOGIN = "/v1/auth/login"
-WANTED = "/v1/catalog/suggest?q=a%20b"
+WANTED = "/v1/aliases?q=a%20b"
 BROWSER = {"Accept": ACCEPT, "Origin": OWN, "Content-Type": "application/x-www-form-urlencoded"}
 _FORM = re.compile(r'(?s)<form method="post" action="([^"]+)">(.*?)</form>')
 _INPUT = re.compile(r"<input [^>]*>")

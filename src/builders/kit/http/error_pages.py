@@ -18,6 +18,7 @@ from builders.kit.errors import Invalid, Problem
 from builders.kit.http import forms, html, json_bodies
 from builders.kit.http.callers import CALLER, Authenticate, Caller
 from builders.kit.http.html import Form, Input, Link
+from builders.kit.http.parameters import UNKNOWN_PARAMETER
 from builders.kit.http.path_table import PathTable
 from builders.kit.values import ids
 
@@ -91,7 +92,7 @@ def _sign_in(scope: Scope, refusal: Problem) -> Response:
 
 
 def _invalid(scope: Scope, refusal: Invalid) -> Response:
-    if all(error["loc"][:1] == ["query"] for error in refusal.errors):
+    if all(error["loc"][:1] == ["query"] and error["type"] != UNKNOWN_PARAMETER for error in refusal.errors):
         lines = [
             "A mail program may have truncated or split it.",
             "Copy the whole link from the message into the address bar, or request a new link.",
