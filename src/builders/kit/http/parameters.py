@@ -130,8 +130,12 @@ def query_parameters(request: Request) -> dict[str, str]:
     return sent
 
 
-def query_errors(request: Request, known: Collection[str], repeatable: Collection[str]) -> Sequence[Error]:
+def query_errors(request: Request, known: frozenset[str], repeatable: Collection[str]) -> Sequence[Error]:
     """Return the first errors of query parameters that are unknown, or sent twice and not `repeatable`."""
+    sent = query_parameters(request)
+    may_repeat = request.scope["query_string"].count(b"&") >= len(sent)
+    if sent.keys() <= known and not may_repeat:  # almost always
+        return ()
     return list(islice(_query_errors(request, known, repeatable), MAX_ERRORS))
 
 
