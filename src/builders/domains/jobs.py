@@ -27,8 +27,14 @@ async def check_due(context: JobContext, timestamp: int) -> None:
 @dispatcher.subscribe("domain.suspended", name="domains.notify_suspended")
 async def notify_suspended(conn: Conn, event: PublishedEvent) -> None:
     """Enqueue the email to the owner."""
-    ids = {"account_id": str(event.account_id), "domain_id": str(event.read()["id"])}
-    await queue.defer(conn, mail_suspended, once=f"domains.notify {ids['domain_id']}", **ids)
+    domain_id = str(event.read()["id"])
+    await queue.defer(
+        conn,
+        mail_suspended,
+        once=f"domains.notify {domain_id}",
+        account_id=str(event.account_id),
+        domain_id=domain_id,
+    )
 
 
 @queue.app.task(name="domains.notify", retry=queue.RETRY, pass_context=True)

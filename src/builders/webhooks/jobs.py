@@ -79,8 +79,14 @@ def _outgoing_event(event: PublishedEvent, real_account_id: UUID) -> OutgoingEve
 @dispatcher.subscribe("webhook.disabled", name="webhooks.notify_disabled")
 async def notify_disabled(conn: Conn, event: PublishedEvent) -> None:
     """Enqueue the email to the owner of a destination that was disabled."""
-    ids = {"account_id": str(event.account_id), "webhook_id": str(event.read()["id"])}
-    await queue.defer(conn, send_disabled_email, once=f"webhooks.notify {ids['webhook_id']}", **ids)
+    webhook_id = str(event.read()["id"])
+    await queue.defer(
+        conn,
+        send_disabled_email,
+        once=f"webhooks.notify {webhook_id}",
+        account_id=str(event.account_id),
+        webhook_id=webhook_id,
+    )
 
 
 @queue.app.task(name="webhooks.notify", retry=queue.RETRY, pass_context=True)

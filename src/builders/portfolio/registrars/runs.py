@@ -134,8 +134,15 @@ def _new_part(connection: Connection, state: PartState, error: PartError | None 
 
 async def _defer(conn: Conn, *, kind: RunKind, account_id: UUID, run_id: UUID, connection_id: UUID) -> None:
     name = JOBS[kind]
-    target = {"account_id": str(account_id), "run_id": str(run_id), "connection_id": str(connection_id)}
-    await queue.defer(conn, name, once=f"{name} {run_id} {connection_id}", lane=queue.EXTERNAL, **target)
+    await queue.defer(
+        conn,
+        name,
+        once=f"{name} {run_id} {connection_id}",
+        lane=queue.EXTERNAL,
+        account_id=str(account_id),
+        run_id=str(run_id),
+        connection_id=str(connection_id),
+    )
 
 
 def part_error(failure: RegistrarFailed) -> PartError:
