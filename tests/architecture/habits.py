@@ -33,6 +33,15 @@ MAY_CATCH_ALL: Mapping[str, str] = {
     "builders/kit/jobs/superseded.py:drop_superseded": "a job that failed in any way is done by the waiting one",
     "builders/mail/delivery.py:_send": "an unrecorded failure would be retried forever",
 }
+# Structure is in columns: what separates the parts of a text, and the texts that only the user gives a meaning.
+SEPARATORS = {"/", ":"}
+REFERENCES = {"reference", "order_ref"}
+PARTING = {"split", "rsplit", "partition", "rpartition"}
+MATCHING = PARTING | {"startswith", "endswith", "removeprefix", "removesuffix", "match", "fullmatch", "search"}
+# Functions that may part a text that is not stored, with the reason.
+MAY_PART: Mapping[str, str] = {
+    "builders/portfolio/domains/names.py:_suggest": "reads the host of a URL that a member wrote",
+}
 OUTBOUND, CLOCK, IDS = (
     {"builders/kit/outbound/connections.py"},
     {"builders/kit/values/clock.py"},
@@ -132,6 +141,23 @@ def enum_literal(file: Source) -> Iterator[str]:
         if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "Literal":
             members = [each for each in ast.walk(node.slice) if isinstance(each, ast.Attribute)]
             yield from (f"{file.at(node)}: {ast.unparse(each)} in a Literal" for each in members)
+
+
+def parted_text(file: Source, allowed: Mapping[str, str] = MAY_PART) -> Iterator[str]:
+    """Yield structure of the portfolio that is read from a text: it belongs into columns."""
+    if file.path.parts[:2] != ("builders", "portfolio"):
+        return
+    inside = {node: function.name for function in functions(file) for node in ast.walk(function)}
+    for node in file.nodes:
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        is_parted = node.func.attr in PARTING and any(
+            isinstance(each, ast.Constant) and each.value in SEPARATORS for each in node.args
+        )
+        names = {getattr(each, "attr", None) or getattr(each, "id", None) for each in ast.walk(node)}
+        is_matched = node.func.attr in MATCHING and names & REFERENCES
+        if (is_parted or is_matched) and f"{file.path}:{inside.get(node, '')}" not in allowed:
+            yield f"{file.at(node)}: {ast.unparse(node)}: store its parts in columns"
 
 
 def merge_patch(file: Source) -> Iterator[str]:

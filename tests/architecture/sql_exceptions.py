@@ -24,6 +24,7 @@ ALLOWED = {
         for each in ("LIST_LABELS", "SUM_BY_LABEL", "SUM_BY_MONTH")
     },
     "builders/portfolio/finance/store.py:SUM_BY_LABEL portfolio_ledger_entries": "as above",
+    "builders/portfolio/finance/store.py:LIST_HOLDING_SUMS portfolio_ledger_entries": "sums those since a sale",
     **dict.fromkeys(
         (f"builders/portfolio/history/store.py:LIST_HISTORY {each}" for each in HISTORY),
         "counts what each package records on domains",

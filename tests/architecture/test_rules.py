@@ -14,6 +14,7 @@ OF_THE_SERVICE: list[Rule] = [
     habits.import_by_name,
     habits.second_source,
     habits.merge_patch,
+    habits.parted_text,
     habits.stray_job,
     sizes.busy_package,
     sizes.long_handler,
@@ -66,7 +67,7 @@ def test_a_folder_without_init_is_reported() -> None:
 
 def test_every_allowed_handler_exists(codebase: list[Source]) -> None:
     existing = {f"{file.path}:{function.name}" for file in codebase for function in functions(file)}
-    assert sorted(habits.MAY_CATCH_ALL.keys() - existing) == []
+    assert sorted((habits.MAY_CATCH_ALL.keys() | habits.MAY_PART.keys()) - existing) == []
 
 
 @pytest.mark.parametrize("field", ["alias_limit", "allowed_domains"])
@@ -148,6 +149,10 @@ BROKEN: list[tuple[Rule, str, str, str]] = [
     ),
     (habits.merge_patch, "builders/mail/schemas.py", "sent = self.model_fields_set", "PatchBody.patch_of"),
     (habits.merge_patch, "builders/mail/schemas.py", "self.model_dump(exclude_unset=True)", "exclude_unset"),
+    (habits.parted_text, "builders/portfolio/x.py", "entry.memo.split('/')", "store its parts in columns"),
+    (habits.parted_text, "builders/portfolio/x.py", "text.rpartition(':')[2]", "store its parts in columns"),
+    (habits.parted_text, "builders/portfolio/x.py", "RULE.fullmatch(entry.reference or '')", "entry.reference"),
+    (habits.parted_text, "builders/portfolio/x.py", "reference.startswith('renewal:')", "store its parts"),
     (sizes.busy_package, "builders/mail/__init__.py", '"""Mail."""\nimport os', "more than a docstring"),
     (sizes.long_file, "builders/x.py", "x = 1\n" * 501, "501 lines"),
     (sizes.long_function, "builders/x.py", "def f():\n" + LINES * 40, "f has 41 lines"),
@@ -198,6 +203,8 @@ KEPT: list[tuple[Rule, str, str]] = [
     (habits.stray_job, "builders/mail/jobs.py", "@queue.app.task(name='x')\nasync def f(): ..."),
     (habits.stray_job, "builders/mail/service.py", "await mail.subscribe(conn, topic=topic)"),
     (habits.merge_patch, "builders/kit/http/bodies.py", "name in self.model_fields_set"),
+    (habits.parted_text, "builders/portfolio/x.py", "name.rpartition('.')[2]\nurl.startswith('https:')"),
+    (habits.parted_text, "builders/mail/x.py", "text.split('/')"),
     (sizes.busy_package, "builders/mail/__init__.py", '"""Mail."""'),
     (sizes.long_file, "builders/x.py", "x = 1\n" * 500),
     (habits.enum_literal, "builders/x.py", "Literal['open', 'paid']\nstatus is Status.OPEN"),

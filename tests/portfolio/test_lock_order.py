@@ -22,7 +22,7 @@ from tests.conftest import MakePerson
 from tests.kit.db.locks import waiting
 from tests.portfolio.domains.make import DOMAINS
 from tests.portfolio.imports.make import load, undo
-from tests.portfolio.ledger.make import MONDAY, add_rates, entry
+from tests.portfolio.ledger.make import MONDAY, add_rates, entry, list_entries
 from tests.portfolio.parking.make import add_domains, record
 from tests.portfolio.renewals.make import BULK
 
@@ -150,5 +150,5 @@ async def test_a_new_base_currency_and_a_change_of_finance(alice: Person, databa
         converted = await start(conn, currencies.convert_entries(database, **target, batch_size=2))
         await void(changing, alice, second)
     await converted
-    found = await ledger_entries.list_entries(conn, account_id=alice.account.id, domain_id=domain_id)
+    found = await list_entries(conn, account_id=alice.account.id, domain_id=domain_id)
     assert [each.base_currency for each in found if each.base_amount] == ["EUR"] * 3

@@ -20,9 +20,9 @@ from builders.kit.values.money import Money
 from builders.portfolio.domains import changes, lookups, names as domain_names
 from builders.portfolio.domains.records import NewDomain, Ownership, PortfolioDomainStatus, RenewalDecision
 from builders.portfolio.finance import changes as finance_changes
-from builders.portfolio.finance.records import FinanceChange, Payment, SalePatch
-from builders.portfolio.ledger import entries as ledger_entries, references
-from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry
+from builders.portfolio.finance.records import FinanceChange, SalePatch
+from builders.portfolio.ledger import entries as ledger_entries
+from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry, Payment
 from builders.portfolio.parking import planning, revenue
 from builders.portfolio.parking.records import RevenueDefaults, SentRevenue
 from builders.portfolio.renewals import pushes
@@ -193,7 +193,6 @@ def list_entries(row: DemoDomain, domain_id: UUID) -> Iterator[NewEntry]:
             money=money,
             occurred_on=day,
             source=EntrySource.MANUAL,
-            reference=references.acquisition_reference(domain_id) if money is price else None,
             years=1 if kind in {EntryKind.REGISTRATION, EntryKind.RENEWAL} else None,
             registrar=row.cells["registrar"] if kind is EntryKind.RENEWAL else None,
         )

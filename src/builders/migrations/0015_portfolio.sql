@@ -147,7 +147,13 @@ CREATE TABLE portfolio_ledger_entries (
     registrar text,
     memo text,
     source text NOT NULL, -- what recorded it
-    reference text, -- of the source; unique among its entries that are not void
+    reference text, -- opaque text of the user; unique among the entries of a source that are not void
+    order_ref text, -- number of an order or invoice, which several entries can have
+    charge_id uuid, -- the charge of a registrar that it books
+    -- The sale that it is a line of. Not a foreign key: a void entry remains when its domain and sale are deleted.
+    sale_id uuid,
+    sale_line smallint CHECK (sale_line >= 0), -- position in the sale
+    sale_role text CHECK (sale_role IN ('price', 'installment', 'commission', 'fee', 'share')),
     created_by uuid, -- the member; null: a job
     created_at timestamptz NOT NULL,
     base_currency text NOT NULL, -- of the portfolio; another one until a new one is converted to
@@ -159,12 +165,20 @@ CREATE TABLE portfolio_ledger_entries (
     voided_by uuid,
     void_reason text,
     PRIMARY KEY (account_id, id),
+    CHECK ((source = 'sale') = (sale_id IS NOT NULL)),
+    CHECK ((sale_id IS NULL) = (sale_line IS NULL) AND (sale_id IS NULL) = (sale_role IS NULL)),
+    CHECK ((source = 'sync') = (charge_id IS NOT NULL)),
+    CHECK (reference IS NULL OR source IN ('manual', 'import') AND order_ref IS NULL),
     CHECK ((base_amount IS NULL) = (fx_rate IS NULL) AND (fx_rate IS NULL) = (fx_date IS NULL)),
     CHECK ((voided_at IS NULL) = (void_reason IS NULL))
 );
 CREATE INDEX portfolio_ledger_entries_of_domain ON portfolio_ledger_entries (account_id, domain_id);
 CREATE UNIQUE INDEX portfolio_ledger_entries_reference ON portfolio_ledger_entries (account_id, source, reference)
     WHERE reference IS NOT NULL AND voided_at IS NULL;
+CREATE UNIQUE INDEX portfolio_ledger_entries_charge ON portfolio_ledger_entries (account_id, charge_id)
+    WHERE charge_id IS NOT NULL AND voided_at IS NULL;
+CREATE UNIQUE INDEX portfolio_ledger_entries_sale ON portfolio_ledger_entries (account_id, sale_id, sale_line)
+    WHERE sale_id IS NOT NULL AND voided_at IS NULL;
 CREATE INDEX portfolio_ledger_entries_awaiting ON portfolio_ledger_entries (account_id) WHERE awaits_rates;
 -- The last renewal of each of many domains, for its price.
 CREATE INDEX portfolio_ledger_entries_renewal ON portfolio_ledger_entries (account_id, domain_id, occurred_on)
@@ -194,7 +208,7 @@ RETURN CASE WHEN abs(amount) * power(10::numeric, decimals) % 1 = 0.5 THEN 2 * r
 
 -- finance: sales, and what reports are computed from.
 
--- Sales. Their amounts are entries of the ledger, whose references begin with the id here.
+-- Sales. Their amounts are entries of the ledger, each a line of the sale.
 CREATE TABLE portfolio_finance_sales (
     account_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -208,10 +222,12 @@ CREATE TABLE portfolio_finance_sales (
     created_at timestamptz NOT NULL,
     created_by uuid, -- the member; null: a job
     voided_at timestamptz,
+    import_id uuid, -- that recorded it, for its undo; null: a member recorded or changed it
     PRIMARY KEY (account_id, id),
     FOREIGN KEY (account_id, domain_id) REFERENCES portfolio_domains (account_id, id) ON DELETE CASCADE
 );
-CREATE UNIQUE INDEX portfolio_finance_sales_of_domain ON portfolio_finance_sales (account_id, domain_id)
+-- A domain can be sold, bought back and sold again, once on a day.
+CREATE UNIQUE INDEX portfolio_finance_sales_of_domain ON portfolio_finance_sales (account_id, domain_id, sold_on)
     WHERE voided_at IS NULL;
 
 -- The visits that parking providers counted, on which advice about renewals depends.
@@ -239,6 +255,7 @@ CREATE TABLE portfolio_parking_revenue (
     currency text NOT NULL,
     entry_id uuid, -- of the ledger, which has the amount, too; null for an amount of zero
     updated_at timestamptz NOT NULL,
+    import_id uuid, -- that recorded it, for its undo; null: a report recorded or replaced it
     PRIMARY KEY (account_id, domain_id, day, provider, reference),
     CHECK ((entry_id IS NULL) = (amount = 0)),
     FOREIGN KEY (account_id, domain_id) REFERENCES portfolio_domains (account_id, id) ON DELETE CASCADE

@@ -21,7 +21,7 @@ CHARGES = f"{BILLING}/charges"
 APPLY = f"{CHARGES}/apply"
 IMPORT = f"{BILLING}/import"
 ENTRIES = """
-    SELECT domain_id, kind, amount, currency, source, reference FROM portfolio_ledger_entries
+    SELECT domain_id, kind, amount, currency, source, charge_id::text FROM portfolio_ledger_entries
     WHERE account_id = %s AND voided_at IS NULL ORDER BY created_at, id
 """
 Json = dict[str, Any]
@@ -88,7 +88,7 @@ async def load(owner: Client, csv: str | None = None, **more: Any) -> Json:
 
 
 async def entries(person: Person) -> list[tuple[Any, ...]]:
-    """The entries that are not void: domain, kind, amount, currency, source, reference."""
+    """The entries that are not void: domain, kind, amount, currency, source, charge."""
     async with database_of(person).connection() as conn:
         return await (await conn.execute(ENTRIES, (person.account.id,))).fetchall()
 

@@ -83,6 +83,7 @@ def link_all(count: int) -> None:
         money=Money(Decimal("10.00"), "USD"),
         occurred_on=date(2026, 3, 2),
         source=EntrySource.SYNC,
+        charge_id=ids.NIL,
     )
     assert len({recorded.take(paid) for _ in range(count)} - {None}) == count
     assert recorded.take(paid) is None

@@ -12,9 +12,9 @@ from builders.kit.http.bulk import RowOutcome
 from builders.kit.values import ids
 from builders.portfolio.domains import changes as domain_changes, lookups, names as domain_names
 from builders.portfolio.domains.records import DomainChange, ExpirySource, NewDomain, domain_patch
-from builders.portfolio.ledger import entries
 from tests.cast import Person
 from tests.portfolio.domains.make import DOMAINS, add, names
+from tests.portfolio.ledger.make import list_entries
 
 PRICE = {"amount": "12.34", "currency": "USD"}
 
@@ -75,7 +75,7 @@ async def test_a_domain_is_removed_with_its_entries(alice: Person, bob: Person, 
 
     assert (await alice.get("/v1/portfolio/tags")).json()["items"] == []
     async with database.connection() as conn:
-        [entry] = await entries.list_entries(conn, account_id=alice.account.id, domain_id=UUID(added["id"]))
+        [entry] = await list_entries(conn, account_id=alice.account.id, domain_id=UUID(added["id"]))
     assert entry.is_void
     again = await add(alice)
     assert (again["id"] != added["id"], again["finance"]["total_cost"]["amount"]) == (True, "0.00")

@@ -1,14 +1,11 @@
 """The member `sale` of PATCH /v1/portfolio/domains/{domain_id}/finance."""
 
 import asyncio
-from uuid import UUID
 
-from builders.kit.db.connections import Conn, Database
-from builders.portfolio.ledger import entries as ledger_entries
-from builders.portfolio.ledger.records import EntryKind, EntrySource
+from builders.kit.db.connections import Conn
 from tests.cast import Person
 from tests.portfolio.finance.make import DOMAINS, SALE, Book, add_domain, amounts, changed, shown, usd
-from tests.portfolio.ledger.make import entry
+from tests.portfolio.imports.make import load
 
 
 async def test_a_sale_sets_the_status_and_its_void_restores_it(book: Book, conn: Conn) -> None:
@@ -141,22 +138,17 @@ async def test_the_entry_of_the_price_voids_the_sale(book: Book) -> None:
     assert all(each[3] for each in shown(found))
 
 
-async def test_an_imported_sale_is_voided_or_replaced(alice: Person, book: Book, database: Database) -> None:
-    sold = [
-        entry(UUID(book.domain_id), "900", kind=EntryKind.SALE, source=EntrySource.IMPORT),
-        entry(UUID(book.domain_id), "90", kind=EntryKind.COMMISSION, source=EntrySource.IMPORT),
-    ]
-    await alice.patch(f"{DOMAINS}/{book.domain_id}", json={"status": "sold"})
-    async with database.transaction() as conn:
-        posted = await ledger_entries.post_entries(conn, account_id=alice.account.id, entries=sold)
+async def test_an_imported_sale_is_voided_by_its_price(alice: Person, book: Book) -> None:
+    await load(alice, "domain,sale price,sale date\nharbour.com,900,2024-03-04\n")
     found = await book.get()
-    assert amounts(found["sale"], "gross", "costs", "net", "price") == ["900.00", "90.00", "810.00", None]
-    found = await book.change(entries_void=[str(ledger_entries.require_recorded(posted[0]).id)])
+    assert amounts(found["sale"], "gross", "costs", "net", "price") == ["900.00", "0.00", "900.00", "900.00"]
+    found = await book.change(entries_void=[found["entries"][0]["id"]])
     assert (found["sale"], found["status"]) == (None, "owned")
-    assert amounts(found, "net_position") == ["0.00"]
-    async with database.transaction() as conn:
-        await ledger_entries.post_entries(conn, account_id=alice.account.id, entries=sold[:1])
-    found = await book.change(sale={"gross": usd("950")})
+
+
+async def test_a_sale_replaces_proceeds_that_came_without_one(book: Book) -> None:
+    await book.change(entries_add=[{"kind": "sale_installment", "amount": "900", "occurred_on": "2024-03-04"}])
+    found = await book.change(sale={"gross": usd("950"), "sold_on": "2024-03-04"})
     assert amounts(found["sale"], "gross", "price") == ["950.00", "950.00"]
 
 

@@ -3,15 +3,13 @@
 import asyncio
 from functools import partial
 from typing import Any
-from uuid import UUID
 
 import pytest
 
-from builders.kit.db.connections import Conn, Database
-from builders.portfolio.ledger import currencies, entries
+from builders.kit.db.connections import Conn
+from builders.portfolio.ledger import currencies
 from tests.cast import Person
 from tests.portfolio.finance.make import SALE, Book, add_domain, amounts, changed, first_error, shown, usd
-from tests.portfolio.ledger.make import entry
 from tests.portfolio.team.make import code, join, of
 
 
@@ -125,10 +123,7 @@ REFUSED: list[tuple[dict[str, Any], tuple[list[str | int], str]]] = [
         {"entries_add": [{"kind": "tax", "amount": "1", "years": 0}]},
         (["entries_add", 0, "years"], "greater_than_equal"),
     ),
-    (
-        {"entries_add": [{"kind": "tax", "amount": "1", "reference": "renewal:1"}]},
-        (["entries_add", 0, "reference"], "text_form"),
-    ),
+    ({"sale": {"gross": "1", "id": "0193a1b2-0000-7000-8000-000000000099"}}, (["sale", "id"], "sale_unknown")),
     (
         {"entries_void": ["0193a1b2-0000-7000-8000-000000000099"]},
         (["entries_void", 0], "entry_unknown"),
@@ -151,26 +146,6 @@ async def test_a_reference_of_another_entry_is_refused(book: Book) -> None:
     taken = (["entries_add", 0, "reference"], "reference_taken")
     assert await other.refuse(entries_add=[one]) == taken
     assert await book.refuse(entries_add=[{**one, "amount": "2"}]) == taken
-
-
-async def test_references_of_the_service_itself_are_refused(book: Book) -> None:
-    for reference in (f"acquisition/{book.domain_id}", "renewal:1042"):
-        added = {"kind": "tax", "amount": "1", "reference": reference}
-        assert await book.refuse(entries_add=[added]) == (["entries_add", 0, "reference"], "text_form")
-
-
-async def test_an_entry_of_an_earlier_release_can_have_the_reference_of_an_acquisition(
-    book: Book, database: Database
-) -> None:
-    other = await add_domain(book.owner, "pier.com")
-    taken = entry(UUID(book.domain_id), reference=f"acquisition/{other.domain_id}")
-    async with database.transaction() as conn:
-        await entries.post_entries(conn, account_id=book.owner.account.id, entries=[taken])
-    added = [{"kind": "tax", "amount": "1"}]
-    assert await other.refuse(entries_add=added, acquisition={"amount": "5"}) == (
-        ["acquisition"],
-        "reference_taken",
-    )
 
 
 async def test_a_patch_with_an_idempotency_key_adds_its_entries_once(book: Book) -> None:

@@ -35,7 +35,10 @@ REFUSED_ENTRIES = [
     pytest.param({"on": "0001-01-01"}, id="the year 1"),
     pytest.param({"on": "9999-12-31"}, id="the year 9999"),
     pytest.param({"years": 0}, id="no years"),
-    pytest.param({"reference": "renewal:1042"}, id="a reference of the service itself"),
+    pytest.param({"source": "sale"}, id="an entry of a sale"),
+    pytest.param({"source": "parking"}, id="an entry of parking"),
+    pytest.param({"kind": "sale"}, id="a sale"),
+    pytest.param({"reference": "A", "order_ref": "B"}, id="a reference and a number of an order"),
 ]
 
 
@@ -100,25 +103,53 @@ async def test_what_the_database_refuses_is_one_row(alice: Person, conn: Conn) -
     assert len(ok(await alice.get(DOMAINS))["items"]) == 8
 
 
-async def test_an_import_records_no_entry_of_another_source(alice: Person) -> None:
-    """They belong to a sale, a charge or a day of parking, which an import does not record."""
-    sources = ("sale", "sync", "parking", "manual")
+async def test_an_import_writes_only_its_own_source_and_that_of_members(alice: Person) -> None:
     given = [
-        {**ENTRY, "source": each, "reference": f"R-{each}", "amount": f"{at}.00"}
-        for at, each in enumerate(sources)
+        {**ENTRY, "source": each, "amount": f"{at}.00"} for at, each in enumerate(("sync", "import", "manual"))
     ]
     await load(alice, [{"domain": "harbour.com", "entries": given}])
     found = ok(await alice.get(f"{DOMAINS}/harbour.com/finance"))["entries"]
-    assert [(each["source"], "R-" in each["reference"]) for each in found] == [
-        *[("import", False)] * 3,
-        ("manual", True),
-    ]
+    assert [each["source"] for each in found] == ["import", "import", "manual"]
 
 
-async def test_costs_of_an_exported_sale_are_announced(alice: Person) -> None:
-    given = [{**ENTRY, "source": "sale", "kind": "tax"}]
-    imported = await load(alice, [{"domain": "harbour.com", "entries": given}])
-    assert [each["code"] for each in imported["results"][0]["warnings"]] == ["sale_costs"]
+async def test_any_text_is_a_reference(alice: Person) -> None:
+    """An entry with the reference of another domain or kind has it as the number of an order."""
+    texts = ("renewal:1042", "acquisition/x", "x/1/price")
+    given = [{**ENTRY, "reference": each, "amount": f"{at}.00"} for at, each in enumerate(texts)]
+    rows = [{"domain": each, "entries": given} for each in ("harbour.com", "lantern.com")]
+    await load(alice, rows)
+    for row in rows:
+        found = ok(await alice.get(f"{DOMAINS}/{row['domain']}/finance"))["entries"]
+        assert [each["reference"] for each in found] == [*texts]
+    assert counts(await load(alice, rows)) == {"unchanged": 2}
+
+
+@pytest.mark.parametrize(
+    ("cell", "written"),
+    [
+        ("sales", {"amount": "-5", "currency": "USD", "sold_on": "2025-01-01"}),
+        ("sales", {"amount": "5.00", "currency": "USD"}),
+        ("sales", {"amount": "5.00", "currency": "USD", "sold_on": "2025-01-01", "commission_rate": "1.5"}),
+        ("parking", {"amount": "5.00", "currency": "USD", "on": "2025-01-01"}),
+        ("parking", {"amount": "5.00", "currency": "USD", "on": "2025-01-01", "provider": "sedo", "visits": -1}),
+    ],
+)
+async def test_bad_sales_or_days_of_parking_are_left_out(alice: Person, cell: str, written: Json) -> None:
+    imported = await load(alice, [{"domain": "harbour.com"}, {"domain": "lantern.com", cell: [written]}])
+    assert [each["code"] for each in imported["results"][1]["warnings"]] == [f"{cell}_invalid"]
+
+
+async def test_a_sale_whose_terms_do_not_fit_is_left_out_with_a_warning(alice: Person) -> None:
+    sale = {
+        "amount": "5.00",
+        "currency": "USD",
+        "sold_on": "2025-01-01",
+        "installments": [{"amount": "6.00", "currency": "USD", "on": "2025-02-01"}],
+    }
+    imported = await load(alice, [{"domain": "harbour.com", "sales": [sale]}])
+    [warned] = imported["results"][0]["warnings"]
+    assert (warned["code"], warned["field"]) == ("installments_exceed_price", "sales")
+    assert ok(await alice.get(f"{DOMAINS}/harbour.com/finance"))["sale"] is None
 
 
 @pytest.mark.parametrize(
@@ -128,23 +159,6 @@ async def test_a_currency_that_iso_4217_lacks_is_announced(alice: Person, row: J
     imported = await load(alice, [{"domain": "harbour.com", **row}])
     [warned] = imported["results"][0]["warnings"]
     assert (warned["code"], warned["message"][:3]) == ("currency_unknown", "ZZZ")
-
-
-async def test_an_export_of_an_earlier_release_is_imported_whole(alice: Person) -> None:
-    """It has references of the service itself: those of members in them are kept."""
-    renewal, domain = "0193a1b2-0000-7000-8000-000000000041", "0193a1b2-0000-7000-8000-000000000030"
-    given = [
-        {**ENTRY, "source": "manual", "reference": f"renewal:{renewal}:A-1042"},
-        {**ENTRY, "source": "manual", "reference": f"renewal:{renewal[:-1]}2:A-1042", "on": "2026-01-01"},
-        {**ENTRY, "source": "manual", "kind": "acquisition", "reference": f"acquisition/{domain}"},
-    ]
-    rows = [{"domain": "harbour.com", "entries": given}]
-    await load(alice, rows)
-    found = ok(await alice.get(f"{DOMAINS}/harbour.com/finance"))["entries"]
-    assert sorted((each["kind"], each["reference"][-6:] == "A-1042") for each in found) == [
-        *(("acquisition", False), ("renewal", True), ("renewal", True)),
-    ]
-    assert counts(await load(alice, rows)) == {"unchanged": 1}
 
 
 NUMBERS = ["1" * 5_000, "000000001" + "9" * 5_000, "00000000199999999", "\u0663", "\u00b2", "-5"]

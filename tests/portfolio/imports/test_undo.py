@@ -13,7 +13,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from tests.cast import Person
 from tests.portfolio.domains.make import DOMAINS, add
-from tests.portfolio.imports.make import EXPORT, IMPORTS, Json, load, ok, undo
+from tests.portfolio.imports.make import EXPORT, IMPORTS, Json, counts, load, ok, undo
 from tests.portfolio.team.make import code
 
 TEXT = (
@@ -209,3 +209,33 @@ async def test_an_unused_body_that_arrives_late_does_not_delay_the_undo(alice: P
     imported = await load(alice, TEXT)
     ok(await alice.post(f"{IMPORTS}/{imported['import_id']}/undo", content=content()))
     assert loops == {asyncio.get_running_loop()}  # on the other loop it would be waited for in vain
+
+
+async def test_an_undo_takes_back_sales_and_parking(alice: Person) -> None:
+    """Of a domain that the portfolio had before, too: also a day of visits without revenue."""
+    await add(alice, "harbour.com")
+    before = ok(await alice.get(f"{DOMAINS}/harbour.com/finance"))
+    money = {"amount": "9.00", "currency": "USD"}
+    row = {
+        "sales": [{**money, "sold_on": "2025-01-01"}],
+        "parking": [
+            {**money, "on": "2024-12-01", "provider": "sedo"},
+            {**money, "amount": "0.00", "on": "2024-12-02", "provider": "sedo", "visits": 3},
+        ],
+    }
+    imported = await load(alice, [{"domain": each, **row} for each in ("harbour.com", "lantern.com")])
+    assert counts(imported) == {"created": 1, "updated": 1}
+    undone = await undo(alice, imported)
+    assert undone["undo"] == {"rows": 2, "removed": 1, "restored": 0, "kept": 0}
+    after = ok(await alice.get(f"{DOMAINS}/harbour.com/finance"))
+    assert (after["sale"], after["net_position"]) == (None, before["net_position"])
+    assert ok(await alice.get("/v1/portfolio/parking?days=365"))["totals"]["domains"] == 0
+    assert counts(await load(alice, [{"domain": "harbour.com", **row}])) == {"updated": 1}
+
+
+async def test_a_sale_that_was_changed_since_is_kept(alice: Person) -> None:
+    sale = {"amount": "9.00", "currency": "USD", "sold_on": "2025-01-01"}
+    imported = await load(alice, [{"domain": "lantern.com", "sales": [sale]}])
+    await book(alice, sale={"venue": "Sedo"})
+    undone = await undo(alice, imported)
+    assert {each["code"] for each in undone["kept_rows"][0]["warnings"]} >= {"kept_sale"}

@@ -4,10 +4,10 @@ from decimal import Decimal
 
 from builders.kit.db.connections import Conn
 from builders.portfolio.domains import lookups
-from builders.portfolio.ledger import entries as ledger_entries
 from tests.cast import Person
 from tests.portfolio.imports import vendors
 from tests.portfolio.imports.make import EXPORT, Json, counts, load, undo
+from tests.portfolio.ledger.make import list_entries
 
 HELD = vendors.portfolio()
 
@@ -81,12 +81,12 @@ async def _check_values(alice: Person, conn: Conn) -> None:
     assert (f"{third.expires_at:%H:%M:%S}", f"{fourth.expires_at:%H:%M}") == ("10:11:12", "19:43")
     assert fourth.notes == "=bought at a drop"
     assert (sold.status, first.min_offer, first.tags) == ("sold", None, ["trade"])
-    entries = await ledger_entries.list_entries(conn, account_id=account_id, domain_id=sold.id)
+    entries = await list_entries(conn, account_id=account_id, domain_id=sold.id)
     assert [(each.kind.value, each.amount) for each in entries] == [
         ("acquisition", Decimal(110)),
         ("sale", Decimal(2010)),
     ]
-    assert {each.source.value for each in entries} == {"import"}
+    assert [each.source.value for each in entries] == ["import", "sale"]
 
 
 async def test_only_a_row_without_a_domain_is_refused_and_every_bad_cell_is_named(alice: Person) -> None:

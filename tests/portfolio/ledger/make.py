@@ -1,20 +1,23 @@
 """Entries and rates of the tests."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import date
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from builders.kit.db.connections import Database
+from psycopg.rows import dict_row
+
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values import ids
 from builders.kit.values.money import Money
 from builders.portfolio.ledger import (
     currencies as ledger_currencies,
     entries as ledger_entries,
     rates as ledger_rates,
 )
-from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource, NewEntry, Rate, Totals
+from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource, NewEntry, Rate, SaleRole, Totals
 
 FRIDAY, MONDAY, NEWEST = date(2024, 3, 1), date(2024, 3, 4), date(2024, 3, 5)
 # Units per euro: of the bank, but of days far fewer.
@@ -23,6 +26,12 @@ RATES = {
     MONDAY: {"USD": "1.0846", "GBP": "0.85505", "JPY": "163.15"},
     NEWEST: {"USD": "1.0849", "GBP": "0.85573", "JPY": "163.08"},
 }
+
+
+ENTRIES = """
+    SELECT * FROM portfolio_ledger_entries
+    WHERE account_id = %(account_id)s AND domain_id = %(domain_id)s ORDER BY occurred_on, id
+"""
 
 
 def rates(*days: date) -> list[Rate]:
@@ -48,7 +57,21 @@ def entry(domain_id: UUID, amount: str = "10.00", currency: str = "USD", **more:
         "occurred_on": MONDAY,
         **more,
     }
+    if values["source"] is EntrySource.SALE:
+        values = {"sale_id": ids.new(), "sale_line": 0, "sale_role": SaleRole.PRICE, **values}
+    if values["source"] is EntrySource.SYNC:
+        values = {"charge_id": ids.new(), **values}
     return NewEntry(domain_id=domain_id, money=Money.of(amount, currency), **values)
+
+
+async def list_entries(conn: Conn, *, account_id: UUID, domain_id: UUID) -> Sequence[Entry]:
+    """The entries of a domain as they are stored, void ones too."""
+    row = {"account_id": account_id, "domain_id": domain_id}
+    async with conn.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(ENTRIES, row)
+        found = await cursor.fetchall()
+    names = [each.name for each in fields(Entry)]
+    return [Entry(**{name: row[name] for name in names}) for row in found]
 
 
 @dataclass(frozen=True)
@@ -84,9 +107,12 @@ class Books:
 
     async def entries(self, currency: str | None = None) -> Sequence[Entry]:
         async with self.database.connection() as conn:
-            return await ledger_entries.list_entries(
-                conn, account_id=self.account_id, domain_id=self.domain_id, currency=currency
+            if currency is None:
+                return await list_entries(conn, account_id=self.account_id, domain_id=self.domain_id)
+            found = await ledger_entries.get_statement(
+                conn, account_id=self.account_id, domain_id=self.domain_id, prices=(), on=NEWEST, currency=currency
             )
+            return found.entries
 
     async def totals(self) -> Totals:
         async with self.database.connection() as conn:

@@ -181,7 +181,7 @@ async def test_a_job_converts_the_entries_of_a_large_portfolio(books: Books, set
     await books.set_base_currency("JPY", batch_size=2)
     totals = await books.totals()
     assert (totals.base_currency, totals.unconverted, totals.cost) == ("JPY", 3, Decimal(489))
-    assert [each.base_amount for each in await books.entries()] == [163, 326, None, None, None]
+    assert [each.base_amount for each in await books.entries() if each.base_currency == "JPY"] == [163, 326]
     await queue.run_pending(books.database, settings)
     assert [each.base_amount for each in await books.entries()] == [163, 326, 489, 653, 816]
     assert str((await books.totals()).total_cost) == "2447 JPY"

@@ -10,9 +10,9 @@ from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.portfolio.domains import changes, names as domain_names
 from builders.portfolio.domains.records import NewDomain
-from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.ledger.records import Entry
 from tests.cast import Client, Person
+from tests.portfolio.ledger.make import list_entries
 
 PARKING, REVENUE = "/v1/portfolio/parking", "/v1/portfolio/parking/revenue"
 
@@ -61,7 +61,7 @@ async def report(owner: Client, headers: Any = None, **query: Any) -> dict[str, 
 
 async def entries(person: Person, domain_id: UUID) -> Sequence[Entry]:
     async with database_of(person).connection() as conn:
-        return await ledger_entries.list_entries(conn, account_id=person.account.id, domain_id=domain_id)
+        return await list_entries(conn, account_id=person.account.id, domain_id=domain_id)
 
 
 async def valid(person: Person, domain_id: UUID) -> list[tuple[date, str]]:

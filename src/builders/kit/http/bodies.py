@@ -114,6 +114,10 @@ class PatchBody(Body):
         """Return the member's value, or UNSET when the body does not have the member."""
         return value if name in self.model_fields_set else UNSET
 
+    def patches(self, *names: str) -> dict[str, Any]:
+        """Return the values of members, UNSET for those that the body does not have."""
+        return {name: self.patch_of(name, getattr(self, name)) for name in names}
+
     def sent_members(self) -> dict[str, Any]:
         """Return the known members of the body, and of the bodies in it, as JSON values: for a deep merge."""
         found: dict[str, Any] = _sent(self)

@@ -163,7 +163,7 @@ def _new_entry(charge: Charge, candidate: Candidate, years: int | None, member_i
         money=Money(abs(charge.total), charge.currency),
         occurred_on=charge.charged_on,
         source=EntrySource.SYNC,
-        reference=str(charge.id),
+        charge_id=charge.id,
         years=years,
         registrar=facts.label_of(charge.provider),
         memo=charge.description[:MAX_MEMO] or None,

@@ -13,7 +13,8 @@ from builders.portfolio.billing.records import Charge
 from builders.portfolio.billing.store import charges as store
 from builders.portfolio.domains import lookups
 from builders.portfolio.domains.records import Domain, PortfolioDomainStatus
-from builders.portfolio.ledger import holdings as ledger_holdings
+from builders.portfolio.finance import recorded_sales
+from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.ledger.records import NewEntry
 from builders.portfolio.registrars import providers
 
@@ -45,7 +46,7 @@ async def load_holdings(conn: Conn, *, account_id: UUID, charges: Sequence[Charg
 async def _load_sales(conn: Conn, *, account_id: UUID, held: Iterable[Domain]) -> Mapping[UUID, date]:
     """Return the day of the sale of each domain that is sold."""
     sold = [each.id for each in held if each.status is PortfolioDomainStatus.SOLD]
-    return await ledger_holdings.list_last_sales(conn, account_id=account_id, domain_ids=sold)
+    return await recorded_sales.list_last_sales(conn, account_id=account_id, domain_ids=sold) if sold else {}
 
 
 async def load_earlier(conn: Conn, *, account_id: UUID, charges: Sequence[Charge]) -> Sequence[Charge]:
@@ -77,7 +78,7 @@ async def with_domains_of(
 
 async def load_recorded(conn: Conn, *, account_id: UUID, paid: Sequence[NewEntry]) -> linking.Recorded:
     """Return the entries that members recorded and no charge has, of those that can be linked."""
-    entries = await ledger_holdings.list_like(conn, account_id=account_id, entries=paid, likeness=linking.LIKENESS)
+    entries = await ledger_entries.list_like(conn, account_id=account_id, entries=paid, likeness=linking.LIKENESS)
     entry_ids = [each.id for each in entries]
     taken = set(await list_booked_entries(conn, account_id=account_id, entry_ids=entry_ids))
     return linking.Recorded(each for each in entries if each.id not in taken)

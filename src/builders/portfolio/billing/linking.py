@@ -8,8 +8,7 @@ from decimal import Decimal
 from typing import TypeAlias
 from uuid import UUID
 
-from builders.portfolio.ledger.likeness import Likeness
-from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource, NewEntry
+from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource, Likeness, NewEntry
 
 # A purchase that was recorded as an acquisition is the registration that the registrar charges.
 LIKENESS = Likeness(

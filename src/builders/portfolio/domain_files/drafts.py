@@ -8,14 +8,13 @@ from builders.kit.sheets.reading import RowReader
 from builders.kit.sheets.sources import Records
 from builders.kit.values import texts
 from builders.portfolio.domain_files.columns import DomainRow
-from builders.portfolio.domain_files.records import Draft, DraftEntry, Options
+from builders.portfolio.domain_files.records import Draft, DraftEntry, DraftRevenue, DraftSale, Options
 from builders.portfolio.domains.fields import MAX_TAGS
 from builders.portfolio.domains.records import FIELDS, ExpirySource, PortfolioDomainStatus
-from builders.portfolio.ledger.records import EntryKind
+from builders.portfolio.ledger.records import EntryKind, SaleTerms
 
 MAX_WRITTEN = 253  # characters of a domain that is refused
 _FIELDS = frozenset(FIELDS)
-_SALE_COSTS = "An import records no sale, so tax and fees of a sale are recorded as costs of the domain."
 
 
 def read_drafts(reader: RowReader[DomainRow], found: Records, options: Options) -> Iterator[Draft]:
@@ -31,13 +30,14 @@ def read_drafts(reader: RowReader[DomainRow], found: Records, options: Options) 
 
 def _draft(row: DomainRow, own: Mapping[str, Any], tags: Sequence[str], source: ExpirySource) -> Draft:
     values = {name: value for name, value in row.values.items() if name in _FIELDS}
-    if "entries" in row.written:
-        entries = _read_entries(row)
-    else:
-        entries = [*_read_purchase(row), *_read_sale(row)]
-        bought = next((each for each in entries if each.kind is EntryKind.ACQUISITION), None)
-        own = {**own, "acquired_on": None if bought is None else bought.occurred_on}
-        values |= {} if row.sale_amount is None else {"status": PortfolioDomainStatus.SOLD}
+    entries = row.entries or () if "entries" in row.written else [*_read_purchase(row)]
+    sales = row.sales or () if "sales" in row.written else [*_read_sale(row)]
+    bought = next((each for each in entries if each.kind is EntryKind.ACQUISITION), None)
+    if bought is not None and "entries" not in row.written:
+        own = {**own, "acquired_on": bought.occurred_on}
+    if row.sale_amount is not None and "sales" not in row.written:
+        values["status"] = PortfolioDomainStatus.SOLD
+    _warn_currencies(row, [*entries, *(row.parking or ())], sales)
     defaulted = {name: each for name, each in own.items() if each is not None and name not in values}
     values |= defaulted
     if tags:
@@ -51,6 +51,8 @@ def _draft(row: DomainRow, own: Mapping[str, Any], tags: Sequence[str], source: 
         defaulted=defaulted.keys(),
         expiry_source=source,
         entries=entries,
+        sales=sales,
+        parking=row.parking or (),
         errors=row.errors,
         warnings=row.warnings,
     )
@@ -65,12 +67,12 @@ def _read_purchase(row: DomainRow) -> Iterator[DraftEntry]:
         yield DraftEntry(kind=kind, money=money, occurred_on=paid_on, years=row.purchase_years)
 
 
-def _read_sale(row: DomainRow) -> Iterator[DraftEntry]:
+def _read_sale(row: DomainRow) -> Iterator[DraftSale]:
     money, sold_on = row.sale_amount, row.sale_date
     if money is not None and sold_on is None:
         _warn_undated(row, "sale")
     elif money is not None and sold_on is not None:
-        yield DraftEntry(kind=EntryKind.SALE, money=money, occurred_on=sold_on)
+        yield DraftSale(terms=SaleTerms(gross=money, sold_on=sold_on))
 
 
 def _warn_undated(row: DomainRow, what: str) -> None:
@@ -78,11 +80,10 @@ def _warn_undated(row: DomainRow, what: str) -> None:
     row.warn(f"{what}_undated", message, DomainRow.columns[f"{what}_amount"])
 
 
-def _read_entries(row: DomainRow) -> Sequence[DraftEntry]:
-    entries, is_of_sale = row.entries or ((), False)
-    if is_of_sale:
-        row.warn("sale_costs", _SALE_COSTS, DomainRow.entries)
+def _warn_currencies(
+    row: DomainRow, amounts: Sequence[DraftEntry | DraftRevenue], sales: Sequence[DraftSale]
+) -> None:
+    """Add a warning for each currency of a list that ISO 4217 does not have and no other cell warns of."""
     warned = {each.message for each in row.warnings}
-    found = currency_warnings(sorted({each.money.currency for each in entries}))
-    row.warnings += [each for each in found if each.message not in warned]
-    return entries
+    currencies = {each.money.currency for each in amounts} | {each.terms.gross.currency for each in sales}
+    row.warnings += [each for each in currency_warnings(sorted(currencies)) if each.message not in warned]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import date
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
@@ -10,7 +11,7 @@ from builders.kit.http.bulk import RowProblem
 from builders.kit.sheets.reading import TableOptions
 from builders.kit.values.money import Money
 from builders.portfolio.domains.records import DomainName, ExpirySource, Ownership
-from builders.portfolio.ledger.records import EntryKind, EntrySource
+from builders.portfolio.ledger.records import EntryKind, EntrySource, SaleTerms
 
 
 class ImportConflict(StrEnum):
@@ -50,7 +51,28 @@ class DraftEntry:
     registrar: str | None = None
     memo: str | None = None
     source: EntrySource = EntrySource.IMPORT
-    reference: str | None = None  # None: derived from the values
+    reference: str | None = None
+    order_ref: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftSale:
+    """A sale of a row."""
+
+    terms: SaleTerms
+    own_share: Decimal | None = None  # None: that of the domain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftRevenue:
+    """Parking revenue of a row on a day."""
+
+    day: date
+    provider: str
+    reference: str  # empty for none
+    money: Money
+    visits: int | None
+    clicks: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,5 +87,7 @@ class Draft:
     defaulted: AbstractSet[str] = frozenset()  # names of `values` that the row does not have
     expiry_source: ExpirySource = ExpirySource.MANUAL  # of an expiry whose source the row does not say
     entries: Sequence[DraftEntry] = ()
+    sales: Sequence[DraftSale] = ()
+    parking: Sequence[DraftRevenue] = ()
     errors: Sequence[RowProblem] = ()
     warnings: Sequence[RowProblem] = ()

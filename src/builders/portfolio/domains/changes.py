@@ -26,7 +26,7 @@ from builders.portfolio.domains.records import (
 )
 from builders.portfolio.domains.store import domains as store
 from builders.portfolio.domains.store.rows import written_columns
-from builders.portfolio.ledger import entries, references
+from builders.portfolio.ledger import entries
 from builders.portfolio.ledger.records import EntrySource, NewEntry
 
 
@@ -62,7 +62,6 @@ async def add_domain(
             money=purchase.money,
             occurred_on=on,
             source=EntrySource.MANUAL,
-            reference=references.acquisition_reference(written.id),
             registrar=new.registrar,
             created_by=member_id,
         )
@@ -206,7 +205,7 @@ async def remove_domains(
     Publish portfolio.domain.removed, unless `is_quiet`.
     """
     removed = await store.delete(conn, account_id=account_id, ids=ids)
-    await entries.void_domains(
+    await entries.void_entries(
         conn,
         account_id=account_id,
         domain_ids=[each.id for each in removed],

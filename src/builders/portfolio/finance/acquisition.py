@@ -1,6 +1,6 @@
-"""The acquisition of a domain: its first entry of an acquisition or a registration."""
+"""The acquisition of a domain: the first entry of a holding period that is an acquisition or a registration."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection
 from datetime import date
 from uuid import UUID
 
@@ -8,21 +8,27 @@ from builders.kit.errors import Invalid
 from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.kit.values.patches import UNSET, patched
+from builders.portfolio.domains.records import PortfolioDomainStatus
 from builders.portfolio.finance.calculation import START_KINDS
-from builders.portfolio.finance.records import Acquisition, AcquisitionPatch, DomainFinance, Plan
-from builders.portfolio.ledger import references
+from builders.portfolio.finance.records import Acquisition, AcquisitionPatch, DomainFinance, HoldingPeriod, Plan
 from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource, NewEntry
 
 
-def find_purchase(entries: Iterable[Entry], *, voided: Collection[UUID] = ()) -> Entry | None:
+def find_purchase(period: HoldingPeriod, *, voided: Collection[UUID] = ()) -> Entry | None:
     """Return the entry of the acquisition; None without one."""
-    purchases = (each for each in entries if each.kind in START_KINDS and not each.is_void)
+    purchases = (each for each in period.entries if each.kind in START_KINDS and each.sale_id is None)
     return next((each for each in purchases if each.id not in voided), None)
 
 
 def acquisition_of(purchase: Entry) -> Acquisition:
     """Return the acquisition that an entry records."""
     return Acquisition(money=purchase.money, on=purchase.occurred_on, kind=purchase.kind, venue=purchase.memo)
+
+
+def begins_period(before: DomainFinance, patch: AcquisitionPatch | None) -> bool:
+    """Return whether an acquisition is that of a domain that was sold and is bought back."""
+    sale = before.present.sale
+    return patch is not None and sale is not None and patch.on is not UNSET and patch.on > sale.sold_on
 
 
 def plan_acquisition(
@@ -32,35 +38,27 @@ def plan_acquisition(
 
     `voided` are entries that the same change voids.
     """
-    purchase = find_purchase(before.entries, voided=voided)
+    purchase = find_purchase(before.present, voided=voided)
     if patch is None:
         return Plan() if purchase is None else Plan(void=[purchase.id])
     present = None if purchase is None else acquisition_of(purchase)
     new = _merged(before, present, patch)
-    plan = Plan(domain={"acquired_on": new.on})
+    domain = before.domain
+    changed: dict[str, object] = {"acquired_on": new.on}
+    if len(before.periods) > 1 and before.present.sale is None and domain.status is PortfolioDomainStatus.SOLD:
+        changed["status"] = PortfolioDomainStatus(domain.ownership.value)
     if new == present:
-        return plan
+        return Plan(domain=changed)
     entry = NewEntry(
-        domain_id=before.domain.id,
+        domain_id=domain.id,
         kind=new.kind,
         money=new.money,
         occurred_on=new.on,
         source=EntrySource.MANUAL,
-        reference=references.acquisition_reference(before.domain.id),
         memo=new.venue,
         created_by=member_id,
     )
-    return plan.merged(
-        Plan(post=[entry], replace=[each.id for each in _replaced(before.entries, entry, purchase)])
-    )
-
-
-def _replaced(entries: Iterable[Entry], new: NewEntry, purchase: Entry | None) -> Iterator[Entry]:
-    """Yield the present purchase, and another entry with the reference of the new one."""
-    for each in entries:
-        has_reference = (each.source, each.reference) == (new.source, new.reference)
-        if not each.is_void and (has_reference or (purchase is not None and each.id == purchase.id)):
-            yield each
+    return Plan(post=[entry], replace=[] if purchase is None else [purchase.id], domain=changed)
 
 
 def _merged(before: DomainFinance, present: Acquisition | None, patch: AcquisitionPatch) -> Acquisition:

@@ -1,7 +1,6 @@
 """Recommendations for many domains at once, in a constant number of statements."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from uuid import UUID
@@ -10,12 +9,11 @@ from builders.kit.db.connections import Conn
 from builders.kit.values.money import Money
 from builders.portfolio.domains.records import Domain
 from builders.portfolio.finance import store
-from builders.portfolio.finance.calculation import BASIS_KINDS, YEAR
+from builders.portfolio.finance.calculation import YEAR
 from builders.portfolio.finance.overview import own_share
 from builders.portfolio.finance.recommendation import Recommendation, RecommendationInputs, recommend
 from builders.portfolio.finance.records import Traffic
-from builders.portfolio.ledger import holdings, rates as ledger_rates
-from builders.portfolio.ledger.records import EntryGroup, EntryKind, KindTotal, group_of
+from builders.portfolio.ledger import rates as ledger_rates
 
 
 async def list_recommendations(
@@ -32,12 +30,9 @@ async def list_recommendations(
     `renewal_prices` are those of a year, which need not be set on the domains.
     """
     ids = [each.id for each in domains]
-    totals: dict[UUID, list[KindTotal]] = defaultdict(list)
-    found = await holdings.list_kind_totals(
+    sums = await store.list_holding_sums(
         conn, account_id=account_id, domain_ids=ids, since=as_of - YEAR, until=as_of
     )
-    for each in found:
-        totals[each.domain_id].append(each)
     traffic = await store.list_traffic(conn, account_id=account_id, domain_ids=ids)
     prices = {each.id: each.estimated_value or each.asking_price for each in domains}
     given = [money for money in (*prices.values(), *renewal_prices.values()) if money is not None]
@@ -49,49 +44,24 @@ async def list_recommendations(
         rate = None if money is None else rates.get((money.currency, as_of))
         return None if money is None or rate is None else money.amount * rate
 
-    return {
-        each.id: recommend(
-            _inputs(
-                each,
-                totals[each.id],
+    found = {}
+    for each in domains:
+        own = sums.get(each.id)
+        found[each.id] = recommend(
+            RecommendationInputs(
                 renewal_price=convert(renewal_prices.get(each.id)),
                 price=convert(prices[each.id]),
+                income_12m=Decimal(0) if own is None else own.income_12m,
+                cost_basis=Decimal(0) if own is None else own.cost_basis,
                 has_traffic=traffic[each.id].is_present(as_of) if each.id in traffic else None,
+                is_pinned=each.pinned,
+                is_premium=own is not None and own.is_premium,
+                own_share=own_share(each),
             )
         )
-        for each in domains
-    }
+    return found
 
 
 async def record_traffic(conn: Conn, *, account_id: UUID, traffic: Sequence[Traffic]) -> None:
     """Record the visits of domains that parking providers have counted, on which advice depends."""
     await store.save_traffic(conn, account_id=account_id, traffic=traffic)
-
-
-def _inputs(
-    domain: Domain,
-    totals: Iterable[KindTotal],
-    *,
-    renewal_price: Decimal | None,
-    price: Decimal | None,
-    has_traffic: bool | None,
-) -> RecommendationInputs:
-    cost_basis = income_12m = Decimal(0)
-    is_premium = False
-    for each in totals:
-        group = group_of(each.kind, each.source)
-        if group is EntryGroup.COST and each.kind in BASIS_KINDS:
-            cost_basis += each.amount
-        if group is EntryGroup.INCOME:
-            income_12m += each.amount_since
-        is_premium = is_premium or each.kind is EntryKind.PREMIUM_FEE
-    return RecommendationInputs(
-        renewal_price=renewal_price,
-        price=price,
-        income_12m=income_12m,
-        cost_basis=cost_basis,
-        has_traffic=has_traffic,
-        is_pinned=domain.pinned,
-        is_premium=is_premium,
-        own_share=own_share(domain),
-    )

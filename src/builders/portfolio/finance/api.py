@@ -12,6 +12,7 @@ from builders.kit.http.idempotency import WITH_IDEMPOTENCY
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.values import decimals
 from builders.kit.values.days import Day
+from builders.portfolio.domains import lookups
 from builders.portfolio.domains.filters import DomainKey, Filters
 from builders.portfolio.finance import changes, overview, renewals as finance_renewals, summary as finance_summary
 from builders.portfolio.finance.records import MAX_MONTHS
@@ -74,10 +75,11 @@ async def get_domain_finance(
     year: EntriesOf = None,
 ) -> figures.FinanceReply:
     """Read the finance of a domain: totals, returns, entries, and advice on its next renewal."""
-    found = await overview.get_finance(
+    account_id = access.portfolio_id
+    found = await overview.read_finance(
         conn,
-        account_id=access.portfolio_id,
-        key=domain_id,
+        account_id=account_id,
+        domain=await lookups.get_domain(conn, account_id=account_id, key=domain_id),
         currency=base_currency,
         as_of=as_of,
         commission_rate=commission_rate,
@@ -113,7 +115,7 @@ async def record_domain_renewal(
     recorded = await finance_renewals.record_renewal(
         conn, account_id=account_id, key=domain_id, renewal=renewal, member_id=access.member_id
     )
-    after = await overview.get_finance(conn, account_id=account_id, key=str(recorded.domain.id))
+    after = await overview.read_finance(conn, account_id=account_id, domain=recorded.domain)
     return mapping.recorded_reply(recorded, after)
 
 

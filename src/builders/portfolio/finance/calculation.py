@@ -113,7 +113,7 @@ def calculate(entries: Iterable[Entry], facts: Facts, *, as_of: date) -> Figures
     sale = _sale(known, facts, as_of=as_of)
     days = holding_days(known, facts, until=as_of if sale is None else sale.sold_on)
     rate = roi(net_position, total_cost=total_cost)
-    found = xirr((each.occurred_on, signed_amount(each)) for each in counted)
+    yearly, reason = xirr((each.occurred_on, signed_amount(each)) for each in counted)
     return Figures(
         cost_basis=cost_basis,
         carrying_cost=total_cost - cost_basis + refunds,
@@ -126,8 +126,8 @@ def calculate(entries: Iterable[Entry], facts: Facts, *, as_of: date) -> Figures
         unrealized_profit=None if sale is not None else _unrealized(net_position, facts),
         roi=rate,
         annualized_roi=annualized_roi(rate, days=days),
-        xirr=found.rate,
-        xirr_reason=found.reason,
+        xirr=yearly,
+        xirr_reason=reason,
         holding_days=days,
         breakeven_price=_breakeven(total_cost - income.total, facts),
         income_12m=_income(each for each in counted if each.occurred_on > as_of - YEAR).total,

@@ -1,19 +1,27 @@
 """Change the finance of a domain: its acquisition, its sale, prices and single entries."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
+from psycopg.errors import UniqueViolation
 from pydantic_core import to_jsonable_python
 
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
 from builders.kit.values import clock
-from builders.kit.values.patches import UNSET, Patch
+from builders.kit.values.patches import UNSET
 from builders.portfolio.domains import changes, lookups
 from builders.portfolio.domains.records import DomainPatch
 from builders.portfolio.finance import sales, store
-from builders.portfolio.finance.acquisition import acquisition_of, find_purchase, plan_acquisition
+from builders.portfolio.finance.acquisition import (
+    acquisition_of,
+    begins_period,
+    find_purchase,
+    plan_acquisition,
+)
+from builders.portfolio.finance.calculation import Facts, calculate
 from builders.portfolio.finance.overview import own_share, read_finance
 from builders.portfolio.finance.records import (
     DOMAIN_MEMBERS,
@@ -23,12 +31,11 @@ from builders.portfolio.finance.records import (
     ChangedFinance,
     DomainFinance,
     FinanceChange,
+    HoldingPeriod,
     Plan,
-    SalePatch,
-    SaleTerms,
 )
 from builders.portfolio.ledger import currencies, entries
-from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry, PostedEntry
+from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry, PostedEntry, SaleTerms
 
 VOIDED, REPLACED = "Voided by a member.", "Replaced by a correction."
 
@@ -42,8 +49,7 @@ async def change_finance(
     body that does not fit.
     """
     domain = await lookups.lock_domain(conn, account_id=account_id, key=key)
-    today = clock.now().date()
-    before = await read_finance(conn, account_id=account_id, domain=domain, as_of=today)
+    before = await read_finance(conn, account_id=account_id, domain=domain)
     plan = _plan(before, change, member_id)
     if change.base_currency is UNSET:
         # Two changes that void a reference which the other records would wait for each other.
@@ -51,17 +57,15 @@ async def change_finance(
         await currencies.lock_base_currency(conn, account_id=account_id, exclusive=frees_and_takes)
     else:
         await currencies.set_base_currency(conn, account_id=account_id, base_currency=change.base_currency)
-    await _write(conn, account_id, before, plan, member_id, added=len(change.entries_add))
+    await _write(conn, account_id, plan, member_id)
     changed = await changes.change_domain(
         conn, account_id=account_id, domain_id=domain.id, patch=DomainPatch(plan.domain)
     )
-    after = await read_finance(conn, account_id=account_id, domain=changed, as_of=today)
+    after = await read_finance(conn, account_id=account_id, domain=changed)
     return ChangedFinance(finance=after, changes=list(_list_changes(before, after)))
 
 
-async def _write(
-    conn: Conn, account_id: UUID, before: DomainFinance, plan: Plan, member_id: UUID | None, *, added: int
-) -> None:
+async def _write(conn: Conn, account_id: UUID, plan: Plan, member_id: UUID | None) -> None:
     for void_ids, reason in ((plan.void, VOIDED), (plan.replace, REPLACED)):
         if void_ids:
             await entries.void_entries(
@@ -69,25 +73,25 @@ async def _write(
             )
     if plan.post:
         posted = await entries.post_entries(conn, account_id=account_id, entries=plan.post)
-        _require_own(plan.post, posted, added=added)
-    if plan.sale is None and before.sale is not None:
-        await store.void_sale(conn, account_id=account_id, sale=before.sale, now=clock.now())
-    elif plan.sale is not None and plan.sale is not UNSET:
-        await store.save_sale(conn, account_id=account_id, sale=plan.sale, created_by=member_id)
+        _require_own(plan.post, posted)
+    if plan.void_sales:
+        await store.void_sales(conn, account_id=account_id, ids=plan.void_sales, now=clock.now())
+    if plan.sale is not None:
+        try:
+            await store.save_sales(conn, account_id=account_id, sales=[plan.sale], created_by=member_id)
+        except UniqueViolation:
+            message = "Another sale of the domain has this day."
+            raise Invalid(("body", "sale", "sold_on"), message, "sale_exists") from None
 
 
-def _require_own(new: Sequence[NewEntry], posted: Sequence[PostedEntry], *, added: int) -> None:
-    """Raise Invalid for a reference that another entry has, and EntryLimitReached. The same entry twice is one.
-
-    The first `added` entries are those of `entries_add`; of the others, that of the acquisition can be taken.
-    """
+def _require_own(new: Sequence[NewEntry], posted: Sequence[PostedEntry]) -> None:
+    """Raise Invalid for a reference that another entry has, and EntryLimitReached. The same entry twice is one."""
     for at, (given, found) in enumerate(zip(new, posted, strict=True)):
         entry = entries.require_recorded(found)
         same = (entry.domain_id, entry.kind, entry.money) == (given.domain_id, given.kind, given.money)
-        if not found.is_new and not same:
+        if not found.is_new and not same:  # one of `entries_add`, which are the first: no other has a reference
             message = f"Another entry has the reference {given.reference!r}."
-            member = ("entries_add", at, "reference") if at < added else ("acquisition",)
-            raise Invalid(("body", *member), message, "reference_taken")
+            raise Invalid(("body", "entries_add", at, "reference"), message, "reference_taken")
 
 
 def _plan(before: DomainFinance, change: FinanceChange, member_id: UUID | None) -> Plan:
@@ -95,14 +99,22 @@ def _plan(before: DomainFinance, change: FinanceChange, member_id: UUID | None) 
         post=[_new_entry(before, at, each, member_id) for at, each in enumerate(change.entries_add)],
         domain={name: value for name in DOMAIN_MEMBERS if (value := getattr(change, name)) is not UNSET},
     )
-    voids, sale = _plan_voids(before, change)
+    voids = _plan_voids(before, change)
     plan = plan.merged(voids)
-    if sale is not UNSET:
-        share = own_share(before.domain) if before.sale is None else before.sale.own_share
-        plan = plan.merged(sales.plan_sale(before, sale, own_share=share, member_id=member_id))
     if change.acquisition is not UNSET:
+        if begins_period(before, change.acquisition):
+            before = replace(before, periods=[*before.periods, _new_period(before)])
         plan = plan.merged(plan_acquisition(before, change.acquisition, voided=voids.void, member_id=member_id))
+    if change.sale is not UNSET:
+        share = own_share(before.domain)
+        plan = plan.merged(sales.plan_sale(before, change.sale, own_share=share, member_id=member_id))
     return plan
+
+
+def _new_period(before: DomainFinance) -> HoldingPeriod:
+    """Return the holding period of a domain that is bought back."""
+    figures = calculate((), Facts(), as_of=before.as_of)
+    return HoldingPeriod(since=before.as_of, entries=(), sale=None, terms=None, figures=figures)
 
 
 def _new_entry(before: DomainFinance, at: int, added: AddedEntry, member_id: UUID | None) -> NewEntry:
@@ -122,11 +134,11 @@ def _new_entry(before: DomainFinance, at: int, added: AddedEntry, member_id: UUI
     )
 
 
-def _plan_voids(before: DomainFinance, change: FinanceChange) -> tuple[Plan, Patch[SalePatch | None]]:
-    """Return the entries to void, and the patch of the sale: None when the entry of its price is among them."""
+def _plan_voids(before: DomainFinance, change: FinanceChange) -> Plan:
+    """Return the entries to void; that of the price of a sale, or its first instalment, voids the sale."""
     by_id = {each.id: each for each in before.entries}
-    void: list[UUID] = []
-    sale = change.sale
+    periods = {each.sale.id: each for each in before.periods if each.sale is not None}
+    plan = Plan()
     for at, entry_id in enumerate(change.entries_void):
         entry = by_id.get(entry_id)
         if entry is None:
@@ -137,16 +149,14 @@ def _plan_voids(before: DomainFinance, change: FinanceChange) -> tuple[Plan, Pat
                 "The entry is parking revenue: POST /v1/portfolio/parking/revenue with the amount 0 for its day."
             )
             raise Invalid(("body", "entries_void", at), message, "entry_of_parking")
-        if entry.is_void or not sales.is_of_any_sale(before.sale, entry):
-            void.append(entry_id)
-        elif sales.is_price(before.sale, entry) and change.sale is UNSET:
-            sale = None
-        elif before.sale is None:
-            void.append(entry_id)
+        if entry.is_void or entry.sale_id is None:
+            plan = plan.merged(Plan(void=[entry_id]))
+        elif entry.sale_line == 0 and change.sale is UNSET:
+            plan = plan.merged(sales.plan_void(before, periods[entry.sale_id]))
         else:
             message = "The entry is part of the sale: change `sale`, or send null for it."
             raise Invalid(("body", "entries_void", at), message, "entry_of_sale")
-    return Plan(void=void), sale
+    return plan
 
 
 def _list_changes(before: DomainFinance, after: DomainFinance) -> Iterator[ChangedField]:
@@ -165,8 +175,8 @@ def _list_changes(before: DomainFinance, after: DomainFinance) -> Iterator[Chang
 
 
 def _shown(finance: DomainFinance) -> Mapping[str, object]:
-    domain, terms = finance.domain, finance.terms
-    purchase = find_purchase(finance.entries)
+    domain, terms = finance.domain, finance.present.terms
+    purchase = find_purchase(finance.present)
     prices = {name: getattr(domain, name) for name in ("estimated_value", "asking_price", "renewal_price")}
     return {
         "acquisition": None if purchase is None else _as_sent(acquisition_of(purchase)),

@@ -11,9 +11,7 @@ from builders.kit.values import decimals, texts
 from builders.kit.values.days import require_day
 from builders.kit.values.texts import checked
 from builders.portfolio.domains.fields import MAX_NOTES, MAX_TEXT as MAX_REGISTRAR
-from builders.portfolio.finance.records import MAX_TEXT
-from builders.portfolio.ledger import references
-from builders.portfolio.ledger.records import MAX_MEMO, MAX_REFERENCE, MAX_YEARS
+from builders.portfolio.ledger.records import MAX_MEMO, MAX_REFERENCE, MAX_TERM_TEXT, MAX_YEARS
 
 
 def _in_utc(moment: datetime) -> datetime:
@@ -29,10 +27,6 @@ def _notes(text: str) -> str:
     return cleaned
 
 
-def _own(text: str) -> str:
-    return texts.plain(references.require_given(text))
-
-
 def _without_default(schema: JsonDict) -> None:
     """Publish no default: an absent member keeps its value."""
     schema.pop("default", None)
@@ -44,9 +38,9 @@ def _text(length: int) -> Any:
 
 Currency = Annotated[str, StringConstraints(pattern="^[A-Z]{3}$")]
 Years = Annotated[StrictInt, Field(ge=1, le=MAX_YEARS)]
-Text = Annotated[str, _text(MAX_TEXT), texts.Plain]
+Text = Annotated[str, _text(MAX_TERM_TEXT), texts.Plain]
 Registrar = Annotated[str, _text(MAX_REGISTRAR), texts.Plain]
-Reference = Annotated[str, _text(MAX_REFERENCE), checked(_own, "text_form")]
+Reference = Annotated[str, _text(MAX_REFERENCE), texts.Plain]
 Notes = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NOTES), checked(_notes, "text_form")]
 Moment = Annotated[datetime, AfterValidator(_in_utc)]
 Memo = Annotated[str, _text(MAX_MEMO), texts.Plain]

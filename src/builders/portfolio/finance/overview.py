@@ -1,6 +1,7 @@
-"""The finance of a domain, read with three statements."""
+"""The finance of a domain, read with two statements."""
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -9,45 +10,15 @@ from uuid import UUID
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from builders.kit.values.money import Money
-from builders.portfolio.domains import lookups
 from builders.portfolio.domains.records import Domain, Ownership
 from builders.portfolio.finance import store
-from builders.portfolio.finance.calculation import Facts, Figures, FigureWarning, calculate
-from builders.portfolio.finance.recommendation import Recommendation, RecommendationInputs, recommend
-from builders.portfolio.finance.records import (
-    DomainFinance,
-    NextRenewal,
-    PriceSource,
-    Sale,
-)
+from builders.portfolio.finance.calculation import Facts, FigureWarning, calculate
+from builders.portfolio.finance.periods import list_starts, split_entries
+from builders.portfolio.finance.recommendation import RecommendationInputs, recommend
+from builders.portfolio.finance.records import DomainFinance, HoldingPeriod, NextRenewal, PriceSource, Sale
 from builders.portfolio.finance.sales import terms_of
 from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.ledger.records import Entry, EntryKind, Statement
-
-
-async def get_finance(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    key: str,
-    currency: str | None = None,
-    as_of: date | None = None,
-    commission_rate: Decimal = Decimal(0),
-) -> DomainFinance:
-    """Return the finance of a domain, by its id or name, in the base currency or another one.
-
-    The commission rate is assumed of a sale that is not recorded. Raise DomainNotFound, and Invalid for a
-    currency without exchange rates.
-    """
-    domain = await lookups.get_domain(conn, account_id=account_id, key=key)
-    return await read_finance(
-        conn,
-        account_id=account_id,
-        domain=domain,
-        currency=currency,
-        as_of=as_of or clock.now().date(),
-        commission_rate=commission_rate,
-    )
 
 
 async def read_finance(
@@ -55,12 +26,16 @@ async def read_finance(
     *,
     account_id: UUID,
     domain: Domain,
-    as_of: date,
+    as_of: date | None = None,
     currency: str | None = None,
     commission_rate: Decimal = Decimal(0),
 ) -> DomainFinance:
-    """Return the finance of a domain that has been read."""
-    sale, traffic = await store.find_sale_and_traffic(conn, account_id=account_id, domain_id=domain.id)
+    """Return the finance of a domain on a day, today by default, in the base currency or another one.
+
+    The commission rate is assumed of a sale that is not recorded. Raise Invalid for a currency without rates.
+    """
+    as_of = as_of or clock.now().date()
+    sales, traffic = await store.list_sales_and_traffic(conn, account_id=account_id, domain_id=domain.id)
     statement = await ledger_entries.get_statement(
         conn,
         account_id=account_id,
@@ -69,10 +44,14 @@ async def read_finance(
         prices=[domain.estimated_value, domain.asking_price, domain.renewal_price],
         on=as_of,
     )
-    if sale is not None and sale.commission_rate is not None:
-        commission_rate = sale.commission_rate
-    has_traffic = traffic.is_present(as_of)
-    return _finance(domain, sale, statement, as_of=as_of, commission_rate=commission_rate, has_traffic=has_traffic)
+    facts = Facts(
+        acquired_on=domain.acquired_on,
+        estimated_value=statement.prices[0],
+        commission_rate=commission_rate,
+        own_share=own_share(domain),
+    )
+    periods = _periods(statement.entries, sales, facts, as_of=as_of)
+    return _finance(domain, periods, statement, facts, as_of=as_of, has_traffic=traffic.is_present(as_of))
 
 
 def own_share(domain: Domain) -> Decimal:
@@ -82,68 +61,84 @@ def own_share(domain: Domain) -> Decimal:
     return 1 - domain.revenue_share / 100
 
 
+def _periods(
+    entries: Sequence[Entry], sales: Sequence[Sale], facts: Facts, *, as_of: date
+) -> Sequence[HoldingPeriod]:
+    kept = [each for each in entries if not each.is_void]
+    starts = list_starts(kept, sales)
+    acquired = 0 if facts.acquired_on is None else bisect_right(starts, facts.acquired_on)
+    periods = []
+    for at, (since, own) in enumerate(zip([None, *starts], split_entries(kept, sales, starts), strict=True)):
+        sale = sales[at] if at < len(sales) else None
+        of_period = facts if at == acquired else replace(facts, acquired_on=None)
+        if sale is not None:
+            rate = facts.commission_rate if sale.commission_rate is None else sale.commission_rate
+            of_period = replace(of_period, sold_on=sale.sold_on, commission_rate=rate, own_share=sale.own_share)
+        periods.append(
+            HoldingPeriod(
+                since=since,
+                entries=own,
+                sale=sale,
+                terms=None if sale is None else terms_of(sale, own),
+                figures=calculate(own, of_period, as_of=as_of),
+            )
+        )
+    return periods
+
+
 def _finance(
     domain: Domain,
-    sale: Sale | None,
+    periods: Sequence[HoldingPeriod],
     statement: Statement,
+    facts: Facts,
     *,
     as_of: date,
-    commission_rate: Decimal,
     has_traffic: bool | None,
 ) -> DomainFinance:
-    estimated_value, asking_price, renewal_price = statement.prices
-    facts = Facts(
-        acquired_on=domain.acquired_on,
-        sold_on=None if sale is None else sale.sold_on,
-        estimated_value=estimated_value,
-        commission_rate=commission_rate,
-        own_share=own_share(domain) if sale is None else sale.own_share,
-    )
-    figures = calculate(statement.entries, facts, as_of=as_of)
-    given = (domain.estimated_value, domain.asking_price, domain.renewal_price)
-    if any(money is not None and price is None for money, price in zip(given, statement.prices, strict=True)):
-        figures = replace(figures, warnings=[*figures.warnings, FigureWarning.UNCONVERTED_PRICES])
-    last = _last_renewal(statement.entries, as_of)
-    is_held = figures.sale is None and domain.status.is_held
-    if domain.renewal_price is None and last is not None and last.base_amount is not None:
-        renewal_price = last.base_amount / (last.years or 1)
-    price = asking_price if estimated_value is None else estimated_value
-    return DomainFinance(
+    finance = DomainFinance(
         domain=domain,
         base_currency=statement.base_currency,
         as_of=as_of,
-        figures=figures,
         entries=statement.entries,
-        sale=sale,
-        terms=None if sale is None else terms_of(sale, statement.entries),
-        next_renewal=_next_renewal(domain, last) if is_held else None,
-        recommendation=_recommend(domain, figures, facts, statement.entries, price, renewal_price, has_traffic)
-        if is_held
-        else None,
+        periods=periods,
+        warnings=(),
+        next_renewal=None,
+        recommendation=None,
+    )
+    figures = finance.present.figures
+    given = (domain.estimated_value, domain.asking_price, domain.renewal_price)
+    is_unconverted = any(
+        money is not None and price is None for money, price in zip(given, statement.prices, strict=True)
+    )
+    warnings = [*figures.warnings, *([FigureWarning.UNCONVERTED_PRICES] if is_unconverted else ())]
+    if figures.sale is not None or not domain.status.is_held:
+        return replace(finance, warnings=warnings)
+    last = _last_renewal(statement.entries, as_of)
+    return replace(
+        finance,
+        warnings=warnings,
+        next_renewal=_next_renewal(domain, last),
+        recommendation=recommend(_inputs(finance, statement, facts, last, has_traffic)),
     )
 
 
-def _recommend(
-    domain: Domain,
-    figures: Figures,
-    facts: Facts,
-    entries: Iterable[Entry],
-    price: Decimal | None,
-    renewal_price: Decimal | None,
-    has_traffic: bool | None,
-) -> Recommendation:
-    return recommend(
-        RecommendationInputs(
-            renewal_price=renewal_price,
-            price=price,
-            income_12m=figures.income_12m,
-            cost_basis=figures.cost_basis,
-            has_traffic=has_traffic,
-            is_pinned=domain.pinned,
-            is_premium=any(each.kind is EntryKind.PREMIUM_FEE and not each.is_void for each in entries),
-            commission_rate=facts.commission_rate,
-            own_share=facts.own_share,
-        )
+def _inputs(
+    finance: DomainFinance, statement: Statement, facts: Facts, last: Entry | None, has_traffic: bool | None
+) -> RecommendationInputs:
+    figures, domain = finance.present.figures, finance.domain
+    estimated_value, asking_price, renewal_price = statement.prices
+    if domain.renewal_price is None and last is not None and last.base_amount is not None:
+        renewal_price = last.base_amount / (last.years or 1)
+    return RecommendationInputs(
+        renewal_price=renewal_price,
+        price=asking_price if estimated_value is None else estimated_value,
+        income_12m=figures.income_12m,
+        cost_basis=figures.cost_basis,
+        has_traffic=has_traffic,
+        is_pinned=domain.pinned,
+        is_premium=any(each.kind is EntryKind.PREMIUM_FEE for each in finance.present.entries),
+        commission_rate=facts.commission_rate,
+        own_share=facts.own_share,
     )
 
 

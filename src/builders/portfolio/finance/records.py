@@ -8,57 +8,33 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from builders.kit.errors import Invalid, Problem
 from builders.kit.values.money import Money
 from builders.kit.values.patches import UNSET, Patch
 from builders.portfolio.domains.records import Domain
-from builders.portfolio.finance.calculation import Figures
+from builders.portfolio.finance.calculation import Figures, FigureWarning
 from builders.portfolio.finance.recommendation import Recommendation
-from builders.portfolio.ledger.records import Entry, EntryKind, NewEntry, Totals
+from builders.portfolio.ledger.records import (
+    Entry,
+    EntryKind,
+    EntrySource,
+    NewEntry,
+    Payment,
+    SaleFee,
+    SaleTerms,
+    Totals,
+)
 
 DOMAIN_MEMBERS = ("estimated_value", "asking_price", "renewal_price", "pinned", "notes")  # of a patch
-MAX_ENTRIES = 100  # entries, fees or instalments of one request
+MAX_ENTRIES = 100  # entries of one request
 MAX_MONTHS = 120  # of a summary
-MAX_TEXT = 200  # characters of a venue or of a reference to the buyer
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Payment:
-    """An amount on a day."""
-
-    money: Money
-    on: date
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SaleFee:
-    """Costs of the seller besides the commission."""
-
-    kind: EntryKind  # one of FEE_KINDS
-    money: Money
-    on: date | None  # None: the day of the sale
-
-
-FEE_KINDS = frozenset({EntryKind.MARKETPLACE_FEE, EntryKind.ESCROW_FEE, EntryKind.TAX, EntryKind.OTHER_COST})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SaleTerms:
-    """What was agreed with the buyer and the marketplace."""
-
-    gross: Money
-    sold_on: date
-    commission: Money | None = None  # fixed; or a rate
-    commission_rate: Decimal | None = None
-    fees: Sequence[SaleFee] = ()
-    installments: Sequence[Payment] = ()  # the remainder is paid on the day of the sale
-    venue: str | None = None
-    buyer_ref: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SalePatch:
-    """New terms of a sale."""
+    """New terms of a sale: of one with an id, else of that of the present holding period."""
 
+    id: UUID | None = None
     gross: Patch[Money] = UNSET
     sold_on: Patch[date] = UNSET
     commission: Patch[Money | None] = UNSET
@@ -71,17 +47,36 @@ class SalePatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sale:
-    """A recorded sale. Its amounts are entries of the ledger, whose references begin with its identifier."""
+    """A recorded sale. Its amounts are entries of the ledger, each a line of it."""
 
     id: UUID
     domain_id: UUID
     sold_on: date
-    commission_rate: Decimal | None
-    venue: str | None
-    buyer_ref: str | None
+    commission_rate: Decimal | None = None
+    venue: str | None = None
+    buyer_ref: str | None = None
     own_share: Decimal  # of the net proceeds; less than 1 when the domain was consigned
     status_before: str  # of the domain, which has it again when the sale is voided
     created_at: datetime
+    import_id: UUID | None = None  # that recorded it; None: a member
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewSale:
+    """A sale of an import."""
+
+    domain_id: UUID
+    terms: SaleTerms
+    own_share: Decimal
+    status_before: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedSale:
+    """What became of a sale of an import."""
+
+    entry_ids: Sequence[UUID] = ()  # empty: the domain has a sale of the day
+    refusal: Problem | Invalid | None = None
 
 
 class PriceSource(StrEnum):
@@ -102,18 +97,38 @@ class NextRenewal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HoldingPeriod:
+    """What a domain cost and earned from a purchase to its sale: it can be bought back and sold again."""
+
+    since: date | None  # from when entries are its own; None: the first one
+    entries: Sequence[Entry]  # that are not void
+    sale: Sale | None  # None: it is held
+    terms: SaleTerms | None  # of the sale
+    figures: Figures
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DomainFinance:
     """What a domain cost, earned and is worth on a day."""
 
     domain: Domain
     base_currency: str
     as_of: date
-    figures: Figures
     entries: Sequence[Entry]  # by date, void ones too
-    sale: Sale | None
-    terms: SaleTerms | None  # of the sale
+    periods: Sequence[HoldingPeriod]  # at least one
+    warnings: Sequence[FigureWarning]
     next_renewal: NextRenewal | None  # None without an expiry, and for a domain that is not held
     recommendation: Recommendation | None  # None for a domain that is not held
+
+    @property
+    def begun(self) -> Sequence[HoldingPeriod]:
+        """Return the holding periods that have begun."""
+        return [each for each in self.periods if each.since is None or each.since <= self.as_of]
+
+    @property
+    def present(self) -> HoldingPeriod:
+        """Return the present holding period: of a domain that is sold, the one that the sale ended."""
+        return self.begun[-1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +188,8 @@ class Plan:
     void: Sequence[UUID] = ()  # entries that the member voids
     replace: Sequence[UUID] = ()  # entries that those of `post` replace
     domain: Mapping[str, Any] = field(default_factory=dict)  # members of a DomainPatch, of as many types
-    sale: Patch[Sale | None] = UNSET  # None voids it
+    sale: Sale | None = None  # to record or change
+    void_sales: Sequence[UUID] = ()
 
     def merged(self, other: "Plan") -> "Plan":
         """Return both."""
@@ -182,7 +198,8 @@ class Plan:
             void=[*self.void, *other.void],
             replace=[*self.replace, *other.replace],
             domain={**self.domain, **other.domain},
-            sale=self.sale if other.sale is UNSET else other.sale,
+            sale=other.sale or self.sale,
+            void_sales=[*self.void_sales, *other.void_sales],
         )
 
 
@@ -235,6 +252,34 @@ class RecordedRenewal:
     previous_expires_at: datetime | None
     duplicate_of: UUID | None  # the entry of an earlier renewal that is likely the same
     notices: Sequence[RenewalNotice]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldingSums:
+    """Sums of the present holding period of a domain on which advice depends, in the base currency."""
+
+    domain_id: UUID
+    cost_basis: Decimal
+    income_12m: Decimal
+    is_premium: bool  # the registry charged a premium fee
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntrySum:
+    """The sum of the entries of one kind and source."""
+
+    kind: EntryKind
+    source: EntrySource
+    month: date | None = None  # its first day; None: of several, as in the next one
+    currency: str | None = None
+    amount: Decimal | None = None  # in the currency
+    base_amount: Decimal | None  # in the base currency, of the entries that are converted
+    entries: int
+    converted: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", EntryKind(self.kind))
+        object.__setattr__(self, "source", EntrySource(self.source))
 
 
 class LabelKind(StrEnum):

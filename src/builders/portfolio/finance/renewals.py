@@ -8,12 +8,12 @@ from uuid import UUID
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
 from builders.kit.events import outbox
-from builders.kit.values import clock, ids
+from builders.kit.values import clock
 from builders.portfolio.domains import changes, lookups
 from builders.portfolio.domains.records import Domain, domain_patch
 from builders.portfolio.finance.events import RENEWAL_RECORDED, renewal_data
 from builders.portfolio.finance.records import NewRenewal, RecordedRenewal, RenewalNotice
-from builders.portfolio.ledger import entries as ledger_entries, references
+from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.ledger.records import Entry, EntrySource, NewEntry
 
 DAY = timedelta(days=1)  # that another time zone can be ahead
@@ -34,8 +34,8 @@ async def record_renewal(
             ("body", "renewed_on"), "The day of the payment must not be in the future.", "date_in_future"
         )
     domain = await lookups.lock_domain(conn, account_id=account_id, key=key)
-    entries = await ledger_entries.list_entries(conn, account_id=account_id, domain_id=domain.id)
-    duplicate = find_duplicate(entries, renewal)
+    entries = await ledger_entries.list_entries_by_domain(conn, account_id=account_id, domain_ids=[domain.id])
+    duplicate = find_duplicate(entries.get(domain.id, ()), renewal)
     expires_at, notices = next_expiry(domain, renewal, now=clock.now())
     if duplicate is not None:
         notices = [RenewalNotice.LIKELY_DUPLICATE, *notices]
@@ -57,8 +57,8 @@ async def record_renewal(
 
 
 def find_duplicate(entries: Iterable[Entry], renewal: NewRenewal) -> Entry | None:
-    """Return an entry that likely records the same renewal; None without one."""
-    return next((each for each in entries if not each.is_void and _is_likely_same(each, renewal)), None)
+    """Return which of the entries, that are not void, likely records the same renewal; None without one."""
+    return next((each for each in entries if _is_likely_same(each, renewal)), None)
 
 
 def next_expiry(
@@ -92,7 +92,7 @@ def add_years(at: datetime, years: int) -> datetime:
 def _is_likely_same(entry: Entry, renewal: NewRenewal) -> bool:
     if entry.kind is not renewal.kind:
         return False
-    if renewal.order_ref is not None and references.shown_reference(entry) == renewal.order_ref:
+    if renewal.order_ref is not None and renewal.order_ref in {entry.reference, entry.order_ref}:
         return True
     return (
         (entry.years or 1) == renewal.years
@@ -109,9 +109,7 @@ def _new_entry(domain: Domain, renewal: NewRenewal, member_id: UUID | None) -> N
         money=renewal.money,
         occurred_on=renewal.renewed_on,
         source=EntrySource.MANUAL,
-        reference=None
-        if renewal.order_ref is None
-        else references.renewal_reference(ids.new(), renewal.order_ref),
+        order_ref=renewal.order_ref,
         years=renewal.years,
         registrar=renewal.registrar or domain.registrar,
         memo=renewal.memo,

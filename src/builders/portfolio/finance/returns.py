@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import date
 from decimal import Context, Decimal, Overflow
 from enum import StrEnum
@@ -21,14 +20,6 @@ class XirrReason(StrEnum):
     ONE_DAY = "one_day"
     ONE_SIGN = "one_sign"
     NO_SOLUTION = "no_solution"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Xirr:
-    """The internal rate of return of dated payments, or the reason for its absence."""
-
-    rate: Decimal | None
-    reason: XirrReason | None
 
 
 def roi(profit: Decimal, *, total_cost: Decimal) -> Decimal | None:
@@ -51,20 +42,20 @@ def annualized_roi(rate: Decimal | None, *, days: int | None) -> Decimal | None:
     return yearly if yearly <= MAX_RATE else None
 
 
-def xirr(payments: Iterable[tuple[date, Decimal]]) -> Xirr:
-    """Return the rate at which the payments, discounted to the first day, have the sum zero.
+def xirr(payments: Iterable[tuple[date, Decimal]]) -> tuple[Decimal | None, XirrReason | None]:
+    """Return the rate at which the payments, discounted to the first day, have the sum zero, or why there is none.
 
     Payments of one day are added first. A positive payment is received, a negative one paid.
     """
     flows = _net_by_day(payments)
     if reason := _reason_against(flows):
-        return Xirr(rate=None, reason=reason)
+        return None, reason
     days = sorted(flows)
     found = pyxirr.xirr(days, [float(flows[day]) for day in days], silent=True)
     rate = None if found is None else Decimal(repr(found))
     if rate is None or not rate.is_finite() or not MIN_RATE < rate < MAX_RATE:
-        return Xirr(rate=None, reason=XirrReason.NO_SOLUTION)
-    return Xirr(rate=rate, reason=None)
+        return None, XirrReason.NO_SOLUTION
+    return rate, None
 
 
 def _net_by_day(payments: Iterable[tuple[date, Decimal]]) -> Mapping[date, Decimal]:

@@ -1,11 +1,11 @@
 """The sale of a domain as entries of the ledger.
 
-The money of a sale is in its entries alone. Each has the source `sale` and a reference that begins with the
-identifier of the sale, so that the terms can be read from the entries.
+The money of a sale is in its entries alone. Each is a line of the sale with a role, so that the terms can be read
+from the entries.
 """
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from uuid import UUID
 
@@ -14,22 +14,28 @@ from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
 from builders.kit.values.patches import UNSET, patched
 from builders.portfolio.domains.records import PortfolioDomainStatus
-from builders.portfolio.finance.calculation import PROCEEDS_KINDS
+from builders.portfolio.finance.calculation import PROCEEDS_KINDS, START_KINDS
 from builders.portfolio.finance.records import (
     DomainFinance,
-    Payment,
+    HoldingPeriod,
     Plan,
     Sale,
-    SaleFee,
     SalePatch,
+)
+from builders.portfolio.ledger.records import (
+    Entry,
+    EntryGroup,
+    EntryKind,
+    EntrySource,
+    NewEntry,
+    Payment,
+    SaleFee,
+    SaleRole,
     SaleTerms,
 )
-from builders.portfolio.ledger.records import Entry, EntryGroup, EntryKind, EntrySource, NewEntry
 
-NAMES = (PRICE, INSTALLMENT, COMMISSION, FEE, SHARE) = ("price", "installment", "commission", "fee", "share")
 KEPT = (UNSET, None)  # of one form of the commission: the other stays
 SHARE_MEMO = "Share of the consignor"
-_REFERENCE = re.compile(rf"(?P<sale>[0-9a-f-]{{36}})/(?P<at>[0-9]{{1,9}})/(?:{'|'.join(NAMES)})")
 
 
 def sale_entries(sale: Sale, terms: SaleTerms, *, created_by: UUID | None) -> Sequence[NewEntry]:
@@ -38,17 +44,19 @@ def sale_entries(sale: Sale, terms: SaleTerms, *, created_by: UUID | None) -> Se
     A commission rate and the share of the consignor are taken from each payment; a fixed commission is paid on the
     day of the sale.
     """
-    payments = _payments(terms)
+    lines = _payments(terms)
+    payments = [payment for *_, payment in lines]
     commissions: Sequence[Payment] = [
         Payment(money=terms.commission or Money.zero(terms.gross.currency), on=terms.sold_on)
     ]
     if terms.commission_rate is not None:
         commissions = spread(_times(terms.gross, terms.commission_rate), payments)
-    lines = [(kind, name, payment) for kind, name, payment in _payment_lines(terms, payments)]
-    lines += ((EntryKind.COMMISSION, COMMISSION, each) for each in commissions if each.money.amount)
-    lines += ((each.kind, FEE, Payment(money=each.money, on=each.on or terms.sold_on)) for each in terms.fees)
-    shares = _consignor_share(sale, terms, commissions)
-    lines += ((EntryKind.OTHER_COST, SHARE, each) for each in spread(shares, payments) if each.money.amount)
+    lines += ((EntryKind.COMMISSION, SaleRole.COMMISSION, each) for each in commissions if each.money.amount)
+    lines += (
+        (each.kind, SaleRole.FEE, Payment(money=each.money, on=each.on or terms.sold_on)) for each in terms.fees
+    )
+    shares = spread(_consignor_share(sale, terms, commissions), payments)
+    lines += ((EntryKind.OTHER_COST, SaleRole.SHARE, each) for each in shares if each.money.amount)
     return [
         NewEntry(
             domain_id=sale.domain_id,
@@ -56,96 +64,109 @@ def sale_entries(sale: Sale, terms: SaleTerms, *, created_by: UUID | None) -> Se
             money=payment.money,
             occurred_on=payment.on,
             source=EntrySource.SALE,
-            reference=f"{sale.id}/{at}/{name}",
-            memo=SHARE_MEMO if name == SHARE else terms.venue,
+            sale_id=sale.id,
+            sale_line=at,
+            sale_role=role,
+            memo=SHARE_MEMO if role is SaleRole.SHARE else terms.venue,
             created_by=created_by,
         )
-        for at, (kind, name, payment) in enumerate(lines)
+        for at, (kind, role, payment) in enumerate(lines)
     ]
 
 
 def plan_sale(
     before: DomainFinance, patch: SalePatch | None, *, own_share: Decimal, member_id: UUID | None
 ) -> Plan:
-    """Return what records, changes or, for None, voids the sale of a domain.
+    """Return what records or changes a sale or, for None, voids that of the present holding period.
 
-    A recorded sale replaces proceeds that came without one, from an import. Raise Invalid.
+    A recorded sale replaces proceeds that came without one. Raise Invalid.
     """
-    sale, status_before = before.sale, _status_before(before)
-    present = [each for each in before.entries if is_of_any_sale(sale, each)]
+    period = before.present if patch is None or patch.id is None else _find_period(before, patch.id)
+    sale = period.sale
+    present = [each for each in period.entries if (_is_loose(each) if sale is None else each.sale_id == sale.id)]
     if patch is None:
+        if sale is not None:
+            return plan_void(before, period)
         is_sold = before.domain.status is PortfolioDomainStatus.SOLD
-        return Plan(
-            void=[each.id for each in present],
-            domain={"status": status_before} if is_sold else {},
-            sale=UNSET if sale is None else None,
+        status = {"status": _status_before(before)} if is_sold else {}
+        return Plan(void=[each.id for each in present], domain=status)
+    terms = merge_terms(period.terms, patch, is_consigned=(own_share if sale is None else sale.own_share) < 1)
+    if sale is None:
+        sale = Sale(
+            id=ids.new(),
+            domain_id=before.domain.id,
+            sold_on=terms.sold_on,
+            own_share=own_share,
+            status_before=_status_before(before),
+            created_at=clock.now(),
         )
-    terms = merge_terms(before.terms, patch, is_consigned=own_share < 1)
-    planned = Sale(
-        id=ids.new() if sale is None else sale.id,
-        domain_id=before.domain.id,
+    planned = replace(
+        sale,
         sold_on=terms.sold_on,
         commission_rate=terms.commission_rate,
         venue=terms.venue,
         buyer_ref=terms.buyer_ref,
-        own_share=own_share if sale is None else sale.own_share,
-        status_before=status_before,
-        created_at=clock.now() if sale is None else sale.created_at,
+        import_id=None,
     )
-    made = sale_entries(planned, terms, created_by=member_id)
-    is_posted = sorted(map(_facts, made)) == sorted(map(_facts, present))
+    new = sale_entries(planned, terms, created_by=member_id)
+    is_posted = sorted(map(_facts, new)) == sorted(map(_facts, present))
     return Plan(
-        post=[] if is_posted else made,
+        post=[] if is_posted else new,
         replace=[] if is_posted else [each.id for each in present],
-        domain={"status": PortfolioDomainStatus.SOLD},
+        domain={} if _is_bought_back(before, planned) else {"status": PortfolioDomainStatus.SOLD},
         sale=planned,
     )
 
 
-def is_of_sale(sale: Sale, entry: Entry) -> bool:
-    """Return whether an entry is one of those of a sale. One with another form of reference is not."""
-    found = _REFERENCE.fullmatch(entry.reference or "")
-    return entry.source is EntrySource.SALE and found is not None and found["sale"] == str(sale.id)
+def plan_void(before: DomainFinance, period: HoldingPeriod) -> Plan:
+    """Return what voids the sale of a holding period; that of the last sale restores the status of the domain."""
+    sale, last = period.sale, [each.sale for each in before.periods if each.sale is not None][-1:]
+    if sale is None:
+        return Plan()
+    is_last = [sale] == last and before.domain.status is PortfolioDomainStatus.SOLD
+    return Plan(
+        void=[each.id for each in period.entries if each.sale_id == sale.id],
+        domain={"status": PortfolioDomainStatus(sale.status_before)} if is_last else {},
+        void_sales=[sale.id],
+    )
 
 
-def is_of_any_sale(sale: Sale | None, entry: Entry) -> bool:
-    """Return whether an entry is one of those of the recorded sale; without one, of a sale that was imported."""
-    if entry.is_void:
-        return False
-    if sale is not None:
-        return is_of_sale(sale, entry)
+def _find_period(before: DomainFinance, sale_id: UUID) -> HoldingPeriod:
+    """Return the holding period that a sale ended. Raise Invalid."""
+    for each in before.periods:
+        if each.sale is not None and each.sale.id == sale_id:
+            return each
+    raise _invalid("id", "The domain has no such sale.", "sale_unknown")
+
+
+def _is_loose(entry: Entry) -> bool:
+    """Return whether an entry is of a sale that is not recorded as one."""
     is_imported = entry.source is EntrySource.IMPORT and entry.group is EntryGroup.SALE
-    return is_imported or entry.kind in PROCEEDS_KINDS or entry.source is EntrySource.SALE
+    return entry.sale_id is None and (is_imported or entry.kind in PROCEEDS_KINDS)
 
 
-def is_price(sale: Sale | None, entry: Entry) -> bool:
-    """Return whether an entry of a sale is that of its price, without which there is no sale."""
-    return entry.kind is EntryKind.SALE if sale is None else name_of(entry) == PRICE
-
-
-def name_of(entry: Entry) -> str:
-    """Return what an entry of a sale is: one of the names above."""
-    return (entry.reference or "").rpartition("/")[2]
+def _is_bought_back(before: DomainFinance, sale: Sale) -> bool:
+    """Return whether the domain was purchased after a sale."""
+    purchases = (each for each in before.entries if each.kind in START_KINDS and not each.is_void)
+    return any(each.occurred_on > sale.sold_on for each in purchases)
 
 
 def terms_of(sale: Sale, entries: Iterable[Entry]) -> SaleTerms | None:
     """Return the terms of a sale, from its entries that are not void; None when all are."""
-    own = sorted((each for each in entries if is_of_sale(sale, each) and not each.is_void), key=_position)
-    payments = [each for each in own if name_of(each) in {PRICE, INSTALLMENT}]
-    payments = [each for each in payments if each.currency == payments[0].currency]
+    own = sorted((each for each in entries if each.sale_id == sale.id), key=lambda each: each.sale_line or 0)
+    of_role = {role: [each for each in own if each.sale_role is role] for role in SaleRole}
+    payments = [*of_role[SaleRole.PRICE], *of_role[SaleRole.INSTALLMENT]]
     if not payments:
         return None
-    gross = sum((each.money for each in payments[1:]), start=payments[0].money)
-    commission = next((each.money for each in own if name_of(each) == COMMISSION), None)
+    commissions = of_role[SaleRole.COMMISSION]
+    has_rate = sale.commission_rate is not None
     return SaleTerms(
-        gross=gross,
+        gross=sum((each.money for each in payments[1:]), start=payments[0].money),
         sold_on=sale.sold_on,
-        commission=commission if sale.commission_rate is None else None,
+        commission=commissions[0].money if commissions and not has_rate else None,
         commission_rate=None if sale.commission_rate is None else sale.commission_rate.normalize(),
-        fees=[_fee(sale, each) for each in own if name_of(each) == FEE],
-        installments=[
-            Payment(money=each.money, on=each.occurred_on) for each in payments if name_of(each) == INSTALLMENT
-        ],
+        fees=[_fee(sale, each) for each in of_role[SaleRole.FEE]],
+        installments=[Payment(money=each.money, on=each.occurred_on) for each in of_role[SaleRole.INSTALLMENT]],
         venue=sale.venue,
         buyer_ref=sale.buyer_ref,
     )
@@ -169,7 +190,7 @@ def merge_terms(before: SaleTerms | None, patch: SalePatch, *, is_consigned: boo
         venue=patched(patch.venue, before.venue),
         buyer_ref=patched(patch.buyer_ref, before.buyer_ref),
     )
-    _check(terms, is_consigned=is_consigned)
+    check_terms(terms, is_consigned=is_consigned)
     return terms
 
 
@@ -186,20 +207,12 @@ def spread(total: Money, payments: Sequence[Payment]) -> Sequence[Payment]:
     return parts
 
 
-def _payments(terms: SaleTerms) -> Sequence[Payment]:
+def _payments(terms: SaleTerms) -> list[tuple[EntryKind, SaleRole, Payment]]:
     """Return the payments of the buyer: the part of the price without instalments first, if there is one."""
     rest = terms.gross - _total(terms.gross.currency, terms.installments)
-    first = [Payment(money=rest, on=terms.sold_on)] if rest.amount or not terms.installments else []
-    return [*first, *terms.installments]
-
-
-def _payment_lines(terms: SaleTerms, payments: Sequence[Payment]) -> Iterator[tuple[EntryKind, str, Payment]]:
-    without_price = len(payments) == len(terms.installments)
-    for at, each in enumerate(payments):
-        if at or without_price:
-            yield EntryKind.SALE_INSTALLMENT, INSTALLMENT, each
-        else:
-            yield EntryKind.SALE, PRICE, each
+    price = (EntryKind.SALE, SaleRole.PRICE, Payment(money=rest, on=terms.sold_on))
+    installments = [(EntryKind.SALE_INSTALLMENT, SaleRole.INSTALLMENT, each) for each in terms.installments]
+    return [price, *installments] if rest.amount or not installments else installments
 
 
 def _consignor_share(sale: Sale, terms: SaleTerms, commissions: Iterable[Payment]) -> Money:
@@ -211,7 +224,8 @@ def _consignor_share(sale: Sale, terms: SaleTerms, commissions: Iterable[Payment
     return _times(max(net, nothing), 1 - sale.own_share)
 
 
-def _check(terms: SaleTerms, *, is_consigned: bool) -> None:
+def check_terms(terms: SaleTerms, *, is_consigned: bool) -> None:
+    """Raise Invalid at the member that does not fit."""
     currency = terms.gross.currency
     if any(each.money.currency != currency for each in terms.installments):
         raise _invalid(
@@ -242,10 +256,8 @@ def _times(money: Money, factor: Decimal) -> Money:
 
 
 def _status_before(finance: DomainFinance) -> PortfolioDomainStatus:
-    """Return the status that the domain has without the sale."""
-    domain, sale = finance.domain, finance.sale
-    if sale is not None:
-        return PortfolioDomainStatus(sale.status_before)
+    """Return the status that the domain has without a new sale."""
+    domain = finance.domain
     is_sold = domain.status is PortfolioDomainStatus.SOLD
     return PortfolioDomainStatus(domain.ownership.value) if is_sold else domain.status
 
@@ -256,9 +268,5 @@ def _fee(sale: Sale, entry: Entry) -> SaleFee:
 
 
 def _facts(entry: Entry | NewEntry) -> tuple[str, ...]:
-    facts = (entry.reference, entry.kind, entry.money, entry.occurred_on, entry.memo)
+    facts = (entry.sale_line, entry.sale_role, entry.kind, entry.money, entry.occurred_on, entry.memo)
     return tuple(map(str, facts))
-
-
-def _position(entry: Entry) -> int:
-    return int((entry.reference or "").split("/")[1])

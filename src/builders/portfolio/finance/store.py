@@ -12,25 +12,26 @@ from builders.kit.db.connections import Conn
 from builders.portfolio.domains.filters import ALL_DOMAINS, DomainFilters
 from builders.portfolio.domains.store import filters as domains_store_filters
 from builders.portfolio.domains.store.filters import MATCHES
-from builders.portfolio.finance.records import Label, LabelKind, Sale, Traffic
-from builders.portfolio.ledger.records import EntrySum
+from builders.portfolio.finance.calculation import BASIS_KINDS, START_KINDS
+from builders.portfolio.finance.records import EntrySum, HoldingSums, Label, LabelKind, Sale, Traffic
+from builders.portfolio.ledger.records import INCOME_KINDS, SALE_KINDS, EntryKind
 
-COLUMNS = "id, domain_id, sold_on, commission_rate, venue, buyer_ref, own_share, status_before, created_at"
-FIND_SALE = f"""
-    SELECT {COLUMNS} FROM portfolio_finance_sales
-    WHERE account_id = %(account_id)s AND domain_id = %(domain_id)s AND voided_at IS NULL
-"""
-SAVE_SALE = f"""
+COLUMNS = (
+    "id, domain_id, sold_on, commission_rate, venue, buyer_ref, own_share, status_before, created_at, import_id"
+)
+SAVE_SALES = f"""
     INSERT INTO portfolio_finance_sales (account_id, created_by, {COLUMNS})
-    VALUES (
-        %(account_id)s, %(created_by)s, %(id)s, %(domain_id)s, %(sold_on)s, %(commission_rate)s, %(venue)s,
-        %(buyer_ref)s, %(own_share)s, %(status_before)s, %(created_at)s
-    )
+    SELECT %(account_id)s, %(created_by)s, new.*
+    FROM unnest(
+        %(id)s::uuid[], %(domain_id)s::uuid[], %(sold_on)s::date[], %(commission_rate)s::numeric[],
+        %(venue)s::text[], %(buyer_ref)s::text[], %(own_share)s::numeric[], %(status_before)s::text[],
+        %(created_at)s::timestamptz[], %(import_id)s::uuid[]
+    ) AS new
     ON CONFLICT (account_id, id) DO UPDATE
     SET sold_on = excluded.sold_on, commission_rate = excluded.commission_rate, venue = excluded.venue,
-        buyer_ref = excluded.buyer_ref
+        buyer_ref = excluded.buyer_ref, import_id = excluded.import_id
 """
-FIND_SALE_AND_TRAFFIC = f"""
+LIST_SALES_AND_TRAFFIC = f"""
     SELECT sale.*, reported_on, visited_on
     FROM (SELECT) AS one
     LEFT JOIN (
@@ -39,7 +40,46 @@ FIND_SALE_AND_TRAFFIC = f"""
     ) AS sale ON true
     LEFT JOIN portfolio_finance_traffic AS traffic
       ON traffic.account_id = %(account_id)s AND traffic.domain_id = %(domain_id)s
+    ORDER BY sold_on
 """
+LIST_SALES = f"""
+    SELECT {COLUMNS} FROM portfolio_finance_sales
+    WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[]) AND voided_at IS NULL
+    ORDER BY domain_id, sold_on
+"""
+# Of the present holding period: it begins with the first purchase after the last sale (periods.py).
+LIST_HOLDING_SUMS = """
+    SELECT entry.domain_id,
+        coalesce(sum(base_amount) FILTER (WHERE kind = ANY(%(basis_kinds)s::text[])), 0) AS cost_basis,
+        coalesce(
+            sum(base_amount) FILTER (WHERE kind = ANY(%(holding_kinds)s::text[]) AND occurred_on > %(since)s), 0
+        ) AS income_12m,
+        bool_or(kind = %(premium)s) AS is_premium
+    FROM portfolio_ledger_entries AS entry
+    LEFT JOIN (
+        SELECT domain_id, coalesce((
+            SELECT min(occurred_on) FROM portfolio_ledger_entries AS purchase
+            WHERE purchase.account_id = %(account_id)s AND purchase.domain_id = last.domain_id
+              AND purchase.kind = ANY(%(start_kinds)s::text[]) AND purchase.occurred_on > last.sold_on
+              AND purchase.voided_at IS NULL
+        ), last.sold_on + 1) AS since
+        FROM (
+            SELECT domain_id, max(sold_on) AS sold_on FROM portfolio_finance_sales
+            WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[]) AND voided_at IS NULL
+            GROUP BY domain_id
+        ) AS last
+    ) AS present ON present.domain_id = entry.domain_id
+    WHERE account_id = %(account_id)s AND entry.domain_id = ANY(%(domain_ids)s::uuid[]) AND voided_at IS NULL
+      AND base_amount IS NOT NULL AND occurred_on <= %(until)s AND sale_id IS NULL
+      AND (present.since IS NULL OR occurred_on >= present.since)
+    GROUP BY entry.domain_id
+"""
+KINDS = {
+    "basis_kinds": sorted(BASIS_KINDS),
+    "start_kinds": sorted(START_KINDS),
+    "holding_kinds": sorted(INCOME_KINDS - SALE_KINDS - {EntryKind.REFUND}),
+    "premium": EntryKind.PREMIUM_FEE,
+}
 LIST_TRAFFIC = """
     SELECT domain_id, reported_on, visited_on FROM portfolio_finance_traffic
     WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[])
@@ -51,8 +91,14 @@ SAVE_TRAFFIC = """
     ON CONFLICT (account_id, domain_id) DO UPDATE
     SET reported_on = excluded.reported_on, visited_on = excluded.visited_on
 """
-VOID_SALE = """
-    UPDATE portfolio_finance_sales SET voided_at = %(now)s WHERE account_id = %(account_id)s AND id = %(id)s
+VOID_SALES = """
+    UPDATE portfolio_finance_sales SET voided_at = %(now)s
+    WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])
+"""
+VOID_IMPORTED = """
+    UPDATE portfolio_finance_sales SET voided_at = %(now)s
+    WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[]) AND import_id = %(import_id)s
+      AND voided_at IS NULL
 """
 # The labels with the most domains. Grouped by all labels of a domain first, so that few rows are kept.
 LIST_LABELS = f"""
@@ -106,21 +152,32 @@ SUM_BY_LABEL = f"""
 """
 
 
-async def find_sale(conn: Conn, *, account_id: UUID, domain_id: UUID) -> Sale | None:
-    """Return the sale of a domain that is not void."""
-    async with conn.cursor(row_factory=class_row(Sale)) as cursor:
-        await cursor.execute(FIND_SALE, {"account_id": account_id, "domain_id": domain_id})
-        return await cursor.fetchone()
-
-
-async def find_sale_and_traffic(conn: Conn, *, account_id: UUID, domain_id: UUID) -> tuple[Sale | None, Traffic]:
-    """Return the sale of a domain that is not void, and its traffic, in one statement."""
+async def list_sales_and_traffic(
+    conn: Conn, *, account_id: UUID, domain_id: UUID
+) -> tuple[Sequence[Sale], Traffic]:
+    """Return the sales of a domain that are not void, by day, and its traffic, in one statement."""
     async with conn.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(FIND_SALE_AND_TRAFFIC, {"account_id": account_id, "domain_id": domain_id})
-        [row] = await cursor.fetchall()
-    days = {name: row.pop(name) for name in ("reported_on", "visited_on")}
-    sale = None if row["id"] is None else Sale(**row)
-    return sale, Traffic(domain_id=domain_id, **days)
+        await cursor.execute(LIST_SALES_AND_TRAFFIC, {"account_id": account_id, "domain_id": domain_id})
+        rows = await cursor.fetchall()
+    [days, *_] = [{name: row.pop(name) for name in ("reported_on", "visited_on")} for row in rows]
+    return [Sale(**row) for row in rows if row["id"] is not None], Traffic(domain_id=domain_id, **days)
+
+
+async def list_sales(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> Sequence[Sale]:
+    """Return the sales of domains that are not void, each domain's by day."""
+    async with conn.cursor(row_factory=class_row(Sale)) as cursor:
+        await cursor.execute(LIST_SALES, {"account_id": account_id, "domain_ids": list(domain_ids)})
+        return await cursor.fetchall()
+
+
+async def list_holding_sums(
+    conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID], since: date, until: date
+) -> Mapping[UUID, HoldingSums]:
+    """Return the sums up to a day of the domains with entries, by domain; their income is that after `since`."""
+    row = {"account_id": account_id, "domain_ids": list(domain_ids), "since": since, "until": until, **KINDS}
+    async with conn.cursor(row_factory=class_row(HoldingSums)) as cursor:
+        await cursor.execute(LIST_HOLDING_SUMS, row)
+        return {each.domain_id: each async for each in cursor}
 
 
 async def list_traffic(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> Mapping[UUID, Traffic]:
@@ -141,15 +198,23 @@ async def save_traffic(conn: Conn, *, account_id: UUID, traffic: Sequence[Traffi
     await conn.execute(SAVE_TRAFFIC, row)
 
 
-async def save_sale(conn: Conn, *, account_id: UUID, sale: Sale, created_by: UUID | None) -> None:
-    """Add or change the sale of a locked domain."""
-    row: dict[str, Any] = {name: getattr(sale, name) for name in COLUMNS.split(", ")}
-    await conn.execute(SAVE_SALE, {**row, "account_id": account_id, "created_by": created_by})
+async def save_sales(conn: Conn, *, account_id: UUID, sales: Sequence[Sale], created_by: UUID | None) -> None:
+    """Add or change sales of locked domains. Raise UniqueViolation for a second one of a domain on a day."""
+    rows: dict[str, Any] = {name: [getattr(each, name) for each in sales] for name in COLUMNS.split(", ")}
+    await conn.execute(SAVE_SALES, {**rows, "account_id": account_id, "created_by": created_by})
 
 
-async def void_sale(conn: Conn, *, account_id: UUID, sale: Sale, now: datetime) -> None:
-    """Void a sale."""
-    await conn.execute(VOID_SALE, {"account_id": account_id, "id": sale.id, "now": now})
+async def void_sales(conn: Conn, *, account_id: UUID, ids: Sequence[UUID], now: datetime) -> None:
+    """Void sales."""
+    await conn.execute(VOID_SALES, {"account_id": account_id, "ids": list(ids), "now": now})
+
+
+async def void_imported(
+    conn: Conn, *, account_id: UUID, import_id: UUID, domain_ids: Sequence[UUID], now: datetime
+) -> None:
+    """Void the sales of domains that an import recorded."""
+    row = {"account_id": account_id, "import_id": import_id, "domain_ids": list(domain_ids), "now": now}
+    await conn.execute(VOID_IMPORTED, row)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

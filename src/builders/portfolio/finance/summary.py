@@ -1,8 +1,10 @@
 """The summary of a portfolio: what all its domains cost and earned in a period."""
 
 from collections import defaultdict
-from datetime import date
-from typing import Any
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any, TypeVar
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
@@ -10,10 +12,11 @@ from builders.kit.errors import Invalid
 from builders.kit.values import clock
 from builders.portfolio.domains.filters import ALL_DOMAINS, DomainFilters
 from builders.portfolio.finance import store
-from builders.portfolio.finance.records import LabelKind, LabelledTotals, PortfolioSummary
-from builders.portfolio.ledger import currencies, sums as ledger_sums
-from builders.portfolio.ledger.records import EntrySum
+from builders.portfolio.finance.records import EntrySum, LabelKind, LabelledTotals, PortfolioSummary
+from builders.portfolio.ledger import currencies
+from builders.portfolio.ledger.records import EntryGroup, Totals, group_of
 
+Key = TypeVar("Key", bound=Hashable)
 DEFAULT_MONTHS = 12  # of a summary
 MAX_LABELS = 200  # suffixes and tags of a summary
 
@@ -37,13 +40,14 @@ async def get_summary(
         account_id=account_id, filters=filters, base_currency=base_currency, since=since, until=until, now=now
     )
     found = await store.sum_by_month(conn, query=query)
-    period = ledger_sums.group_by_period(found, base_currency=base_currency, since=since, until=until)
+    by_month = _group((each.month, each) for each in found)
+    by_currency = _group((each.currency or "", each) for each in found)
     return PortfolioSummary(
         since=since,
         until=until,
-        total=period.total,
-        by_month=period.by_month,
-        by_currency=dict(sorted(period.by_currency.items())),
+        total=add_up(found, base_currency),
+        by_month={month: add_up(by_month.get(month, ()), base_currency) for month in _list_months(since, until)},
+        by_currency={each: add_up(by_currency[each], each, paid=True) for each in sorted(by_currency)},
         **await _by_label(conn, query),
     )
 
@@ -51,15 +55,13 @@ async def get_summary(
 async def _by_label(conn: Conn, query: store.SummaryQuery) -> dict[str, Any]:
     """Return the members of a summary about the labels of the domains."""
     labels = await store.list_labels(conn, query=query, limit=MAX_LABELS)
-    sums: dict[tuple[LabelKind, str], list[EntrySum]] = defaultdict(list)
-    for key, each in await store.sum_by_label(conn, query=query, labels=labels):
-        sums[key].append(each)
+    sums = _group(await store.sum_by_label(conn, query=query, labels=labels))
     totals = {
         kind: [
             LabelledTotals(
                 label=each.label,
                 domains=each.domains,
-                totals=ledger_sums.add_up(sums[kind, each.label], query.base_currency),
+                totals=add_up(sums.get((kind, each.label), ()), query.base_currency),
             )
             for each in labels
             if each.kind is kind
@@ -88,3 +90,37 @@ def _months_before(day: date, months: int) -> date:
     """Return the first day of the month a number of months before."""
     year, month = divmod(day.year * 12 + day.month - 1 - months, 12)
     return date(year, month + 1, 1)
+
+
+def _list_months(since: date, until: date) -> Iterable[date]:
+    """Yield the first day of each month of a period."""
+    month = since.replace(day=1)
+    while month <= until:
+        yield month
+        month = (month + timedelta(days=32)).replace(day=1)
+
+
+def _group(pairs: Iterable[tuple[Key, EntrySum]]) -> Mapping[Key, Sequence[EntrySum]]:
+    groups: dict[Key, list[EntrySum]] = defaultdict(list)
+    for key, each in pairs:
+        groups[key].append(each)
+    return groups
+
+
+def add_up(sums: Iterable[EntrySum], currency: str, *, paid: bool = False) -> Totals:
+    """Return the totals of sums in the base currency; with `paid` in the one that the amounts were paid in."""
+    totals = dict.fromkeys(EntryGroup, Decimal(0))
+    entries = unconverted = 0
+    for each in sums:
+        amount = (each.amount if paid else each.base_amount) or Decimal(0)
+        totals[group_of(each.kind, each.source)] += amount if each.kind.is_income else -amount
+        entries += each.entries
+        unconverted += each.entries - each.converted
+    return Totals(
+        base_currency=currency,
+        cost=-totals[EntryGroup.COST],
+        income=totals[EntryGroup.INCOME],
+        sale=totals[EntryGroup.SALE],
+        entries=entries,
+        unconverted=unconverted,
+    )

@@ -13,7 +13,7 @@ from builders.portfolio.domains.records import Domain, PortfolioDomainStatus
 from builders.portfolio.history import store
 from builders.portfolio.history.errors import DomainHasHistory
 from builders.portfolio.history.records import DomainHistory
-from builders.portfolio.ledger import sums
+from builders.portfolio.ledger import entries
 from builders.portfolio.team.records import Access
 
 MAX_TOTALS = 50  # sums of an audit entry
@@ -27,15 +27,21 @@ async def list_history(
     domain_ids: Sequence[UUID],
     since: datetime,
     except_entry_ids: Sequence[UUID] = (),
+    except_import_id: UUID | None = None,
 ) -> Mapping[UUID, DomainHistory]:
-    """Return what is recorded on each of the domains, without some entries; in one statement.
+    """Return what is recorded on each of the domains, without some entries and what an import recorded.
 
     Registrars count that have listed the domain after `since`.
     """
     if not domain_ids:
         return {}
     found = await store.list_history(
-        conn, account_id=account_id, domain_ids=domain_ids, except_entry_ids=except_entry_ids, since=since
+        conn,
+        account_id=account_id,
+        domain_ids=domain_ids,
+        except_entry_ids=except_entry_ids,
+        except_import_id=except_import_id,
+        since=since,
     )
     return {each.domain_id: each for each in found}
 
@@ -81,5 +87,5 @@ def _refusal(domain: Domain, recorded: Mapping[str, int]) -> DomainHasHistory:
 
 async def _totals(conn: Conn, *, account_id: UUID, domain_id: UUID) -> Mapping[str, str]:
     """Return the sums of the entries for an audit entry: `total.renewal.USD`."""
-    found = await sums.list_kind_sums(conn, account_id=account_id, domain_id=domain_id, limit=MAX_TOTALS)
+    found = await entries.list_kind_sums(conn, account_id=account_id, domain_id=domain_id, limit=MAX_TOTALS)
     return {f"total.{kind}.{money.currency}": str(money) for kind, money in found}

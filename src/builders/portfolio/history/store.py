@@ -15,11 +15,13 @@ LIST_HISTORY = """
          WHERE entry.account_id = %(account_id)s AND entry.domain_id = domain.id AND voided_at IS NULL
            AND entry.id <> ALL(%(except_entry_ids)s::uuid[])) AS entries,
         (SELECT count(*) FROM portfolio_finance_sales AS sale
-         WHERE sale.account_id = %(account_id)s AND sale.domain_id = domain.id AND voided_at IS NULL) AS sales,
+         WHERE sale.account_id = %(account_id)s AND sale.domain_id = domain.id AND voided_at IS NULL
+           AND (import_id = %(except_import_id)s) IS NOT TRUE) AS sales,
         (SELECT count(*) FROM portfolio_billing_charges AS charge
          WHERE charge.account_id = %(account_id)s AND charge.domain_id = domain.id) AS charges,
         (SELECT count(*) FROM portfolio_parking_revenue AS revenue
-         WHERE revenue.account_id = %(account_id)s AND revenue.domain_id = domain.id) AS parking_days,
+         WHERE revenue.account_id = %(account_id)s AND revenue.domain_id = domain.id
+           AND (import_id = %(except_import_id)s) IS NOT TRUE) AS parking_days,
         (SELECT count(*) FROM portfolio_renewals_decisions AS decided
          WHERE decided.account_id = %(account_id)s AND decided.domain_id = domain.id) AS decisions,
         (SELECT count(*) FROM portfolio_transfers AS transfer
@@ -34,10 +36,17 @@ LIST_HISTORY = """
 
 
 async def list_history(
-    conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID], except_entry_ids: Sequence[UUID], since: datetime
+    conn: Conn,
+    *,
+    account_id: UUID,
+    domain_ids: Sequence[UUID],
+    except_entry_ids: Sequence[UUID],
+    except_import_id: UUID | None,
+    since: datetime,
 ) -> Sequence[DomainHistory]:
     """Return the history of those of the domains that exist."""
     row = {"account_id": account_id, "domain_ids": list(domain_ids), "since": since}
+    row |= {"except_entry_ids": list(except_entry_ids), "except_import_id": except_import_id}
     async with conn.cursor(row_factory=class_row(DomainHistory)) as cursor:
-        await cursor.execute(LIST_HISTORY, {**row, "except_entry_ids": list(except_entry_ids)})
+        await cursor.execute(LIST_HISTORY, row)
         return await cursor.fetchall()

@@ -1,6 +1,6 @@
 """A batch of drafts, applied to the portfolio: domains, entries of the ledger, and a result for each row."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from uuid import UUID
@@ -16,13 +16,18 @@ from builders.portfolio.domain_files.records import Draft, ImportConflict, Optio
 from builders.portfolio.domains import changes as domain_changes, lookups
 from builders.portfolio.domains.domain_limit import FULL_PROBLEM
 from builders.portfolio.domains.records import DomainChange, WrittenDomain
+from builders.portfolio.finance import recorded_sales
+from builders.portfolio.finance.overview import own_share
+from builders.portfolio.finance.records import NewSale
 from builders.portfolio.imports import images, merging, outcomes
 from builders.portfolio.imports.outcomes import Group
 from builders.portfolio.imports.records import Counts
 from builders.portfolio.imports.store import rows as store
-from builders.portfolio.ledger import entries as ledger_entries, holdings
+from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.ledger.records import NewEntry
+from builders.portfolio.parking import revenue
+from builders.portfolio.parking.records import DayRevenue
 
 _REMOVED = RowProblem(
     code="domain_changed_meanwhile", message="The domain was removed during the import. Import the row again."
@@ -72,6 +77,8 @@ async def apply_batch(
     context = _Context(
         account_id=account_id, member_id=member_id, import_id=import_id, options=options, source=source
     )
+    if any(draft.parking for _, draft in drafts):
+        await revenue.lock_revenue(conn, account_id=account_id)  # first, as all who record revenue lock
     return await _apply(conn, context, drafts)
 
 
@@ -97,7 +104,10 @@ async def _write(conn: Conn, context: _Context, drafts: Sequence[tuple[int, Draf
     groups = await _group(conn, account_id=account_id, import_id=import_id, drafts=drafts)
     async with conn.transaction(force_rollback=options.dry_run):
         await _write_domains(conn, account_id=account_id, groups=groups, options=options)
-        await _post_entries(conn, account_id=account_id, member_id=context.member_id, groups=groups)
+        written = [each for each in groups if each.domain is not None and each.outcome is not RowOutcome.SKIPPED]
+        await _post_entries(conn, account_id=account_id, member_id=context.member_id, groups=written)
+        await _record_sales(conn, context, written)
+        await _record_parking(conn, context, written)
     if options.dry_run:
         for each in groups:
             outcomes.forget_writes(each)
@@ -150,7 +160,7 @@ async def _change_domains(conn: Conn, *, account_id: UUID, groups: Sequence[Grou
     for each in groups:
         if each.present is None:
             continue
-        each.domain_id = each.present.id
+        each.domain = each.present
         mode = each.mode(options)
         if mode is ImportConflict.SKIP:
             each.outcome = RowOutcome.SKIPPED
@@ -166,9 +176,9 @@ def _record(group: Group, written: WrittenDomain) -> None:
     """Store the result of the domain of a group."""
     if written.domain is None:
         group.problems.append(FULL_PROBLEM if written.outcome is RowOutcome.ERROR else _REMOVED)
-        group.outcome, group.domain_id = RowOutcome.ERROR, None
+        group.outcome, group.domain = RowOutcome.ERROR, None
         return
-    group.outcome, group.domain_id = written.outcome, written.id
+    group.outcome, group.domain = written.outcome, written.domain
     if written.outcome is RowOutcome.CREATED:
         group.after = images.image_of_added(written.domain)
     if written.outcome is RowOutcome.UPDATED and group.present is not None:
@@ -176,21 +186,22 @@ def _record(group: Group, written: WrittenDomain) -> None:
 
 
 async def _post_entries(conn: Conn, *, account_id: UUID, member_id: UUID, groups: Sequence[Group]) -> None:
-    """Record the purchases and sales that the ledger does not have."""
+    """Record the entries that the ledger does not have."""
     wanted = [
-        (each, merging.new_entries(each.draft, domain_id=each.domain_id, member_id=member_id))
+        (each, merging.new_entries(each.draft, domain_id=each.domain.id, member_id=member_id))
         for each in groups
-        if each.draft.entries and each.domain_id is not None and each.outcome is not RowOutcome.SKIPPED
+        if each.draft.entries and each.domain is not None
     ]
     if not wanted:
         return
     listed = [entry for _, entries in wanted for entry in entries]
-    present = await holdings.count_same(conn, account_id=account_id, entries=listed)
+    present = await ledger_entries.count_same(conn, account_id=account_id, entries=listed)
     missing = [(each, entry) for each, entries in wanted for entry in merging.missing_entries(entries, present)]
     taken = await _post(conn, account_id=account_id, entries=missing)
     if taken:
-        own = [(group, merging.with_own_reference(entry)) for group, entry in taken]
-        await _post(conn, account_id=account_id, entries=own)
+        # One invoice can have several domains and kinds.
+        shared = [(group, replace(entry, reference=None, order_ref=entry.reference)) for group, entry in taken]
+        await _post(conn, account_id=account_id, entries=shared)
 
 
 async def _post(
@@ -208,13 +219,71 @@ async def _post(
     for (group, new), found in zip(entries, posted, strict=True):
         present = found.entry
         if present is None:
-            group.warnings += [] if _FULL in group.warnings else [_FULL]
+            _warn(group, _FULL)
         elif found.is_new:
-            group.entry_ids.append(present.id)
-            if group.outcome is RowOutcome.UNCHANGED:
-                group.outcome = RowOutcome.UPDATED
+            group.add_entries([present.id])
         elif (new.domain_id, new.kind) != (present.domain_id, present.kind) or present.id in group.entry_ids:
             taken.append((group, new))
         elif (new.money, new.occurred_on) != (present.money, present.occurred_on):
             group.warnings.append(_KEPT)
     return taken
+
+
+async def _record_sales(conn: Conn, context: _Context, groups: Sequence[Group]) -> None:
+    """Record the sales of days that have none. The status of a domain is that of its row."""
+    wanted = [(each, sale) for each in groups for sale in _new_sales(each)]
+    if not wanted:
+        return
+    found = await recorded_sales.record_sales(
+        conn,
+        account_id=context.account_id,
+        import_id=context.import_id,
+        sales=[sale for _, sale in wanted],
+        member_id=context.member_id,
+    )
+    for (group, _), recorded in zip(wanted, found, strict=True):
+        if recorded.refusal is not None:
+            message = f"{recorded.refusal} The sale was not recorded."
+            _warn(group, RowProblem(code=recorded.refusal.code, message=message, field="sales"))
+        elif recorded.entry_ids:
+            group.add_entries(recorded.entry_ids)
+
+
+def _new_sales(group: Group) -> Iterator[NewSale]:
+    domain = group.domain
+    if domain is None:
+        return
+    for each in group.draft.sales:
+        share = own_share(domain) if each.own_share is None else each.own_share
+        yield NewSale(domain_id=domain.id, terms=each.terms, own_share=share, status_before=domain.ownership.value)
+
+
+async def _record_parking(conn: Conn, context: _Context, groups: Sequence[Group]) -> None:
+    """Record the parking revenue of days that have none."""
+    by_domain = {each.domain.id: each for each in groups if each.domain is not None and each.draft.parking}
+    days = [
+        DayRevenue(
+            domain_id=domain_id,
+            day=each.day,
+            provider=each.provider,
+            reference=each.reference,
+            money=each.money.quantized(),
+            visits=each.visits,
+            clicks=each.clicks,
+        )
+        for domain_id, group in by_domain.items()
+        for each in group.draft.parking
+    ]
+    if not days:
+        return
+    recorded, refused = await revenue.record_missing(
+        conn, account_id=context.account_id, import_id=context.import_id, days=days, member_id=context.member_id
+    )
+    for (domain_id, *_), entry in recorded.items():
+        by_domain[domain_id].add_entries([] if entry is None else [entry.id])
+    for domain_id in refused:
+        _warn(by_domain[domain_id], replace(_FULL, field="parking"))
+
+
+def _warn(group: Group, problem: RowProblem) -> None:
+    group.warnings += [] if problem in group.warnings else [problem]

@@ -3,7 +3,8 @@
 import csv
 import io
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -17,14 +18,18 @@ from builders.portfolio.domain_files.columns import PRICES, DomainRow
 from builders.portfolio.domains import lookups
 from builders.portfolio.domains.filters import DomainFilters
 from builders.portfolio.domains.records import FIELDS, Domain
+from builders.portfolio.finance import recorded_sales
+from builders.portfolio.finance.records import Sale
 from builders.portfolio.ledger import entries as ledger_entries
-from builders.portfolio.ledger.records import Entry
+from builders.portfolio.ledger.records import Entry, EntrySource, SaleTerms
+from builders.portfolio.parking import revenue
+from builders.portfolio.parking.records import DayRevenue
 
 _PLAIN = tuple(name for name in DomainRow.columns if name in FIELDS and name not in PRICES)
 _MONEY = tuple(name for price in PRICES for name in (price, f"{price}_currency"))
-_ENTRIES = DomainRow.entries.name
-_FINANCE = frozenset({DomainRow.revenue_share.name, *_MONEY, _ENTRIES})
-COLUMNS = ("domain", "unicode", *_PLAIN, *_MONEY, _ENTRIES)
+_LISTS = (_ENTRIES, _SALES, _PARKING) = (DomainRow.entries.name, DomainRow.sales.name, DomainRow.parking.name)
+_FINANCE = frozenset({DomainRow.revenue_share.name, *_MONEY, *_LISTS})
+COLUMNS = ("domain", "unicode", *_PLAIN, *_MONEY, *_LISTS)
 HEADER = ",".join(COLUMNS)
 FEW_DOMAINS = 10  # whose entries are read first; then more, up to MAX_ENTRIES at a time
 MAX_ENTRIES = 2_000
@@ -73,10 +78,10 @@ async def _rows(
         while at < len(found):
             part = found[at : at + size]
             async with database.connection() as conn:
-                entries = await _entries(conn, account_id=account_id, found=part, shows_finance=shows_finance)
-            yield await slices.run(_written(part, entries, write, shows_finance=shows_finance))
+                books = await _read(conn, account_id=account_id, found=part if shows_finance else ())
+            yield await slices.run(_written(part, books, write, shows_finance=shows_finance))
             at += size
-            size = _next_size(size, entries=sum(map(len, entries.values())))
+            size = _next_size(size, entries=sum(map(len, books.entries.values())))
         after = found[-1].domain
 
 
@@ -86,56 +91,110 @@ def _next_size(size: int, *, entries: int) -> int:
     return max(1, min(2 * size, fitting))
 
 
-async def _entries(
-    conn: Conn, *, account_id: UUID, found: Sequence[Domain], shows_finance: bool
-) -> Mapping[UUID, Sequence[Entry]]:
-    if not found or not shows_finance:
-        return {}
-    return await ledger_entries.list_entries_by_domain(
-        conn, account_id=account_id, domain_ids=[each.id for each in found]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Books:
+    """What is recorded of the money of some domains."""
+
+    entries: Mapping[UUID, Sequence[Entry]]
+    sales: Mapping[UUID, Sequence[tuple[Sale, SaleTerms]]]
+    parking: Mapping[UUID, Sequence[DayRevenue]]
+
+
+async def _read(conn: Conn, *, account_id: UUID, found: Sequence[Domain]) -> _Books:
+    if not found:
+        return _Books(entries={}, sales={}, parking={})
+    domain_ids = [each.id for each in found]
+    entries = await ledger_entries.list_entries_by_domain(conn, account_id=account_id, domain_ids=domain_ids)
+    return _Books(
+        entries=entries,
+        sales=await recorded_sales.list_terms(conn, account_id=account_id, entries=entries),
+        parking=await revenue.list_revenue(conn, account_id=account_id, domain_ids=domain_ids),
     )
 
 
 def _written(
     found: Sequence[Domain],
-    entries: Mapping[UUID, Sequence[Entry]],
+    books: _Books,
     write: Callable[[Mapping[str, Any]], str],
     *,
     shows_finance: bool,
 ) -> Generator[None, None, Sequence[str]]:
     rows = []
     for domain in found:
-        texts = []
-        for each in entries.get(domain.id, ()):
-            texts.append(_dump(_entry(each)))
+        texts: dict[str, list[str]] = {each: [] for each in _LISTS}
+        for name, each in _listed(domain.id, books):
+            texts[name].append(_dump({key: value for key, value in each.items() if value is not None}))
             yield
-        rows.append(write(_row(domain, ",".join(texts), shows_finance=shows_finance)))
+        lists = {name: ",".join(listed) for name, listed in texts.items()}
+        rows.append(write(_row(domain, lists, shows_finance=shows_finance)))
         yield
     return rows
 
 
-def _row(domain: Domain, entries: str, *, shows_finance: bool) -> Mapping[str, Any]:
-    """Return the members of a domain; the last is its entries as JSON, without brackets."""
+def _listed(domain_id: UUID, books: _Books) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the entries, sales and days of parking of a domain as JSON, with the column of each."""
+    for entry in books.entries.get(domain_id, ()):
+        if entry.source not in {EntrySource.SALE, EntrySource.PARKING}:
+            yield _ENTRIES, _entry(entry)
+    for sale, terms in books.sales.get(domain_id, ()):
+        yield _SALES, _sale(sale, terms)
+    for day in books.parking.get(domain_id, ()):
+        yield _PARKING, _revenue(day)
+
+
+def _row(domain: Domain, lists: Mapping[str, str], *, shows_finance: bool) -> Mapping[str, Any]:
+    """Return the members of a domain; the last are its lists as JSON, without brackets."""
     row: dict[str, Any] = {"domain": domain.domain, "unicode": domain.unicode}
     row |= {each: _json(getattr(domain, each)) for each in _PLAIN}
     row |= {each: _json(getattr(domain, each)) for each in PRICES}
-    row[_ENTRIES] = entries
+    row |= lists
     return row if shows_finance else {name: None if name in _FINANCE else value for name, value in row.items()}
 
 
 def _entry(entry: Entry) -> Mapping[str, Any]:
-    values = {
+    return {
         "kind": entry.kind.value,
-        "amount": entry.money.to_wire()["amount"],
-        "currency": entry.currency,
+        **entry.money.to_wire(),
         "on": entry.occurred_on.isoformat(),
         "years": entry.years,
         "registrar": entry.registrar,
         "memo": entry.memo,
         "source": entry.source.value,
         "reference": entry.reference,
+        "order_ref": entry.order_ref,
     }
-    return {name: value for name, value in values.items() if value is not None}
+
+
+def _sale(sale: Sale, terms: SaleTerms) -> Mapping[str, Any]:
+    return {
+        **terms.gross.to_wire(),
+        "sold_on": terms.sold_on.isoformat(),
+        "commission": None if terms.commission is None else terms.commission.to_wire(),
+        "commission_rate": None if terms.commission_rate is None else f"{terms.commission_rate:f}",
+        "fees": [
+            {
+                "kind": each.kind.value,
+                **each.money.to_wire(),
+                "on": None if each.on is None else each.on.isoformat(),
+            }
+            for each in terms.fees
+        ],
+        "installments": [{**each.money.to_wire(), "on": each.on.isoformat()} for each in terms.installments],
+        "venue": terms.venue,
+        "buyer_ref": terms.buyer_ref,
+        "own_share": f"{sale.own_share.normalize():f}",
+    }
+
+
+def _revenue(day: DayRevenue) -> Mapping[str, Any]:
+    return {
+        **day.money.quantized().to_wire(),
+        "on": day.day.isoformat(),
+        "provider": day.provider,
+        "reference": day.reference or None,
+        "visits": day.visits,
+        "clicks": day.clicks,
+    }
 
 
 def _json(value: Any) -> Any:  # of any field
@@ -159,8 +218,8 @@ def _cell(row: Mapping[str, Any], name: str) -> str:
     price = name.removesuffix("_currency")
     money = row[price] if price in PRICES else None
     match money or row.get(name):
-        case str() as entries if entries and name == _ENTRIES:
-            text = f"[{entries}]"
+        case str() as listed if listed and name in _LISTS:
+            text = f"[{listed}]"
         case None:
             text = ""
         case {"amount": amount, "currency": currency}:
@@ -181,9 +240,9 @@ def _csv_row(row: Mapping[str, Any]) -> str:
 
 
 def _json_row(row: Mapping[str, Any]) -> str:
-    *others, (name, entries) = row.items()
-    array = "null" if entries is None else f"[{entries}]"
-    return f'{_dump(dict(others))[:-1]},"{name}":{array}}}'
+    others = {name: value for name, value in row.items() if name not in _LISTS}
+    lists = [f'"{each}":' + ("null" if row[each] is None else f"[{row[each]}]") for each in _LISTS]
+    return f"{_dump(others)[:-1]},{','.join(lists)}}}"
 
 
 def _csv_line(cells: Sequence[str]) -> str:

@@ -1,10 +1,10 @@
 """What a draft does to a domain: the fields of a new one, the patch of a present one, the missing entries."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, time
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from builders.portfolio.domain_files.records import Draft, DraftEntry, ImportConflict
@@ -16,6 +16,7 @@ from builders.portfolio.ledger.records import NewEntry
 _CLEARED: Mapping[str, Any] = {"nameservers": (), "epp_statuses": (), "tags": (), "pinned": False}
 _KEPT = frozenset({"status", "ownership", "expiry_source"})
 EntryKey = tuple[Any, ...]
+E = TypeVar("E", DraftEntry, NewEntry)
 
 
 def combine(first: Draft, later: Draft) -> Draft:
@@ -31,7 +32,9 @@ def combine(first: Draft, later: Draft) -> Draft:
         values={**values, "tags": tags} if tags else values,
         blank=first.blank & later.blank,
         defaulted=(first.defaulted - later.values.keys()) | (first.defaulted & later.defaulted),
-        entries=(*first.entries, *_beyond(later.entries, known)),
+        entries=(*first.entries, *_beyond(later.entries, known, _key_of_draft)),
+        sales=(*first.sales, *later.sales),
+        parking=(*first.parking, *later.parking),
     )
 
 
@@ -85,42 +88,38 @@ def _moment(value: date | datetime | None) -> datetime | None:
 
 
 def new_entries(draft: Draft, *, domain_id: UUID, member_id: UUID) -> Sequence[NewEntry]:
-    """Return the entries of a draft on a domain.
-
-    Entries are the same with the same kind, day and amount; two such entries of a draft are two. The reference of
-    an entry is made of these, so that it is recorded once.
-    """
-    counts = Counter[EntryKey]()
-    found = list[NewEntry]()
-    for each in draft.entries:
-        key = _key_of_draft(each)
-        counts[key] += 1
-        found.append(_new_entry(each, counts[key], domain_id=domain_id, member_id=member_id))
-    return found
+    """Return the entries of a draft on a domain."""
+    return [
+        NewEntry(
+            domain_id=domain_id,
+            kind=each.kind,
+            money=each.money,
+            occurred_on=each.occurred_on,
+            source=each.source,
+            reference=each.reference,
+            order_ref=each.order_ref,
+            years=each.years,
+            registrar=each.registrar,
+            memo=each.memo,
+            created_by=member_id,
+        )
+        for each in draft.entries
+    ]
 
 
 def missing_entries(entries: Sequence[NewEntry], present: Counter[EntryKey]) -> Sequence[NewEntry]:
-    """Return the entries of which the ledger has fewer of the same, from any source."""
+    """Return the entries of which the ledger has fewer of the same, from any source.
+
+    Entries are the same with the same kind, day and amount; two such entries of a draft are two.
+    """
+    return _beyond(entries, present, lambda each: each.key)
+
+
+def _beyond(entries: Iterable[E], known: Counter[EntryKey], key_of: Callable[[E], EntryKey]) -> Sequence[E]:
     counts = Counter[EntryKey]()
-    missing = list[NewEntry]()
+    found = list[E]()
     for each in entries:
-        counts[each.key] += 1
-        if counts[each.key] > present[each.key]:
-            missing.append(each)
-    return missing
-
-
-def with_own_reference(entry: NewEntry) -> NewEntry:
-    """Return an entry with a reference of its values: one invoice can have several domains and kinds."""
-    own = f"{entry.domain_id}:{entry.kind}:{entry.occurred_on}:{entry.money.amount}:{entry.money.currency}"
-    return replace(entry, reference=f"{own}:{entry.reference}")
-
-
-def _beyond(entries: Iterable[DraftEntry], known: Counter[EntryKey]) -> Sequence[DraftEntry]:
-    counts = Counter[EntryKey]()
-    found = list[DraftEntry]()
-    for each in entries:
-        key = _key_of_draft(each)
+        key = key_of(each)
         counts[key] += 1
         if counts[key] > known[key]:
             found.append(each)
@@ -129,19 +128,3 @@ def _beyond(entries: Iterable[DraftEntry], known: Counter[EntryKey]) -> Sequence
 
 def _key_of_draft(entry: DraftEntry) -> EntryKey:
     return (entry.kind, entry.occurred_on, entry.money.amount, entry.money.currency)
-
-
-def _new_entry(entry: DraftEntry, number: int, *, domain_id: UUID, member_id: UUID) -> NewEntry:
-    own = f"{domain_id}:{entry.kind}:{entry.occurred_on}:{entry.money.amount}:{entry.money.currency}:{number}"
-    return NewEntry(
-        domain_id=domain_id,
-        kind=entry.kind,
-        money=entry.money,
-        occurred_on=entry.occurred_on,
-        source=entry.source,
-        reference=entry.reference or own,
-        years=entry.years,
-        registrar=entry.registrar,
-        memo=entry.memo,
-        created_by=member_id,
-    )

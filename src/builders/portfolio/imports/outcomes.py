@@ -29,12 +29,18 @@ class Group:
     earlier: Earlier | None
     present: Domain | None = None
     outcome: RowOutcome = RowOutcome.UNCHANGED
-    domain_id: UUID | None = None
+    domain: Domain | None = None  # as it is written
     problems: list[RowProblem] = field(default_factory=list)
     warnings: list[RowProblem] = field(default_factory=list)
     before: images.Image | None = None
     after: images.Image | None = None
     entry_ids: list[UUID] = field(default_factory=list)
+
+    def add_entries(self, entry_ids: Sequence[UUID]) -> None:
+        """Store that entries, or days of parking without one, were recorded."""
+        self.entry_ids += entry_ids
+        if self.outcome is RowOutcome.UNCHANGED:
+            self.outcome = RowOutcome.UPDATED
 
     def mode(self, options: Options) -> ImportConflict:
         """Return how the rows change a present domain; one that an earlier row of the file has is merged."""
@@ -45,7 +51,7 @@ class Group:
 def forget_writes(group: Group) -> None:
     """Store the simulated result of a dry run."""
     if group.outcome is RowOutcome.CREATED:
-        group.domain_id = None
+        group.domain = None
         if group.earlier is not None:  # which would have added it
             group.outcome = RowOutcome.UNCHANGED
     group.before = group.after = None
@@ -68,7 +74,7 @@ def list_results(group: Group, source: Source) -> Sequence[ImportRow]:
                 position=draft.position,
                 domain=group.name,
                 outcome=group.outcome if is_changed else RowOutcome.UNCHANGED,
-                domain_id=group.domain_id,
+                domain_id=None if group.domain is None else group.domain.id,
                 errors=_problems(group.problems),
                 warnings=_problems(warnings),
                 before=group.before if is_first else None,

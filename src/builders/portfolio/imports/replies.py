@@ -232,6 +232,8 @@ _ROW: JsonDict = {
     "entries": [
         {"kind": "acquisition", "amount": "99.00", "currency": "USD", "on": "2024-03-01", "source": "manual"}
     ],
+    "sales": [],
+    "parking": [],
 }
 
 
@@ -248,12 +250,48 @@ class PortfolioExportEntry(Reply):
     source: Annotated[EntrySource, Field(description="Source of the entry.")]
     reference: Annotated[
         str | None,
-        Field(
-            description=(
-                "Reference of the source; an entry with the same reference is recorded once; absent without one."
-            )
-        ),
+        Field(description=("Your own reference, recorded once; absent without one.")),
     ] = None
+    order_ref: Annotated[
+        str | None,
+        Field(description="Number of the order or invoice; absent without one."),
+    ] = None
+
+
+class PortfolioExportPayment(Reply):
+    """An instalment or a fee."""
+
+    kind: Annotated[EntryKind | None, Field(description="Kind of a fee.")] = None
+    amount: Annotated[str, Field(description="Exact decimal digits.")]
+    currency: Annotated[str, Field(description="ISO 4217 code.")]
+    on: Annotated[date | None, Field(description="Day; null: that of the sale.")]
+
+
+class PortfolioExportSale(Reply):
+    """A sale of the domain."""
+
+    amount: Annotated[str, Field(description="The price: exact decimal digits.")]
+    currency: Annotated[str, Field(description="ISO 4217 code.")]
+    sold_on: Annotated[date, Field(description="Day of the sale.")]
+    commission: Annotated[Money | None, Field(description="A fixed commission.")] = None
+    commission_rate: Annotated[str | None, Field(description="Part of the price that is the commission.")] = None
+    fees: Annotated[list[PortfolioExportPayment], Field(description="Costs besides the commission.")]
+    installments: Annotated[list[PortfolioExportPayment], Field(description="Instalments.")]
+    venue: Annotated[str | None, Field(description="The marketplace of the sale.")] = None
+    buyer_ref: Annotated[str | None, Field(description="Your own reference to the buyer.")] = None
+    own_share: Annotated[str, Field(description="Part of the net proceeds that is yours.")]
+
+
+class PortfolioExportRevenue(Reply):
+    """Parking revenue on a day."""
+
+    amount: Annotated[str, Field(description="Exact decimal digits.")]
+    currency: Annotated[str, Field(description="ISO 4217 code.")]
+    on: Annotated[date, Field(description="The day, in UTC.")]
+    provider: Annotated[str, Field(description="The parking provider.")]
+    reference: Annotated[str | None, Field(description="Your own reference.")] = None
+    visits: Annotated[int | None, Field(description="Counted visits.")] = None
+    clicks: Annotated[int | None, Field(description="Clicks on advertisements.")] = None
 
 
 class PortfolioExportRow(Reply):
@@ -284,8 +322,11 @@ class PortfolioExportRow(Reply):
     min_offer: Annotated[Money | None, Field(description="Lowest offer that you consider.")]
     estimated_value: Annotated[Money | None, Field(description="Your estimate of the value of the domain.")]
     entries: Annotated[
-        list[PortfolioExportEntry] | None, Field(description="Its ledger; null when your role does not see money.")
+        list[PortfolioExportEntry] | None,
+        Field(description="Its other ledger entries; null, as the next two, when your role does not see money."),
     ]
+    sales: Annotated[list[PortfolioExportSale] | None, Field(description="Its sales, by day.")]
+    parking: Annotated[list[PortfolioExportRevenue] | None, Field(description="Its parking revenue, by day.")]
 
 
 class PortfolioExport(Reply):

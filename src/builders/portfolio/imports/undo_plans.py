@@ -63,7 +63,12 @@ async def plan_undo(
     present = {domain_id: row for domain_id, row in added.items() if domain_id is not None and domain_id in locked}
     since = made.created_at
     recorded = await history.list_history(
-        conn, account_id=account_id, domain_ids=list(present), since=since, except_entry_ids=entry_ids
+        conn,
+        account_id=account_id,
+        domain_ids=list(present),
+        since=since,
+        except_entry_ids=entry_ids,
+        except_import_id=made.id,
     )
     names = [now[each].domain for each in present]
     again = await store.list_imported_later(conn, account_id=account_id, import_id=made.id, domains=names)

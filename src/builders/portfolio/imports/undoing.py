@@ -11,6 +11,7 @@ from builders.kit.http.bulk import RowOutcome, RowProblem
 from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.values import clock
 from builders.portfolio.domains import changes, lookups
+from builders.portfolio.finance import recorded_sales
 from builders.portfolio.imports import conversion
 from builders.portfolio.imports.errors import ImportFinal, ImportNotFound, ImportRunning
 from builders.portfolio.imports.events import IMPORT_UNDONE
@@ -19,6 +20,7 @@ from builders.portfolio.imports.running import BATCH_ROWS, INLINE_ROWS, defer, e
 from builders.portfolio.imports.store import imports as store, rows as rows_store
 from builders.portfolio.imports.undo_plans import UndoPlan, plan_undo
 from builders.portfolio.ledger import currencies, entries
+from builders.portfolio.parking import revenue
 
 _REASON = "The import was undone."
 _OPEN = frozenset({ImportState.QUEUED, ImportState.RUNNING})
@@ -142,6 +144,11 @@ async def _plan(
 async def _carry_out(conn: Conn, *, account_id: UUID, import_id: UUID, plan: UndoPlan) -> None:
     if plan.void:
         await entries.void_entries(conn, account_id=account_id, ids=plan.void, reason=_REASON)
+    kept_ids = [each.id for each in plan.changes]
+    if kept_ids:
+        undone: Mapping[str, Any] = {"account_id": account_id, "import_id": import_id, "domain_ids": kept_ids}
+        await recorded_sales.void_imported(conn, **undone)
+        await revenue.delete_imported(conn, **undone)
     await changes.remove_domains(conn, account_id=account_id, ids=plan.remove, is_quiet=True)
     await changes.change_domains(conn, account_id=account_id, changes=plan.changes, is_quiet=True)
     if plan.kept:
@@ -154,4 +161,4 @@ def _as_json(reasons: Sequence[RowProblem]) -> Sequence[Mapping[str, Any]]:
 
 
 def _is_touched(row: ImportRow) -> bool:
-    return row.outcome is RowOutcome.CREATED or row.after is not None or bool(row.entry_ids)
+    return row.outcome in {RowOutcome.CREATED, RowOutcome.UPDATED}

@@ -16,13 +16,16 @@ from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.ledger.records import (
     MAX_ENTRIES,
     Entry,
-    EntrySource,
+    EntryKey,
+    EntryKind,
+    Likeness,
     NewEntry,
     PostedEntry,
     Statement,
     Totals,
+    UniqueKey,
 )
-from builders.portfolio.ledger.store import entries as store, statements, sums
+from builders.portfolio.ledger.store import entries as store
 
 MAX_PORTFOLIO_ENTRIES = maximums.declare(
     "portfolio_entries",
@@ -31,15 +34,16 @@ MAX_PORTFOLIO_ENTRIES = maximums.declare(
     counts="Entries of the ledger, void ones too. Concurrent processes can exceed it by a batch each.",
     code=EntryLimitReached.code,
 )
-CAPACITY = Capacity(sums.count_up_to, MAX_PORTFOLIO_ENTRIES)
+MAX_LIKE = 20_000  # entries that are compared with those of a batch
+CAPACITY = Capacity(store.count_up_to, MAX_PORTFOLIO_ENTRIES)
 
 
 async def post_entries(conn: Conn, *, account_id: UUID, entries: Sequence[NewEntry]) -> Sequence[PostedEntry]:
     """Record entries, each converted to the base currency at the rate of its date; needs a transaction.
 
-    An entry whose source has already recorded the reference is returned unchanged, also when the amount differs:
-    to change an entry, void it first. An entry above the maximum of its domain or of the portfolio is refused.
-    Return one for each given entry, in their order.
+    An entry whose reference, charge or line of a sale is recorded is returned unchanged, also when the amount
+    differs: to change an entry, void it first. An entry above the maximum of its domain or of the portfolio is
+    refused. Return one for each given entry, in their order.
 
     The caller holds the locks of the domains or, exclusively, that of the base currency: then the number of the
     entries of a domain does not change meanwhile.
@@ -62,7 +66,7 @@ async def post_entries(conn: Conn, *, account_id: UUID, entries: Sequence[NewEnt
             existing = await _find_existing(conn, account_id=account_id, entries=given)
             posted = {
                 at: PostedEntry(entry=existing[key], is_new=False)
-                for at, key in ((at, (entries[at].source, entries[at].reference)) for at in missing)
+                for at, key in ((at, entries[at].unique_key) for at in missing)
                 if key in existing
             } | posted
     return [posted[at] for at in range(len(entries))]
@@ -75,12 +79,11 @@ async def _find_refused(conn: Conn, *, account_id: UUID, entries: Sequence[NewEn
     free = await CAPACITY.take(conn, account_id=account_id, rows=len(entries))
     if free == len(entries) and all(count <= capacity[domain_id] for domain_id, count in counts.items()):
         return ()
-    known: set[tuple[EntrySource, str | None]]
     known = {*await _find_existing(conn, account_id=account_id, entries=entries)}
     refused: set[int] = set()
     for at, each in enumerate(entries):
-        key = (each.source, each.reference)
-        if each.reference is not None and key in known:
+        key = each.unique_key
+        if key is not None and key in known:
             continue
         if capacity[each.domain_id] == 0 or free == 0:
             refused.add(at)
@@ -106,59 +109,24 @@ def require_recorded(posted: PostedEntry) -> Entry:
 
 async def _find_existing(
     conn: Conn, *, account_id: UUID, entries: Sequence[NewEntry]
-) -> Mapping[tuple[EntrySource, str | None], Entry]:
-    references = {(each.source, each.reference) for each in entries if each.reference is not None}
-    found = await store.list_by_reference(conn, account_id=account_id, references=sorted(references))
-    return {(each.source, each.reference): each for each in found}
+) -> Mapping[UniqueKey | None, Entry]:
+    found = await store.list_present(conn, account_id=account_id, entries=entries)
+    # An entry of a charge or a sale has no reference, so that its key is the one that it was found by.
+    return {each.unique_key: each for each in found}
 
 
 async def void_entries(
-    conn: Conn, *, account_id: UUID, ids: Sequence[UUID], reason: str, voided_by: UUID | None = None
-) -> Sequence[UUID]:
-    """Void entries, which then count in no total. Return those that were not void before."""
-    return await store.void_entries(
-        conn, account_id=account_id, ids=ids, reason=reason, voided_by=voided_by, now=clock.now()
-    )
-
-
-async def void_references(
     conn: Conn,
     *,
     account_id: UUID,
-    source: EntrySource,
-    references: Sequence[str],
+    ids: Sequence[UUID] = (),
+    domain_ids: Sequence[UUID] = (),
     reason: str,
     voided_by: UUID | None = None,
 ) -> Sequence[UUID]:
-    """Void the entries of references of a source, which can then be recorded again. Return their ids."""
-    return await store.void_references(
-        conn,
-        account_id=account_id,
-        source=source,
-        references=references,
-        reason=reason,
-        voided_by=voided_by,
-        now=clock.now(),
-    )
-
-
-async def void_domains(
-    conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID], reason: str, voided_by: UUID | None = None
-) -> Sequence[UUID]:
-    """Void all entries of domains. Return those that were not void before."""
-    return await store.void_domains(
-        conn, account_id=account_id, domain_ids=domain_ids, reason=reason, voided_by=voided_by, now=clock.now()
-    )
-
-
-async def list_entries(
-    conn: Conn, *, account_id: UUID, domain_id: UUID, currency: str | None = None
-) -> Sequence[Entry]:
-    """Return the entries of a domain by date, void ones too.
-
-    With `currency` the base amounts are in that currency, at the rate of each entry's date.
-    """
-    return await store.list_entries(conn, account_id=account_id, domain_id=domain_id, currency=currency)
+    """Void entries, or all of domains: they count in no total. Return those that were not void before."""
+    row = {"ids": list(ids), "domain_ids": list(domain_ids), "reason": reason, "voided_by": voided_by}
+    return await store.void_entries(conn, account_id=account_id, row={**row, "now": clock.now()})
 
 
 async def list_entries_by_domain(
@@ -175,6 +143,14 @@ async def list_totals(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID
     return await store.list_totals(conn, account_id=account_id, domain_ids=domain_ids)
 
 
+async def list_kind_sums(
+    conn: Conn, *, account_id: UUID, domain_id: UUID, limit: int
+) -> Sequence[tuple[EntryKind, Money]]:
+    """Return the sums of the entries of a domain by kind and currency, the first ones; void ones excluded."""
+    found = await store.sum_by_kind(conn, account_id=account_id, domain_id=domain_id, limit=limit)
+    return [(EntryKind(kind), Money(amount, currency)) for kind, currency, amount in found]
+
+
 async def get_statement(
     conn: Conn,
     *,
@@ -189,9 +165,40 @@ async def get_statement(
     Both are in the base currency, or in `currency`: then at the rate of each entry's date. Raise Invalid for a
     currency without exchange rates.
     """
-    statement = await statements.get_statement(
+    statement = await store.get_statement(
         conn, account_id=account_id, domain_id=domain_id, currency=currency, prices=prices, on=on
     )
     if currency is not None and not statement.is_quoted:
         raise currencies.unquoted(currency, ("query", "base_currency"))
     return statement
+
+
+async def list_last_renewals(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> Mapping[UUID, Money]:
+    """Return the price of a year of the last renewal, for each renewed domain."""
+    if not domain_ids:
+        return {}
+    found = await store.list_last_renewals(conn, account_id=account_id, domain_ids=domain_ids)
+    return {domain_id: Money(amount / years, currency).quantized() for domain_id, amount, currency, years in found}
+
+
+async def count_same(conn: Conn, *, account_id: UUID, entries: Sequence[NewEntry]) -> Counter[EntryKey]:
+    """Return how many present entries, from any source, are the same as new ones; in one statement."""
+    found = await store.count_same(conn, account_id=account_id, entries=entries)
+    return Counter(
+        {
+            (domain_id, EntryKind(kind), occurred_on, amount, currency): count
+            for domain_id, kind, occurred_on, amount, currency, count in found
+        }
+    )
+
+
+async def list_like(
+    conn: Conn, *, account_id: UUID, entries: Sequence[NewEntry], likeness: Likeness
+) -> Sequence[Entry]:
+    """Return the entries that are like new ones and not void, in one statement.
+
+    Of more than MAX_LIKE, those that are the closest by day and amount.
+    """
+    if not entries:
+        return ()
+    return await store.list_like(conn, account_id=account_id, entries=entries, likeness=likeness, limit=MAX_LIKE)

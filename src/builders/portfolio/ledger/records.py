@@ -1,11 +1,11 @@
 """Records of the ledger."""
 
-from collections.abc import Mapping, Sequence, Set as AbstractSet
+from collections.abc import Sequence, Set as AbstractSet
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
-from typing import Self
+from typing import TypeAlias
 from uuid import UUID
 
 from builders.kit.limits import maximums
@@ -16,6 +16,8 @@ EURO = "EUR"  # the rates are quoted per euro
 MAX_YEARS = 100  # that an entry pays for
 MAX_REFERENCE = 200
 MAX_MEMO = 500
+MAX_TERMS = 100  # fees or instalments of a sale
+MAX_TERM_TEXT = 200  # characters of a venue or of a reference to the buyer
 MAX_ENTRIES = maximums.declare(
     "domain_entries",
     5_000,
@@ -52,11 +54,6 @@ class EntryKind(StrEnum):
         """Return whether the amount was received."""
         return self in INCOME_KINDS
 
-    @property
-    def is_cost(self) -> bool:
-        """Return whether the amount was paid."""
-        return self not in INCOME_KINDS
-
 
 INCOME_KINDS: AbstractSet[EntryKind] = frozenset(
     {
@@ -81,6 +78,16 @@ class EntrySource(StrEnum):
     SYNC = "sync"  # charges of a registrar
     SALE = "sale"  # the sale of the domain: price, instalments and the seller's costs
     PARKING = "parking"
+
+
+class SaleRole(StrEnum):
+    """What a line of a sale is."""
+
+    PRICE = "price"  # its part without instalments
+    INSTALLMENT = "installment"
+    COMMISSION = "commission"
+    FEE = "fee"
+    SHARE = "share"  # of the consignor
 
 
 class EntryGroup(StrEnum):
@@ -113,6 +120,53 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Payment:
+    """An amount on a day."""
+
+    money: Money
+    on: date
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaleFee:
+    """Costs of the seller besides the commission."""
+
+    kind: EntryKind  # one of FEE_KINDS
+    money: Money
+    on: date | None  # None: the day of the sale
+
+
+FEE_KINDS = frozenset({EntryKind.MARKETPLACE_FEE, EntryKind.ESCROW_FEE, EntryKind.TAX, EntryKind.OTHER_COST})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaleTerms:
+    """What was agreed with the buyer and the marketplace."""
+
+    gross: Money
+    sold_on: date
+    commission: Money | None = None  # fixed; or a rate
+    commission_rate: Decimal | None = None
+    fees: Sequence[SaleFee] = ()
+    installments: Sequence[Payment] = ()  # the remainder is paid on the day of the sale
+    venue: str | None = None
+    buyer_ref: str | None = None
+
+
+EntryKey: TypeAlias = tuple[UUID, EntryKind, date, Decimal, str]  # domain, kind, day, amount and currency
+UniqueKey: TypeAlias = tuple[object, ...]
+
+
+def _unique_key(entry: "NewEntry | Entry") -> UniqueKey | None:
+    """Return the values of the unique index that the entry is in."""
+    if entry.sale_id is not None:
+        return (entry.sale_id, entry.sale_line)
+    if entry.charge_id is not None:
+        return (entry.charge_id,)
+    return None if entry.reference is None else (entry.source, entry.reference)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewEntry:
     """An amount to record on a domain."""
 
@@ -121,7 +175,12 @@ class NewEntry:
     money: Money  # zero or more; the kind decides the sign
     occurred_on: date
     source: EntrySource
-    reference: str | None = None  # of the source; the same one is recorded once
+    reference: str | None = None  # the user's own; one source records it once
+    order_ref: str | None = None  # number of an order or invoice, which several entries can have
+    charge_id: UUID | None = None  # of a registrar; it is recorded once
+    sale_id: UUID | None = None
+    sale_line: int | None = None  # position in the sale
+    sale_role: SaleRole | None = None
     years: int | None = None  # that the amount pays for
     registrar: str | None = None
     memo: str | None = None
@@ -132,9 +191,24 @@ class NewEntry:
             raise ValueError("The amount of an entry is not negative: its kind decides the sign.")
 
     @property
-    def key(self) -> tuple[UUID, EntryKind, date, Decimal, str]:
+    def amount(self) -> Decimal:
+        """Return the amount with the decimals of its currency."""
+        return self.money.quantized().amount
+
+    @property
+    def currency(self) -> str:
+        """Return the currency of the amount."""
+        return self.money.currency
+
+    @property
+    def key(self) -> EntryKey:
         """Return what is equal for two entries that are the same."""
-        return (self.domain_id, self.kind, self.occurred_on, self.money.amount, self.money.currency)
+        return (self.domain_id, self.kind, self.occurred_on, self.amount, self.currency)
+
+    @property
+    def unique_key(self) -> UniqueKey | None:
+        """Return what is recorded once; None when nothing is."""
+        return _unique_key(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +226,11 @@ class Entry:
     memo: str | None
     source: EntrySource
     reference: str | None
+    order_ref: str | None = None
+    charge_id: UUID | None = None
+    sale_id: UUID | None = None
+    sale_line: int | None = None
+    sale_role: SaleRole | None = None
     created_by: UUID | None
     created_at: datetime
     base_currency: str
@@ -165,6 +244,13 @@ class Entry:
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", EntryKind(self.kind))
         object.__setattr__(self, "source", EntrySource(self.source))
+        if self.sale_role is not None:
+            object.__setattr__(self, "sale_role", SaleRole(self.sale_role))
+
+    @property
+    def unique_key(self) -> UniqueKey | None:
+        """Return what is recorded once; None when nothing is."""
+        return _unique_key(self)
 
     @property
     def is_void(self) -> bool:
@@ -190,12 +276,6 @@ class Entry:
     def base_money(self) -> Money | None:
         """Return the amount in the base currency; None when it is not converted."""
         return None if self.base_amount is None else Money(self.base_amount, self.base_currency).quantized()
-
-    @property
-    def signed_base_money(self) -> Money | None:
-        """Return the amount in the base currency, negative for a cost; None when it is not converted."""
-        base = self.base_money
-        return base if base is None or self.kind.is_income else -base
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,26 +307,6 @@ class Totals:
     entries: int
     unconverted: int  # entries without a rate, which no sum contains
 
-    @classmethod
-    def zero(cls, base_currency: str) -> Self:
-        """Return the totals of no entries."""
-        nothing = Decimal(0)
-        return cls(
-            base_currency=base_currency, cost=nothing, income=nothing, sale=nothing, entries=0, unconverted=0
-        )
-
-    def __add__(self, other: "Totals") -> Self:
-        if other.base_currency != self.base_currency:
-            raise ValueError(f"Sums in {self.base_currency} and {other.base_currency} cannot be combined.")
-        return type(self)(
-            base_currency=self.base_currency,
-            cost=self.cost + other.cost,
-            income=self.income + other.income,
-            sale=self.sale + other.sale,
-            entries=self.entries + other.entries,
-            unconverted=self.unconverted + other.unconverted,
-        )
-
     @property
     def total_cost(self) -> Money:
         """Return what buying and holding the domain cost, less refunds."""
@@ -259,42 +319,10 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EntrySum:
-    """The sum of the entries of one kind and source."""
+class Likeness:
+    """Which present entries are like a new one, besides the same domain, currency and years."""
 
-    kind: EntryKind
-    source: EntrySource
-    month: date | None = None  # its first day; None: of several, as in the next one
-    currency: str | None = None
-    amount: Decimal | None = None  # in the currency
-    base_amount: Decimal | None  # in the base currency, of the entries that are converted
-    entries: int
-    converted: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "kind", EntryKind(self.kind))
-        object.__setattr__(self, "source", EntrySource(self.source))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PeriodTotals:
-    """Totals of the entries of a portfolio in a period."""
-
-    total: Totals
-    by_month: Mapping[date, Totals]  # each month of the period by its first day
-    by_currency: Mapping[str, Totals]  # each in its own currency
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KindTotal:
-    """The sum of the entries of a domain of one kind and source, in the base currency."""
-
-    domain_id: UUID
-    kind: EntryKind
-    source: EntrySource
-    amount: Decimal  # zero or more; the kind decides the sign
-    amount_since: Decimal  # of it, what occurred after a day
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "kind", EntryKind(self.kind))
-        object.__setattr__(self, "source", EntrySource(self.source))
+    sources: AbstractSet[EntrySource]
+    same_kinds: AbstractSet[EntryKind]  # that are like each other; any kind is like itself
+    period: timedelta  # before and after its day
+    share: Decimal  # of its amount that they differ by

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import timedelta
+from itertools import groupby
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
@@ -11,10 +12,11 @@ from builders.kit.values import clock
 from builders.portfolio.domains import lookups
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.finance import advice
+from builders.portfolio.finance.records import Traffic
 from builders.portfolio.ledger import currencies as ledger_currencies, entries as ledger_entries
 from builders.portfolio.ledger.capacities import Capacity
 from builders.portfolio.ledger.errors import EntryLimitReached
-from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry
+from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource, NewEntry
 from builders.portfolio.parking import store
 from builders.portfolio.parking.errors import ParkingLimit
 from builders.portfolio.parking.events import PARKING_REVENUE_RECORDED, revenue_data
@@ -59,6 +61,54 @@ async def record_revenue(
         result or full.get(at) or _result(row, days, stored, plan.names)
         for at, (row, result, days) in enumerate(zip(plan.rows, plan.results, plan.days, strict=True))
     ]
+
+
+async def lock_revenue(conn: Conn, *, account_id: UUID) -> None:
+    """Lock the revenue of the portfolio until the transaction ends, before any domain is locked."""
+    await store.lock_portfolio(conn, account_id=account_id)
+
+
+async def list_revenue(
+    conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]
+) -> Mapping[UUID, Sequence[DayRevenue]]:
+    """Return the recorded revenue of domains, each domain's by day; in one statement."""
+    found = await store.list_revenue(conn, account_id=account_id, domain_ids=domain_ids)
+    return {domain_id: list(days) for domain_id, days in groupby(found, key=lambda each: each.domain_id)}
+
+
+async def record_missing(
+    conn: Conn, *, account_id: UUID, import_id: UUID, days: Sequence[DayRevenue], member_id: UUID
+) -> tuple[Mapping[RevenueKey, Entry | None], Collection[UUID]]:
+    """Record revenue of days that have none; return the new days with their entries of the ledger.
+
+    The revenue and the domains are locked. A day that the portfolio or its domain cannot hold is not recorded:
+    return the domains of these days, too.
+    """
+    wanted = {each.key: each for each in days}
+    stored = await store.list_stored(conn, account_id=account_id, days=list(wanted.values()))
+    known = {each.revenue.key for each in stored}
+    absent = [each for key, each in wanted.items() if key not in known]
+    missing = absent[: await CAPACITY.take(conn, account_id=account_id, rows=len(absent))]
+    paid = [_entry(each, member_id) for each in missing if each.money.amount]
+    posted = iter(await ledger_entries.post_entries(conn, account_id=account_id, entries=paid) if paid else ())
+    entries = {each.key: next(posted).entry if each.money.amount else None for each in missing}
+    recorded = {
+        each.key: entries[each.key] for each in missing if entries[each.key] is not None or not each.money.amount
+    }
+    rows = [
+        StoredRevenue(revenue=wanted[key], entry_id=None if entry is None else entry.id)
+        for key, entry in recorded.items()
+    ]
+    if rows:
+        await store.upsert(conn, account_id=account_id, stored=rows, import_id=import_id, now=clock.now())
+        await _record_traffic(conn, account_id, {each.revenue.domain_id for each in rows})
+    return recorded, {each.domain_id for each in absent if each.key not in recorded}
+
+
+async def delete_imported(conn: Conn, *, account_id: UUID, import_id: UUID, domain_ids: Sequence[UUID]) -> None:
+    """Delete the revenue of domains that an import recorded. The caller voids its entries."""
+    await store.delete_imported(conn, account_id=account_id, import_id=import_id, domain_ids=domain_ids)
+    await _record_traffic(conn, account_id, domain_ids)
 
 
 async def _refuse_rows(
@@ -125,19 +175,20 @@ async def _write(
 async def _record_traffic(conn: Conn, account_id: UUID, domain_ids: Collection[UUID]) -> None:
     """Record the visits for advice on renewals."""
     since = clock.now().date() - TRAFFIC_PERIOD
-    traffic = await store.list_traffic(conn, account_id=account_id, domain_ids=sorted(domain_ids), since=since)
-    await advice.record_traffic(conn, account_id=account_id, traffic=traffic)
+    found = await store.list_traffic(conn, account_id=account_id, domain_ids=sorted(domain_ids), since=since)
+    none = {each: Traffic(domain_id=each, reported_on=None, visited_on=None) for each in sorted(domain_ids)}
+    traffic = none | {each.domain_id: each for each in found}
+    await advice.record_traffic(conn, account_id=account_id, traffic=list(traffic.values()))
 
 
 def _entry(day: DayRevenue, member_id: UUID | None) -> NewEntry:
-    """Return the entry of a day. Its reference keeps the amount of a day from being booked twice."""
+    """Return the entry of a day. The revenue of the portfolio is locked, so that a day is booked once."""
     return NewEntry(
         domain_id=day.domain_id,
         kind=EntryKind.PARKING_REVENUE,
         money=day.money,
         occurred_on=day.day,
         source=EntrySource.PARKING,
-        reference=f"{day.domain_id} {day.day} {day.provider} {day.reference}".rstrip(),
         memo=f"Parking: {day.provider}",
         created_by=member_id,
     )

@@ -37,9 +37,10 @@ COUNT_UP_TO = """
 """
 UPSERT = """
     INSERT INTO portfolio_parking_revenue AS present (
-        account_id, domain_id, day, provider, reference, amount, currency, visits, clicks, entry_id, updated_at
+        account_id, domain_id, day, provider, reference, amount, currency, visits, clicks, entry_id, import_id,
+        updated_at
     )
-    SELECT %(account_id)s, new.*, %(now)s
+    SELECT %(account_id)s, new.*, %(import_id)s, %(now)s
     FROM unnest(
         %(domain_ids)s::uuid[], %(days)s::date[], %(providers)s::text[], %(references)s::text[],
         %(amounts)s::numeric[], %(currencies)s::text[], %(visits)s::bigint[], %(clicks)s::bigint[],
@@ -47,7 +48,17 @@ UPSERT = """
     ) AS new
     ON CONFLICT (account_id, domain_id, day, provider, reference) DO UPDATE
     SET amount = excluded.amount, currency = excluded.currency, visits = excluded.visits, clicks = excluded.clicks,
-        entry_id = excluded.entry_id, updated_at = excluded.updated_at
+        entry_id = excluded.entry_id, import_id = excluded.import_id, updated_at = excluded.updated_at
+"""
+LIST_REVENUE = """
+    SELECT domain_id, day, provider, reference, amount, currency, visits, clicks, entry_id
+    FROM portfolio_parking_revenue
+    WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[])
+    ORDER BY domain_id, day, provider, reference
+"""
+DELETE_IMPORTED = """
+    DELETE FROM portfolio_parking_revenue
+    WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[]) AND import_id = %(import_id)s
 """
 # Visits of earlier days play no part in advice.
 LIST_TRAFFIC = """
@@ -145,11 +156,27 @@ async def count_up_to(conn: Conn, account_id: UUID, most: int) -> int:
     return int(count)
 
 
-async def upsert(conn: Conn, *, account_id: UUID, stored: Sequence[StoredRevenue], now: datetime) -> None:
+async def list_revenue(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> Sequence[DayRevenue]:
+    """Return the recorded revenue of domains, each domain's by day."""
+    async with conn.cursor(row_factory=kwargs_row(_stored)) as cursor:
+        await cursor.execute(LIST_REVENUE, {"account_id": account_id, "domain_ids": list(domain_ids)})
+        return [each.revenue for each in await cursor.fetchall()]
+
+
+async def delete_imported(conn: Conn, *, account_id: UUID, import_id: UUID, domain_ids: Sequence[UUID]) -> None:
+    """Delete the revenue of domains that an import recorded and no report replaced."""
+    row = {"account_id": account_id, "import_id": import_id, "domain_ids": list(domain_ids)}
+    await conn.execute(DELETE_IMPORTED, row)
+
+
+async def upsert(
+    conn: Conn, *, account_id: UUID, stored: Sequence[StoredRevenue], import_id: UUID | None = None, now: datetime
+) -> None:
     """Add or replace revenue; its keys are different."""
     days = [each.revenue for each in stored]
     row = {
         "account_id": account_id,
+        "import_id": import_id,
         "now": now,
         **_keys(days),
         "amounts": [each.money.quantized().amount for each in days],

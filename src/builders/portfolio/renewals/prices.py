@@ -13,7 +13,7 @@ from builders.kit.values.money import Money
 from builders.portfolio.domains import renewal_facts
 from builders.portfolio.domains.filters import DomainFilters
 from builders.portfolio.domains.records import ExpiringDomain, RenewalDecision
-from builders.portfolio.ledger import holdings, rates as ledger_rates
+from builders.portfolio.ledger import entries as ledger_entries, rates as ledger_rates
 from builders.portfolio.renewals import store
 from builders.portfolio.renewals.records import (
     Cost,
@@ -48,7 +48,7 @@ async def list_prices(
     missing = [each for each in due if each.id not in prices]
     if missing:
         ids = [each.id for each in missing]
-        renewed = await holdings.list_last_renewals(conn, account_id=account_id, domain_ids=ids)
+        renewed = await ledger_entries.list_last_renewals(conn, account_id=account_id, domain_ids=ids)
         source = RenewalPriceSource.LAST_RENEWAL
         prices |= {domain_id: RenewalPrice(money=money, source=source) for domain_id, money in renewed.items()}
         missing = [each for each in missing if each.id not in prices]

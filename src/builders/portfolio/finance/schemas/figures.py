@@ -29,6 +29,7 @@ _ENTRY: JsonDict = {
     "source": "manual",
     "reference": "A-1042",
     "charge_id": None,
+    "sale_id": None,
     "fx_rate": "1",
     "fx_date": "2025-01-01",
     "base_amount": {"amount": "10.00", "currency": "USD"},
@@ -65,6 +66,7 @@ _FINANCE: JsonDict = {
     "holding_days": 731,
     "breakeven_price": _usd("-10.00"),
     "next_renewal": {"on": "2026-03-01", "price": _usd("12.34"), "price_source": "domain", "years": 1},
+    "earlier_periods": [],
     "entries": [_ENTRY],
     "entries_count": 3,
     "unconverted": [],
@@ -106,6 +108,7 @@ class FinanceEntryReply(Reply):
     source: Annotated[EntrySource, Field(description="Source of the entry.")]
     reference: Annotated[str | None, Field(description="Number of the order or invoice.")]
     charge_id: Annotated[UUID | None, Field(description="The registrar's charge that it comes from.")]
+    sale_id: Annotated[UUID | None, Field(description="The sale that it is part of.")]
     fx_rate: Annotated[
         str | None, Field(description="Units of the base currency per unit of the currency; null: there is none.")
     ]
@@ -135,6 +138,7 @@ class FinancePaymentReply(Reply):
 class FinanceSaleReply(Reply):
     """The sale of the domain."""
 
+    id: Annotated[UUID | None, Field(description="Identifier; null for proceeds without a sale.")]
     gross: Annotated[Money, Field(description="Amount received from the buyer up to the day of the figures.")]
     costs: Annotated[
         Money, Field(description="Commission, fees, tax and the share of a consignor, up to that day.")
@@ -184,16 +188,9 @@ class FinanceRecommendationReply(Reply):
     reasons: Annotated[list[AdviceReason], Field(description="Facts for or against it.")]
 
 
-class FinanceReply(WriteReply):
-    """The finance of a domain: costs, income and value."""
+class FinancePeriodReply(Reply):
+    """What the domain cost and earned from a purchase to its sale."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(_FINANCE))
-
-    domain_id: Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
-    domain: Annotated[str, Field(description="Lower-case A-label.")]
-    status: Annotated[PortfolioDomainStatus, Field(description="Status of the domain in your portfolio.")]
-    base_currency: Annotated[str, Field(description="Currency of the figures.")]
-    as_of: Annotated[date, Field(description="Day of the figures, which exclude later entries.")]
     cost_basis: Annotated[Money | None, Field(description="Acquisition or registration, with its fees and tax.")]
     carrying_cost: Annotated[Money | None, Field(description="Renewals and other costs of holding the domain.")]
     refunds: Annotated[Money | None, Field(description="Refunded costs.")]
@@ -204,12 +201,6 @@ class FinanceReply(WriteReply):
         Money | None, Field(description="`sale.net` and income less `total_cost`; null before a sale.")
     ]
     net_position: Annotated[Money | None, Field(description="All receipts less all payments.")]
-    unrealized_profit: Annotated[
-        Money | None,
-        Field(description="The estimated value after commission, and `net_position`; null without an estimate."),
-    ]
-    estimated_value: Annotated[Money | None, Field(description="Your estimate of the value of the domain.")]
-    asking_price: Annotated[Money | None, Field(description="Price that you ask for the domain.")]
     roi: Annotated[
         float | None,
         Field(description="`net_position` per unit of `total_cost`, such as 0.5; null without costs."),
@@ -228,9 +219,31 @@ class FinanceReply(WriteReply):
     holding_days: Annotated[
         int | None, Field(description="Days from the acquisition until the sale, or until `as_of`.")
     ]
+
+
+class FinanceReply(FinancePeriodReply, WriteReply):
+    """The finance of a domain: costs, income and value in the present holding period."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_FINANCE))
+
+    domain_id: Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
+    domain: Annotated[str, Field(description="Lower-case A-label.")]
+    status: Annotated[PortfolioDomainStatus, Field(description="Status of the domain in your portfolio.")]
+    base_currency: Annotated[str, Field(description="Currency of the figures.")]
+    as_of: Annotated[date, Field(description="Day of the figures, which exclude later entries.")]
+    unrealized_profit: Annotated[
+        Money | None,
+        Field(description="The estimated value after commission, and `net_position`; null without an estimate."),
+    ]
+    estimated_value: Annotated[Money | None, Field(description="Your estimate of the value of the domain.")]
+    asking_price: Annotated[Money | None, Field(description="Price that you ask for the domain.")]
     breakeven_price: Annotated[Money | None, Field(description="Sale price that covers all costs.")]
     next_renewal: Annotated[
         NextRenewalReply | None, Field(description="The next renewal; null when it is unknown or not due.")
+    ]
+    earlier_periods: Annotated[
+        list[FinancePeriodReply],
+        Field(description="Earlier holding periods, the oldest first."),
     ]
     entries: Annotated[
         list[FinanceEntryReply],

@@ -6,16 +6,22 @@ from types import MappingProxyType
 from typing import Any
 
 from builders.kit.http.bodies import UnknownField
-from builders.kit.values import ids
 from builders.kit.values.money import Money
 from builders.portfolio.finance.calculation import FigureWarning
-from builders.portfolio.finance.records import ChangedFinance, DomainFinance, RecordedRenewal, RenewalNotice
+from builders.portfolio.finance.records import (
+    ChangedFinance,
+    DomainFinance,
+    HoldingPeriod,
+    RecordedRenewal,
+    RenewalNotice,
+)
 from builders.portfolio.finance.schemas.figures import (
     MAX_SHOWN,
     FinanceChangeReply,
     FinanceEntryReply,
     FinanceIncomeReply,
     FinancePaymentReply,
+    FinancePeriodReply,
     FinanceRecommendationReply,
     FinanceReply,
     FinanceSaleReply,
@@ -24,8 +30,7 @@ from builders.portfolio.finance.schemas.figures import (
     RenewalRecorded,
     RenewedDomainReply,
 )
-from builders.portfolio.ledger import references
-from builders.portfolio.ledger.records import Entry, EntrySource
+from builders.portfolio.ledger.records import Entry
 
 RATE = Decimal("0.000001")  # decimals of a rate
 _wide = Context(prec=60)  # digits of a rate with all decimals, which the default context refuses
@@ -56,13 +61,10 @@ MESSAGES: Mapping[FigureWarning | RenewalNotice, tuple[str, str]] = MappingProxy
 )
 _REDACTED: Mapping[str, Any] = MappingProxyType(
     {
-        **dict.fromkeys(("cost_basis", "carrying_cost", "refunds", "total_cost", "income", "sale")),
-        **dict.fromkeys(("realized_profit", "net_position", "unrealized_profit", "estimated_value")),
-        **dict.fromkeys(("asking_price", "roi", "annualized_roi", "xirr", "xirr_reason", "breakeven_price")),
+        **dict.fromkeys(FinancePeriodReply.model_fields.keys() - {"holding_days"}),
+        **dict.fromkeys(("unrealized_profit", "estimated_value", "asking_price", "breakeven_price")),
         **dict.fromkeys(("entries_count", "recommendation")),
-        "entries": [],
-        "unconverted": [],
-        "warnings": [],
+        **{name: [] for name in ("entries", "earlier_periods", "unconverted", "warnings")},
         "redacted": ["finance"],
     }
 )
@@ -99,35 +101,43 @@ def recorded_reply(recorded: RecordedRenewal, finance: DomainFinance) -> Renewal
 
 
 def _members(finance: DomainFinance, *, year: int | None = None) -> dict[str, Any]:
-    domain, figures = finance.domain, finance.figures
+    domain, figures = finance.domain, finance.present.figures
     entries = [each for each in finance.entries if year in {None, each.occurred_on.year}]
-    amounts = ("cost_basis", "carrying_cost", "refunds", "total_cost", "realized_profit", "net_position")
     return {
+        **_figures(finance.present, finance),
         "domain_id": domain.id,
         "domain": domain.domain,
         "status": domain.status,
         "base_currency": finance.base_currency,
         "as_of": finance.as_of,
-        **{
-            name: _money(getattr(figures, name), finance)
-            for name in (*amounts, "unrealized_profit", "breakeven_price")
-        },
-        "income": _income(finance),
-        "sale": _sale(finance),
+        **{name: _money(getattr(figures, name), finance) for name in ("unrealized_profit", "breakeven_price")},
         "estimated_value": domain.estimated_value,
         "asking_price": domain.asking_price,
-        **{name: _rate(getattr(figures, name)) for name in ("roi", "annualized_roi", "xirr")},
-        "xirr_reason": figures.xirr_reason,
-        "holding_days": figures.holding_days,
+        "earlier_periods": [FinancePeriodReply(**_figures(each, finance)) for each in finance.begun[:-1]],
         "next_renewal": None
         if finance.next_renewal is None
         else NextRenewalReply.from_record(finance.next_renewal),
         "entries": [_entry(each) for each in entries[-MAX_SHOWN:]],
         "entries_count": len(finance.entries),
-        "unconverted": [each.id for each in figures.unconverted],
+        "unconverted": [entry.id for each in finance.begun for entry in each.figures.unconverted],
         "recommendation": _recommendation(finance),
-        "warnings": _warnings(figures.warnings),
+        "warnings": _warnings(finance.warnings),
         "redacted": [],
+    }
+
+
+def _figures(period: HoldingPeriod, finance: DomainFinance) -> dict[str, Any]:
+    """Return the members of a holding period."""
+    figures = period.figures
+    amounts = ("cost_basis", "carrying_cost", "refunds", "total_cost", "realized_profit", "net_position")
+    incomes = {name: _money(getattr(figures.income, name), finance) for name in ("parking", "lease", "other")}
+    return {
+        **{name: _money(getattr(figures, name), finance) for name in amounts},
+        "income": FinanceIncomeReply.model_validate(incomes),
+        "sale": _sale(period, finance),
+        **{name: _rate(getattr(figures, name)) for name in ("roi", "annualized_roi", "xirr")},
+        "xirr_reason": figures.xirr_reason,
+        "holding_days": figures.holding_days,
     }
 
 
@@ -139,15 +149,8 @@ def _rate(value: Decimal | None) -> float | None:
     return None if value is None else float(value.quantize(RATE, context=_wide))
 
 
-def _income(finance: DomainFinance) -> FinanceIncomeReply:
-    income = finance.figures.income
-    return FinanceIncomeReply.model_validate(
-        {name: _money(getattr(income, name), finance) for name in ("parking", "lease", "other")}
-    )
-
-
-def _sale(finance: DomainFinance) -> FinanceSaleReply | None:
-    figures, sale, terms = finance.figures.sale, finance.sale, finance.terms
+def _sale(period: HoldingPeriod, finance: DomainFinance) -> FinanceSaleReply | None:
+    figures, sale, terms = period.figures.sale, period.sale, period.terms
     if figures is None:
         return None
     payments = () if terms is None else terms.installments
@@ -157,6 +160,7 @@ def _sale(finance: DomainFinance) -> FinanceSaleReply | None:
         outstanding = sum(due, start=Money.zero(terms.gross.currency))
     return FinanceSaleReply.model_validate(
         {
+            "id": None if sale is None else sale.id,
             **{name: _money(getattr(figures, name), finance) for name in ("gross", "costs", "net")},
             "price": None if terms is None else terms.gross,
             "outstanding": outstanding,
@@ -183,13 +187,11 @@ def _recommendation(finance: DomainFinance) -> FinanceRecommendationReply | None
 
 
 def _entry(entry: Entry) -> FinanceEntryReply:
-    is_charge = entry.source is EntrySource.SYNC
     return FinanceEntryReply.from_record(
         entry,
         amount=entry.money,
         signed_amount=entry.signed_money,
-        reference=None if is_charge else references.shown_reference(entry),
-        charge_id=ids.find(entry.reference or "") if is_charge else None,
+        reference=entry.reference or entry.order_ref,
         fx_rate=None if entry.fx_rate is None else f"{entry.fx_rate.normalize():f}",
         base_amount=entry.base_money,
     )

@@ -30,11 +30,9 @@ from builders.portfolio.finance.records import (
     AcquisitionPatch,
     AddedEntry,
     FinanceChange,
-    Payment,
-    SaleFee,
     SalePatch,
 )
-from builders.portfolio.ledger.records import EntryKind
+from builders.portfolio.ledger.records import MAX_TERMS, EntryKind, Payment, SaleFee
 
 _ENTRY: JsonDict = {
     "kind": "renewal",
@@ -64,7 +62,8 @@ class AcquisitionUpdate(PatchBody):
         Day,
         Field(
             description=(
-                "Day of the payment; by default the day of acquisition or registration of the domain, else today."
+                "Day of the payment; by default the day of acquisition or registration of the domain, else today. "
+                "After the sale: it was bought back."
             )
         ),
         NOT_NULL,
@@ -86,9 +85,8 @@ class AcquisitionUpdate(PatchBody):
         )
         return AcquisitionPatch(
             money=UNSET if money is None else money,
-            on=self.patch_of("on", self.on),
             kind=self.patch_of("kind", self.kind and EntryKind(self.kind)),
-            venue=self.patch_of("venue", self.venue),
+            **self.patches("on", "venue"),
         )
 
 
@@ -116,8 +114,12 @@ class SaleUpdate(PatchBody):
     """The sale of the domain. An absent member keeps its value; an array replaces the stored array."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_SALE))
-    conditions = frozenset({"currency"})
+    conditions = frozenset({"id", "currency"})
 
+    id: Annotated[
+        UUID | None,
+        Field(description="Identifier of an earlier sale; by default the present one."),
+    ] = None
     gross: Annotated[
         MoneyInput, Field(description="The price before all costs; required for the first record."), NOT_NULL
     ] = ABSENT
@@ -130,13 +132,13 @@ class SaleUpdate(PatchBody):
         Rate | None, Field(description="Part of the price that is the commission, such as 0.15; of each payment.")
     ] = None
     fees: Annotated[
-        Annotated[list[SaleFeeCreate], Field(max_length=MAX_ENTRIES)] | None,
+        Annotated[list[SaleFeeCreate], Field(max_length=MAX_TERMS)] | None,
         Field(description="Your costs besides the commission."),
     ] = None
     venue: Annotated[Text | None, Field(description="The marketplace of the sale.")] = None
     buyer_ref: Annotated[Text | None, Field(description="Your own reference to the buyer.")] = None
     installments: Annotated[
-        Annotated[list[InstallmentCreate], Field(max_length=MAX_ENTRIES)] | None,
+        Annotated[list[InstallmentCreate], Field(max_length=MAX_TERMS)] | None,
         Field(description="Instalments. The remainder is paid on the day of the sale."),
     ] = None
 
@@ -160,16 +162,14 @@ class SaleUpdate(PatchBody):
             for at, each in enumerate(self.installments or ())
         ]
         return SalePatch(
+            id=self.id,
             gross=UNSET if gross is None else money(gross, "gross"),
-            sold_on=self.patch_of("sold_on", self.sold_on),
             commission=self.patch_of(
                 "commission", None if commission is None else money(commission, "commission")
             ),
-            commission_rate=self.patch_of("commission_rate", self.commission_rate),
             fees=self.patch_of("fees", fees),
             installments=self.patch_of("installments", installments),
-            venue=self.patch_of("venue", self.venue),
-            buyer_ref=self.patch_of("buyer_ref", self.buyer_ref),
+            **self.patches("sold_on", "commission_rate", "venue", "buyer_ref"),
         )
 
 
@@ -273,10 +273,8 @@ class FinanceUpdate(PatchBody):
             sale=self.patch_of("sale", None if sale is None else sale.patch(base_currency)),
             entries_add=[each.entry(at, base_currency) for at, each in enumerate(self.entries_add or ())],
             entries_void=self.entries_void or (),
-            base_currency=self.patch_of("base_currency", self.base_currency),
-            pinned=self.patch_of("pinned", self.pinned),
-            notes=self.patch_of("notes", self.notes),
             estimated_value=price("estimated_value", self.estimated_value),
             asking_price=price("asking_price", self.asking_price),
             renewal_price=price("renewal_price", self.renewal_price),
+            **self.patches("base_currency", "pinned", "notes"),
         )

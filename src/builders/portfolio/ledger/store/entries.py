@@ -1,15 +1,18 @@
 """Entries and their sums."""
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
+from dataclasses import fields
+from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import class_row, kwargs_row, scalar_row
+from psycopg.rows import class_row, dict_row, kwargs_row, scalar_row
+from psycopg.types.json import Jsonb
 
 from builders.kit.db.connections import Conn
 from builders.kit.values import ids
-from builders.kit.values.money import decimals_of
+from builders.kit.values.money import DECIMALS, Money, decimals_of
 from builders.portfolio.ledger.records import (
     DEFAULT_BASE_CURRENCY,
     EURO,
@@ -18,39 +21,43 @@ from builders.portfolio.ledger.records import (
     Entry,
     EntryKind,
     EntrySource,
+    Likeness,
     NewEntry,
+    Statement,
     Totals,
 )
 from builders.portfolio.ledger.store.rates import RATES
 
-COLUMNS = """
-    id, domain_id, kind, amount, currency, occurred_on, years, registrar, memo, source, reference, created_by,
-    created_at, base_currency, fx_rate, fx_date, base_amount, voided_at, voided_by, void_reason
+NEW_COLUMNS = (
+    "domain_id, kind, amount, currency, occurred_on, years, registrar, memo, source, reference, order_ref, "
+    "charge_id, sale_id, sale_line, sale_role, created_by"
+)
+COLUMNS = f"""
+    id, {NEW_COLUMNS}, created_at, base_currency, fx_rate, fx_date, base_amount, voided_at, voided_by,
+    void_reason
 """
-# In one order for all, so that two calls with the same references do not wait for each other.
+# In one order for all, so that two calls with the same references do not wait for each other. A conflict can be
+# that of the reference, of the charge or of the line of a sale.
 INSERT_ENTRIES = f"""
     WITH new AS (
         SELECT * FROM unnest(
-            %(ids)s::uuid[], %(domain_ids)s::uuid[], %(kinds)s::text[], %(amounts)s::numeric[],
-            %(currencies)s::text[], %(dates)s::date[], %(years)s::smallint[], %(registrars)s::text[],
-            %(memos)s::text[], %(sources)s::text[], %(references)s::text[], %(authors)s::uuid[]
-        ) AS entry (
-            id, domain_id, kind, amount, currency, occurred_on, years, registrar, memo, source, reference,
-            created_by
-        )
+            %(id)s::uuid[], %(domain_id)s::uuid[], %(kind)s::text[], %(amount)s::numeric[], %(currency)s::text[],
+            %(occurred_on)s::date[], %(years)s::smallint[], %(registrar)s::text[], %(memo)s::text[],
+            %(source)s::text[], %(reference)s::text[], %(order_ref)s::text[], %(charge_id)s::uuid[],
+            %(sale_id)s::uuid[], %(sale_line)s::smallint[], %(sale_role)s::text[], %(created_by)s::uuid[]
+        ) AS entry (id, {NEW_COLUMNS})
     ), needed AS (
         SELECT DISTINCT currency, occurred_on, %(base_currency)s::text AS base_currency FROM new
     ), {RATES}
     INSERT INTO portfolio_ledger_entries (
-        account_id, id, domain_id, kind, amount, currency, occurred_on, years, registrar, memo, source, reference,
-        created_by, created_at, base_currency, fx_rate, fx_date, base_amount, awaits_rates
+        account_id, id, {NEW_COLUMNS}, created_at, base_currency, fx_rate, fx_date, base_amount,
+        awaits_rates
     )
-    SELECT %(account_id)s, id, domain_id, kind, amount, currency, occurred_on, years, registrar, memo, source,
-        reference, created_by, %(now)s, base_currency, fx_rate, fx_date,
+    SELECT %(account_id)s, id, {NEW_COLUMNS}, %(now)s, base_currency, fx_rate, fx_date,
         portfolio_ledger_round(amount * fx_rate, %(decimals)s::int), awaits_rates
     FROM new JOIN rates USING (currency, occurred_on)
-    ORDER BY source, reference, id
-    ON CONFLICT (account_id, source, reference) WHERE reference IS NOT NULL AND voided_at IS NULL DO NOTHING
+    ORDER BY source, reference, charge_id, id
+    ON CONFLICT DO NOTHING
     RETURNING {COLUMNS}
 """
 # Up to the limit, so that a domain with more of them costs no more.
@@ -63,70 +70,33 @@ COUNT_ENTRIES = """
     )
     FROM unnest(%(domain_ids)s::uuid[]) AS wanted (domain_id)
 """
-LIST_BY_REFERENCE = f"""
+# The entries in whose place new ones would be, each by its unique index.
+LIST_PRESENT = f"""
     SELECT {COLUMNS} FROM portfolio_ledger_entries
-    JOIN unnest(%(sources)s::text[], %(references)s::text[]) AS wanted (source, reference)
-      USING (source, reference)
-    WHERE account_id = %(account_id)s AND voided_at IS NULL
+    WHERE account_id = %(account_id)s AND id IN (
+        SELECT id FROM portfolio_ledger_entries
+        JOIN unnest(%(sources)s::text[], %(references)s::text[]) AS wanted (source, reference)
+          USING (source, reference)
+        WHERE account_id = %(account_id)s AND voided_at IS NULL
+        UNION ALL SELECT id FROM portfolio_ledger_entries
+        WHERE account_id = %(account_id)s AND voided_at IS NULL AND charge_id = ANY(%(charge_ids)s::uuid[])
+        UNION ALL SELECT id FROM portfolio_ledger_entries
+        WHERE account_id = %(account_id)s AND voided_at IS NULL AND sale_id = ANY(%(sale_ids)s::uuid[])
+    )
 """
 VOID_ENTRIES = """
     UPDATE portfolio_ledger_entries SET voided_at = %(now)s, voided_by = %(voided_by)s, void_reason = %(reason)s
     WHERE account_id = %(account_id)s AND voided_at IS NULL AND id IN (
         SELECT id FROM portfolio_ledger_entries
-        WHERE account_id = %(account_id)s AND voided_at IS NULL AND id = ANY(%(ids)s::uuid[])
+        WHERE account_id = %(account_id)s AND voided_at IS NULL
+          AND (id = ANY(%(ids)s::uuid[]) OR domain_id = ANY(%(domain_ids)s::uuid[]))
         ORDER BY id FOR UPDATE
     ) RETURNING id
-"""
-VOID_REFERENCES = """
-    UPDATE portfolio_ledger_entries SET voided_at = %(now)s, voided_by = %(voided_by)s, void_reason = %(reason)s
-    WHERE account_id = %(account_id)s AND voided_at IS NULL AND id IN (
-        SELECT id FROM portfolio_ledger_entries
-        WHERE account_id = %(account_id)s AND voided_at IS NULL AND source = %(source)s
-          AND reference = ANY(%(references)s::text[])
-        ORDER BY id FOR UPDATE
-    ) RETURNING id
-"""
-VOID_DOMAINS = """
-    UPDATE portfolio_ledger_entries SET voided_at = %(now)s, voided_by = %(voided_by)s, void_reason = %(reason)s
-    WHERE account_id = %(account_id)s AND voided_at IS NULL AND id IN (
-        SELECT id FROM portfolio_ledger_entries
-        WHERE account_id = %(account_id)s AND voided_at IS NULL AND domain_id = ANY(%(domain_ids)s::uuid[])
-        ORDER BY id FOR UPDATE
-    ) RETURNING id
-"""
-# An entry in another base currency than the portfolio's is not converted yet.
-LIST_ENTRIES = """
-    SELECT id, domain_id, kind, amount, currency, occurred_on, years, registrar, memo, source, reference,
-        created_by, created_at, present.base AS base_currency,
-        CASE WHEN base_currency = present.base THEN fx_rate END AS fx_rate,
-        CASE WHEN base_currency = present.base THEN fx_date END AS fx_date,
-        CASE WHEN base_currency = present.base THEN base_amount END AS base_amount,
-        voided_at, voided_by, void_reason
-    FROM portfolio_ledger_entries
-    CROSS JOIN (
-        SELECT base_currency FROM portfolio_ledger_settings WHERE account_id = %(account_id)s
-    ) AS present (base)
-    WHERE account_id = %(account_id)s AND domain_id = %(domain_id)s ORDER BY occurred_on, id
 """
 LIST_ENTRIES_OF = f"""
     SELECT {COLUMNS} FROM portfolio_ledger_entries
     WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[]) AND voided_at IS NULL
     ORDER BY domain_id, occurred_on, id
-"""
-# The entries of one domain, in a currency other than the base currency.
-LIST_ENTRIES_IN = f"""
-    WITH entry AS (
-        SELECT * FROM portfolio_ledger_entries
-        WHERE account_id = %(account_id)s AND domain_id = %(domain_id)s
-    ), needed AS (
-        SELECT DISTINCT currency, occurred_on, %(base_currency)s::text AS base_currency FROM entry
-    ), {RATES}
-    SELECT id, domain_id, kind, amount, currency, occurred_on, years, registrar, memo, source, reference,
-        created_by, created_at, rates.base_currency, rates.fx_rate, rates.fx_date,
-        portfolio_ledger_round(amount * rates.fx_rate, %(decimals)s::int) AS base_amount,
-        voided_at, voided_by, void_reason
-    FROM entry JOIN rates USING (currency, occurred_on)
-    ORDER BY occurred_on, id
 """
 # Each entry is in exactly one of the sums, by records.group_of.
 LIST_TOTALS = """
@@ -163,12 +133,112 @@ KINDS = {
     "sale": EntrySource.SALE,
     "refund": EntryKind.REFUND,
 }
+SUM_BY_KIND = """
+    SELECT kind, currency, sum(amount) FROM portfolio_ledger_entries
+    WHERE account_id = %(account_id)s AND domain_id = %(domain_id)s AND voided_at IS NULL
+    GROUP BY kind, currency ORDER BY kind, currency LIMIT %(limit)s
+"""
+COUNT_UP_TO = """
+    SELECT count(*) FROM (
+        SELECT FROM portfolio_ledger_entries WHERE account_id = %(account_id)s LIMIT %(most)s
+    ) AS counted
+"""
+# One row for each entry, and one without an entry when there is none. An entry in the base currency keeps the rate
+# that it was recorded with.
+GET_STATEMENT = f"""
+    WITH shown AS (
+        SELECT coalesce(
+            %(currency)s,
+            (SELECT base_currency FROM portfolio_ledger_settings WHERE account_id = %(account_id)s),
+            %(default)s
+        ) AS currency
+    ), entry AS (
+        SELECT * FROM portfolio_ledger_entries WHERE account_id = %(account_id)s AND domain_id = %(domain_id)s
+    ), price AS (
+        SELECT * FROM unnest(%(amounts)s::numeric[], %(currencies)s::text[])
+        WITH ORDINALITY AS price (amount, currency, position)
+    ), needed AS (
+        SELECT DISTINCT used.currency, used.occurred_on, shown.currency AS base_currency
+        FROM shown CROSS JOIN (
+            SELECT currency, occurred_on, base_currency FROM entry
+            UNION ALL SELECT currency, %(on)s::date, NULL FROM price WHERE amount IS NOT NULL
+        ) AS used
+        WHERE used.base_currency IS DISTINCT FROM shown.currency
+    ), {RATES}
+    SELECT entry.*, shown.currency AS base_currency, -- of two columns with a name, the later one counts
+        shown.currency = %(default)s OR EXISTS (
+            SELECT FROM portfolio_ledger_rates WHERE currency = shown.currency
+        ) AS is_quoted,
+        ARRAY(
+            SELECT price.amount * rates.fx_rate
+            FROM price LEFT JOIN rates ON rates.currency = price.currency AND rates.occurred_on = %(on)s
+            ORDER BY price.position
+        ) AS prices,
+        CASE WHEN is_kept THEN entry.fx_rate ELSE rates.fx_rate END AS fx_rate,
+        CASE WHEN is_kept THEN entry.fx_date ELSE rates.fx_date END AS fx_date,
+        CASE WHEN is_kept THEN entry.base_amount
+             ELSE portfolio_ledger_round(
+                entry.amount * rates.fx_rate, coalesce((%(decimals)s::jsonb ->> shown.currency)::int, 2)
+             ) END AS base_amount
+    FROM shown LEFT JOIN entry ON true
+    CROSS JOIN LATERAL (SELECT entry.base_currency = shown.currency) AS own (is_kept)
+    LEFT JOIN rates
+        ON NOT is_kept AND rates.currency = entry.currency AND rates.occurred_on = entry.occurred_on
+    ORDER BY entry.occurred_on, entry.id
+"""
+# The kind is a constant of the partial index.
+LIST_LAST_RENEWALS = """
+    SELECT wanted.domain_id, last.amount, last.currency, coalesce(last.years, 1)
+    FROM unnest(%(domain_ids)s::uuid[]) AS wanted (domain_id)
+    CROSS JOIN LATERAL (
+        SELECT amount, currency, years FROM portfolio_ledger_entries
+        WHERE account_id = %(account_id)s AND domain_id = wanted.domain_id AND kind = 'renewal'
+          AND voided_at IS NULL
+        ORDER BY occurred_on DESC LIMIT 1
+    ) AS last
+"""
+COUNT_SAME = """
+    SELECT wanted.domain_id, wanted.kind, wanted.occurred_on, wanted.amount, wanted.currency, count(*)
+    FROM (
+        SELECT DISTINCT * FROM unnest(
+            %(domain_id)s::uuid[], %(kind)s::text[], %(occurred_on)s::date[], %(amount)s::numeric[],
+            %(currency)s::text[]
+        ) AS each (domain_id, kind, occurred_on, amount, currency)
+    ) AS wanted
+    JOIN portfolio_ledger_entries AS entry
+      ON entry.account_id = %(account_id)s AND entry.domain_id = wanted.domain_id AND entry.voided_at IS NULL
+     AND entry.kind = wanted.kind AND entry.occurred_on = wanted.occurred_on AND entry.amount = wanted.amount
+     AND entry.currency = wanted.currency
+    GROUP BY wanted.domain_id, wanted.kind, wanted.occurred_on, wanted.amount, wanted.currency
+"""
+LIST_LIKE = f"""
+    SELECT {COLUMNS} FROM portfolio_ledger_entries
+    WHERE account_id = %(account_id)s AND id IN (
+        SELECT entry.id
+        FROM unnest(
+            %(domain_id)s::uuid[], %(kind)s::text[], %(occurred_on)s::date[], %(amount)s::numeric[],
+            %(currency)s::text[], %(years)s::int[]
+        ) AS wanted (domain_id, kind, occurred_on, amount, currency, years)
+        JOIN portfolio_ledger_entries AS entry
+          ON entry.account_id = %(account_id)s AND entry.domain_id = wanted.domain_id AND entry.voided_at IS NULL
+         AND entry.source = ANY(%(sources)s::text[]) AND entry.currency = wanted.currency
+         AND (entry.kind = wanted.kind
+              OR entry.kind = ANY(%(same_kinds)s::text[]) AND wanted.kind = ANY(%(same_kinds)s::text[]))
+         AND coalesce(entry.years, 1) = coalesce(wanted.years, 1)
+         AND abs(entry.occurred_on - wanted.occurred_on) <= %(days)s
+         AND abs(entry.amount - wanted.amount) <= wanted.amount * %(share)s
+        GROUP BY entry.id
+        ORDER BY min(abs(entry.occurred_on - wanted.occurred_on)), min(abs(entry.amount - wanted.amount)), entry.id
+        LIMIT %(limit)s
+    )
+"""
+_ENTRY = frozenset(each.name for each in fields(Entry))
 
 
 async def insert_entries(
     conn: Conn, *, account_id: UUID, base_currency: str, entries: Sequence[NewEntry], now: datetime
 ) -> Sequence[Entry | None]:
-    """Add entries, converted to the base currency; None for each whose reference there is already."""
+    """Add entries, converted to the base currency; None for each that conflicts with a present one."""
     new_ids = ids.new_many(len(entries))
     row: dict[str, Any] = {
         "account_id": account_id,
@@ -176,18 +246,8 @@ async def insert_entries(
         "decimals": decimals_of(base_currency),
         "euro": EURO,
         "now": now,
-        "ids": new_ids,
-        "domain_ids": [each.domain_id for each in entries],
-        "kinds": [each.kind for each in entries],
-        "amounts": [each.money.quantized().amount for each in entries],
-        "currencies": [each.money.currency for each in entries],
-        "dates": [each.occurred_on for each in entries],
-        "years": [each.years for each in entries],
-        "registrars": [each.registrar for each in entries],
-        "memos": [each.memo for each in entries],
-        "sources": [each.source for each in entries],
-        "references": [each.reference for each in entries],
-        "authors": [each.created_by for each in entries],
+        "id": new_ids,
+        **_columns(entries),
     }
     async with conn.cursor(row_factory=class_row(Entry)) as cursor:
         await cursor.execute(INSERT_ENTRIES, row)
@@ -203,74 +263,25 @@ async def count_entries(
     return dict(await (await conn.execute(COUNT_ENTRIES, row)).fetchall())
 
 
-async def list_by_reference(
-    conn: Conn, *, account_id: UUID, references: Sequence[tuple[EntrySource, str]]
-) -> Sequence[Entry]:
-    """Return the entries of references of their sources that are not void."""
+async def list_present(conn: Conn, *, account_id: UUID, entries: Sequence[NewEntry]) -> Sequence[Entry]:
+    """Return the entries that are not void and have a reference, a charge or a sale of new ones."""
+    referenced = {(each.source, each.reference) for each in entries if each.reference is not None}
     row = {
         "account_id": account_id,
-        "sources": [source for source, _ in references],
-        "references": [reference for _, reference in references],
+        "sources": [source for source, _ in referenced],
+        "references": [reference for _, reference in referenced],
+        "charge_ids": [each.charge_id for each in entries if each.charge_id is not None],
+        "sale_ids": list({each.sale_id for each in entries if each.sale_id is not None}),
     }
     async with conn.cursor(row_factory=class_row(Entry)) as cursor:
-        await cursor.execute(LIST_BY_REFERENCE, row)
+        await cursor.execute(LIST_PRESENT, row)
         return await cursor.fetchall()
 
 
-async def void_entries(
-    conn: Conn, *, account_id: UUID, ids: Sequence[UUID], reason: str, voided_by: UUID | None, now: datetime
-) -> Sequence[UUID]:
-    """Void entries by their ids."""
-    row = {"account_id": account_id, "ids": list(ids), "reason": reason, "voided_by": voided_by, "now": now}
+async def void_entries(conn: Conn, *, account_id: UUID, row: Mapping[str, Any]) -> Sequence[UUID]:
+    """Void entries by their ids, or all of domains."""
     async with conn.cursor(row_factory=scalar_row) as cursor:
-        await cursor.execute(VOID_ENTRIES, row)
-        return await cursor.fetchall()
-
-
-async def void_references(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    source: EntrySource,
-    references: Sequence[str],
-    reason: str,
-    voided_by: UUID | None,
-    now: datetime,
-) -> Sequence[UUID]:
-    """Void the entries of references of a source."""
-    row: dict[str, Any] = {"account_id": account_id, "source": source, "references": list(references)}
-    row |= {"reason": reason, "voided_by": voided_by, "now": now}
-    async with conn.cursor(row_factory=scalar_row) as cursor:
-        await cursor.execute(VOID_REFERENCES, row)
-        return await cursor.fetchall()
-
-
-async def void_domains(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    domain_ids: Sequence[UUID],
-    reason: str,
-    voided_by: UUID | None,
-    now: datetime,
-) -> Sequence[UUID]:
-    """Void all entries of domains."""
-    row: dict[str, Any] = {"account_id": account_id, "domain_ids": list(domain_ids)}
-    row |= {"reason": reason, "voided_by": voided_by, "now": now}
-    async with conn.cursor(row_factory=scalar_row) as cursor:
-        await cursor.execute(VOID_DOMAINS, row)
-        return await cursor.fetchall()
-
-
-async def list_entries(conn: Conn, *, account_id: UUID, domain_id: UUID, currency: str | None) -> Sequence[Entry]:
-    """Return the entries of a domain, void ones too; in `currency` instead of the base currency unless None."""
-    row: dict[str, Any] = {"account_id": account_id, "domain_id": domain_id}
-    async with conn.cursor(row_factory=class_row(Entry)) as cursor:
-        if currency is None:
-            await cursor.execute(LIST_ENTRIES, row)
-        else:
-            row |= {"base_currency": currency, "decimals": decimals_of(currency), "euro": EURO}
-            await cursor.execute(LIST_ENTRIES_IN, row)
+        await cursor.execute(VOID_ENTRIES, {"account_id": account_id, **row})
         return await cursor.fetchall()
 
 
@@ -291,3 +302,92 @@ async def list_totals(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID
 
 def _domain_totals(*, domain_id: UUID, **columns: Any) -> tuple[UUID, Totals]:
     return domain_id, Totals(**columns)
+
+
+async def sum_by_kind(
+    conn: Conn, *, account_id: UUID, domain_id: UUID, limit: int
+) -> Sequence[tuple[str, str, Decimal]]:
+    """Return kind, currency and sum of the entries of a domain that are not void."""
+    row = {"account_id": account_id, "domain_id": domain_id, "limit": limit}
+    return await (await conn.execute(SUM_BY_KIND, row)).fetchall()
+
+
+async def count_up_to(conn: Conn, account_id: UUID, most: int) -> int:
+    """Return the number of entries of a portfolio, up to `most`."""
+    [(count,)] = await (await conn.execute(COUNT_UP_TO, {"account_id": account_id, "most": most})).fetchall()
+    return int(count)
+
+
+async def get_statement(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    domain_id: UUID,
+    currency: str | None,
+    prices: Sequence[Money | None],
+    on: date,
+) -> Statement:
+    """Return the statement of a domain in `currency`, or in the base currency for None."""
+    row: dict[str, Any] = {
+        "account_id": account_id,
+        "domain_id": domain_id,
+        "currency": currency,
+        "default": DEFAULT_BASE_CURRENCY,
+        "euro": EURO,
+        "decimals": Jsonb(DECIMALS),
+        "amounts": [None if each is None else each.amount for each in prices],
+        "currencies": [None if each is None else each.currency for each in prices],
+        "on": on,
+    }
+    async with conn.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(GET_STATEMENT, row)
+        found = await cursor.fetchall()
+    return Statement(
+        base_currency=found[0]["base_currency"],
+        is_quoted=found[0]["is_quoted"],
+        entries=[_entry(each) for each in found if each["id"] is not None],
+        prices=found[0]["prices"],
+    )
+
+
+def _entry(row: dict[str, Any]) -> Entry:
+    return Entry(**{name: value for name, value in row.items() if name in _ENTRY})
+
+
+async def list_last_renewals(
+    conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]
+) -> Sequence[tuple[UUID, Decimal, str, int]]:
+    """Return domain, amount, currency and years of the last renewal of each domain that has one."""
+    row = {"account_id": account_id, "domain_ids": list(domain_ids)}
+    return await (await conn.execute(LIST_LAST_RENEWALS, row)).fetchall()
+
+
+async def count_same(
+    conn: Conn, *, account_id: UUID, entries: Sequence[NewEntry]
+) -> Sequence[tuple[UUID, str, date, Decimal, str, int]]:
+    """Return domain, kind, day, amount, currency and number of present entries that are the same as new ones."""
+    row = {"account_id": account_id, **_columns(entries)}
+    return await (await conn.execute(COUNT_SAME, row)).fetchall()
+
+
+async def list_like(
+    conn: Conn, *, account_id: UUID, entries: Sequence[NewEntry], likeness: Likeness, limit: int
+) -> Sequence[Entry]:
+    """Return entries that are like new ones and not void: up to `limit`, the closest by day and amount."""
+    row = {
+        "account_id": account_id,
+        **_columns(entries),
+        "sources": sorted(likeness.sources),
+        "same_kinds": sorted(likeness.same_kinds),
+        "days": likeness.period.days,
+        "share": likeness.share,
+        "limit": limit,
+    }
+    async with conn.cursor(row_factory=class_row(Entry)) as cursor:
+        await cursor.execute(LIST_LIKE, row)
+        return await cursor.fetchall()
+
+
+def _columns(entries: Sequence[NewEntry]) -> dict[str, Any]:
+    """Return the values of new entries by column."""
+    return {name: [getattr(each, name) for each in entries] for name in NEW_COLUMNS.split(", ")}
