@@ -25,10 +25,11 @@ from builders.portfolio.billing import syncing as billing_syncing
 from builders.portfolio.billing.sync_records import SyncOptions
 from builders.portfolio.domains import changes, names as domain_names
 from builders.portfolio.domains.records import NewDomain
-from builders.portfolio.registrars import connections, credentials as sealing, runs, syncing
+from builders.portfolio.registrars import connections, credentials as sealing, syncing
 from builders.portfolio.registrars.records import ConnectionStatus, Environment
-from builders.portfolio.registrars.run_records import Run
 from builders.portfolio.registrars.store import connections as store
+from builders.portfolio.runs import runs
+from builders.portfolio.runs.records import Run
 
 PROVIDERS = ("porkbun", "godaddy", "namecom", "spaceship")
 BILLING_PROVIDERS = ("godaddy", "namecom", "namesilo", "route53")
@@ -137,7 +138,7 @@ class Setup:
     async def start(self, account_id: UUID) -> Run:
         """Start a sync of domains."""
         async with self.database.transaction() as conn:
-            return await syncing.refresh_inventory(conn, account_id=account_id)
+            return await syncing.refresh_inventory(conn, account_id=account_id, member_id=account_id)
 
     async def start_billing(self, account_id: UUID) -> Run:
         """Start a sync of charges."""
@@ -148,9 +149,7 @@ class Setup:
 
     async def wait(self, run: Run, timeout_s: float) -> Run:
         """Return the run when it has ended, or after a time."""
-        return await runs.wait_for_run(
-            self.database, account_id=run.account_id, run_id=run.id, timeout_s=timeout_s
-        )
+        return await runs.wait_for_run(self.database, run=run, timeout_s=timeout_s)
 
     async def state(self, account_id: UUID, statement: str) -> Sequence[Any]:
         """Return what syncs have written."""

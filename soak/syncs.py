@@ -1,6 +1,6 @@
 """Syncs of many domains: time and memory by size, and SIGKILL of the worker during a sync and a billing sync.
 
-    script/soak syncs [--domains 50000] [--kills 10] [--seed N]
+    script/soak syncs [--domains 50000] [--kills 5] [--seed N]
 
 Four fake registrars hold the domains. One worker first syncs a quarter, then a half, then all of them. Then the
 domains of a portfolio, and the charges of another one, are synced by workers that are killed; the result must
@@ -18,7 +18,7 @@ from uuid import UUID
 
 from bench import fixtures
 from builders.demo.registrars.fake import FakeServer
-from builders.portfolio.registrars.run_records import Run
+from builders.portfolio.runs.records import Run
 from soak.registrars import BILLING_PROVIDERS, CHARGES, FAR_PAST, KILLED_DOMAINS, PROVIDERS, STATE, Setup
 
 MB = 1 << 20
@@ -120,7 +120,7 @@ def main() -> int:
     """Run the soak; exit status 1 when something is not right."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--domains", type=int, default=50_000)
-    parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--kills", type=int, default=5)
     parser.add_argument("--seed", type=int, default=None)
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else random.randrange(10**6)  # noqa: S311

@@ -23,6 +23,7 @@ from builders.portfolio.ledger import jobs as portfolio_ledger_jobs
 from builders.portfolio.notifications import jobs as portfolio_notifications_jobs
 from builders.portfolio.registrars import jobs as portfolio_registrars_jobs
 from builders.portfolio.renewals import jobs as portfolio_renewals_jobs
+from builders.portfolio.runs import jobs as portfolio_runs_jobs
 from builders.portfolio.team import jobs as portfolio_team_jobs
 from builders.portfolio.transfers import jobs as portfolio_transfers_jobs
 from builders.profile import jobs as profile_jobs
@@ -46,6 +47,7 @@ JOBS = [
     invoices_jobs,
     domains_jobs,
     portfolio_team_jobs,
+    portfolio_runs_jobs,
     portfolio_notifications_jobs,
     portfolio_domains_jobs,
     portfolio_ledger_jobs,

@@ -262,50 +262,61 @@ CREATE TABLE portfolio_parking_revenue (
 );
 CREATE INDEX portfolio_parking_revenue_day ON portfolio_parking_revenue (account_id, day);
 
--- imports: what was read, what was done with each row, and what is needed to undo it.
+-- runs: long work of a portfolio, in parts that jobs do.
 
-CREATE TABLE portfolio_imports (
-    account_id uuid NOT NULL,
+CREATE TABLE portfolio_runs (
+    account_id uuid NOT NULL, -- the portfolio
     id uuid NOT NULL,
-    state text NOT NULL CHECK (state IN ('queued', 'running', 'completed', 'failed', 'undoing', 'undone')),
-    source text NOT NULL CHECK (source IN ('file', 'text', 'rows', 'names')), -- what the parts hold
+    kind text NOT NULL,
     options jsonb NOT NULL,
-    detected jsonb, -- null until the source was read
-    failure jsonb, -- why no row can be read
-    rows_total int, -- null until the source was read
-    rows_done int NOT NULL DEFAULT 0,
-    created int NOT NULL DEFAULT 0, -- rows by outcome, down to `errors`
-    updated int NOT NULL DEFAULT 0,
-    unchanged int NOT NULL DEFAULT 0,
-    skipped int NOT NULL DEFAULT 0,
-    errors int NOT NULL DEFAULT 0,
-    duplicates int NOT NULL DEFAULT 0, -- rows of a domain that an earlier row has
-    rows_undone int NOT NULL DEFAULT 0, -- from the last row on
-    removed int NOT NULL DEFAULT 0, -- domains that the undo removed
-    restored int NOT NULL DEFAULT 0, -- domains that the undo changed back
-    kept int NOT NULL DEFAULT 0, -- domains that were changed since and not changed back
-    created_by uuid NOT NULL, -- the member
+    state text NOT NULL CHECK (state IN ('queued', 'running', 'completed', 'failed')),
+    created_by uuid, -- the member; null: a schedule
     created_at timestamptz NOT NULL,
     finished_at timestamptz,
-    undo_until timestamptz, -- null: there is nothing to undo
     PRIMARY KEY (account_id, id)
 );
--- For the daily deletion of all accounts' old imports.
-CREATE INDEX portfolio_imports_created ON portfolio_imports (created_at);
--- Imports that have not ended, of which one of an account runs at a time.
-CREATE INDEX portfolio_imports_open ON portfolio_imports (account_id, id)
-    WHERE state IN ('queued', 'running', 'undoing');
+CREATE INDEX portfolio_runs_listed ON portfolio_runs (account_id, kind, id);
+-- For the daily deletion of all accounts' old runs.
+CREATE INDEX portfolio_runs_created ON portfolio_runs (created_at);
 
--- The source of an import that a job runs, sealed; deleted when the import ends. Large imports have parts by rows, so
--- that a turn of the job reads only the rows that it imports.
-CREATE TABLE portfolio_imports_parts (
+-- The part of a run that is about one subject. A part of another kind can be added: the undo of an import.
+CREATE TABLE portfolio_runs_parts (
+    account_id uuid NOT NULL,
+    run_id uuid NOT NULL,
+    kind text NOT NULL,
+    subject_id uuid NOT NULL, -- a registrar connection, or the portfolio
+    provider text COLLATE "C" NOT NULL DEFAULT '', -- of a connection
+    state text NOT NULL CHECK (state IN ('queued', 'running', 'completed', 'failed', 'skipped', 'unsupported')),
+    claim uuid, -- of the worker that does it; another one has a new claim
+    attempts smallint NOT NULL DEFAULT 0, -- claims in succession that did not end regularly
+    counts jsonb NOT NULL DEFAULT '{}',
+    details jsonb NOT NULL DEFAULT '[]', -- the first ones
+    error jsonb,
+    created_at timestamptz NOT NULL,
+    started_at timestamptz,
+    advanced_at timestamptz NOT NULL, -- the last sign of progress
+    finished_at timestamptz,
+    PRIMARY KEY (account_id, run_id, kind, subject_id),
+    FOREIGN KEY (account_id, run_id) REFERENCES portfolio_runs (account_id, id) ON DELETE CASCADE
+);
+-- One run at a time per connection; imports of a portfolio wait for each other.
+CREATE UNIQUE INDEX portfolio_runs_parts_open ON portfolio_runs_parts (account_id, subject_id, kind)
+    WHERE state IN ('queued', 'running') AND kind IN ('sync', 'billing', 'push');
+CREATE INDEX portfolio_runs_parts_waiting ON portfolio_runs_parts (account_id, kind, subject_id, run_id)
+    WHERE state IN ('queued', 'running');
+CREATE INDEX portfolio_runs_parts_latest ON portfolio_runs_parts (account_id, subject_id, kind, created_at);
+
+-- imports: what was read, what was done with each row, and what is needed to undo it.
+
+-- The source of an import that a job runs, sealed; deleted when the import ends.
+CREATE TABLE portfolio_imports_sources (
     account_id uuid NOT NULL,
     import_id uuid NOT NULL,
     number int NOT NULL,
-    first_row int, -- of those that the part holds as JSON; null: the part holds bytes of the source
     content bytea NOT NULL,
+    first_row int, -- of those that it holds as JSON; null: bytes of the source
     PRIMARY KEY (account_id, import_id, number),
-    FOREIGN KEY (account_id, import_id) REFERENCES portfolio_imports (account_id, id) ON DELETE CASCADE
+    FOREIGN KEY (account_id, import_id) REFERENCES portfolio_runs (account_id, id) ON DELETE CASCADE
 );
 
 CREATE TABLE portfolio_imports_rows (
@@ -323,7 +334,7 @@ CREATE TABLE portfolio_imports_rows (
     entry_ids uuid[] NOT NULL, -- that the row added to the ledger
     kept jsonb, -- why the undo kept it, because it was changed or used since; null: nothing was kept
     PRIMARY KEY (account_id, import_id, number),
-    FOREIGN KEY (account_id, import_id) REFERENCES portfolio_imports (account_id, id) ON DELETE CASCADE
+    FOREIGN KEY (account_id, import_id) REFERENCES portfolio_runs (account_id, id) ON DELETE CASCADE
 );
 CREATE INDEX portfolio_imports_rows_outcome ON portfolio_imports_rows (account_id, import_id, outcome, number);
 CREATE INDEX portfolio_imports_rows_kept ON portfolio_imports_rows (account_id, import_id, number)
@@ -366,16 +377,16 @@ CREATE INDEX portfolio_renewals_tokens_calendar ON portfolio_renewals_tokens (ac
 
 -- Auto-renew settings that wait to be sent to a registrar, of each domain the last one.
 CREATE TABLE portfolio_renewals_pushes (
-    account_id uuid NOT NULL,
+    account_id uuid NOT NULL, -- the portfolio
     domain_id uuid NOT NULL,
+    connection_id uuid NOT NULL, -- that sends it
     auto_renew boolean NOT NULL,
-    attempts smallint NOT NULL DEFAULT 0, -- that have failed
-    claim uuid, -- of the request or job that sends it
-    claimed_until timestamptz, -- then another one may
     requested_at timestamptz NOT NULL,
     PRIMARY KEY (account_id, domain_id),
     FOREIGN KEY (account_id, domain_id) REFERENCES portfolio_domains (account_id, id) ON DELETE CASCADE
 );
+CREATE INDEX portfolio_renewals_pushes_waiting
+    ON portfolio_renewals_pushes (account_id, connection_id, requested_at, domain_id);
 
 -- registrars: connections, runs, the domains that registrars hold, and what is kept of reconciling.
 
@@ -407,43 +418,6 @@ CREATE TABLE portfolio_registrars_connections (
     UNIQUE (account_id, provider, name),
     CHECK (disconnected_at IS NULL OR credentials IS NULL)
 ) WITH (fillfactor = 50); -- each request to a registrar updates paced_until
-
-CREATE TABLE portfolio_registrars_runs (
-    account_id uuid NOT NULL,
-    id uuid NOT NULL,
-    kind text NOT NULL CHECK (kind IN ('sync', 'billing')),
-    options jsonb NOT NULL,
-    state text NOT NULL CHECK (state IN ('queued', 'running', 'completed', 'failed')),
-    created_at timestamptz NOT NULL,
-    finished_at timestamptz,
-    PRIMARY KEY (account_id, id)
-);
--- For the daily deletion of all accounts' old runs.
-CREATE INDEX portfolio_registrars_runs_created ON portfolio_registrars_runs (created_at);
-
--- The part of a run that is one connection's.
-CREATE TABLE portfolio_registrars_parts (
-    account_id uuid NOT NULL,
-    run_id uuid NOT NULL,
-    connection_id uuid NOT NULL,
-    provider text COLLATE "C" NOT NULL,
-    kind text NOT NULL,
-    state text NOT NULL CHECK (state IN ('queued', 'running', 'completed', 'failed', 'skipped', 'unsupported')),
-    claim uuid, -- of the worker that runs it; another one has a new claim
-    counts jsonb NOT NULL DEFAULT '{}',
-    changes jsonb NOT NULL DEFAULT '[]', -- the first ones
-    error jsonb,
-    created_at timestamptz NOT NULL,
-    started_at timestamptz,
-    advanced_at timestamptz NOT NULL, -- the last sign of progress
-    finished_at timestamptz,
-    PRIMARY KEY (account_id, run_id, connection_id),
-    FOREIGN KEY (account_id, run_id) REFERENCES portfolio_registrars_runs (account_id, id) ON DELETE CASCADE
-);
--- One run at a time per connection.
-CREATE UNIQUE INDEX portfolio_registrars_parts_open ON portfolio_registrars_parts (account_id, connection_id, kind)
-    WHERE state IN ('queued', 'running');
-CREATE INDEX portfolio_registrars_parts_latest ON portfolio_registrars_parts (account_id, connection_id, kind, created_at);
 
 -- The domains that a registrar holds. Null: the registrar does not say.
 CREATE TABLE portfolio_registrars_holdings (

@@ -19,12 +19,14 @@ from builders.portfolio.billing import summaries, syncing
 from builders.portfolio.billing.store import charges as charge_store
 from builders.portfolio.billing.sync_records import SyncOptions
 from builders.portfolio.ledger import entries as ledger_entries
-from builders.portfolio.registrars import connections as registrar_connections, runs
+from builders.portfolio.registrars import connections as registrar_connections
 from builders.portfolio.registrars.records import Connection
+from builders.portfolio.runs import runs
+from builders.portfolio.runs.records import WorkKind
 from tests.cast import Person
 from tests.portfolio.billing.make import BILLING, Json, add_domains, charges, database_of, entries, load, ok
-from tests.portfolio.registrars.make import connect, keyring_of
-from tests.portfolio.registrars.sync import fake_of, read, sync as sync_domains, work
+from tests.portfolio.registrars.make import connect
+from tests.portfolio.registrars.sync import do_part, fake_of, read, sync as sync_domains, work
 from tests.portfolio.team.make import code, join, of
 
 SYNC, ENSURE = f"{BILLING}/sync", f"{BILLING}/ensure"
@@ -161,14 +163,7 @@ async def test_a_disconnected_registrar_is_charged_no_more(
         return adapter
 
     monkeypatch.setattr(registrar_connections, "open_adapter", slow)
-    await syncing.sync_charges(
-        database_of(alice),
-        account_id=alice.account.id,
-        run_id=UUID(run["run_id"]),
-        connection_id=connection.id,
-        outbound=outbound,
-        keyring=keyring_of(alice),
-    )
+    await do_part(alice, WorkKind.BILLING, connection.id, outbound)
     [part] = (await read(alice, run))["providers"]
     assert (part["state"], part["counts"]["new"]) == ("failed", 0)
     assert "disconnected" in part["error"]["hint"]
@@ -217,7 +212,7 @@ class Killed(BaseException):
 
 # Where the worker is killed: the module that calls, the name, the number of the call, before or after it.
 POINTS = [
-    (runs, "begin_part", 1, False),
+    (runs, "claim_part", 1, False),
     (registrar_connections, "open_adapter", 1, False),
     (syncing, "record_lines", 1, True),
     (charge_store, "insert", 1, False),
@@ -274,20 +269,15 @@ async def test_a_killed_worker_is_continued_with_the_same_result(
         await add_domains(person, *NAMES)
         connection = await connect(person, billing_fake(), fakes)
         run = ok(await person.post(SYNC, params={"wait": 0}))
-        target: dict[str, Any] = {
-            "account_id": person.account.id,
-            "run_id": UUID(run["run_id"]),
-            "connection_id": connection.id,
-        }
-        tools: dict[str, Any] = {"outbound": outbound, "keyring": keyring_of(person), "batch_size": 2}
+        part = (person, WorkKind.BILLING, connection.id, outbound)
         if point is not None:
             module, name, number, is_before = point
             with monkeypatch.context() as patched:
                 patched.setattr(module, name, killing(getattr(module, name), number, is_before=is_before))
                 with pytest.raises(Killed):
-                    await syncing.sync_charges(database_of(person), **target, **tools)
+                    await do_part(*part, batch_size=2)
         for _ in range(2):  # a repeated job does nothing
-            await syncing.sync_charges(database_of(person), **target, **tools)
+            await do_part(*part, batch_size=2)
         left = await outcome(person, conn, run)
         expected = expected or left
         assert left == expected, point

@@ -1,30 +1,29 @@
 """Large imports, which a job runs."""
 
 import asyncio
-from datetime import timedelta
 from typing import Any
-from uuid import UUID
 
 import pytest
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import OPERATOR
 from builders.kit.jobs import queue
-from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.process.settings import Settings
 from builders.kit.sheets.reading import SentTable
 from builders.kit.sheets.sources import Source
 from builders.portfolio.domain_files.records import Options
-from builders.portfolio.imports import applying, running, stepping
+from builders.portfolio.imports import applying, running, undo_plans, undoing
 from builders.portfolio.imports.errors import TooManyImports
+from builders.portfolio.runs.records import WorkKind
+from builders.portfolio.runs.work import MAX_ATTEMPTS
 from builders.portfolio.team.records import Access, TeamRole
 from tests.cast import Person
 from tests.portfolio.domains.make import DOMAINS, add
 from tests.portfolio.imports.make import EXPORT, IMPORT, IMPORTS, Json, counts, load, ok, undo
+from tests.portfolio.registrars.sync import do_part
 from tests.portfolio.team.make import code
 
 ROWS = 2_300
-HOUR = timedelta(hours=1)
 HEADER = "domain,folder,cost,bought,password"
 
 
@@ -46,9 +45,14 @@ async def state(alice: Person, imported: Json) -> Json:
 
 async def list_parts(conn: Conn, imported: Json) -> list[bytes]:
     found = await conn.execute(
-        "SELECT content FROM portfolio_imports_parts WHERE import_id = %s", (imported["import_id"],)
+        "SELECT content FROM portfolio_imports_sources WHERE import_id = %s", (imported["import_id"],)
     )
     return [content for (content,) in await found.fetchall()]
+
+
+async def work_on(person: Person, kind: WorkKind) -> None:
+    """Do what the job of an import, or of its undo, does."""
+    await do_part(person, kind, person.account.id, person.service.api.state.outbound)
 
 
 async def start_imports(owner: Person, content: bytes, count: int) -> list[bool]:
@@ -105,23 +109,6 @@ async def test_a_job_imports_a_large_file_and_another_undoes_it(
     assert (await alice.get(EXPORT)).text == before
 
 
-async def test_an_import_that_an_earlier_release_began_continues(
-    alice: Person, conn: Conn, database: Database, settings: Settings
-) -> None:
-    """Its source is still stored as bytes when some rows are done."""
-    imported = await queued(alice)
-    where = (UUID(imported["import_id"]),)
-    await conn.execute(
-        "UPDATE portfolio_imports SET state = 'running', rows_done = 1000, rows_total = 2300 WHERE id = %s", where
-    )
-    await queue.run_pending(database, settings)
-    done = await state(alice, imported)
-    assert (done["state"], done["rows_done"], counts(done)) == (
-        *("completed", ROWS),
-        {"created": 1_297, "errors": 3},  # the last row repeats the first one, which it adds
-    )
-
-
 async def test_imports_of_one_account_take_turns_with_those_of_another(
     alice: Person, bob: Person, database: Database, settings: Settings
 ) -> None:
@@ -147,11 +134,9 @@ class Killed(BaseException):
 
 
 async def test_a_killed_worker_is_continued_without_doubles(
-    alice: Person, conn: Conn, database: Database, monkeypatch: pytest.MonkeyPatch
+    alice: Person, conn: Conn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     imported = await queued(alice)
-    keyring = alice.service.api.state.keyring
-    target: dict[str, Any] = {"account_id": alice.account.id, "import_id": UUID(imported["import_id"])}
     apply_batch, calls = applying.apply_batch, 0
 
     async def kill(*arguments: Any, **options: Any) -> Any:
@@ -164,13 +149,11 @@ async def test_a_killed_worker_is_continued_without_doubles(
 
     monkeypatch.setattr(running, "apply_batch", kill)
     with pytest.raises(Killed):
-        await stepping.run_import(database, **target, keyring=keyring, time_slice=TimeSlice(HOUR))
+        await work_on(alice, WorkKind.IMPORT)
     halfway = await state(alice, imported)
     assert (halfway["state"], halfway["rows_done"]) == ("running", 1_000)
     # Two workers continue it at once.
-    await asyncio.gather(
-        *(stepping.run_import(database, **target, keyring=keyring, time_slice=TimeSlice(HOUR)) for _ in range(2))
-    )
+    await asyncio.gather(*(work_on(alice, WorkKind.IMPORT) for _ in range(2)))
     done = await state(alice, imported)
     assert (done["state"], counts(done)) == ("completed", {"created": ROWS - 4, "unchanged": 1, "errors": 3})
     rows = await conn.execute(
@@ -179,9 +162,35 @@ async def test_a_killed_worker_is_continued_without_doubles(
         (alice.account.id,),
     )
     assert await rows.fetchone() == (ROWS - 4, ROWS - 4, sum(range(1, ROWS - 3)))
-    # A repeated job does nothing; an undo that is killed is continued too.
-    await stepping.run_import(database, **target, keyring=keyring, time_slice=TimeSlice(HOUR))
+    # A repeated job does nothing.
+    await work_on(alice, WorkKind.IMPORT)
     assert (await state(alice, imported))["rows_done"] == ROWS
+
+
+async def test_an_undo_that_is_killed_is_continued_without_doubles(
+    alice: Person, database: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    imported = await queued(alice)
+    await queue.run_pending(database, settings)
+    assert (await undo(alice, imported))["state"] == "undoing"
+    plan_undo, calls = undo_plans.plan_undo, 0
+
+    async def kill(*arguments: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            raise Killed
+        return await plan_undo(*arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(undoing, "plan_undo", kill)
+        with pytest.raises(Killed):
+            await work_on(alice, WorkKind.UNDO)
+    await asyncio.gather(*(work_on(alice, WorkKind.UNDO) for _ in range(2)))
+    done = await state(alice, imported)
+    assert (done["state"], done["undo"]) == (
+        *("undone", {"rows": ROWS, "removed": ROWS - 4, "restored": 0, "kept": 0}),
+    )
 
 
 async def test_a_large_file_that_cannot_be_read_fails(
@@ -201,11 +210,9 @@ async def test_a_large_file_that_cannot_be_read_fails(
 
 
 async def test_an_import_that_keeps_failing_is_abandoned_and_can_be_undone(
-    alice: Person, database: Database, monkeypatch: pytest.MonkeyPatch
+    alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     imported = await queued(alice)
-    keyring = alice.service.api.state.keyring
-    target: dict[str, Any] = {"account_id": alice.account.id, "import_id": UUID(imported["import_id"])}
     apply_batch = applying.apply_batch
 
     async def fail(*arguments: Any, **options: Any) -> Any:
@@ -214,10 +221,10 @@ async def test_an_import_that_keeps_failing_is_abandoned_and_can_be_undone(
         return await apply_batch(*arguments, **options)
 
     monkeypatch.setattr(running, "apply_batch", fail)
-    with pytest.raises(RuntimeError):
-        await stepping.run_import(database, **target, keyring=keyring, time_slice=TimeSlice(HOUR))
-    async with database.transaction() as conn:
-        await running.abandon_import(conn, **target)
+    for _ in range(MAX_ATTEMPTS):
+        with pytest.raises(RuntimeError):
+            await work_on(alice, WorkKind.IMPORT)
+    await work_on(alice, WorkKind.IMPORT)
     failed = await state(alice, imported)
     assert (failed["state"], failed["failure"]["code"]) == ("failed", "import_failed")
     undone = await undo(alice, imported)
@@ -239,14 +246,14 @@ async def test_only_so_many_imports_wait_at_once(alice: Person, conn: Conn) -> N
     content = b"domain,notes\n" + b"harbour.com,x\n" * 80_000
     assert (await start_imports(alice, content, 8)).count(True) == running.MAX_OPEN
     assert code(await alice.post(IMPORT, json={"text": "a.com"})) == (429, "too_many_imports")
-    await conn.execute("DELETE FROM portfolio_imports WHERE account_id = %s", (alice.account.id,))
+    await conn.execute("DELETE FROM portfolio_runs WHERE account_id = %s", (alice.account.id,))
     assert counts(await load(alice, "domain\nharbour.com\n")) == {"created": 1}
 
 
 async def test_old_imports_are_deleted(alice: Person, conn: Conn, database: Database) -> None:
     imported = await load(alice, "domain\nharbour.com\n")
     await conn.execute(
-        "UPDATE portfolio_imports SET created_at = created_at - interval '31 days' WHERE id = %s",
+        "UPDATE portfolio_runs SET created_at = created_at - interval '31 days' WHERE id = %s",
         (imported["import_id"],),
     )
     async with database.transaction() as transaction:

@@ -1,15 +1,17 @@
 """Imports whose job is lost."""
 
+from datetime import timedelta
+
 from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
-from builders.kit.values import ids
-from builders.portfolio.imports import stepping
+from builders.kit.values import clock
+from builders.portfolio.runs import runs
 from tests.cast import Person
 from tests.portfolio.imports.make import IMPORTS, Json, load, ok
 
 CONTENT = "domain\n" + "".join(f"harbour-{at}.com\n" for at in range(2_100))
-FORGET = "DELETE FROM procrastinate_jobs WHERE task_name = 'portfolio.import' AND args ->> 'account_id' = %s"
+FORGET = "DELETE FROM procrastinate_jobs WHERE task_name = 'portfolio.run_part' AND args ->> 'account_id' = %s"
 
 
 async def state(alice: Person, imported: Json) -> str:
@@ -24,7 +26,8 @@ async def test_an_import_whose_job_is_lost_is_enqueued_again(
     await queue.run_pending(database, settings)
     assert await state(alice, imported) == "queued"
     async with database.transaction() as transaction:
-        assert await stepping.resume_imports(transaction, after=ids.NIL) is not None
+        clock.move(runs.IDLE + timedelta(minutes=1))
+        await runs.resume_parts(transaction)
     await queue.run_pending(database, settings)
     assert await state(alice, imported) == "completed"
 

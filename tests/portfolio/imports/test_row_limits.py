@@ -19,7 +19,11 @@ LARGE = b"domain,notes\n" + b"harbour.com,x\n" * 80_000
 async def set_rows(conn: Conn, made: Json, rows: int) -> str:
     """Set the number of rows of an import; return its id."""
     await conn.execute(
-        "UPDATE portfolio_imports SET rows_total = %(rows)s, rows_done = %(rows)s WHERE id = %(id)s",
+        """
+        UPDATE portfolio_runs_parts
+        SET counts = counts || jsonb_build_object('rows_total', %(rows)s::int, 'rows_done', %(rows)s::int)
+        WHERE run_id = %(id)s
+        """,
         {"rows": rows, "id": made["import_id"]},
     )
     return str(made["import_id"])

@@ -1,6 +1,8 @@
 """Syncs of the tests."""
 
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -9,9 +11,12 @@ import httpx
 from builders.demo.registrars.fake import FakeAccount, FakeDomain, FakeRegistrar
 from builders.demo.registrars.fakes import FAKES
 from builders.kit.jobs import queue
+from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
-from builders.portfolio.registrars import syncing
+from builders.portfolio.runs import work as portfolio_work
+from builders.portfolio.runs.records import WorkKind
+from builders.portfolio.runs.work import WORK, Tools
 from tests.cast import Client, Person
 from tests.portfolio.registrars.make import REGISTRARS, database_of, keyring_of
 
@@ -66,12 +71,16 @@ def by_provider(run: Json) -> dict[str, Json]:
 async def run_parts(person: Person, run: Json, outbound: Outbound, **options: int) -> None:
     """Do what the jobs of a run do."""
     for each in run["providers"]:
-        await syncing.sync_part(
-            database_of(person),
-            account_id=person.account.id,
-            run_id=UUID(run["run_id"]),
-            connection_id=UUID(each["connection_id"]),
-            outbound=outbound,
-            keyring=keyring_of(person),
-            **options,
-        )
+        await do_part(person, WorkKind.SYNC, UUID(each["connection_id"]), outbound, **options)
+
+
+async def do_part(person: Person, kind: WorkKind, subject_id: UUID, outbound: Outbound, **options: int) -> None:
+    """Do what the job of a part does."""
+    tools = Tools(
+        database=database_of(person),
+        outbound=outbound,
+        keyring=keyring_of(person),
+        time_slice=TimeSlice(timedelta(hours=1)),
+    )
+    work = replace(WORK[kind], do=partial(WORK[kind].do, **options))
+    await portfolio_work.do_part(tools, work, account_id=person.account.id, kind=kind, subject_id=subject_id)

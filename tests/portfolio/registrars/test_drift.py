@@ -13,12 +13,13 @@ from builders.kit.jobs import queue
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.portfolio.registrars import drift, jobs, runs, syncing
-from builders.portfolio.registrars.run_records import RunKind
+from builders.portfolio.registrars import drift, jobs, syncing
+from builders.portfolio.runs.records import WorkKind
 from tests.cast import Person
 from tests.portfolio.parking.make import database_of
 from tests.portfolio.registrars import make
 from tests.portfolio.registrars.reconcile_make import ahead, connect, hold, named, own, report
+from tests.portfolio.registrars.sync import do_part
 
 FIND_EVENTS = """
     SELECT data FROM kit_outbox
@@ -114,15 +115,10 @@ async def test_a_sync_shows_differences_and_reports_the_urgent_ones(
     connection = await make.connect(alice, FakeGoDaddy(FakeAccount(domains=domains)), fakes)
     await own(alice, "clean.com", "deleted.com", "missing.com", registrar="GoDaddy", renewal_price=None)
     async with database.transaction() as conn:
-        run = await runs.start_run(
-            conn,
-            account_id=alice.account.id,
-            kind=RunKind.SYNC,
-            connections=[connection],
-            options={},
+        await syncing.start_sync(
+            conn, account_id=alice.account.id, connections=[connection], created_by=alice.account.id
         )
-    target: dict[str, Any] = {"account_id": alice.account.id, "run_id": run.id, "connection_id": connection.id}
-    await syncing.sync_part(database, **target, outbound=outbound, keyring=make.keyring_of(alice))
+    await do_part(alice, WorkKind.SYNC, connection.id, outbound)
     async with database.transaction() as conn:
         await dispatcher.dispatch(conn)
     await queue.run_pending(database, settings)

@@ -19,8 +19,9 @@ from builders.kit.jobs import queue
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.portfolio.registrars import connections, jobs, runs, syncing
+from builders.portfolio.registrars import connections, syncing
 from builders.portfolio.registrars.api_client import ApiClient
+from builders.portfolio.runs import runs, work as portfolio_work
 from tests.cast import Person
 from tests.conftest import MakePerson
 from tests.portfolio.domains.make import DOMAINS, add
@@ -124,11 +125,11 @@ class Killed(BaseException):
 
 # What a worker does, in its order, and how often before it is killed; it is killed after the call, or before it.
 POINTS = (
-    *((runs, "begin_part", 1, after) for after in (True,)),
+    *((runs, "claim_part", 1, after) for after in (True,)),
     *((syncing, "take_batch", call, after) for call in (1, 2, 3) for after in (False, True)),
     *((runs, "advance_part", call, True) for call in (1, 3, 4)),
     (syncing, "close_listing", 1, True),
-    (syncing, "record_outcome", 1, True),
+    (connections, "record_outcome", 1, True),
     *((runs, "finish_part", 1, after) for after in (False, True)),
 )
 OWN = frozenset(("connection_id", "domain_id", "id", "created_at", "updated_at", "first_seen_at", "last_seen_at"))
@@ -208,13 +209,13 @@ async def test_a_slow_worker_writes_nothing_after_another_one_has_taken_over(
     real = connections.lock_connected
 
     async def slow(*arguments: Any, **options: Any) -> Any:
-        monkeypatch.setattr(syncing, "lock_connected", real)
+        monkeypatch.setattr(connections, "lock_connected", real)
         fake.account.domains[0].auto_renew = False
         # In a context of its own, for there a transaction is open.
         await asyncio.create_task(run_parts(alice, run, outbound), context=contextvars.Context())
         return await real(*arguments, **options)
 
-    monkeypatch.setattr(syncing, "lock_connected", slow)
+    monkeypatch.setattr(connections, "lock_connected", slow)
     await run_parts(alice, run, outbound)
     assert ok(await alice.get(f"{DOMAINS}/a.com"))["auto_renew"] is False
     assert (await read(alice, run))["summary"]["seen"] == 1
@@ -232,7 +233,8 @@ async def test_a_job_that_keeps_failing_ends_its_part(
     run = await start(alice)
     async with database_of(alice).connection() as conn:
         await conn.execute(
-            "UPDATE procrastinate_jobs SET attempts = %s WHERE args ->> 'run_id' = %s", [jobs.TRIES, run["run_id"]]
+            "UPDATE portfolio_runs_parts SET attempts = %s WHERE run_id = %s",
+            [portfolio_work.MAX_ATTEMPTS, run["run_id"]],
         )
     await work(alice, worker)
     run = await read(alice, run)
@@ -240,14 +242,35 @@ async def test_a_job_that_keeps_failing_ends_its_part(
     assert await events(alice) == ["sync.failed"]
 
 
-async def test_a_part_that_is_stuck_does_not_bar_the_next_run(alice: Person, fakes: FakeServer) -> None:
+async def test_a_part_whose_job_is_lost_is_done_by_another_one(
+    alice: Person, fakes: FakeServer, worker: Settings
+) -> None:
     await connect(alice, fake_of("porkbun", "a.com"), fakes)
     stuck = await start(alice)
-    with clock.moved(runs.STUCK_AFTER + timedelta(minutes=1)):
-        after = await start(alice)
-    assert after["run_id"] != stuck["run_id"]
-    stuck = await read(alice, stuck)
-    assert (stuck["state"], by_provider(stuck)["porkbun"]["error"]["code"]) == ("failed", "part_abandoned")
+    async with database_of(alice).transaction() as conn:
+        await conn.execute(
+            "DELETE FROM procrastinate_jobs WHERE args ->> 'account_id' = %s", [str(alice.account.id)]
+        )
+    with clock.moved(runs.IDLE + timedelta(minutes=1)):
+        async with database_of(alice).transaction() as conn:
+            await runs.resume_parts(conn)
+    await work(alice, worker)
+    assert (await read(alice, stuck))["state"] == "completed"
+
+
+async def test_a_part_whose_worker_is_killed_each_time_is_abandoned(
+    alice: Person, fakes: FakeServer, outbound: Outbound, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await connect(alice, fake_of("porkbun", "a.com"), fakes)
+    run = await start(alice)
+    with monkeypatch.context() as patch:
+        for _ in range(portfolio_work.MAX_ATTEMPTS):
+            kill_at(patch, syncing, "open_adapter", 1, after=False)
+            with pytest.raises(Killed):
+                await run_parts(alice, run, outbound)
+            patch.undo()
+    await run_parts(alice, run, outbound)
+    assert by_provider(await read(alice, run))["porkbun"]["error"]["code"] == "sync_failed"
 
 
 async def test_connections_are_synced_on_schedule(

@@ -1,5 +1,6 @@
 """push_to_registrar of bulk decisions: auto-renew at the registrars."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
@@ -15,15 +16,17 @@ from builders.demo.registrars.namesilo import FakeNameSilo
 from builders.demo.registrars.porkbun import FakePorkbun
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
-from builders.kit.values import clock, ids
 from builders.portfolio.domains.records import RenewalDecision
-from builders.portfolio.registrars import connections as registrar_connections
+from builders.portfolio.registrars import auto_renew, connections as registrar_connections
 from builders.portfolio.renewals import pushes, store
 from builders.portfolio.renewals.records import DecisionPatch
+from builders.portfolio.runs import runs
+from builders.portfolio.runs.records import WorkKind
 from tests.cast import Person, replaced
 from tests.portfolio.parking.make import database_of
-from tests.portfolio.registrars.make import connect, keyring_of
+from tests.portfolio.registrars.make import connect
 from tests.portfolio.registrars.reconcile_make import SNAPSHOT, ahead, hold, named, own, report
+from tests.portfolio.registrars.sync import do_part
 from tests.portfolio.renewals.make import decide
 
 FIND_EVENTS = """
@@ -32,7 +35,7 @@ FIND_EVENTS = """
 """
 COUNT_JOBS = """
     SELECT count(*) FROM procrastinate_jobs
-    WHERE task_name = 'portfolio.push_auto_renew' AND args ->> 'account_id' = %(account_id)s
+    WHERE task_name = 'portfolio.run_part' AND args ->> 'kind' = 'push' AND args ->> 'account_id' = %(account_id)s
 """
 
 
@@ -139,6 +142,20 @@ async def test_a_failing_registrar_fails_alone(alice: Person, fakes: FakeServer)
     ]
 
 
+async def clear_rate_limit(alice: Person) -> None:
+    async with database_of(alice).transaction() as conn:
+        await conn.execute(
+            "UPDATE portfolio_registrars_connections SET next_allowed_at = NULL WHERE account_id = %s",
+            [alice.account.id],
+        )
+
+
+async def connection_of(alice: Person) -> UUID:
+    async with database_of(alice).connection() as conn:
+        [found] = await registrar_connections.list_connections(conn, account_id=alice.account.id)
+    return found.id
+
+
 async def test_a_job_sends_what_the_request_could_not(
     alice: Person, fakes: FakeServer, outbound: Outbound, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,41 +167,63 @@ async def test_a_job_sends_what_the_request_could_not(
     async with database_of(alice).connection() as conn:
         account = {"account_id": str(alice.account.id)}
         assert await (await conn.execute(COUNT_JOBS, account)).fetchone() == (1,)
-    target: dict[str, Any] = {"account_id": alice.account.id, "outbound": outbound, "keyring": keyring_of(alice)}
+    part = (alice, WorkKind.PUSH, await connection_of(alice), outbound)
     fake.account.faults.append(Fault.RATE_LIMITED)
     with pytest.raises(pushes.PushesWaiting):
-        await pushes.push_waiting(database_of(alice), **target)
-    async with database_of(alice).connection() as conn:
-        await conn.execute(
-            "UPDATE portfolio_registrars_connections SET next_allowed_at = NULL WHERE account_id = %(account_id)s",
-            account,
-        )
-    await pushes.push_waiting(database_of(alice), **target)
+        await do_part(*part)
+    await clear_rate_limit(alice)
+    await do_part(*part)
     assert settings(fake) == {"a.com": False, "b.com": False}
     assert states(await push(alice, *rows)) == ["unchanged", "unchanged"]
 
 
 async def test_of_two_decisions_the_last_one_is_sent_last(
-    alice: Person, fakes: FakeServer, outbound: Outbound
+    alice: Person, fakes: FakeServer, outbound: Outbound, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake = await held_at(alice, fakes, FakeGoDaddy, "a.com")
-    claim: dict[str, Any] = {"claim": ids.new(), "claimed_until": ahead(1), "now": clock.now()}
-    [row] = (await decide(alice, {"items": [{"domain_id": "a.com", "decision": "drop"}]}))["results"]
-    domain_id, account_id = UUID(row["id"]), alice.account.id
-    async with database_of(alice).transaction() as conn:  # another worker is about to send the first one
-        await store.upsert_pushes(conn, account_id=account_id, settings={domain_id: True}, **claim)
-    assert states(await push(alice, {"domain_id": "a.com", "decision": "drop"})) == ["queued"]
-    target: dict[str, Any] = {"account_id": account_id, "outbound": outbound, "keyring": keyring_of(alice)}
-    with pytest.raises(pushes.PushesWaiting):
-        await pushes.push_waiting(database_of(alice), **target)
-    assert fake.account.requests == 0
+    fake.account.domains[0].auto_renew = False
+    real, second = auto_renew.set_auto_renew, list[Any]()
+
+    async def decide_meanwhile(*arguments: Any, **options: Any) -> Any:
+        monkeypatch.setattr(auto_renew, "set_auto_renew", real)
+        second.extend(states(await push(alice, {"domain_id": "a.com", "decision": "renew", "auto_renew": False})))
+        return await real(*arguments, **options)
+
     async with database_of(alice).transaction() as conn:
-        waiting = await store.end_pushes(
-            conn, account_id=account_id, claim=claim["claim"], ended={domain_id: True}, failed=()
+        await conn.execute(
+            "UPDATE portfolio_registrars_holdings SET auto_renew = NULL WHERE account_id = %s", [alice.account.id]
         )
-    assert waiting == 1
-    await pushes.push_waiting(database_of(alice), **target)
+    monkeypatch.setattr(auto_renew, "set_auto_renew", decide_meanwhile)
+    assert states(await push(alice, {"domain_id": "a.com", "decision": "renew"})) == ["pushed"]
+    assert second == ["queued"]
+    assert settings(fake) == {"a.com": True}
+    await do_part(alice, WorkKind.PUSH, await connection_of(alice), outbound)
     assert settings(fake) == {"a.com": False}
+
+
+async def test_a_push_whose_worker_was_killed_is_continued_once(
+    alice: Person, fakes: FakeServer, outbound: Outbound, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = await held_at(alice, fakes, FakeGoDaddy, "a.com")
+    fake.account.faults.append(Fault.SERVER_ERROR)
+    assert states(await push(alice, {"domain_id": "a.com", "decision": "drop"})) == ["queued"]
+    part = (alice, WorkKind.PUSH, await connection_of(alice), outbound)
+
+    class Killed(BaseException):
+        """A worker was killed."""
+
+    async def killed(*_: object, **__: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "delete_pushes", killed)
+        with pytest.raises(Killed):
+            await do_part(*part)
+    await asyncio.gather(*(do_part(*part) for _ in range(2)))
+    assert settings(fake) == {"a.com": False}
+    async with database_of(alice).connection() as conn:
+        open_parts = await runs.count_open(conn, account_id=alice.account.id, kinds=[WorkKind.PUSH])
+    assert open_parts == 0
 
 
 async def test_a_setting_that_keeps_failing_is_abandoned_and_reported(
@@ -194,11 +233,11 @@ async def test_a_setting_that_keeps_failing_is_abandoned_and_reported(
     fake.account.faults.extend([Fault.SERVER_ERROR] * pushes.MAX_ATTEMPTS)
     [pushed] = await push(alice, {"domain_id": "a.com", "decision": "drop"})
     assert (pushed["state"], pushed["error"]) == ("queued", "The registrar does not respond.")
-    target: dict[str, Any] = {"account_id": alice.account.id, "outbound": outbound, "keyring": keyring_of(alice)}
+    part = (alice, WorkKind.PUSH, await connection_of(alice), outbound)
     for _ in range(pushes.MAX_ATTEMPTS - 2):
         with pytest.raises(pushes.PushesWaiting):
-            await pushes.push_waiting(database_of(alice), **target)
-    await pushes.push_waiting(database_of(alice), **target)
+            await do_part(*part)
+    await do_part(*part)
     async with database_of(alice).connection() as conn:
         rows = await (await conn.execute(FIND_EVENTS, {"account_id": alice.account.id})).fetchall()
     [event] = [json.loads(data) for (data,) in rows]

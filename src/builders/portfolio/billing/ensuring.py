@@ -7,10 +7,14 @@ from uuid import UUID
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
 from builders.portfolio.billing.sync_records import Freshness, FreshnessReason, Refresh, Refreshed, SyncOptions
-from builders.portfolio.billing.syncing import list_wanted, start_sync, wait_for_sync
-from builders.portfolio.registrars import providers as registrar_providers, runs
+from builders.portfolio.billing.syncing import start_sync, wait_for_sync
+from builders.portfolio.registrars import (
+    connections as registrar_connections,
+    providers as registrar_providers,
+    syncing as registrar_syncing,
+)
 from builders.portfolio.registrars.records import Connection
-from builders.portfolio.registrars.run_records import RunKind
+from builders.portfolio.runs import runs
 
 COOLDOWN = timedelta(minutes=5)  # between two refreshes, forced ones too
 
@@ -30,7 +34,7 @@ async def ensure_fresh(
     Raise ProviderNotFound, and NotConnected for a registrar without a connection.
     """
     now = clock.now()
-    connections = await list_wanted(conn, account_id=account_id, providers=providers)
+    connections = await registrar_connections.list_wanted(conn, account_id=account_id, providers=providers)
     states = [
         assess(each, now=now, max_age=max_age, is_forced=is_forced) for each in connections if not each.is_manual
     ]
@@ -40,12 +44,8 @@ async def ensure_fresh(
         return Refresh(connections=states)
     inventory = None
     if refreshes_inventory:
-        inventory = await runs.start_run(
-            conn,
-            account_id=account_id,
-            kind=RunKind.SYNC,
-            connections=stale,
-            options={"dry_run": False, "is_scheduled": False},
+        inventory = await registrar_syncing.start_sync(
+            conn, account_id=account_id, connections=stale, created_by=member_id
         )
     options = SyncOptions(member_id=member_id)
     billing = await start_sync(conn, account_id=account_id, connections=stale, options=options)
@@ -79,9 +79,7 @@ async def wait_for_refresh(database: Database, *, refresh: Refresh, timeout_s: f
     until = clock.monotonic() + timeout_s
     inventory, billing = refresh.inventory, None
     if inventory is not None:
-        inventory = await runs.wait_for_run(
-            database, account_id=inventory.account_id, run_id=inventory.id, timeout_s=timeout_s
-        )
+        inventory = await runs.wait_for_run(database, run=inventory, timeout_s=timeout_s)
     if refresh.billing is not None:
         left = max(0.0, until - clock.monotonic())
         billing = await wait_for_sync(database, run=refresh.billing, timeout_s=left)

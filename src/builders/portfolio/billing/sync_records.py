@@ -7,7 +7,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from builders.kit.values.money import Money
-from builders.portfolio.registrars.run_records import Run
+from builders.portfolio.runs.records import Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

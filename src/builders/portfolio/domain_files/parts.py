@@ -13,13 +13,11 @@ PART_ROWS = 1_000
 PART_CHARACTERS = 512 * 1024  # of the cells; entries of domains are long
 
 
-def cut(reading: Reading[DomainRow], *, start: int = 0, rows: int = PART_ROWS) -> Iterator[tuple[int, bytes]]:
-    """Yield parts of the rows from a number on, each with the number of its first row."""
-    first, part, size = start, list[tuple[int, Sequence[str] | None]](), 0
+def cut(reading: Reading[DomainRow]) -> Iterator[tuple[int, bytes]]:
+    """Yield parts of the rows, each with the number of its first row."""
+    first, part, size = 0, list[tuple[int, Sequence[str] | None]](), 0
     for number, (position, cells) in enumerate(reading.table.read()):
-        if number < start:
-            continue
-        if part and (len(part) == rows or size > PART_CHARACTERS):
+        if part and (len(part) == PART_ROWS or size > PART_CHARACTERS):
             yield first, _encode(reading, part)
             first, part, size = number, [], 0
         part.append((position, cells))

@@ -6,16 +6,19 @@ from builders.kit.db.connections import Conn
 from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult
 from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.sheets.sources import Source
-from builders.portfolio.imports import conversion
 from builders.portfolio.imports.records import Import, ImportRow, ImportState
 from builders.portfolio.imports.running import INLINE_ROWS
-from builders.portfolio.imports.store import imports as store, rows as rows_store
+from builders.portfolio.imports.store import rows as rows_store
+from builders.portfolio.runs import runs
+from builders.portfolio.runs.records import WorkKind
 
 
 async def list_imports(conn: Conn, *, account_id: UUID, page: PageRequest) -> Page[Import]:
     """Return the imports of a portfolio, the newest first."""
-    rows = await store.list_page(conn, account_id=account_id, before=page.before_id, limit=page.limit + 1)
-    return page.cut([conversion.import_of(row) for row in rows], key=lambda each: (str(each.id),))
+    found = await runs.list_runs(
+        conn, account_id=account_id, kind=WorkKind.IMPORT, before=page.before_id, limit=page.limit + 1
+    )
+    return page.cut([Import.of(run) for run in found], key=lambda each: (str(each.id),))
 
 
 async def list_results(

@@ -2,18 +2,26 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
+
+from pydantic import TypeAdapter
 
 from builders.kit.http.bulk import BulkSummary, RowOutcome, RowProblem
 from builders.kit.sheets.reading import DetectedTable
 from builders.kit.sheets.sources import Source
 from builders.portfolio.domain_files.records import Options
+from builders.portfolio.runs.records import PartState, Run, WorkKind
 
 MAX_BYTES = 50 * 1024 * 1024  # of a body
 MAX_KEPT = 100  # rows of which the reply of an undo says why they are kept
+
+
+UNDO_PERIOD = timedelta(hours=24)
+OPTIONS = TypeAdapter(Options)
+DETECTED = TypeAdapter(DetectedTable)
 
 
 class ImportState(StrEnum):
@@ -25,6 +33,14 @@ class ImportState(StrEnum):
     FAILED = "failed"  # the file could not be read; no row was imported
     UNDOING = "undoing"
     UNDONE = "undone"
+
+
+_UNDO_STATES: Mapping[PartState, ImportState] = {
+    PartState.QUEUED: ImportState.UNDOING,
+    PartState.RUNNING: ImportState.UNDOING,
+    PartState.COMPLETED: ImportState.UNDONE,
+    PartState.FAILED: ImportState.FAILED,  # it can be undone again
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +102,7 @@ class UndoCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Import:
-    """An import."""
+    """An import: a run with a part for the import, and after it one for the undo."""
 
     id: UUID
     state: ImportState
@@ -101,7 +117,37 @@ class Import:
     created_by: UUID
     created_at: datetime
     finished_at: datetime | None
-    undo_until: datetime | None  # None when there is nothing to undo
+
+    @property
+    def undo_until(self) -> datetime | None:
+        """Return until when it can be undone; None when there is nothing to undo."""
+        if self.finished_at is None or not self.rows_done or self.options.dry_run:
+            return None
+        return self.finished_at + UNDO_PERIOD
+
+    @classmethod
+    def of(cls, run: Run) -> "Import":
+        """Return the import of a run."""
+        parts = {each.kind: each for each in run.parts}
+        part, undo = parts[WorkKind.IMPORT], parts.get(WorkKind.UNDO)
+        error = undo.error if undo is not None and undo.error is not None else part.error
+        failure = None if error is None else RowProblem(code=error.code, message=error.message, field=error.field)
+        counts = dict(part.counts)
+        return cls(
+            id=run.id,
+            state=ImportState(part.state) if undo is None else _UNDO_STATES[undo.state],
+            source=Source(run.options["source"]),
+            options=OPTIONS.validate_python(run.options),
+            detected=DETECTED.validate_python(part.details[0]) if part.details else None,
+            failure=failure,
+            rows_total=counts.pop("rows_total", None),
+            rows_done=counts.pop("rows_done", 0),
+            counts=Counts(**counts),
+            undo=UndoCounts(**({} if undo is None else undo.counts)),
+            created_by=run.created_by or run.account_id,
+            created_at=run.created_at,
+            finished_at=run.finished_at,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

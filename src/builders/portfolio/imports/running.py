@@ -1,30 +1,34 @@
 """Imports: started in a request, which finishes a small one, and continued by a job."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
+from builders.kit.errors import Invalid
 from builders.kit.events import outbox
 from builders.kit.http import slices
-from builders.kit.http.bulk import RowProblem
-from builders.kit.jobs import time_slices
+from builders.kit.http.bulk import row_problems
 from builders.kit.limits import maximums
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.sheets.reading import MAX_ROWS, Reading, SentTable, opening
-from builders.kit.values import clock, ids
+from builders.portfolio.domain_files import parts as domain_files_parts
 from builders.portfolio.domain_files.columns import DOMAINS, DomainRow
 from builders.portfolio.domain_files.drafts import read_drafts
 from builders.portfolio.domain_files.records import Draft, Options
-from builders.portfolio.imports import conversion, sources
+from builders.portfolio.imports import sources
 from builders.portfolio.imports.applying import apply_batch
 from builders.portfolio.imports.errors import ImportNotFound, ImportRowLimit, TooManyImports
 from builders.portfolio.imports.events import IMPORT_COMPLETED, ImportData
-from builders.portfolio.imports.records import Import, ImportState
-from builders.portfolio.imports.store import imports as store
+from builders.portfolio.imports.records import DETECTED, OPTIONS, UNDO_PERIOD, Import
+from builders.portfolio.runs import runs
+from builders.portfolio.runs.records import NewPart, Part, PartError, PartState, WorkKind
+from builders.portfolio.runs.work import Tools
 from builders.portfolio.team.records import Access
 
+KINDS = (WorkKind.IMPORT, WorkKind.UNDO)
 INLINE_ROWS = 2_000  # that a request imports itself
 INLINE_BYTES = 1024 * 1024
 BATCH_ROWS = 1_000  # of a transaction
@@ -40,11 +44,7 @@ MAX_RESULTS = maximums.declare_kept(
     of="portfolio",
     counts="Results of rows of its newest imports, each day; an import that can be undone is kept.",
 )
-OPEN_DAYS = 2  # an older import that has not ended is stuck, and blocks no other
-UNDO_PERIOD = timedelta(hours=24)
-RUN_IMPORT = "portfolio.import"  # name of the job
 RETENTION = timedelta(days=30)
-_PRUNE_BATCH = 20  # imports of one statement, each with up to 100,000 rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,91 +78,129 @@ async def import_source(
     """
     account_id = access.portfolio_id
     if small is None:  # concurrent ones count each other
-        await store.lock_portfolio(conn, account_id=account_id)
+        await runs.lock_starts(conn, account_id=account_id, kind=WorkKind.IMPORT)
     await _check_open(conn, account_id)
     await _check_rows(conn, account_id, MAX_ROWS if small is None else small.reading.total)
-    row = await store.insert(
+    state = PartState.QUEUED if small is None else PartState.RUNNING
+    run = await runs.start_run(
         conn,
         account_id=account_id,
-        import_id=ids.new(),
-        state=ImportState.QUEUED.value,
-        source=new.source.value,
-        options=conversion.options_to_json(new.options),
+        kind=WorkKind.IMPORT,
+        parts=[NewPart(subject_id=account_id, state=state)],
+        options={**OPTIONS.dump_python(new.options, mode="json"), "source": new.source},
         created_by=access.member_id,
-        now=clock.now(),
     )
-    made = conversion.import_of(row)
+    made, [part] = Import.of(run), run.parts
     if small is None:
         await sources.keep(conn, keyring=keyring, account_id=account_id, import_id=made.id, content=new.content)
-        await defer(conn, account_id=account_id, import_id=made.id)
         return made
-    await start(conn, account_id=account_id, import_id=made.id, reading=small.reading)
+    part = await _record_reading(conn, part, small.reading)
     if small.batch:  # as one batch: its domains are locked in one order
-        await apply(conn, account_id=account_id, made=made, batch=small.batch)
-    return await finish(conn, account_id=account_id, import_id=made.id, state=ImportState.COMPLETED)
+        part = await _apply(conn, part, made, small.batch)
+    return await _finish(conn, part, state=PartState.COMPLETED)
 
 
 async def _check_open(conn: Conn, account_id: UUID) -> None:
     """Raise TooManyImports when MAX_OPEN imports have not ended."""
-    since = clock.now() - timedelta(days=OPEN_DAYS)
-    if await store.count_open(conn, account_id=account_id, since=since, limit=MAX_OPEN) >= MAX_OPEN:
+    if await runs.count_open(conn, account_id=account_id, kinds=KINDS) >= MAX_OPEN:
         raise TooManyImports(f"{MAX_OPEN} imports of the portfolio have not ended.", retry_after=5)
 
 
 async def _check_rows(conn: Conn, account_id: UUID, rows: int) -> None:
     """Raise ImportRowLimit when the imports of a day have too many rows with these; an unread one has MAX_ROWS."""
-    since = ids.lowest(clock.now() - timedelta(days=1))
-    if await store.sum_rows(conn, account_id=account_id, since=since, unread=MAX_ROWS) + rows > MAX_ROWS_PER_DAY:
+    before = await runs.sum_counts(
+        conn,
+        account_id=account_id,
+        kind=WorkKind.IMPORT,
+        name="rows_total",
+        period=timedelta(days=1),
+        unknown=MAX_ROWS,
+    )
+    if before + rows > MAX_ROWS_PER_DAY:
         raise ImportRowLimit(
             f"The imports of a portfolio have at most {MAX_ROWS_PER_DAY:,} rows in 24 hours.", retry_after=3600
         )
 
 
-async def start(conn: Conn, *, account_id: UUID, import_id: UUID, reading: Reading[DomainRow]) -> None:
-    """Record what was detected in the source, and that the import runs."""
-    await store.start(
-        conn,
-        account_id=account_id,
-        import_id=import_id,
-        detected=conversion.detected_to_json(reading.detected),
-        rows_total=reading.total,
-    )
+async def import_part(tools: Tools, part: Part) -> None:
+    """Import a source from the first row that is not done, for a time slice.
+
+    The first step stores the source by rows, so that no later time slice reads it again.
+    """
+    target = {"account_id": part.account_id, "import_id": part.run_id}
+    while True:
+        done = part.counts.get("rows_done", 0)
+        async with tools.database.connection() as conn:
+            made = await get_import(conn, **target)
+            rows = await sources.load_rows(conn, keyring=tools.keyring, **target, first_row=done)
+        if rows is not None:
+            drafts = await asyncio.to_thread(domain_files_parts.read_part, rows, made.options)
+            async with tools.database.transaction() as conn:
+                part = await _apply(conn, part, made, list(enumerate(drafts, start=done)))
+        elif made.rows_total is not None and done == made.rows_total:
+            async with tools.database.transaction() as conn:
+                await _finish(conn, part, state=PartState.COMPLETED)
+            return
+        else:
+            try:
+                part = await _cut(tools, part, made)
+            except Invalid as refusal:
+                [problem] = row_problems(refusal)
+                failure = PartError(code=problem.code, message=problem.message, field=problem.field)
+                async with tools.database.transaction() as conn:
+                    await _finish(conn, part, state=PartState.FAILED, failure=failure)
+                return
+        if tools.time_slice.is_over:
+            return
 
 
-async def apply(conn: Conn, *, account_id: UUID, made: Import, batch: Sequence[tuple[int, Draft]]) -> None:
-    """Import rows, and count them as done."""
+async def _cut(tools: Tools, part: Part, made: Import) -> Part:
+    """Store the source by rows. Raise Invalid if none can be read."""
+    target = {"account_id": part.account_id, "import_id": part.run_id}
+    async with tools.database.connection() as conn:
+        content = await sources.load(conn, keyring=tools.keyring, **target)
+    reading, rows = await asyncio.to_thread(_read, made, content)
+    async with tools.database.transaction() as conn:
+        await sources.keep_rows(conn, keyring=tools.keyring, **target, parts=rows)
+        return await _record_reading(conn, part, reading)
+
+
+def _read(made: Import, content: bytes) -> tuple[Reading[DomainRow], Sequence[tuple[int, bytes]]]:
+    """Read a source, and cut it; for a thread. Raise Invalid."""
+    sent = SentTable(source=made.source, content=content, options=made.options)
+    reading = slices.run_at_once(opening(DOMAINS, sent))
+    return reading, list(domain_files_parts.cut(reading))
+
+
+async def _record_reading(conn: Conn, part: Part, reading: Reading[DomainRow]) -> Part:
+    """Record what was detected in the source."""
+    detected = [DETECTED.dump_python(reading.detected, mode="json")]
+    return await runs.advance_part(conn, part=part, counts={"rows_total": reading.total}, details=detected)
+
+
+async def _apply(conn: Conn, part: Part, made: Import, batch: Sequence[tuple[int, Draft]]) -> Part:
+    """Count rows as done, which locks the part, and import them."""
+    part = await runs.advance_part(conn, part=part, counts={"rows_done": len(batch)})
     counts = await apply_batch(
         conn,
-        account_id=account_id,
+        account_id=part.account_id,
         member_id=made.created_by,
         import_id=made.id,
         drafts=batch,
         options=made.options,
         source=made.source,
     )
-    await store.advance(conn, account_id=account_id, import_id=made.id, rows=len(batch), counts=counts)
+    return await runs.advance_part(conn, part=part, counts=asdict(counts))
 
 
-async def finish(
-    conn: Conn, *, account_id: UUID, import_id: UUID, state: ImportState, failure: RowProblem | None = None
-) -> Import:
-    """Record the end of an import, delete its source and publish the event, unless it was a dry run."""
-    now = clock.now()
-    made = await get_import(conn, account_id=account_id, import_id=import_id)
-    is_undoable = made.rows_done > 0 and not made.options.dry_run
-    row = await store.finish(
-        conn,
-        account_id=account_id,
-        import_id=import_id,
-        state=state.value,
-        failure=None if failure is None else asdict(failure),
-        now=now,
-        undo_until=now + UNDO_PERIOD if is_undoable else None,
-    )
-    await store.delete_parts(conn, account_id=account_id, import_id=import_id)
-    made = conversion.import_of(row)
+async def _finish(conn: Conn, part: Part, *, state: PartState, failure: PartError | None = None) -> Import:
+    """End a part, delete the source and publish the end of the import, unless it was a dry run."""
+    target = {"account_id": part.account_id, "import_id": part.run_id}
+    await sources.delete(conn, **target)
+    await runs.finish_part(conn, part=part, state=state, error=failure)
+    made = await get_import(conn, **target)
     if not made.options.dry_run:
-        await outbox.publish(conn, IMPORT_COMPLETED, account_id=account_id, data=event_data(made))
+        await outbox.publish(conn, IMPORT_COMPLETED, account_id=part.account_id, data=event_data(made))
     return made
 
 
@@ -183,17 +221,17 @@ def event_data(made: Import) -> ImportData:
 
 async def get_import(conn: Conn, *, account_id: UUID, import_id: UUID) -> Import:
     """Return an import. Raise ImportNotFound."""
-    row = await store.find(conn, account_id=account_id, import_id=import_id)
-    if row is None:
+    run = await runs.find_run(conn, account_id=account_id, run_id=import_id, kinds=[WorkKind.IMPORT])
+    if run is None:
         raise ImportNotFound
-    return conversion.import_of(row)
+    return Import.of(run)
 
 
-async def abandon_import(conn: Conn, *, account_id: UUID, import_id: UUID) -> None:
+async def abandon_part(conn: Conn, *, part: Part) -> None:
     """End an import or an undo that keeps failing; the imported rows can be undone."""
     message = "An internal error stopped the import. Undo it, and import the file again."
-    problem = RowProblem(code="import_failed", message=message)
-    await finish(conn, account_id=account_id, import_id=import_id, state=ImportState.FAILED, failure=problem)
+    failure = PartError(code="import_failed", message=message)
+    await _finish(conn, part, state=PartState.FAILED, failure=failure)
 
 
 async def prune_imports(conn: Conn) -> bool:
@@ -201,13 +239,8 @@ async def prune_imports(conn: Conn) -> bool:
 
     Return whether more may remain.
     """
-    now = clock.now()
-    if await store.prune_imports(conn, before=now - RETENTION, limit=_PRUNE_BATCH) == _PRUNE_BATCH:
+    if await runs.prune_runs(conn, kinds=[WorkKind.IMPORT], retention=RETENTION):
         return True
-    return await store.delete_oldest(conn, rows=MAX_RESULTS, now=now, limit=_PRUNE_BATCH) == _PRUNE_BATCH
-
-
-async def defer(conn: Conn, *, account_id: UUID, import_id: UUID) -> None:
-    """Enqueue the job that continues an import or its undo."""
-    once = f"{RUN_IMPORT} {import_id}"
-    await time_slices.defer(conn, RUN_IMPORT, once=once, account_id=str(account_id), import_id=str(import_id))
+    return await runs.prune_oldest(
+        conn, kind=WorkKind.IMPORT, name="rows_done", most=MAX_RESULTS, kept=UNDO_PERIOD
+    )

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.process.secret_keys import Keyring
-from builders.portfolio.imports.store import imports as store
+from builders.portfolio.imports.store import sources as store
 
 PART_BYTES = 1024 * 1024
 _PURPOSE = "portfolio.imports"  # of the sealing key
@@ -15,17 +15,17 @@ async def keep(conn: Conn, *, keyring: Keyring, account_id: UUID, import_id: UUI
     """Store a source, sealed: it may contain passwords and authorization codes."""
     for number, part in enumerate(_parts(content)):
         sealed = keyring.seal(_PURPOSE, part, context=_context(import_id, number))
-        await store.insert_part(conn, account_id=account_id, import_id=import_id, number=number, content=sealed)
+        await store.insert(conn, account_id=account_id, import_id=import_id, number=number, content=sealed)
 
 
 async def keep_rows(
     conn: Conn, *, keyring: Keyring, account_id: UUID, import_id: UUID, parts: Iterable[tuple[int, bytes]]
 ) -> None:
     """Store a source by rows instead of its bytes: parts with the number of their first row."""
-    await store.delete_parts(conn, account_id=account_id, import_id=import_id)
+    await store.delete(conn, account_id=account_id, import_id=import_id)
     for number, (first_row, part) in enumerate(parts):
         sealed = keyring.seal(_PURPOSE, part, context=_context(import_id, number))
-        await store.insert_part(
+        await store.insert(
             conn, account_id=account_id, import_id=import_id, number=number, content=sealed, first_row=first_row
         )
 
@@ -46,7 +46,7 @@ async def load(conn: Conn, *, keyring: Keyring, account_id: UUID, import_id: UUI
     content = bytearray()
     number = 0
     while (
-        sealed := await store.find_part(conn, account_id=account_id, import_id=import_id, number=number)
+        sealed := await store.find(conn, account_id=account_id, import_id=import_id, number=number)
     ) is not None:
         content += keyring.unseal(_PURPOSE, sealed, context=_context(import_id, number))
         number += 1
@@ -60,3 +60,8 @@ def _parts(content: bytes) -> Iterator[bytes]:
 
 def _context(import_id: UUID, number: int) -> bytes:
     return b"%s:%d" % (import_id.bytes, number)
+
+
+async def delete(conn: Conn, *, account_id: UUID, import_id: UUID) -> None:
+    """Delete the source of an import."""
+    await store.delete(conn, account_id=account_id, import_id=import_id)

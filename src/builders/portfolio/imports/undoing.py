@@ -5,22 +5,23 @@ from dataclasses import asdict, replace
 from typing import Any
 from uuid import UUID
 
-from builders.kit.db.connections import Conn, Database
+from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.http.bulk import RowOutcome, RowProblem
-from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.values import clock
 from builders.portfolio.domains import changes, lookups
 from builders.portfolio.finance import recorded_sales
-from builders.portfolio.imports import conversion
-from builders.portfolio.imports.errors import ImportFinal, ImportNotFound, ImportRunning
+from builders.portfolio.imports.errors import ImportFinal, ImportRunning
 from builders.portfolio.imports.events import IMPORT_UNDONE
 from builders.portfolio.imports.records import MAX_KEPT, Import, ImportRow, ImportState, Undone
-from builders.portfolio.imports.running import BATCH_ROWS, INLINE_ROWS, defer, event_data, get_import
-from builders.portfolio.imports.store import imports as store, rows as rows_store
+from builders.portfolio.imports.running import BATCH_ROWS, INLINE_ROWS, event_data, get_import
+from builders.portfolio.imports.store import rows as rows_store
 from builders.portfolio.imports.undo_plans import UndoPlan, plan_undo
 from builders.portfolio.ledger import currencies, entries
 from builders.portfolio.parking import revenue
+from builders.portfolio.runs import runs
+from builders.portfolio.runs.records import Part, PartState, WorkKind
+from builders.portfolio.runs.work import Tools
 
 _REASON = "The import was undone."
 _OPEN = frozenset({ImportState.QUEUED, ImportState.RUNNING})
@@ -35,19 +36,23 @@ async def undo_import(
     INLINE_ROWS rows, from the last one or the one before `before_row` on. Raise ImportNotFound, ImportRunning,
     ImportFinal.
     """
-    row = await store.lock(conn, account_id=account_id, import_id=import_id)
-    if row is None:
-        raise ImportNotFound
-    made = conversion.import_of(row)
+    await runs.lock_run(conn, account_id=account_id, run_id=import_id)
+    made = await get_import(conn, account_id=account_id, import_id=import_id)
     if made.state not in {ImportState.UNDOING, ImportState.UNDONE}:
         _require_undoable(made)
         if dry_run:
             return await _try_undo(conn, account_id=account_id, made=made, before_row=before_row)
-        await store.set_state(conn, account_id=account_id, import_id=import_id, state=ImportState.UNDOING.value)
-        if made.rows_done > INLINE_ROWS:
-            await defer(conn, account_id=account_id, import_id=import_id)
-        else:
-            await _undo_batch(conn, account_id=account_id, import_id=import_id, limit=INLINE_ROWS + 1)
+        is_small = made.rows_done <= INLINE_ROWS
+        part = await runs.add_part(
+            conn,
+            account_id=account_id,
+            run_id=import_id,
+            kind=WorkKind.UNDO,
+            subject_id=account_id,
+            state=PartState.RUNNING if is_small else PartState.QUEUED,
+        )
+        if is_small:
+            await _undo_batch(conn, part, made, limit=INLINE_ROWS + 1)
         made = await get_import(conn, account_id=account_id, import_id=import_id)
     kept = await rows_store.list_kept(
         conn, account_id=account_id, import_id=import_id, outcome=None, after=-1, limit=MAX_KEPT
@@ -84,51 +89,33 @@ async def _try_undo(conn: Conn, *, account_id: UUID, made: Import, before_row: i
     )
 
 
-async def run_undo(database: Database, *, account_id: UUID, import_id: UUID, time_slice: TimeSlice) -> bool:
-    """Undo the rows of an import that are not undone yet, for a time slice, each batch in a transaction.
-
-    Return whether rows remain.
-    """
-    is_open = True
-    while is_open:
-        async with database.transaction() as conn:
-            is_open = await _undo_batch(conn, account_id=account_id, import_id=import_id, limit=BATCH_ROWS)
-        if time_slice.is_over:
-            return is_open
-    return False
+async def undo_part(tools: Tools, part: Part) -> None:
+    """Undo the rows of an import that are not undone yet, for a time slice, each batch in a transaction."""
+    following: Part | None = part
+    while following is not None:
+        async with tools.database.transaction() as conn:
+            made = await get_import(conn, account_id=part.account_id, import_id=part.run_id)
+            following = await _undo_batch(conn, following, made, limit=BATCH_ROWS)
+        if tools.time_slice.is_over:
+            return
 
 
-async def _undo_batch(conn: Conn, *, account_id: UUID, import_id: UUID, limit: int) -> bool:
-    """Undo the last rows that are not undone; return whether more may remain. One batch in a transaction."""
-    row = await store.lock(conn, account_id=account_id, import_id=import_id)
-    if row is None or row["state"] != ImportState.UNDOING:
-        return False
-    made = conversion.import_of(row)
+async def _undo_batch(conn: Conn, part: Part, made: Import, *, limit: int) -> Part | None:
+    """Undo the last rows that are not undone; return the part while more may remain."""
+    account_id, import_id = part.account_id, part.run_id
+    below = made.rows_done - part.counts.get("rows", 0)
     rows = await rows_store.list_backwards(
-        conn,
-        account_id=account_id,
-        import_id=import_id,
-        below=made.rows_done - made.undo.rows,
-        limit=limit,
+        conn, account_id=account_id, import_id=import_id, below=below, limit=limit
     )
     plan = await _plan(conn, account_id=account_id, made=made, rows=rows, later=())
     await _carry_out(conn, account_id=account_id, import_id=import_id, plan=plan)
-    counts = plan.counts
-    await store.advance_undo(
-        conn,
-        account_id=account_id,
-        import_id=import_id,
-        rows=counts.rows,
-        removed=counts.removed,
-        restored=counts.restored,
-        kept=counts.kept,
-    )
+    part = await runs.advance_part(conn, part=part, counts=asdict(plan.counts))
     if len(rows) == limit:
-        return True
-    await store.set_state(conn, account_id=account_id, import_id=import_id, state=ImportState.UNDONE.value)
+        return part
+    await runs.finish_part(conn, part=part, state=PartState.COMPLETED)
     undone = await get_import(conn, account_id=account_id, import_id=import_id)
     await outbox.publish(conn, IMPORT_UNDONE, account_id=account_id, data=event_data(undone))
-    return False
+    return None
 
 
 async def _plan(

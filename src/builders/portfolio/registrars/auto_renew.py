@@ -48,6 +48,17 @@ class AutoRenewSetting:
     is_temporary: bool = False  # the error; it is worth another try
 
     @property
+    def is_waiting(self) -> bool:
+        """Return whether it is still to be sent."""
+        return self.state is SettingState.PENDING or (self.state is SettingState.FAILED and self.is_temporary)
+
+    def given_up(self) -> "AutoRenewSetting":
+        """Return the setting after its last attempt."""
+        error = self.error or "The registrar did not respond in time."
+        is_failed = self.is_waiting
+        return replace(self, state=SettingState.FAILED, error=error, is_temporary=False) if is_failed else self
+
+    @property
     def dashboard_url(self) -> str | None:
         """Return where a person changes the setting."""
         return None if self.connection is None else get_profile(self.connection.provider).dashboard_url

@@ -9,7 +9,7 @@ from builders.kit.events import outbox
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
-from builders.portfolio.registrars import credentials, providers
+from builders.portfolio.registrars import credentials, providers as profiles
 from builders.portfolio.registrars.adapter import MAX_PAGES, Adapter
 from builders.portfolio.registrars.api_client import MAX_BYTES, STAND_IN_BYTES, ApiClient, Pace
 from builders.portfolio.registrars.errors import (
@@ -42,6 +42,7 @@ from builders.portfolio.registrars.store.connections import WrittenConnection
 # Of a base URL that a user set: it has no published rate limit, and anybody can serve any number of rows.
 STAND_IN_QUOTA = Quota(requests=600, window_s=60)
 STAND_IN_PAGES = 1_000  # of a list
+PRUNED = 100  # connections of one statement
 # The status after a failure; another kind of failure does not change it.
 _STATUSES: Mapping[RegistrarFailure, ConnectionStatus] = {
     RegistrarFailure.AUTH_FAILED: ConnectionStatus.AUTH_FAILED,
@@ -65,6 +66,19 @@ async def list_connections(
     if providers is None:
         return await store.list_all(conn, account_id=account_id, now=now)
     return await store.list_of_providers(conn, account_id=account_id, providers=providers, now=now)
+
+
+async def list_wanted(conn: Conn, *, account_id: UUID, providers: Sequence[str] | None) -> Sequence[Connection]:
+    """Return the connections of a portfolio, or those to some registrars.
+
+    Raise ProviderNotFound, and NotConnected for a registrar without a connection.
+    """
+    named = None if providers is None else [profiles.get_profile(each).provider for each in providers]
+    found = await list_connections(conn, account_id=account_id, providers=named)
+    missing = set(named or ()) - {each.provider for each in found}
+    if missing:
+        raise NotConnected(f"The portfolio is not connected to {', '.join(sorted(missing))}.")
+    return found
 
 
 async def get_connection(conn: Conn, *, account_id: UUID, connection_id: UUID) -> Connection:
@@ -122,7 +136,7 @@ async def ensure_manual_connection(conn: Conn, *, account_id: UUID, provider: st
     Publish portfolio.registrar.connected for a new one. Raise ProviderNotFound, ConnectionLimit, ValueError for
     a registrar with an adapter.
     """
-    profile = providers.get_profile(provider)
+    profile = profiles.get_profile(provider)
     if profile.credential_fields:
         raise ValueError(f"{profile.provider} has an adapter")
     found = await list_connections(conn, account_id=account_id, providers=[profile.provider])
@@ -196,7 +210,7 @@ async def open_adapter(
     wait = None if connection.next_allowed_at is None else connection.next_allowed_at - clock.now()
     if wait is not None and wait > timedelta():
         raise RegistrarFailed(RegistrarFailure.RATE_LIMITED, retry_after_s=wait.total_seconds())
-    profile = providers.get_profile(connection.provider)
+    profile = profiles.get_profile(connection.provider)
     opened = credentials.unseal(keyring, sealed, account_id=connection.account_id, connection_id=connection.id)
     return make_adapter(
         profile,
@@ -229,7 +243,7 @@ def make_adapter(
     """Return the adapter of a registrar."""
     max_bytes = MAX_BYTES if base_url in profile.base_urls.values() else STAND_IN_BYTES
     api = ApiClient(outbound=outbound, pace=pace, base_url=base_url, max_bytes=max_bytes)
-    return providers.ADAPTERS[profile.provider](api, credentials=credentials)
+    return profiles.ADAPTERS[profile.provider](api, credentials=credentials)
 
 
 async def record_outcome(
@@ -291,3 +305,8 @@ def next_allowed_at(failure: RegistrarFailed | None, now: datetime) -> datetime 
     if failure is None or failure.kind is not RegistrarFailure.RATE_LIMITED:
         return None
     return now + timedelta(seconds=failure.retry_after_s or DEFAULT_WAIT_S)
+
+
+async def prune_connections(conn: Conn, *, retention: timedelta) -> bool:
+    """Delete a batch of connections that were disconnected long ago; return whether more may remain."""
+    return await store.prune(conn, before=clock.now() - retention, limit=PRUNED) == PRUNED

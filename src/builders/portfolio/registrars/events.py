@@ -7,8 +7,8 @@ from pydantic import BaseModel, Field
 
 from builders.kit.events.outbox import declare
 from builders.portfolio.registrars.findings import FindingCategory, FindingSeverity
-from builders.portfolio.registrars.records import Connection, ConnectionStatus, Environment
-from builders.portfolio.registrars.run_records import PartError, PartState, Run, RunKind
+from builders.portfolio.registrars.records import Connection, ConnectionStatus, Environment, RunKind
+from builders.portfolio.runs.records import PartError, PartState, Run, WorkKind
 
 
 class RegistrarData(BaseModel):
@@ -150,7 +150,7 @@ def sync_completed_data(run: Run) -> SyncCompletedData:
     """Return the data of the event about a sync that has ended."""
     registrars = [
         SyncedRegistrar(
-            connection_id=each.connection_id,
+            connection_id=each.subject_id,
             provider=each.provider,
             state=each.state,
             seen=each.counts.get("seen", 0),
@@ -163,11 +163,11 @@ def sync_completed_data(run: Run) -> SyncCompletedData:
     return SyncCompletedData(run_id=run.id, registrars=registrars)
 
 
-def sync_failed_data(connection: Connection, *, run_id: UUID, kind: RunKind, error: PartError) -> SyncFailedData:
+def sync_failed_data(connection: Connection, *, run_id: UUID, kind: WorkKind, error: PartError) -> SyncFailedData:
     """Return the data of the event about a connection that could not be synced."""
     return SyncFailedData(
         run_id=run_id,
-        kind=kind,
+        kind=RunKind(kind),
         connection_id=connection.id,
         provider=connection.provider,
         connection=connection.name,

@@ -5,44 +5,14 @@ from uuid import UUID
 from procrastinate import JobContext
 
 from builders.kit.db.connections import Conn
-from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue, time_slices
-from builders.kit.outbound import client
-from builders.kit.process import log
-from builders.portfolio.registrars import drift, places, runs, syncing
+from builders.portfolio.registrars import drift, parts, syncing
+from builders.portfolio.runs.records import WorkKind
+from builders.portfolio.runs.work import Work, declare
 
-TRIES = 6  # of a job that fails otherwise than by the database
-
-_log = log.get_logger()
-
-
-@queue.app.task(name="portfolio.sync_registrar", queue=queue.EXTERNAL, retry=queue.RETRY, pass_context=True)
-async def sync_registrar(context: JobContext, account_id: str, run_id: str, connection_id: str) -> None:
-    """List the domains of one connection; abandon it when that keeps failing on our side."""
-    database = queue.database(context)
-    target = {"account_id": UUID(account_id), "run_id": UUID(run_id), "connection_id": UUID(connection_id)}
-    outbound = await queue.get_shared(context, client.open_client)
-    try:
-        async with places.take_place(context, **target) as is_free:
-            if is_free:
-                await syncing.sync_part(
-                    database,
-                    account_id=target["account_id"],
-                    run_id=target["run_id"],
-                    connection_id=target["connection_id"],
-                    outbound=outbound,
-                    keyring=queue.keyring(context),
-                )
-    except (DatabaseUnavailable, DatabaseBusy):
-        raise
-    except Exception:
-        if context.job.attempts < TRIES:
-            raise
-        _log.exception("sync_abandoned", account_id=account_id, run_id=run_id, connection_id=connection_id)
-        async with database.transaction() as conn:
-            await syncing.abandon_part(conn, **target)
+declare(WorkKind.SYNC, Work(do=syncing.sync_part, abandon=syncing.abandon_part, list_places=parts.list_places))
 
 
 @queue.app.periodic(cron="*/5 * * * *")
@@ -68,7 +38,7 @@ async def schedule_syncs(context: JobContext, timestamp: int) -> None:
 async def prune_registrar_runs(context: JobContext, timestamp: int) -> None:
     """Delete runs that are older than 90 days, and connections that were disconnected 90 days ago."""
     del timestamp
-    await time_slices.repeat(context, runs.prune_runs)
+    await time_slices.repeat(context, parts.prune_runs)
 
 
 @dispatcher.subscribe("portfolio.sync.completed", name="portfolio.detect_drift")

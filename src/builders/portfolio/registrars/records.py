@@ -194,6 +194,13 @@ class HeldTransfer:
     message: str | None = None
 
 
+class RunKind(StrEnum):
+    """Kind of a run over connections."""
+
+    SYNC = "sync"  # list the domains
+    BILLING = "billing"  # list the charges
+
+
 class ConnectionStatus(StrEnum):
     """The state of a connection."""
 

@@ -1,21 +1,23 @@
 """Send the auto-renew settings that decisions imply to the registrars.
 
-A setting is stored with the decision, claimed by the request, and sent in it as far as a bound of time allows; a
-job sends the rest, also when the request was killed.
+A setting is stored with the decision, and a run has a part for each connection that has to send some. The request
+does its parts as far as a bound of time allows; a job does the rest, also when the request was killed.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
 from builders.kit.http.bulk import RowOutcome, RowResult
-from builders.kit.jobs import queue
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
-from builders.kit.values import clock, ids
+from builders.kit.values import clock
 from builders.kit.values.patches import UNSET
 from builders.portfolio.domains import lookups
 from builders.portfolio.domains.records import RenewalDecision
@@ -29,16 +31,17 @@ from builders.portfolio.renewals.records import (
     BulkOptions,
     DecisionPatch,
     DecisionRow,
-    Push,
     PushedRow,
     PushState,
 )
+from builders.portfolio.runs import runs
+from builders.portfolio.runs.records import NewPart, Part, PartError, PartState, WorkKind
+from builders.portfolio.runs.work import Tools
 from builders.portfolio.team.records import Access
 
-PUSH = "portfolio.push_auto_renew"  # name of the job
 REQUEST_S, JOB_S = 10.0, 300.0  # for the requests to registrars
-CLAIM_OF_REQUEST, CLAIM_OF_JOB = timedelta(seconds=60), timedelta(minutes=10)
-MAX_ATTEMPTS = 8  # of a setting, over some hours
+JOB_DELAY = timedelta(seconds=60)  # the request has sent what it could
+MAX_ATTEMPTS = 8  # of a part, over some hours
 _STATES: Mapping[SettingState, PushState] = {
     SettingState.PENDING: PushState.QUEUED,
     SettingState.SET: PushState.PUSHED,
@@ -60,8 +63,6 @@ class Decided:
     results: Sequence[RowResult]
     options: BulkOptions
     settings: Mapping[UUID, AutoRenewSetting]  # by domain, of the rows that imply one
-    claimed: frozenset[UUID] = frozenset()  # domains whose settings the request sends
-    claim: UUID = ids.NIL
 
 
 async def decide_and_plan(
@@ -74,21 +75,30 @@ async def decide_and_plan(
         if not options.push_to_registrar:
             return Decided(results=results, options=options, settings={})
         planned = await _plan(conn, account_id=account_id, rows=rows, results=results)
-        pending = {each.domain_id: each.enabled for each in planned if each.state is SettingState.PENDING}
-        claim, now = ids.new(), clock.now()
-        claimed: Sequence[UUID] = ()
-        if pending:
-            claimed = await store.upsert_pushes(
-                conn,
-                account_id=account_id,
-                settings=pending,
-                claim=claim,
-                claimed_until=now + CLAIM_OF_REQUEST,
-                now=now,
-            )
-            await _defer(conn, account_id=account_id)
+        await _start(conn, access=access, planned=planned)
     settings = {each.domain_id: each for each in planned}
-    return Decided(results=results, options=options, settings=settings, claimed=frozenset(claimed), claim=claim)
+    return Decided(results=results, options=options, settings=settings)
+
+
+async def _start(conn: Conn, *, access: Access, planned: Sequence[AutoRenewSetting]) -> None:
+    """Store the settings to send, and start a run with a part for each connection."""
+    account_id = access.portfolio_id
+    pending = {each.domain_id: (each.connection, each.enabled) for each in planned if each.is_waiting}
+    connections = {connection.id: connection for connection, _ in pending.values() if connection is not None}
+    if not connections:
+        return
+    await runs.lock_starts(conn, account_id=account_id, kind=WorkKind.PUSH)
+    settings = {key: (connection.id, on) for key, (connection, on) in pending.items() if connection is not None}
+    await store.upsert_pushes(conn, account_id=account_id, settings=settings, now=clock.now())
+    await runs.start_run(
+        conn,
+        account_id=account_id,
+        kind=WorkKind.PUSH,
+        parts=[NewPart(subject_id=each.id, provider=each.provider) for each in connections.values()],
+        options={},
+        created_by=access.member_id,
+        delay=JOB_DELAY,
+    )
 
 
 async def _plan(
@@ -116,18 +126,6 @@ def implied_auto_renew(patch: DecisionPatch) -> bool | None:
     return False if patch.decision is RenewalDecision.DROP else None
 
 
-async def _defer(conn: Conn, *, account_id: UUID) -> None:
-    """Enqueue the job that sends the remaining settings."""
-    await queue.defer(
-        conn,
-        PUSH,
-        delay=CLAIM_OF_REQUEST,
-        once=f"{PUSH} {account_id}",
-        lane=queue.EXTERNAL,
-        account_id=str(account_id),
-    )
-
-
 async def push_decided(
     database: Database,
     *,
@@ -139,18 +137,14 @@ async def push_decided(
 ) -> Sequence[PushedRow | None]:
     """Send the settings of a bulk call; return the result of each row, also when a registrar fails."""
     settings = dict(decided.settings)
-    if decided.claimed and not decided.options.dry_run:
-        sent = await auto_renew.set_auto_renew(
-            database,
-            account_id=account_id,
-            settings=[settings[each] for each in decided.claimed],
-            outbound=outbound,
-            keyring=keyring,
-            timeout_s=timeout_s,
-        )
+    connections = {each.connection.id for each in settings.values() if each.is_waiting and each.connection}
+    if connections and not decided.options.dry_run:
+        target: dict[str, Any] = {"account_id": account_id, "kind": WorkKind.PUSH, "is_new": True}
         async with database.transaction() as conn:
-            await _end(conn, account_id=account_id, claim=decided.claim, sent=sent)
-        settings |= {each.domain_id: each for each in sent}
+            claimed = [await runs.claim_part(conn, **target, subject_id=each) for each in sorted(connections)]
+        tools: dict[str, Any] = {"outbound": outbound, "keyring": keyring, "timeout_s": timeout_s}
+        sent = await asyncio.gather(*(_push(database, part=each, **tools) for each in claimed if each is not None))
+        settings |= {each.domain_id: each for group in sent for each in group if each.domain_id in settings}
     if not decided.options.push_to_registrar:
         return [None for _ in decided.results]
     return [_pushed(each, settings, is_dry=decided.options.dry_run) for each in decided.results]
@@ -163,10 +157,8 @@ def _pushed(result: RowResult, settings: Mapping[UUID, AutoRenewSetting], *, is_
     if setting is None:
         return PushedRow(state=PushState.NOTHING_TO_PUSH)
     state = _STATES[setting.state]
-    if state is PushState.QUEUED and is_dry:
-        state = PushState.WOULD_PUSH
-    if state is PushState.FAILED and setting.is_temporary:
-        state = PushState.QUEUED
+    if setting.is_waiting:
+        state = PushState.WOULD_PUSH if is_dry else PushState.QUEUED
     return PushedRow(
         state=state,
         auto_renew=setting.enabled,
@@ -176,47 +168,58 @@ def _pushed(result: RowResult, settings: Mapping[UUID, AutoRenewSetting], *, is_
     )
 
 
-async def _end(conn: Conn, *, account_id: UUID, claim: UUID, sent: Sequence[AutoRenewSetting]) -> int:
-    """Delete sent and abandoned settings, and release the rest; return the number of pending settings."""
-    retried = [each for each in sent if each.state is SettingState.FAILED and each.is_temporary]
-    waiting = {each.domain_id for each in sent if each.state is SettingState.PENDING}
-    waiting |= {each.domain_id for each in retried}
-    return await store.end_pushes(
-        conn,
-        account_id=account_id,
-        claim=claim,
-        ended={each.domain_id: each.enabled for each in sent if each.domain_id not in waiting},
-        failed=[each.domain_id for each in retried],
-    )
+async def _push(
+    database: Database, *, part: Part, outbound: Outbound, keyring: Keyring, timeout_s: float, is_job: bool = False
+) -> Sequence[AutoRenewSetting]:
+    """Send the settings of a connection that wait, and end its part when none is left; return them.
 
-
-async def push_waiting(database: Database, *, account_id: UUID, outbound: Outbound, keyring: Keyring) -> None:
-    """Send the settings of a portfolio that wait. Raise PushesWaiting when some still do.
-
-    Publish portfolio.renewal.failed for a setting that is refused, or has failed MAX_ATTEMPTS times.
+    A setting that still waits after the last attempt has failed. A job publishes the failures.
     """
-    claim, now = ids.new(), clock.now()
-    async with database.transaction() as conn:
-        pushes = await store.claim_pushes(
-            conn, account_id=account_id, claim=claim, claimed_until=now + CLAIM_OF_JOB, limit=MAX_ROWS, now=now
-        )
-        wanted = {each.domain_id: each for each in pushes}
+    account_id, target = part.account_id, {"account_id": part.account_id, "connection_id": part.subject_id}
+    async with database.connection() as conn:
+        wanted = await store.list_pushes(conn, **target, limit=MAX_ROWS)
         found = await lookups.find_domains_by_id(conn, account_id=account_id, ids=list(wanted))
-        pairs = [(domain, wanted[domain_id].auto_renew) for domain_id, domain in found.items()]
+        pairs = [(domain, wanted[domain_id]) for domain_id, domain in found.items()]
         planned = await auto_renew.plan_auto_renew(conn, account_id=account_id, wanted=pairs)
     sent = await auto_renew.set_auto_renew(
-        database, account_id=account_id, settings=planned, outbound=outbound, keyring=keyring, timeout_s=JOB_S
+        database, account_id=account_id, settings=planned, outbound=outbound, keyring=keyring, timeout_s=timeout_s
     )
-    sent = [_after_attempts(each, wanted[each.domain_id]) for each in sent]
-    async with database.transaction() as conn:
-        waiting = await _end(conn, account_id=account_id, claim=claim, sent=sent)
-        failed = [each for each in sent if each.error is not None and not each.is_temporary]
-        events = [(account_id, failure_data(found[each.domain_id], each)) for each in failed]
-        await outbox.publish_many(conn, RENEWAL_FAILED, events)
-    if waiting:
-        raise PushesWaiting(f"{waiting} settings are pending")
+    if part.attempts >= MAX_ATTEMPTS:
+        sent = [each.given_up() for each in sent]
+    ended = {each.domain_id: each.enabled for each in sent if not each.is_waiting}
+    failed = [each for each in sent if each.domain_id in ended and each.error is not None and is_job]
+    with suppress(runs.PartLost):  # the other worker sends them again
+        async with database.transaction() as conn:
+            await runs.lock_starts(conn, account_id=account_id, kind=WorkKind.PUSH)
+            await store.delete_pushes(conn, **target, sent=ended)
+            events = [(account_id, failure_data(found[each.domain_id], each)) for each in failed]
+            await outbox.publish_many(conn, RENEWAL_FAILED, events)
+            if not await store.list_pushes(conn, **target, limit=1):
+                await runs.finish_part(conn, part=part, state=PartState.COMPLETED)
+    return sent
 
 
-def _after_attempts(setting: AutoRenewSetting, push: Push) -> AutoRenewSetting:
-    is_last = push.attempts + 1 >= MAX_ATTEMPTS
-    return replace(setting, is_temporary=False) if setting.is_temporary and is_last else setting
+async def push_part(tools: Tools, part: Part) -> None:
+    """Send the settings of a connection that wait. Raise PushesWaiting when some still do.
+
+    Publish portfolio.renewal.failed for a setting that is refused, or that the last attempt does not send.
+    """
+    sent = await _push(
+        tools.database,
+        part=part,
+        outbound=tools.outbound,
+        keyring=tools.keyring,
+        timeout_s=JOB_S,
+        is_job=True,
+    )
+    if any(each.is_waiting for each in sent):
+        raise PushesWaiting
+
+
+async def abandon_part(conn: Conn, *, part: Part) -> None:
+    """Give up the settings of a connection whose part keeps failing."""
+    await runs.lock_starts(conn, account_id=part.account_id, kind=WorkKind.PUSH)
+    target = {"account_id": part.account_id, "connection_id": part.subject_id}
+    await store.delete_pushes(conn, **target, sent=await store.list_pushes(conn, **target, limit=MAX_ROWS))
+    error = PartError(code="push_failed", message="An internal error stopped it. Decide again.")
+    await runs.finish_part(conn, part=part, state=PartState.FAILED, error=error)

@@ -67,15 +67,6 @@ class BulkOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Push:
-    """A setting of a domain that waits to be sent to its registrar."""
-
-    domain_id: UUID
-    auto_renew: bool
-    attempts: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """What was decided about the next expiry of a domain."""
 

@@ -13,7 +13,7 @@ from builders.portfolio.domains.filters import DomainFilters
 from builders.portfolio.domains.records import RENEWED, PortfolioDomainStatus
 from builders.portfolio.domains.store import filters as domains_store_filters
 from builders.portfolio.domains.store.filters import MATCHES
-from builders.portfolio.renewals.records import Calendar, Decision, DueSum, Push
+from builders.portfolio.renewals.records import Calendar, Decision, DueSum
 
 HELD = sorted(each for each in PortfolioDomainStatus if each.is_held)
 # Due domains with the decision about their expiry (records.Decision.at_expiry).
@@ -110,42 +110,27 @@ FIND_BY_HASH = """
     SELECT account_id, member_id FROM portfolio_renewals_tokens WHERE token_hash = ANY(%(hashes)s::bytea[])
 """
 
-# The last setting of a domain is sent. A claim of another request or job stays until it ends: it sends the
-# setting of before, and the new one is sent after it.
+# Of a domain the last setting is sent.
 UPSERT_PUSHES = """
-    INSERT INTO portfolio_renewals_pushes AS present (
-        account_id, domain_id, auto_renew, claim, claimed_until, requested_at
-    )
-    SELECT %(account_id)s, new.domain_id, new.auto_renew, %(claim)s, %(claimed_until)s, %(now)s
-    FROM unnest(%(domain_ids)s::uuid[], %(settings)s::boolean[]) AS new (domain_id, auto_renew)
+    INSERT INTO portfolio_renewals_pushes (account_id, domain_id, connection_id, auto_renew, requested_at)
+    SELECT %(account_id)s, new.domain_id, new.connection_id, new.auto_renew, %(now)s
+    FROM unnest(%(domain_ids)s::uuid[], %(connection_ids)s::uuid[], %(settings)s::boolean[])
+        AS new (domain_id, connection_id, auto_renew)
     ON CONFLICT (account_id, domain_id) DO UPDATE
-    SET auto_renew = excluded.auto_renew, attempts = 0, requested_at = excluded.requested_at,
-        claim = CASE WHEN present.claimed_until > %(now)s THEN present.claim ELSE excluded.claim END,
-        claimed_until = CASE WHEN present.claimed_until > %(now)s THEN present.claimed_until
-            ELSE excluded.claimed_until END
-    RETURNING domain_id, claim = %(claim)s
+    SET connection_id = excluded.connection_id, auto_renew = excluded.auto_renew,
+        requested_at = excluded.requested_at
 """
-CLAIM_PUSHES = """
-    UPDATE portfolio_renewals_pushes SET claim = %(claim)s, claimed_until = %(claimed_until)s
-    WHERE account_id = %(account_id)s AND domain_id IN (
-        SELECT domain_id FROM portfolio_renewals_pushes
-        WHERE account_id = %(account_id)s AND coalesce(claimed_until, '-infinity') <= %(now)s
-        ORDER BY requested_at, domain_id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
-    )
-    RETURNING domain_id, auto_renew, attempts
+LIST_PUSHES = """
+    SELECT domain_id, auto_renew FROM portfolio_renewals_pushes
+    WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s
+    ORDER BY requested_at, domain_id LIMIT %(limit)s
 """
 DELETE_PUSHES = """
     DELETE FROM portfolio_renewals_pushes AS push
-    USING unnest(%(ended)s::uuid[], %(sent)s::boolean[]) AS ended (domain_id, auto_renew)
-    WHERE push.account_id = %(account_id)s AND push.claim = %(claim)s AND push.domain_id = ended.domain_id
-      AND push.auto_renew = ended.auto_renew
+    USING unnest(%(domain_ids)s::uuid[], %(settings)s::boolean[]) AS sent (domain_id, auto_renew)
+    WHERE push.account_id = %(account_id)s AND push.connection_id = %(connection_id)s
+      AND push.domain_id = sent.domain_id AND push.auto_renew = sent.auto_renew
 """
-RELEASE_PUSHES = """
-    UPDATE portfolio_renewals_pushes
-    SET claim = NULL, claimed_until = NULL, attempts = attempts + (domain_id = ANY(%(failed)s::uuid[]))::int
-    WHERE account_id = %(account_id)s AND claim = %(claim)s
-"""
-COUNT_PUSHES = "SELECT count(*) FROM portfolio_renewals_pushes WHERE account_id = %(account_id)s"
 
 
 async def lock_portfolio(conn: Conn, *, account_id: UUID) -> None:
@@ -218,52 +203,26 @@ async def find_by_hash(conn: Conn, *, hashes: Sequence[bytes]) -> tuple[UUID, UU
 
 
 async def upsert_pushes(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    settings: Mapping[UUID, bool],
-    claim: UUID,
-    claimed_until: datetime,
-    now: datetime,
-) -> Sequence[UUID]:
-    """Add settings to send, or replace those of the same domains; return the domains that the claim holds."""
+    conn: Conn, *, account_id: UUID, settings: Mapping[UUID, tuple[UUID, bool]], now: datetime
+) -> None:
+    """Add settings to send at connections, or replace those of the same domains."""
     row = {
         "account_id": account_id,
         "domain_ids": list(settings),
-        "settings": list(settings.values()),
-        "claim": claim,
-        "claimed_until": claimed_until,
+        "connection_ids": [connection_id for connection_id, _ in settings.values()],
+        "settings": [auto_renew for _, auto_renew in settings.values()],
         "now": now,
     }
-    rows = await (await conn.execute(UPSERT_PUSHES, row)).fetchall()
-    return [domain_id for domain_id, is_claimed in rows if is_claimed]
+    await conn.execute(UPSERT_PUSHES, row)
 
 
-async def claim_pushes(
-    conn: Conn, *, account_id: UUID, claim: UUID, claimed_until: datetime, limit: int, now: datetime
-) -> Sequence[Push]:
-    """Claim settings that are not claimed."""
-    row = {"account_id": account_id, "claim": claim, "claimed_until": claimed_until, "limit": limit, "now": now}
-    async with conn.cursor(row_factory=class_row(Push)) as cursor:
-        await cursor.execute(CLAIM_PUSHES, row)
-        return await cursor.fetchall()
+async def list_pushes(conn: Conn, *, account_id: UUID, connection_id: UUID, limit: int) -> Mapping[UUID, bool]:
+    """Return the settings to send at a connection, by domain, the oldest first."""
+    row = {"account_id": account_id, "connection_id": connection_id, "limit": limit}
+    return dict(await (await conn.execute(LIST_PUSHES, row)).fetchall())
 
 
-async def end_pushes(
-    conn: Conn, *, account_id: UUID, claim: UUID, ended: Mapping[UUID, bool], failed: Sequence[UUID]
-) -> int:
-    """Delete the sent settings of a claim and release the others; return the number of pending settings.
-
-    `failed` are settings whose attempt is counted. A replaced setting remains.
-    """
-    row = {
-        "account_id": account_id,
-        "claim": claim,
-        "ended": list(ended),
-        "sent": list(ended.values()),
-        "failed": list(failed),
-    }
-    await conn.execute(DELETE_PUSHES, row)
-    await conn.execute(RELEASE_PUSHES, row)
-    [(waiting,)] = await (await conn.execute(COUNT_PUSHES, {"account_id": account_id})).fetchall()
-    return int(waiting)
+async def delete_pushes(conn: Conn, *, account_id: UUID, connection_id: UUID, sent: Mapping[UUID, bool]) -> None:
+    """Delete the sent settings of a connection; a replaced one remains."""
+    row = {"account_id": account_id, "connection_id": connection_id, "domain_ids": list(sent)}
+    await conn.execute(DELETE_PUSHES, {**row, "settings": list(sent.values())})

@@ -11,7 +11,7 @@ from builders.kit.http.bodies import Reply, WriteReply, by_example
 from builders.kit.http.fields import CreatedAt
 from builders.kit.values.money import Money
 from builders.portfolio.billing.sync_records import Freshness, FreshnessReason, Refreshed, SyncedRun
-from builders.portfolio.registrars.run_records import PartState, Run, RunPart, RunState
+from builders.portfolio.runs.records import Part, PartState, Run, RunState
 
 _TEMPLATES = "/v1/portfolio/registrars/billing/templates"
 _NAMES = ("fetched", "new", "duplicate", "matched", "unmatched", "refunds")
@@ -147,7 +147,7 @@ def run_reply(synced: SyncedRun) -> BillingRun:
         run_id=run.id,
         state=run.state,
         dry_run=bool(run.options.get("dry_run")),
-        providers=[_provider(each, synced.next_since.get(each.connection_id)) for each in run.parts],
+        providers=[_provider(each, synced.next_since.get(each.subject_id)) for each in run.parts],
         totals=BillingRunTotals(by_currency=list(synced.totals)),
         summary=BillingCounts(**{name: sum(each[name] for each in counts) for name in _NAMES}),
         created_at=run.created_at,
@@ -155,15 +155,15 @@ def run_reply(synced: SyncedRun) -> BillingRun:
     )
 
 
-def _counts(part: RunPart) -> dict[str, int]:
+def _counts(part: Part) -> dict[str, int]:
     return {name: part.counts.get(name, 0) for name in _NAMES}
 
 
-def _provider(part: RunPart, next_since: date | None) -> BillingRunProvider:
+def _provider(part: Part, next_since: date | None) -> BillingRunProvider:
     is_unsupported = part.state is PartState.UNSUPPORTED
     return BillingRunProvider(
         provider=part.provider,
-        connection_id=part.connection_id,
+        connection_id=part.subject_id,
         state=part.state,
         next_since=None if is_unsupported else next_since,
         template_path=f"{_TEMPLATES}?provider={part.provider}" if is_unsupported else None,

@@ -52,10 +52,13 @@ LIST_OF_DOMAINS = f"""
 # Imports are numbered by time.
 LIST_IMPORTED_LATER = """
     SELECT DISTINCT domain FROM portfolio_imports_rows AS row
-    JOIN portfolio_imports AS later ON later.account_id = %(account_id)s AND later.id = row.import_id
+    JOIN portfolio_runs AS later ON later.account_id = %(account_id)s AND later.id = row.import_id
     WHERE row.account_id = %(account_id)s AND domain = ANY(%(domains)s::text[]) AND import_id > %(import_id)s
-      AND outcome IN ('updated', 'unchanged') AND later.state <> 'undone'
-      AND NOT (later.options ->> 'dry_run')::boolean
+      AND outcome IN ('updated', 'unchanged') AND NOT (later.options ->> 'dry_run')::boolean AND NOT EXISTS (
+        SELECT FROM portfolio_runs_parts AS undo
+        WHERE undo.account_id = %(account_id)s AND undo.run_id = later.id AND undo.kind = 'undo'
+          AND undo.state = 'completed'
+    )
 """
 KEEP = """
     UPDATE portfolio_imports_rows AS row SET kept = given.kept

@@ -10,9 +10,10 @@ from builders.kit.errors import problems
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
-from builders.portfolio.registrars import runs, syncing
+from builders.portfolio.registrars import parts, syncing
 from builders.portfolio.registrars.errors import NotConnected, ProviderNotFound, RunNotFound
 from builders.portfolio.registrars.replies import runs as replies
+from builders.portfolio.runs import runs
 from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission
 
@@ -58,14 +59,19 @@ async def sync_registrars(
     """
     async with database.transaction() as conn:
         run = await syncing.refresh_inventory(
-            conn, account_id=access.portfolio_id, providers=provider, dry_run=dry_run, confirms_drop=confirm_drop
+            conn,
+            account_id=access.portfolio_id,
+            member_id=access.member_id,
+            providers=provider,
+            dry_run=dry_run,
+            confirms_drop=confirm_drop,
         )
-    run = await runs.wait_for_run(database, account_id=run.account_id, run_id=run.id, timeout_s=wait)
+    run = await runs.wait_for_run(database, run=run, timeout_s=wait)
     return replies.run_reply(run, shows_finance=access.shows_finance)
 
 
 @router.get("/runs/{run_id}", openapi_extra=BEYOND_SPEC)
 async def get_registrar_run(run_id: RunId, access: Reader, conn: Reads) -> replies.RegistrarRun:
     """Read the progress and the result of a run."""
-    run = await runs.get_run(conn, account_id=access.portfolio_id, run_id=run_id)
+    run = await parts.get_run(conn, account_id=access.portfolio_id, run_id=run_id)
     return replies.run_reply(run, shows_finance=access.shows_finance)

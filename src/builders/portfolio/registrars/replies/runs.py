@@ -10,8 +10,9 @@ from pydantic.config import JsonDict
 
 from builders.kit.http.bodies import Reply, by_example
 from builders.kit.http.fields import CreatedAt
+from builders.portfolio.registrars.records import RunKind
 from builders.portfolio.registrars.replies.drops import SuspiciousDrop, drop_reply
-from builders.portfolio.registrars.run_records import MAX_CHANGES, PartState, Run, RunKind, RunPart, RunState
+from builders.portfolio.runs.records import MAX_DETAILS, Part, PartState, Run, RunState
 
 _MONEY_FIELDS = frozenset({"renewal_price"})
 _RUN: JsonDict = {
@@ -177,7 +178,7 @@ class RegistrarRun(Reply):
     providers: Annotated[list[RunProvider], Field(description="The result of each connection.")]
     changes: Annotated[
         list[RunChange],
-        Field(description=f"The first {MAX_CHANGES:,} changed fields; `updated` counts domains."),
+        Field(description=f"The first {MAX_DETAILS:,} changed fields; `updated` counts domains."),
     ]
     summary: Annotated[RunSummary, Field(description="The sums over all providers.")]
     redacted: Annotated[list[str], Field(description="`finance` if amounts are omitted; else empty.")]
@@ -190,14 +191,14 @@ def run_reply(run: Run, *, shows_finance: bool) -> RegistrarRun:
     providers = [_provider(each) for each in run.parts]
     states = [each.state for each in run.parts]
     sums = {name: sum(getattr(each, name) for each in providers) for name in _COUNTS}
-    changes = [{**change, "provider": each.provider} for each in run.parts for change in each.changes]
+    changes = [{**change, "provider": each.provider} for each in run.parts for change in each.details]
     return RegistrarRun(
         run_id=run.id,
-        kind=run.kind,
+        kind=RunKind(run.kind),
         state=run.state,
         dry_run=bool(run.options.get("dry_run")),
         providers=providers,
-        changes=[_change(each, shows_finance=shows_finance) for each in changes[:MAX_CHANGES]],
+        changes=[_change(each, shows_finance=shows_finance) for each in changes[:MAX_DETAILS]],
         summary=RunSummary(
             completed=states.count(PartState.COMPLETED),
             failed=states.count(PartState.FAILED),
@@ -211,16 +212,16 @@ def run_reply(run: Run, *, shows_finance: bool) -> RegistrarRun:
     )
 
 
-_INTERNAL = frozenset({"known", "suspected"})
+_INTERNAL = frozenset({"known", "suspected", "read"})
 _COUNTS = ("seen", "matched", "updated", "unchanged", "new", "missing")
 
 
-def _provider(part: RunPart) -> RunProvider:
+def _provider(part: Part) -> RunProvider:
     counts = {name: part.counts.get(name, 0) for name in _COUNTS}
     counts["unchanged"] = max(0, counts["matched"] - counts["updated"])
     return RunProvider(
         provider=part.provider,
-        connection_id=part.connection_id,
+        connection_id=part.subject_id,
         state=part.state,
         counts={name: count for name, count in part.counts.items() if name not in _INTERNAL},
         error=None if part.error is None else PartErrorReply.model_validate(part.error),

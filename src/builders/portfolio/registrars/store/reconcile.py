@@ -39,8 +39,8 @@ LIST_SNAPSHOTS = """
     LEFT JOIN portfolio_registrars_snapshots AS listing
       ON listing.account_id = connection.account_id AND listing.connection_id = connection.id
     LEFT JOIN LATERAL (
-        SELECT state FROM portfolio_registrars_parts AS part
-        WHERE part.account_id = connection.account_id AND part.connection_id = connection.id
+        SELECT state FROM portfolio_runs_parts AS part
+        WHERE part.account_id = connection.account_id AND part.subject_id = connection.id
           AND part.kind = 'sync' AND part.finished_at IS NOT NULL
         ORDER BY part.created_at DESC LIMIT 1
     ) AS last ON true

@@ -15,8 +15,8 @@ LIST_DUE = """
       AND (next_allowed_at IS NULL OR next_allowed_at <= %(now)s)
       AND (last_sync_at IS NULL OR last_sync_at <= %(now)s - make_interval(hours => sync_interval_hours))
       AND NOT EXISTS (
-        SELECT FROM portfolio_registrars_parts AS part
-        WHERE part.account_id = connection.account_id AND part.connection_id = connection.id AND part.kind = 'sync'
+        SELECT FROM portfolio_runs_parts AS part
+        WHERE part.account_id = connection.account_id AND part.subject_id = connection.id AND part.kind = 'sync'
           AND part.created_at > %(now)s - make_interval(
               hours => CASE WHEN status IN ('auth_failed', 'restricted') THEN sync_interval_hours ELSE 1 END
           )

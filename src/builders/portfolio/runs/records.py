@@ -1,4 +1,4 @@
-"""Records of runs: one kind of work over several registrar connections, a part for each."""
+"""Records of runs: long work of a portfolio, in parts that jobs do."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,14 +7,24 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-MAX_CHANGES = 1_000  # that a part keeps
+from builders.kit.jobs import queue
+
+MAX_DETAILS = 1_000  # that a part keeps
 
 
-class RunKind(StrEnum):
-    """Kind of a run."""
+class WorkKind(StrEnum):
+    """Kind of the work of a run, or of a part that is added to it."""
 
-    SYNC = "sync"  # list the domains
-    BILLING = "billing"  # list the charges
+    SYNC = "sync"  # list the domains of registrars
+    BILLING = "billing"  # list the charges of registrars
+    IMPORT = "import"
+    UNDO = "undo"  # a part that is added to an import
+    PUSH = "push"  # send settings to registrars
+
+    @property
+    def lane(self) -> str:
+        """Return the lane of its jobs."""
+        return queue.LONG if self in {WorkKind.IMPORT, WorkKind.UNDO} else queue.EXTERNAL
 
 
 class RunState(StrEnum):
@@ -27,7 +37,7 @@ class RunState(StrEnum):
 
 
 class PartState(StrEnum):
-    """State of the part of one connection."""
+    """State of a part."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -51,21 +61,33 @@ class PartError:
     hint: str | None = None  # the remedy
     retry_at: datetime | None = None  # when the registrar accepts requests again
     run_id: UUID | None = None  # of the run that does the same already
+    field: str | None = None  # of the request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunPart:
-    """The part of a run for one connection."""
+class NewPart:
+    """A part to add to a run."""
+
+    subject_id: UUID
+    provider: str = ""
+    state: PartState = PartState.QUEUED  # RUNNING: the caller does it, without a job
+    error: PartError | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """The part of a run that is about one subject: a registrar connection, or the portfolio."""
 
     account_id: UUID
     run_id: UUID
-    connection_id: UUID
-    provider: str
-    kind: RunKind
+    kind: WorkKind
+    subject_id: UUID  # of which jobs do one part at a time
+    provider: str  # of a connection; else empty
     state: PartState
-    claim: UUID | None  # of the worker that runs it
+    claim: UUID | None  # of the worker that does it
+    attempts: int  # claims in succession that did not end regularly
     counts: Mapping[str, int]
-    changes: Sequence[Mapping[str, Any]]  # the first MAX_CHANGES, in JSON
+    details: Sequence[Mapping[str, Any]]  # the first MAX_DETAILS, in JSON
     error: PartError | None
     created_at: datetime
     started_at: datetime | None
@@ -78,9 +100,10 @@ class Run:
 
     account_id: UUID
     id: UUID
-    kind: RunKind
+    kind: WorkKind
     options: Mapping[str, Any]
     state: RunState
-    parts: Sequence[RunPart]
+    parts: Sequence[Part]
+    created_by: UUID | None  # the member; None: a schedule
     created_at: datetime
     finished_at: datetime | None

@@ -1,0 +1,1 @@
+"""Runs: long work of a portfolio, which jobs do in parts."""

@@ -1,0 +1,372 @@
+"""SQL of runs and their parts."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg.rows import DictRow, dict_row
+from psycopg.types.json import Jsonb
+from pydantic_core import to_json
+
+from builders.kit.db.connections import Conn
+
+COLUMNS = "account_id, id, kind, options, state, created_by, created_at, finished_at"
+PART_COLUMNS = """
+    account_id, run_id, kind, subject_id, provider, state, claim, attempts, counts, details, error, created_at,
+    started_at, finished_at
+"""
+INSERT = """
+    INSERT INTO portfolio_runs (account_id, id, kind, options, state, created_by, created_at)
+    VALUES (%(account_id)s, %(id)s, %(kind)s, %(options)s, 'queued', %(created_by)s, %(now)s)
+"""
+# One order for all, so that concurrent starts do not deadlock.
+INSERT_PARTS = """
+    INSERT INTO portfolio_runs_parts (
+        account_id, run_id, kind, subject_id, provider, state, claim, error, created_at, started_at, advanced_at,
+        finished_at
+    )
+    SELECT %(account_id)s, %(run_id)s, %(kind)s, subject_id, provider, state, %(claim)s, error, %(now)s,
+        CASE WHEN state = 'running' THEN %(now)s::timestamptz END, %(now)s,
+        CASE WHEN state NOT IN ('queued', 'running') THEN %(now)s::timestamptz END
+    FROM jsonb_to_recordset(%(parts)s::jsonb) AS new (subject_id uuid, provider text, state text, error jsonb)
+    ORDER BY subject_id
+    ON CONFLICT DO NOTHING
+    RETURNING subject_id
+"""
+# Also again after it failed: it continues with its counts.
+ADD_PART = f"""
+    INSERT INTO portfolio_runs_parts AS present (
+        account_id, run_id, kind, subject_id, state, claim, created_at, advanced_at
+    )
+    VALUES (%(account_id)s, %(run_id)s, %(kind)s, %(subject_id)s, %(state)s, %(claim)s, %(now)s, %(now)s)
+    ON CONFLICT (account_id, run_id, kind, subject_id) DO UPDATE
+    SET state = excluded.state, claim = excluded.claim, attempts = 0, error = NULL,
+        advanced_at = excluded.advanced_at, finished_at = NULL
+    WHERE present.state = 'failed'
+    RETURNING {PART_COLUMNS}
+"""
+DELETE = "DELETE FROM portfolio_runs WHERE account_id = %(account_id)s AND id = %(id)s"
+LIST_OPEN = """
+    SELECT subject_id, run_id FROM portfolio_runs_parts
+    WHERE account_id = %(account_id)s AND kind = %(kind)s AND subject_id = ANY(%(subject_ids)s::uuid[])
+      AND state IN ('queued', 'running')
+    ORDER BY run_id DESC
+"""
+# The oldest open part of a subject.
+CLAIM = f"""
+    UPDATE portfolio_runs_parts
+    SET state = 'running', claim = %(claim)s, attempts = attempts + 1, started_at = coalesce(started_at, %(now)s),
+        advanced_at = %(now)s
+    WHERE account_id = %(account_id)s AND kind = %(kind)s AND subject_id = %(subject_id)s
+      AND state = ANY(%(states)s::text[]) AND run_id = (
+        SELECT run_id FROM portfolio_runs_parts
+        WHERE account_id = %(account_id)s AND kind = %(kind)s AND subject_id = %(subject_id)s
+          AND state IN ('queued', 'running')
+        ORDER BY run_id LIMIT 1
+    )
+    RETURNING {PART_COLUMNS}
+"""
+START = """
+    UPDATE portfolio_runs SET state = 'running'
+    WHERE account_id = %(account_id)s AND id = %(id)s AND state = 'queued'
+"""
+# The counts are added to those that are there; of the details, the first ones are kept.
+ADVANCE = f"""
+    UPDATE portfolio_runs_parts
+    SET advanced_at = %(now)s, counts = counts || (
+            SELECT coalesce(jsonb_object_agg(name, value::bigint + coalesce((counts ->> name)::bigint, 0)), '{{}}')
+            FROM jsonb_each_text(%(counts)s::jsonb) AS more (name, value)
+        ), details = CASE WHEN %(details)s::jsonb = '[]' OR jsonb_array_length(details) >= %(max_details)s
+            THEN details
+            ELSE jsonb_path_query_array(details || %(details)s::jsonb, '$[0 to $last]', %(bounds)s::jsonb) END
+    WHERE account_id = %(account_id)s AND run_id = %(run_id)s AND kind = %(kind)s AND subject_id = %(subject_id)s
+      AND state = 'running' AND claim = %(claim)s
+    RETURNING {PART_COLUMNS}
+"""
+RELEASE = """
+    UPDATE portfolio_runs_parts SET attempts = 0
+    WHERE account_id = %(account_id)s AND run_id = %(run_id)s AND kind = %(kind)s AND subject_id = %(subject_id)s
+      AND state = 'running' AND claim = %(claim)s
+"""
+FINISH_PART = """
+    UPDATE portfolio_runs_parts
+    SET state = %(state)s, error = %(error)s, advanced_at = %(now)s, finished_at = %(now)s
+    WHERE account_id = %(account_id)s AND run_id = %(run_id)s AND kind = %(kind)s AND subject_id = %(subject_id)s
+      AND state = 'running' AND claim = %(claim)s
+"""
+LOCK = "SELECT FROM portfolio_runs WHERE account_id = %(account_id)s AND id = %(id)s FOR UPDATE"
+FINISH = """
+    UPDATE portfolio_runs AS run
+    SET finished_at = %(now)s, state = (
+            SELECT CASE WHEN count(*) FILTER (WHERE state = 'failed') > 0
+                         AND count(*) FILTER (WHERE state = 'completed') = 0 THEN 'failed' ELSE 'completed' END
+            FROM portfolio_runs_parts WHERE account_id = %(account_id)s AND run_id = %(id)s
+        )
+    WHERE account_id = %(account_id)s AND id = %(id)s AND finished_at IS NULL AND NOT EXISTS (
+        SELECT FROM portfolio_runs_parts
+        WHERE account_id = %(account_id)s AND run_id = %(id)s AND state IN ('queued', 'running')
+    )
+"""
+FIND = f"""
+    SELECT {COLUMNS} FROM portfolio_runs
+    WHERE account_id = %(account_id)s AND id = %(id)s AND kind = ANY(%(kinds)s::text[])
+"""
+LIST = f"""
+    SELECT {COLUMNS} FROM portfolio_runs
+    WHERE account_id = %(account_id)s AND kind = %(kind)s AND id < %(before)s ORDER BY id DESC LIMIT %(limit)s
+"""
+LIST_PARTS = f"""
+    SELECT {PART_COLUMNS} FROM portfolio_runs_parts
+    WHERE account_id = %(account_id)s AND run_id = ANY(%(run_ids)s::uuid[]) ORDER BY provider, subject_id
+"""
+FIND_EARLIER = f"""
+    SELECT {PART_COLUMNS} FROM portfolio_runs_parts
+    WHERE account_id = %(account_id)s AND subject_id = %(subject_id)s AND kind = %(kind)s
+      AND created_at < %(before)s AND state IN ('completed', 'failed')
+    ORDER BY created_at DESC LIMIT 1
+"""
+LOCK_STARTS = """
+    SELECT pg_advisory_xact_lock(
+        hashtextextended('portfolio_runs ' || %(kind)s::text || ' ' || %(account_id)s::uuid, 0)
+    )
+"""
+COUNT_OPEN = """
+    SELECT count(*) FROM portfolio_runs_parts
+    WHERE account_id = %(account_id)s AND kind = ANY(%(kinds)s::text[]) AND state IN ('queued', 'running')
+"""
+# From the primary key: ids are in the order of time.
+SUM_COUNTS = """
+    SELECT coalesce(sum(coalesce(
+        (counts ->> %(name)s)::bigint, CASE WHEN state IN ('queued', 'running') THEN %(unknown)s::bigint END
+    )), 0)
+    FROM portfolio_runs_parts WHERE account_id = %(account_id)s AND run_id >= %(since)s AND kind = %(kind)s
+"""
+LIST_IDLE = """
+    SELECT DISTINCT account_id, kind, subject_id FROM portfolio_runs_parts
+    WHERE (account_id, kind, subject_id) > (%(account_id)s, %(kind)s, %(subject_id)s) AND advanced_at < %(before)s
+      AND state IN ('queued', 'running')
+    ORDER BY account_id, kind, subject_id LIMIT %(limit)s
+"""
+PRUNE = """
+    DELETE FROM portfolio_runs WHERE (account_id, id) IN (
+        SELECT account_id, id FROM portfolio_runs
+        WHERE created_at < %(before)s AND kind = ANY(%(kinds)s::text[]) LIMIT %(limit)s
+    )
+"""
+# Those that have ended, and that newer runs with more than this sum of a count follow.
+PRUNE_OLDEST = """
+    DELETE FROM portfolio_runs WHERE (account_id, id) IN (
+        SELECT account_id, id FROM (
+            SELECT run.account_id, run.id, run.finished_at, sum((part.counts ->> %(name)s)::bigint) OVER (
+                PARTITION BY run.account_id ORDER BY run.id DESC ROWS UNBOUNDED PRECEDING
+            ) AS total
+            FROM portfolio_runs AS run
+            JOIN portfolio_runs_parts AS part
+              ON part.account_id = run.account_id AND part.run_id = run.id AND part.kind = run.kind
+            WHERE run.kind = %(kind)s AND run.account_id IN (
+                SELECT account_id FROM portfolio_runs_parts WHERE kind = %(kind)s
+                GROUP BY account_id HAVING sum((counts ->> %(name)s)::bigint) > %(most)s
+            )
+        ) AS numbered
+        WHERE total > %(most)s AND finished_at < %(before)s AND NOT EXISTS (
+            SELECT FROM portfolio_runs_parts AS part
+            WHERE part.account_id = numbered.account_id AND part.run_id = numbered.id
+              AND part.state IN ('queued', 'running')
+        )
+        LIMIT %(limit)s
+    )
+"""
+
+
+async def insert(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    run_id: UUID,
+    kind: str,
+    options: Mapping[str, Any],
+    created_by: UUID | None,
+    now: datetime,
+) -> None:
+    """Add a run without parts."""
+    row = {"account_id": account_id, "id": run_id, "kind": kind, "created_by": created_by, "now": now}
+    await conn.execute(INSERT, {**row, "options": Jsonb(options)})
+
+
+async def insert_parts(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    run_id: UUID,
+    kind: str,
+    parts: Sequence[Mapping[str, Any]],
+    claim: UUID,
+    now: datetime,
+) -> frozenset[UUID]:
+    """Add parts, but for those whose connection has an open one; return the subjects of the added ones."""
+    row = {"account_id": account_id, "run_id": run_id, "kind": kind, "claim": claim, "now": now}
+    found = await conn.execute(INSERT_PARTS, {**row, "parts": to_json(parts).decode()})
+    return frozenset([subject_id for (subject_id,) in await found.fetchall()])
+
+
+async def add_part(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    run_id: UUID,
+    kind: str,
+    subject_id: UUID,
+    state: str,
+    claim: UUID,
+    now: datetime,
+) -> DictRow | None:
+    """Add a part to a run, or open it again if it failed; None if it is there and has not failed."""
+    row = {"account_id": account_id, "run_id": run_id, "kind": kind, "subject_id": subject_id, "now": now}
+    async with conn.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(ADD_PART, {**row, "state": state, "claim": claim})
+        return await cursor.fetchone()
+
+
+async def delete(conn: Conn, *, account_id: UUID, run_id: UUID) -> None:
+    """Delete a run."""
+    await conn.execute(DELETE, {"account_id": account_id, "id": run_id})
+
+
+async def list_open(
+    conn: Conn, *, account_id: UUID, kind: str, subject_ids: Sequence[UUID]
+) -> Mapping[UUID, UUID]:
+    """Return the run of the open part of each subject that has one, of the oldest part first."""
+    row = {"account_id": account_id, "kind": kind, "subject_ids": list(subject_ids)}
+    return dict(reversed(await (await conn.execute(LIST_OPEN, row)).fetchall()))
+
+
+async def claim(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    kind: str,
+    subject_id: UUID,
+    claim: UUID,
+    states: Sequence[str],
+    now: datetime,
+) -> DictRow | None:
+    """Claim the oldest open part of a subject, if it is in one of the states."""
+    row = {"account_id": account_id, "kind": kind, "subject_id": subject_id, "claim": claim, "now": now}
+    async with conn.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(CLAIM, {**row, "states": list(states)})
+        claimed = await cursor.fetchone()
+    if claimed is not None:
+        await conn.execute(START, {"account_id": account_id, "id": claimed["run_id"]})
+    return claimed
+
+
+async def advance(
+    conn: Conn,
+    *,
+    target: Mapping[str, Any],
+    counts: Mapping[str, int],
+    details: Sequence[Mapping[str, Any]],
+    max_details: int,
+    now: datetime,
+) -> DictRow | None:
+    """Add counts and details to a claimed part."""
+    row = {"now": now, "counts": Jsonb(counts), "details": Jsonb(details), "max_details": max_details}
+    async with conn.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(ADVANCE, {**target, **row, "bounds": Jsonb({"last": max_details - 1})})
+        return await cursor.fetchone()
+
+
+async def release(conn: Conn, *, target: Mapping[str, Any]) -> None:
+    """Forget the attempts of a claimed part."""
+    await conn.execute(RELEASE, target)
+
+
+async def finish_part(
+    conn: Conn, *, target: Mapping[str, Any], state: str, error: Mapping[str, Any] | None, now: datetime
+) -> bool:
+    """End a claimed part; return whether there is one."""
+    row = {"state": state, "error": None if error is None else Jsonb(error), "now": now}
+    return (await conn.execute(FINISH_PART, {**target, **row})).rowcount == 1
+
+
+async def finish(conn: Conn, *, account_id: UUID, run_id: UUID, now: datetime) -> bool:
+    """End a run that has no open part; return whether it ended now."""
+    return (await conn.execute(FINISH, {"account_id": account_id, "id": run_id, "now": now})).rowcount == 1
+
+
+async def lock(conn: Conn, *, account_id: UUID, run_id: UUID) -> None:
+    """Let only one part of the run end at a time."""
+    await conn.execute(LOCK, {"account_id": account_id, "id": run_id})
+
+
+async def find(conn: Conn, *, account_id: UUID, run_id: UUID, kinds: Sequence[str]) -> DictRow | None:
+    """Return a run of some kinds."""
+    async with conn.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(FIND, {"account_id": account_id, "id": run_id, "kinds": list(kinds)})
+        return await cursor.fetchone()
+
+
+async def list_page(conn: Conn, *, account_id: UUID, kind: str, before: UUID, limit: int) -> Sequence[DictRow]:
+    """Return runs of a kind, the newest first."""
+    async with conn.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(LIST, {"account_id": account_id, "kind": kind, "before": before, "limit": limit})
+        return await cursor.fetchall()
+
+
+async def list_parts(conn: Conn, *, account_id: UUID, run_ids: Sequence[UUID]) -> Sequence[DictRow]:
+    """Return the parts of runs."""
+    async with conn.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(LIST_PARTS, {"account_id": account_id, "run_ids": list(run_ids)})
+        return await cursor.fetchall()
+
+
+async def find_earlier(
+    conn: Conn, *, account_id: UUID, subject_id: UUID, kind: str, before: datetime
+) -> DictRow | None:
+    """Return the last part of a subject that ended regularly, among those created before a time."""
+    row = {"account_id": account_id, "subject_id": subject_id, "kind": kind, "before": before}
+    async with conn.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(FIND_EARLIER, row)
+        return await cursor.fetchone()
+
+
+async def lock_starts(conn: Conn, *, account_id: UUID, kind: str) -> None:
+    """Lock the number of runs of a kind until the transaction ends."""
+    await conn.execute(LOCK_STARTS, {"account_id": account_id, "kind": kind})
+
+
+async def count_open(conn: Conn, *, account_id: UUID, kinds: Sequence[str]) -> int:
+    """Return the number of open parts of some kinds."""
+    [(count,)] = await (
+        await conn.execute(COUNT_OPEN, {"account_id": account_id, "kinds": list(kinds)})
+    ).fetchall()
+    return int(count)
+
+
+async def sum_counts(conn: Conn, *, account_id: UUID, kind: str, name: str, since: UUID, unknown: int) -> int:
+    """Return the sum of a count in the runs since an id; an open part without this count has `unknown`."""
+    row = {"account_id": account_id, "kind": kind, "name": name, "since": since, "unknown": unknown}
+    [(total,)] = await (await conn.execute(SUM_COUNTS, row)).fetchall()
+    return int(total)
+
+
+async def list_idle(
+    conn: Conn, *, after: tuple[UUID, str, UUID], before: datetime, limit: int
+) -> Sequence[tuple[UUID, str, UUID]]:
+    """Return account, kind and subject of open parts without progress since a time, in their order."""
+    account_id, kind, subject_id = after
+    row = {"account_id": account_id, "kind": kind, "subject_id": subject_id, "before": before, "limit": limit}
+    return await (await conn.execute(LIST_IDLE, row)).fetchall()
+
+
+async def prune(conn: Conn, *, kinds: Sequence[str], before: datetime, limit: int) -> int:
+    """Delete runs of some kinds that were made before a time; return how many."""
+    row = {"kinds": list(kinds), "before": before, "limit": limit}
+    return (await conn.execute(PRUNE, row)).rowcount
+
+
+async def prune_oldest(conn: Conn, *, kind: str, name: str, most: int, before: datetime, limit: int) -> int:
+    """Delete runs that ended before a time and are not within the newest ones with a sum of a count."""
+    row = {"kind": kind, "name": name, "most": most, "before": before, "limit": limit}
+    return (await conn.execute(PRUNE_OLDEST, row)).rowcount
