@@ -2,8 +2,11 @@
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI
 from redis import asyncio as redis
@@ -146,7 +149,7 @@ class Service(RequestMiddleware):
         self.api.state.settings = settings
         self.api.state.limits = None if settings.limits is None else RateLimiter(factor=settings.limits)
         path_router = PathRouter(self.api, ROUTERS, limits=self.api.state.limits)
-        openapi.install_document(self.api, webhooks=event_requests_api.describe_webhooks)
+        openapi.install_document(self.api, webhooks=event_requests_api.describe_webhooks, examples=read_examples)
         self.openapi = self.api.openapi
         cors = Cors(path_router, paths=OPEN_PATHS, origins=settings.lander_origins, public="/v1/catalog/")
         trusted = settings.trusted_proxies
@@ -168,6 +171,12 @@ class Service(RequestMiddleware):
 def create_app(settings: Settings | None = None) -> Service:
     """Return the service; it opens nothing before its lifespan, so its document needs no database."""
     return Service(settings or Settings())
+
+
+def read_examples() -> Mapping[str, Any]:
+    """Return examples of bodies and replies by the name of the model: the files examples.json of the packages."""
+    files = sorted(Path(__file__).parent.rglob("examples.json"))
+    return {name: found for file in files for name, found in json.loads(file.read_bytes()).items()}
 
 
 def settle() -> None:

@@ -1,14 +1,14 @@
 """Requests and responses of the invoices."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
 from builders.invoices.documents import document
 from builders.invoices.records import BillingDetails, Invoice, Outcome
-from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.http.bodies import Body, Reply, WriteReply
 from builders.kit.http.fields import InvoicePromotionId, LineAliasId, Livemode
 from builders.kit.http.pagination import Page, PageReply
 from builders.kit.values import clock, texts
@@ -20,63 +20,10 @@ Plain = checked(texts.plain, "text_form")
 Issued = Literal["open", "paid", "void", "uncollectible"]
 _AT, _DUE = "2026-11-20T06:20:00Z", "2026-12-04T06:20:00Z"
 _ID, _ALIAS = "0193a1b2-0000-7000-8000-000000000009", "0193a1b2-0000-7000-8000-000000000002"
-_ADDRESS = ["1 Harbour Row", "Port Town"]
 
 
 def _usd(amount: str) -> dict[str, str]:
     return {"amount": amount, "currency": "USD"}
-
-
-_ITEM: dict[str, Any] = {
-    "id": _ID,
-    "number": "INV-2026-000123",
-    "status": "open",
-    "overdue": False,
-    "currency": "USD",
-    "subtotal": _usd("24.00"),
-    "tax_rate": "20",
-    "tax_total": _usd("4.80"),
-    "total": _usd("28.80"),
-    "credit_applied": _usd("0.00"),
-    "amount_paid": _usd("0.00"),
-    "amount_due": _usd("28.80"),
-    "issued_at": _AT,
-    "due_at": _DUE,
-    "paid_at": None,
-    "voided_at": None,
-    "uncollectible_at": None,
-    "payment": None,
-    "promotion_id": None,
-    "livemode": True,
-}
-_DETAIL: dict[str, Any] = {
-    **_ITEM,
-    "seller": {
-        "name": "Harbour Names Ltd",
-        "address": ["1 Quay Street", "Port Town"],
-        "tax_id": "GB123456789",
-        "bank": "Bank of Quay, GB00 QUAY 0000 0000",
-    },
-    "buyer": {
-        "name": "Analytical Engines",
-        "address": _ADDRESS,
-        "country": "GB",
-        "tax_id": None,
-        "email": "ada@example.net",
-    },
-    "lines": [
-        {
-            "id": "0193a1b2-0000-7000-8000-00000000000a",
-            "description": "ada@harbour.example, 1 year",
-            "alias_id": _ALIAS,
-            "quantity": 1,
-            "unit_amount": _usd("24.00"),
-            "amount": _usd("24.00"),
-            "tax_amount": _usd("4.80"),
-            "period": {"start": _AT, "end": "2027-11-20T06:20:00Z"},
-        }
-    ],
-}
 
 
 class Party(Reply):
@@ -136,8 +83,6 @@ class PaymentReply(Reply):
 class InvoiceItem(Reply):
     """An invoice without its lines."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(_ITEM))
-
     id: Annotated[UUID, Field(description="Identifier of the invoice.")]
     number: Annotated[str, Field(description="Number of the invoice, unique and without gaps.")]
     status: Annotated[Issued, Field(description="`open` until it is paid, void or uncollectible.")]
@@ -165,8 +110,6 @@ class InvoiceItem(Reply):
 class InvoiceDetail(InvoiceItem):
     """An invoice with its lines, seller and buyer. After issue, only its status and payments change."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(_DETAIL))
-
     seller: Annotated[SellerReply, Field(description="The seller at the time of issue.")]
     buyer: Annotated[BuyerReply, Field(description="The buyer at the time of issue.")]
     lines: Annotated[list[LineReply], Field(description="Lines of the invoice, in their sequence.")]
@@ -174,18 +117,6 @@ class InvoiceDetail(InvoiceItem):
 
 class BillingDetailsUpdate(Body):
     """The buyer on future invoices. Replaces the present billing details."""
-
-    model_config = ConfigDict(
-        json_schema_extra=by_example(
-            {"name": "Analytical Engines"},
-            {
-                "name": "Analytical Engines",
-                "address": cast("Any", _ADDRESS),
-                "country": "GB",
-                "tax_id": "GB987654321",
-            },
-        )
-    )
 
     name: Annotated[
         str,
@@ -216,19 +147,6 @@ class BillingDetailsUpdate(Body):
 class BillingDetailsReply(WriteReply):
     """The buyer on invoices."""
 
-    model_config = ConfigDict(
-        json_schema_extra=by_example(
-            {
-                "name": "Analytical Engines",
-                "address": cast("Any", _ADDRESS),
-                "country": "GB",
-                "tax_id": None,
-                "updated_at": _AT,
-                "warnings": [],
-            }
-        )
-    )
-
     name: Annotated[str | None, Field(description="Name on invoices; null: the account's own name.")]
     address: Annotated[list[str], Field(description="Lines of the postal address; empty without one.")]
     country: Annotated[str | None, Field(description="ISO 3166-1 alpha-2 code; null when not set.")]
@@ -239,18 +157,6 @@ class BillingDetailsReply(WriteReply):
 class CheckoutReply(Reply):
     """A payment link. The page requires no credentials, and shows no data of the account."""
 
-    model_config = ConfigDict(
-        json_schema_extra=by_example(
-            {
-                "id": "0193a1b2-0000-7000-8000-00000000000b",
-                "invoice_id": _ID,
-                "url": "https://checkout.stripe.com/c/pay/cs_live_a1b2",
-                "amount": cast("Any", _usd("28.80")),
-                "expires_at": "2026-11-21T05:20:00Z",
-            }
-        )
-    )
-
     id: Annotated[UUID, Field(description="Identifier of the checkout session here.")]
     invoice_id: Annotated[UUID, Field(description="The invoice that is paid.")]
     url: Annotated[str, Field(description="Payment page of Stripe. The page requires no credentials.")]
@@ -260,8 +166,6 @@ class CheckoutReply(Reply):
 
 class StripeReceived(Reply):
     """The result of an event."""
-
-    model_config = ConfigDict(json_schema_extra=by_example({"id": "evt_1QxYzAbCdEfGhIjK", "outcome": "applied"}))
 
     id: Annotated[str, Field(description="Identifier of the event at Stripe.")]
     outcome: Annotated[Outcome, Field(description="Outcome of the event.")]

@@ -4,29 +4,25 @@ Visitors fill in these forms: a blank member counts as absent, and text is norma
 """
 
 from enum import StrEnum
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 from uuid import UUID
 
 from pydantic import (
     AfterValidator,
     BeforeValidator,
-    ConfigDict,
     Field,
     StrictBool,
     StringConstraints,
     WithJsonSchema,
 )
 
-from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.http.bodies import Body, Reply, WriteReply
 from builders.kit.http.visitors import truncate_address
 from builders.kit.values import texts
 from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.texts import checked
 from builders.leads.records import WAITLIST, Confirmation, Interest, Request, Volume
-
-_UTM = {"source": "newsletter", "medium": "email", "campaign": "spring"}
-_CONSENT = {"marketing": True, "text_version": "2026-01"}
 
 
 def _text(max_length: int) -> StringConstraints:
@@ -138,22 +134,6 @@ class _Visitor(Body):
 class CreateLeadRequest(_Visitor):
     """The form of a visitor on one of the vendor's pages."""
 
-    model_config = ConfigDict(
-        json_schema_extra=by_example(
-            {"email": "ada@example.net"},
-            {
-                "email": "ada@example.net",
-                "name": "Ada Lovelace",
-                "source": "harbour-lander",
-                "interest": "mailbox",
-                "domain": "harbour.example",
-                "local_part": "ada",
-                "consent": cast("Any", _CONSENT),
-                "utm": cast("Any", _UTM),
-            },
-        )
-    )
-
     source: Annotated[
         Annotated[str, StringConstraints(pattern=r"^(?:[a-z0-9]+(?:[._-][a-z0-9]+)*)?$", max_length=40)] | None,
         BLANK,
@@ -197,18 +177,6 @@ class CreateLeadRequest(_Visitor):
 class BuildersWaitlistRequest(_Visitor):
     """The form of a builder for the waitlist."""
 
-    model_config = ConfigDict(
-        json_schema_extra=by_example(
-            {
-                "email": "ada@example.net",
-                "company": "Analytical Engines",
-                "use_case": "Addresses for our agents.",
-                "expected_volume": "100_1k",
-                "consent": cast("Any", _CONSENT),
-            }
-        )
-    )
-
     company: Annotated[
         Annotated[str, _text(120), Line] | None, BLANK, Field(description="Company of the visitor.")
     ] = None
@@ -234,18 +202,6 @@ class BuildersWaitlistRequest(_Visitor):
 class LeadReply(WriteReply):
     """Receipt of a form, the same for known and unknown addresses."""
 
-    model_config = ConfigDict(
-        json_schema_extra=by_example(
-            {
-                "id": "0193a1b2-0000-7000-8000-000000000006",
-                "status": "pending",
-                "email_masked": "a***@example.net",
-                "confirmation_required": True,
-                "warnings": [],
-            }
-        )
-    )
-
     id: Annotated[UUID, Field(description="Identifier of the request.")]
     status: Annotated[Literal["pending"], Field(description="Always `pending`: a confirmation link is sent.")]
     email_masked: Annotated[str, Field(description="The address, masked: `a***@example.net`.")]
@@ -256,10 +212,6 @@ class LeadReply(WriteReply):
 
 class LeadConfirmedReply(Reply):
     """Result of the confirmation."""
-
-    model_config = ConfigDict(
-        json_schema_extra=by_example({"status": "confirmed", "email_masked": "a***@example.net"})
-    )
 
     status: Annotated[
         Literal["confirmed", "already_confirmed"],

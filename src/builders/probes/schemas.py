@@ -2,16 +2,14 @@
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from builders.kit.http.bodies import Reply, by_example
+from builders.kit.http.bodies import Reply
 from builders.probes.records import Readiness
 
 
 class LivenessReply(Reply):
     """The process answers."""
-
-    model_config = ConfigDict(json_schema_extra=by_example({"status": "ok"}))
 
     status: Annotated[
         Literal["ok"], Field(description="Always `ok`: the process answers. Dependencies are not checked.")
@@ -47,20 +45,6 @@ class ChecksReply(Reply):
 
 class ReadinessReply(Reply):
     """Whether the service can answer requests, and which dependency is unavailable."""
-
-    model_config = ConfigDict(
-        json_schema_extra=by_example(
-            {
-                "status": "ready",
-                "detail": "ready",
-                "checks": {
-                    "database": {"status": "ok", "latency_ms": 1},
-                    "cache": {"status": "skipped", "latency_ms": None},
-                    "outbox": {"status": "ok", "latency_ms": 1},
-                },
-            }
-        )
-    )
 
     status: Annotated[
         Literal["ready", "not_ready"],

@@ -4,10 +4,9 @@ from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import ConfigDict, Field, StrictBool, StringConstraints
-from pydantic.config import JsonDict
+from pydantic import Field, StrictBool, StringConstraints
 
-from builders.kit.http.bodies import PatchBody, Reply, WriteReply, by_example
+from builders.kit.http.bodies import PatchBody, Reply, WriteReply
 from builders.kit.http.fields import UpdatedAt
 from builders.kit.values import texts
 from builders.kit.values.texts import checked
@@ -43,46 +42,6 @@ def country_code(text: str) -> str:
     return code
 
 
-_AT = "2026-01-05T09:30:00Z"
-_ONBOARDING: JsonDict = {
-    "status": "in_progress",
-    "completed_at": None,
-    "steps": [
-        {"key": "verify_email", "track": "common", "status": "done", "done_at": _AT},
-        {"key": "complete_profile", "track": "common", "status": "todo", "done_at": None},
-    ],
-    "next_action": "PATCH /v1/me with the missing members: timezone.",
-}
-_PROFILE: JsonDict = {
-    "id": "0193a1b2-0000-7000-8000-000000000005",
-    "email": "ada@example.net",
-    "email_verified": True,
-    "pending_email": None,
-    "display_name": "Ada Lovelace",
-    "company": "Analytical Engines",
-    "website": "https://engines.example",
-    "country": "GB",
-    "timezone": None,
-    "locale": "en-GB",
-    "roles": ["builder"],
-    "marketing_opt_in": False,
-    "onboarding": _ONBOARDING,
-    "created_at": _AT,
-    "updated_at": _AT,
-    "version": 3,
-}
-_VERIFICATION: JsonDict = {
-    "email": "ada@example.net",
-    "status": "sent",
-    "verified_at": None,
-    "pending_email": None,
-    "last_sent_at": _AT,
-    "resend_available_at": "2026-01-05T09:31:00Z",
-    "expires_at": "2026-01-06T09:30:00Z",
-    "delivery": {"status": "sent", "error": None},
-}
-
-
 def _text(max_length: int) -> StringConstraints:
     return StringConstraints(strip_whitespace=True, min_length=1, max_length=max_length)
 
@@ -93,10 +52,6 @@ Plain = checked(texts.plain, "text_form")
 
 class CustomerProfileUpdate(PatchBody):
     """A merge patch of the profile (RFC 7396): absent members do not change, null clears. At least one member."""
-
-    model_config = ConfigDict(
-        json_schema_extra=by_example({"display_name": "Ada Lovelace", "country": "GB", "company": None})
-    )
 
     display_name: Annotated[
         Annotated[str, _text(80), Plain] | None, Field(description="Name to show; null: the account's name.")
@@ -158,8 +113,6 @@ class OnboardingStepReply(Reply):
 class OnboardingReply(Reply):
     """Progress of onboarding, which the common steps and one track complete."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(_ONBOARDING))
-
     status: Annotated[
         OnboardingStatus, Field(description="`completed` with all common steps and those of one track.")
     ]
@@ -170,8 +123,6 @@ class OnboardingReply(Reply):
 
 class ProfileReply(Reply):
     """The profile."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_PROFILE))
 
     id: Annotated[UUID, Field(description="Identifier of the account.")]
     email: Annotated[str, Field(description="Email address of the account.")]
@@ -199,8 +150,6 @@ class ProfileReply(Reply):
 class ProfileUpdated(ProfileReply, WriteReply):
     """The profile after a change."""
 
-    model_config = ConfigDict(json_schema_extra=by_example({**_PROFILE, "warnings": []}))
-
 
 class SentMessageReply(Reply):
     """The delivery of the newest message."""
@@ -214,8 +163,6 @@ class SentMessageReply(Reply):
 
 class VerificationReply(Reply):
     """The verification of the address."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_VERIFICATION))
 
     email: Annotated[str, Field(description="Email address of the account.")]
     status: Annotated[
@@ -240,15 +187,11 @@ class VerificationReply(Reply):
 class ResendReply(VerificationReply):
     """The verification, and whether a message was sent."""
 
-    model_config = ConfigDict(json_schema_extra=by_example({"sent": True, **_VERIFICATION}))
-
     sent: Annotated[bool, Field(description="Whether a message was sent; false if there is nothing to confirm.")]
 
 
 class ConfirmationReply(Reply):
     """The result of following the link."""
-
-    model_config = ConfigDict(json_schema_extra=by_example({"status": "confirmed", "email": "a***@example.net"}))
 
     status: Annotated[
         Literal["confirmed", "already_confirmed"],

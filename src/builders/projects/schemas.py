@@ -5,10 +5,9 @@ from datetime import datetime
 from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
-from pydantic import BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, StringConstraints
-from pydantic.config import JsonDict
+from pydantic import BeforeValidator, Field, StrictBool, StrictInt, StringConstraints
 
-from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody, Reply, WriteReply, by_example
+from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody, Reply, WriteReply
 from builders.kit.http.callers import Caller
 from builders.kit.http.fields import CreatedAt, Livemode, ManifestKey, ManifestName, UpdatedAt
 from builders.kit.values import ids, texts
@@ -17,29 +16,6 @@ from builders.projects import fields, records
 from builders.projects.records import Project, ProjectPatch, ProjectSpec, ProjectStatus
 
 T = TypeVar("T")
-_CREATE: JsonDict = {
-    "name": "Acme mail",
-    "allowed_domains": ["harbour.example"],
-    "default_destination": "ops@example.net",
-    "alias_limit": 500,
-    "metadata": {"team": "growth"},
-}
-_ITEM: JsonDict = {
-    "id": "0193a1b2-0000-7000-8000-000000000006",
-    "account_id": "0193a1b2-0000-7000-8000-000000000005",
-    "slug": "acme-mail",
-    "description": None,
-    "website": None,
-    "webhook_ids": [],
-    **_CREATE,
-    "managed_by": None,
-    "status": "active",
-    "livemode": True,
-    "version": 1,
-    "created_at": "2026-01-05T09:30:00Z",
-    "updated_at": "2026-01-05T09:30:00Z",
-    "archived_at": None,
-}
 
 
 def _integer(value: object) -> object:
@@ -100,8 +76,6 @@ Value = Annotated[str, StringConstraints(max_length=records.MAX_METADATA_VALUE)]
 class ProjectCreate(Body):
     """A project to create. Only its name is required."""
 
-    model_config = ConfigDict(json_schema_extra=by_example({"name": "Acme mail"}, _CREATE))
-
     name: Annotated[Name, Field(description="Name of the project.")]
     slug: Annotated[
         Slug | None,
@@ -145,10 +119,6 @@ class ProjectUpdate(PatchBody):
     """A merge patch of a project (RFC 7396): absent members keep their value, null clears. At least one member."""
 
     conditions = frozenset({"version"})
-
-    model_config = ConfigDict(
-        json_schema_extra=by_example({"alias_limit": 1000, "website": None}, {"archived": False})
-    )
 
     name: Annotated[Name, NOT_NULL, Field(description="Name of the project; cannot be null.")] = ABSENT
     slug: Annotated[Slug, NOT_NULL, Field(description="Unique among the account's active projects.")] = ABSENT
@@ -220,8 +190,6 @@ class ProjectManagedBy(Reply):
 class ProjectReply(Reply):
     """A project."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(_ITEM))
-
     id: Annotated[UUID, Field(description="Identifier of the project.")]
     account_id: Annotated[UUID, Field(description="The account; with a test key also the real account.")]
     name: Annotated[str, Field(description="Name of the project.")]
@@ -255,8 +223,6 @@ class ProjectReply(Reply):
 
 class ProjectWritten(ProjectReply, WriteReply):
     """A project after a change."""
-
-    model_config = ConfigDict(json_schema_extra=by_example({**_ITEM, "warnings": []}))
 
 
 def project_reply(project: Project, caller: Caller) -> ProjectReply:

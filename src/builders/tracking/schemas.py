@@ -4,16 +4,13 @@ from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import Field
 
-from builders.kit.http.bodies import Reply, by_example
+from builders.kit.http.bodies import Reply
 
 
 class LinkReply(Reply):
     """The target of a tracked link, for clients other than browsers."""
-
-    model_config = ConfigDict(json_schema_extra=by_example({"target": "https://builders.example/renewals"}))
 
     target: Annotated[str, Field(description="Target of the link.")]
 
@@ -34,32 +31,10 @@ class CountReply(Reply):
 
 
 _COUNTED = "the first 1,000 opens and clicks together count."
-_NONE: JsonDict = {"people": 0, "machines": 0, "proxied": 0, "first_at": None, "last_at": None}
 
 
 class MessageReply(Reply):
     """A notice that was emailed for the account."""
-
-    model_config = ConfigDict(
-        json_schema_extra=by_example(
-            {
-                "id": "0193a1b2-0000-7000-8000-0000000000a1",
-                "template": "renewal_notice",
-                "recipient": "a***@example.net",
-                "status": "sent",
-                "created_at": "2026-01-05T09:30:00Z",
-                "sent_at": "2026-01-05T09:30:01Z",
-                "opens": {
-                    "people": 2,
-                    "machines": 1,
-                    "proxied": 0,
-                    "first_at": "2026-01-05T10:02:11Z",
-                    "last_at": "2026-01-06T08:15:40Z",
-                },
-                "clicks": _NONE,
-            }
-        )
-    )
 
     id: Annotated[UUID, Field(description="Identifier of the message.")]
     template: Annotated[str, Field(description="Email template of the message.")]

@@ -264,7 +264,7 @@ def make_compiled() -> tuple[PathRouter, FastAPI]:
     router = Router(prefix=PREFIX, tags=["things"])
     declare(router)
     front = PathRouter(app, [router])
-    openapi.install_document(app, webhooks=lambda: openapi.Webhooks(paths={}, schemas={}))
+    openapi.install_document(app, webhooks=lambda: openapi.Webhooks(paths={}, schemas={}), examples=dict)
     app.state.authenticate = authenticate
     app.state.database = None  # no handler here asks for one
     return front, app

@@ -4,14 +4,13 @@ from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
-from pydantic import ConfigDict, Field, StrictBool
-from pydantic.config import JsonDict
+from pydantic import Field, StrictBool
 
 from builders.aliases.billing import ReleasedTerms
 from builders.aliases.records import MAX_LABELS, AliasPatch, AliasStatus, OwnedAlias
 from builders.aliases.schemas.destinations import Mailbox
 from builders.invoices.records import Charge, InvoiceStatus
-from builders.kit.http.bodies import ABSENT, NOT_NULL, PatchBody, Reply, WriteReply, by_example
+from builders.kit.http.bodies import ABSENT, NOT_NULL, PatchBody, Reply, WriteReply
 from builders.kit.http.fields import AliasProjectId, Labels, Livemode, ManifestKey, ManifestName, UpdatedAt
 from builders.kit.values import texts
 from builders.kit.values.money import Money
@@ -19,49 +18,6 @@ from builders.kit.values.patches import UNSET
 
 MAX_DESTINATIONS = 10
 SUPPORT_MEMBERS = ("enabled", "note", "labels")  # that a support session can change
-_AT = "2026-01-05T09:30:00Z"
-_ALIAS: JsonDict = {
-    "id": "0193a1b2-0000-7000-8000-000000000002",
-    "address": "ada@harbour.example",
-    "local_part": "ada",
-    "domain": "harbour.example",
-    "type": "alias",
-    "project_id": None,
-    "managed_by": {"manifest": "acme-mail", "key": "ada"},
-    "destinations": [{"email": "ada@example.net", "verified": True}],
-    "enabled": True,
-    "status": "active",
-    "note": None,
-    "labels": {"team": "ops"},
-    "price": {"amount": "12.00", "currency": "USD", "interval": "year"},
-    "livemode": True,
-    "claimed_at": _AT,
-    "renews_at": "2027-01-05T09:30:00Z",
-    "quarantined_until": None,
-    "updated_at": _AT,
-    "version": 1,
-}
-_RELEASE: JsonDict = {
-    **_ALIAS,
-    "status": "deleted",
-    "managed_by": None,
-    "enabled": False,
-    "renews_at": None,
-    "quarantined_until": "2026-05-05T09:30:00Z",
-    "version": 2,
-    "claim_undone": False,
-    "charges": [
-        {
-            "invoice_id": "0193a1b2-0000-7000-8000-000000000009",
-            "number": "INV-2026-000123",
-            "amount": {"amount": "12.00", "currency": "USD"},
-            "period_start": _AT,
-            "period_end": "2027-01-05T09:30:00Z",
-            "outcome": "paid",
-        }
-    ],
-    "free_reclaim": {"until": "2027-01-05T09:30:00Z"},
-}
 _OUTCOMES = {
     InvoiceStatus.OPEN: "owed",
     InvoiceStatus.UNCOLLECTIBLE: "owed",
@@ -75,13 +31,6 @@ Label = Annotated[str, Field(max_length=40), texts.OneLine]
 
 class AliasUpdate(PatchBody):
     """A merge patch of an alias (RFC 7396): an absent member does not change, null clears. At least one member."""
-
-    model_config = ConfigDict(
-        json_schema_extra=by_example(
-            {"destinations": ["ada@example.net", "ops@example.net"]},
-            {"enabled": False, "note": "On leave until May.", "labels": {"team": "ops", "old": None}},
-        )
-    )
 
     destinations: Annotated[
         list[Mailbox],
@@ -149,8 +98,6 @@ class AliasDestination(Reply):
 
 class AliasReply(Reply):
     """A name and its destinations."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_ALIAS))
 
     id: Annotated[UUID, Field(description="Identifier of the alias.")]
     address: Annotated[str, Field(description="The whole address, `local_part@domain`.")]
@@ -228,8 +175,6 @@ class FreeReclaim(Reply):
 class AliasRelease(AliasReply):
     """A released name, and the outcome of its charges."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(_RELEASE))
-
     claim_undone: Annotated[bool, Field(description="Whether the release cancelled the claim and its charge.")]
     charges: Annotated[
         list[ReleasedCharge], Field(description="Charges for periods that have not ended, oldest first.")
@@ -247,8 +192,6 @@ class AliasRelease(AliasReply):
 
 class AliasWritten(AliasReply, WriteReply):
     """A name after a change."""
-
-    model_config = ConfigDict(json_schema_extra=by_example({**_ALIAS, "version": 2, "warnings": []}))
 
 
 def release_members(terms: ReleasedTerms) -> dict[str, Any]:

@@ -4,21 +4,11 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from email_validator import EmailNotValidError, validate_email
-from pydantic import ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import Field
 
 from builders.aliases.records import Confirmation, Destination
-from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.http.bodies import Body, Reply, WriteReply
 from builders.kit.values.texts import checked
-
-_DESTINATION: JsonDict = {
-    "email": "ops@example.net",
-    "verified": False,
-    "verified_at": None,
-    "asked_at": "2026-01-05T09:30:00Z",
-    "asking_at": None,
-    "created_at": "2026-01-05T09:30:00Z",
-}
 
 
 def _mailbox(written: str) -> str:
@@ -38,15 +28,11 @@ Mailbox = Annotated[
 class DestinationResend(Body):
     """The destination that gets another confirmation."""
 
-    model_config = ConfigDict(json_schema_extra=by_example({"email": "ops@example.net"}))
-
     email: Annotated[Mailbox, Field(description="A destination of one of your names.")]
 
 
 class DestinationReply(Reply):
     """A present or former destination of names."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_DESTINATION))
 
     email: Annotated[str, Field(description="Address of the recipient.")]
     verified: Annotated[bool, Field(description="Whether the recipient agreed to receive forwarded mail.")]
@@ -67,8 +53,6 @@ class DestinationReply(Reply):
 class DestinationResent(DestinationReply, WriteReply):
     """A destination, and whether another confirmation is sent to it."""
 
-    model_config = ConfigDict(json_schema_extra=by_example({**_DESTINATION, "sent": True, "warnings": []}))
-
     sent: Annotated[
         bool, Field(description="Whether a message is sent; false when the recipient has agreed already.")
     ]
@@ -76,8 +60,6 @@ class DestinationResent(DestinationReply, WriteReply):
 
 class DestinationConfirmed(Reply):
     """The result of following a confirmation link."""
-
-    model_config = ConfigDict(json_schema_extra=by_example({"status": "confirmed", "email": "o***@example.net"}))
 
     status: Annotated[
         Literal["confirmed", "already_confirmed"],

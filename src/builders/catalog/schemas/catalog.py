@@ -4,104 +4,16 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import Field
 
 from builders.aliases.records import Detail, PriceInterval, Reason, SeparatorPolicy
 from builders.catalog.records import DomainStatus, MailMode, Popularity, PriceTier
-from builders.kit.http.bodies import Reply, by_example
+from builders.kit.http.bodies import Reply
 from builders.kit.http.fields import CreatedAt, Interval, SeparatorRule, UpdatedAt
 
 Amount = Annotated[str, Field(description="Exact decimal digits.", examples=["24.00"])]
 Currency = Annotated[str, Field(description="ISO 4217.", examples=["USD"])]
 ALabel = Annotated[str, Field(description="Lower-case A-label.", examples=["harbour.example"])]
-_PRICE: JsonDict = {"amount": "24.00", "currency": "USD", "interval": "year", "tier": "plus"}
-_LOGO = "9df54097ab24c5f83cdea08d47643e267a16497d651b455edff2dba8098c8681.png"
-_DOMAIN: JsonDict = {
-    "id": "0193a1b2-0000-7000-8000-000000000005",
-    "domain": "harbour.example",
-    "unicode_domain": "harbour.example",
-    "tld": "example",
-    "title": "Harbour",
-    "tagline": "A safe harbour for every message.",
-    "description": "A calm, dependable name for people and small firms.",
-    "categories": ["business", "travel"],
-    "tags": ["sea", "calm"],
-    "status": "live",
-    "mail_mode": "both",
-    "catch_all": False,
-    "claimable": True,
-    "price": _PRICE,
-    "short_name_prices": [{"max_len": 2, "amount": "240.00", "currency": "USD"}],
-    "min_local_length": 2,
-    "separator_policy": "ignore_dots",
-    "featured": True,
-    "rank": 1000,
-    "assets": {
-        "logo": {
-            "filename": _LOGO,
-            "url": f"/v1/catalog/assets/{_LOGO}",
-            "width": 256,
-            "height": 256,
-            "alt": "Harbour logo",
-        },
-        "cover": None,
-        "icon": None,
-    },
-    "popularity": "medium",
-    "created_at": "2026-01-05T09:30:00Z",
-    "updated_at": "2026-01-05T09:30:00Z",
-}
-_CATEGORIES: JsonDict = {
-    "items": [
-        {
-            "slug": "tech",
-            "name": "Technology",
-            "description": "Machines, networks and software.",
-            "position": 1,
-            "parent": None,
-            "domain_count": 11,
-        }
-    ]
-}
-_SUGGESTION: JsonDict = {
-    "address": "hiada@harbour.example",
-    "local_part": "hiada",
-    "domain": "harbour.example",
-    "category": "business",
-    "price": _PRICE,
-    "available": True,
-    "score": 68,
-    "why": [{"code": "prefix", "points": 63}, {"code": "featured", "points": 5}],
-}
-_SUGGESTED: JsonDict = {"query": "ada", "tokens": ["ada"], "items": [_SUGGESTION], "catalog_version": 81}
-_CHECKED: JsonDict = {
-    "local_part": "ada",
-    "normalized_local_part": "ada",
-    "domain": "harbour.example",
-    "address": "ada@harbour.example",
-    "price": _PRICE,
-    "available_at": None,
-    "rules": {"min": 2, "max": 64, "separator_policy": "ignore_dots"},
-    "definitive": True,
-    "checked_at": "2026-01-05T09:30:00Z",
-}
-_AVAILABLE: JsonDict = {
-    **_CHECKED,
-    "available": True,
-    "reason": "ok",
-    "detail": None,
-    "message": "",
-    "alternatives": [],
-}
-_TAKEN: JsonDict = {
-    **_CHECKED,
-    "available": False,
-    "reason": "taken",
-    "detail": None,
-    "message": "The name is taken.",
-    "alternatives": [_SUGGESTION],
-}
 
 
 class PriceReply(Reply):
@@ -156,8 +68,6 @@ class RulesReply(Reply):
 class CatalogDomainReply(Reply):
     """A domain of the catalog; names on it can be claimed when it is live and not catch_all."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(_DOMAIN))
-
     id: Annotated[UUID, Field(description="Identifier of the catalog domain.")]
     domain: ALabel
     unicode_domain: Annotated[str, Field(description="The domain in Unicode; the same for a name in ASCII.")]
@@ -211,8 +121,6 @@ class CategoryReply(Reply):
 class CategoriesReply(Reply):
     """All categories, in their display order."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(_CATEGORIES))
-
     items: Annotated[list[CategoryReply], Field(description="The categories, in their display order.")]
 
 
@@ -250,8 +158,6 @@ class SuggestionReply(Reply):
 class SuggestReply(Reply):
     """Available names, the best first."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(_SUGGESTED))
-
     query: Annotated[str, Field(description="`q`, cut to 200 characters.")]
     tokens: Annotated[list[str], Field(description="The words of the query.")]
     items: Annotated[list[SuggestionReply], Field(description="Available names, the best first, at most `limit`.")]
@@ -262,8 +168,6 @@ class SuggestReply(Reply):
 
 class CheckReply(Reply):
     """Whether a name can be claimed."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_AVAILABLE, _TAKEN))
 
     available: Annotated[bool, Field(description="Whether the name can be claimed now. Only a claim reserves it.")]
     reason: Annotated[

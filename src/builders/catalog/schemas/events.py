@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import AwareDatetime, ConfigDict, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
-from pydantic.config import JsonDict
+from pydantic import AwareDatetime, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
 from builders.catalog.funnel_events import EventError, EventKind, EventResult, FunnelEvent, Receipt
-from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.http.bodies import Body, Reply, WriteReply
 
 RecordedId = Annotated[
     UUID | None,
@@ -16,45 +15,6 @@ RecordedId = Annotated[
 ]
 ClientId = Annotated[str, Field(min_length=8, max_length=64)]
 UtmValue = Annotated[str, Field(max_length=100)]
-_EVENT: JsonDict = {
-    "kind": "check",
-    "domain": "harbour.example",
-    "local_part": "jane.doe",
-    "result": "available",
-    "event_id": "8f14e45f-ceea-467f-a1b2-1a2b3c4d5e6f",
-    "session_id": "b7c9d1e2f3a4b5c6",
-    "referrer": "https://news.example/item?id=1",
-    "utm": {"source": "newsletter", "campaign": "spring"},
-}
-_EVENTS: JsonDict = {
-    "events": [{"kind": "view"}, {"kind": "claim", "domain": "harbour.example", "local_part": "jane.doe"}]
-}
-_RECORDED: JsonDict = {
-    "id": "0193a1b2-0000-7000-8000-0000000000b1",
-    "accepted": True,
-    "duplicate": False,
-    "results": None,
-    "warnings": [],
-}
-_RECORDED_BATCH: JsonDict = {
-    "id": None,
-    "accepted": False,
-    "duplicate": False,
-    "results": [
-        {"id": "0193a1b2-0000-7000-8000-0000000000b2", "accepted": True, "duplicate": False, "error": None},
-        {
-            "id": None,
-            "accepted": False,
-            "duplicate": False,
-            "error": {
-                "field": "local_part",
-                "code": "local_part_required",
-                "message": "A claim needs a local part.",
-            },
-        },
-    ],
-    "warnings": [],
-}
 
 
 class Utm(Body):
@@ -144,8 +104,6 @@ def _event_or_error(
 class CatalogFunnelEventRequest(FunnelEventBody):
     """One event, or up to 50 in `events` without the other members."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(_EVENT, _EVENTS))
-
     kind: Annotated[EventKind | None, Field(description="Step of the funnel; absent if `events` is present.")] = (
         None  # type: ignore[assignment] # absent with `events`
     )
@@ -189,8 +147,6 @@ class ReceiptReply(Reply):
 
 class FunnelReply(WriteReply):
     """The result of an event, or of a batch."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_RECORDED, _RECORDED_BATCH))
 
     id: RecordedId
     accepted: Annotated[bool, Field(description="Whether all events are recorded, now or before.")]

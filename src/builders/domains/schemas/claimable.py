@@ -2,27 +2,13 @@
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import Field
 
 from builders.aliases.records import PriceInterval, SeparatorPolicy
 from builders.catalog.records import MailMode, PriceTier
 from builders.domains.schemas.domains import DomainRulesReply
-from builders.kit.http.bodies import Reply, by_example
+from builders.kit.http.bodies import Reply
 from builders.kit.http.fields import Interval, SeparatorRule
-
-_EXAMPLE_CLAIMABLE: JsonDict = {
-    "domain": "harbour.example",
-    "unicode": None,
-    "source": "catalog",
-    "mail_mode": "both",
-    "categories": ["business", "travel"],
-    "price": {"amount": "24.00", "currency": "USD", "interval": "year", "tier": "plus"},
-    "min_local_length": 2,
-    "separator_policy": "ignore_dots",
-    "rules": {"min": 2, "max": 64, "separator_policy": "ignore_dots"},
-    "remaining": None,
-}
 
 
 class ClaimablePriceReply(Reply):
@@ -36,8 +22,6 @@ class ClaimablePriceReply(Reply):
 
 class ClaimableReply(Reply):
     """A domain on which the account can claim names."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_EXAMPLE_CLAIMABLE))
 
     domain: Annotated[str, Field(description="Lower-case A-label.")]
     unicode: Annotated[str | None, Field(description="The domain in Unicode; null if it is the same.")]

@@ -4,8 +4,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import ConfigDict, Field, StrictBool, StringConstraints
-from pydantic.config import JsonDict
+from pydantic import Field, StrictBool, StringConstraints
 
 from builders.aliases.records import SeparatorPolicy
 from builders.domains.records import (
@@ -20,7 +19,7 @@ from builders.domains.records import (
     RecordHealth,
     VerificationResult,
 )
-from builders.kit.http.bodies import Body, PatchBody, Reply, WriteReply, by_example
+from builders.kit.http.bodies import Body, PatchBody, Reply, WriteReply
 from builders.kit.http.fields import ManifestKey, ManifestName, SeparatorRule, UpdatedAt
 from builders.kit.values import texts
 from builders.kit.values.texts import checked
@@ -30,67 +29,10 @@ Destination = Annotated[
     StringConstraints(strip_whitespace=True, max_length=254),
     checked(texts.canonical_email, "email"),
 ]
-_AT = "2026-01-05T09:30:00Z"
-_TOKEN = "builders-verification=mfrggzdfmztwq2lknnwg23tpobyxe43u"  # noqa: S105 - public in DNS
-_OK: JsonDict = {"status": "ok", "found": ["10 mx1.builders.example"], "next_action": None, "checked_at": _AT}
-_GONE: JsonDict = {
-    "status": "missing",
-    "found": [],
-    "next_action": 'Set a TXT record at _dmarc.ada.example with the value "v=DMARC1; p=none".',
-    "checked_at": _AT,
-}
-_RULES: JsonDict = {"min": 1, "max": 64, "separator_policy": "ignore_dots"}
-_EXAMPLE: JsonDict = {
-    "id": "0193a1b2-0000-7000-8000-000000000005",
-    "domain": "ada.example",
-    "unicode": None,
-    "source": "owned",
-    "status": "live",
-    "verification": {
-        "method": "dns",
-        "type": "TXT",
-        "name": "_builders-challenge.ada.example",
-        "value": _TOKEN,
-        "checked_at": _AT,
-        "lost_at": None,
-    },
-    "catch_all": False,
-    "default_destination": "ada@example.net",
-    "claimable": True,
-    "rules": _RULES,
-    "alias_count": 3,
-    "dns": {
-        "mx": _OK,
-        "spf": {**_OK, "found": ["v=spf1 include:builders.example ~all"]},
-        "dkim": _OK,
-        "dmarc": _GONE,
-    },
-    "managed_by": None,
-    "next_action": None,
-    "added_at": _AT,
-    "verified_at": _AT,
-    "suspended_at": None,
-    "released_at": None,
-    "updated_at": _AT,
-    "version": 2,
-    "livemode": True,
-}
-_PENDING: JsonDict = {
-    **_EXAMPLE,
-    "status": "pending",
-    "claimable": False,
-    "alias_count": 0,
-    "next_action": f'Set a TXT record at _builders-challenge.ada.example with the value "{_TOKEN}", then '
-    "POST /v1/domains/0193a1b2-0000-7000-8000-000000000005/verify.",
-    "verified_at": None,
-    "version": 1,
-}
 
 
 class DomainCreate(Body):
     """A domain to add to the account."""
-
-    model_config = ConfigDict(json_schema_extra=by_example({"domain": "ada.example"}))
 
     domain: Annotated[str, Field(min_length=1, max_length=1024, description="Domain in Unicode or as an A-label.")]
     catch_all: Annotated[
@@ -109,8 +51,6 @@ class DomainCreate(Body):
 
 class DomainUpdate(PatchBody):
     """A merge patch of a domain (RFC 7396): an absent member keeps its value, null clears. At least one member."""
-
-    model_config = ConfigDict(json_schema_extra=by_example({"default_destination": "ada@example.net"}))
 
     catch_all: Annotated[
         StrictBool | None, Field(description="All mail goes to the destination; null is false.")
@@ -180,8 +120,6 @@ class DomainManagedByReply(Reply):
 class AccountDomainReply(Reply):
     """A domain of the account."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(_EXAMPLE))
-
     id: Annotated[UUID, Field(description="Identifier of the account domain.")]
     domain: Annotated[str, Field(description="Lower-case A-label.")]
     unicode: Annotated[str | None, Field(description="The domain in Unicode; null if it is the same.")]
@@ -222,8 +160,6 @@ class AccountDomainReply(Reply):
 class AccountDomainWritten(AccountDomainReply, WriteReply):
     """A domain of the account after a change; a new one is pending."""
 
-    model_config = ConfigDict(json_schema_extra=by_example({**_PENDING, "warnings": []}))
-
 
 class ProofFindingReply(Reply):
     """The ownership record in DNS now."""
@@ -235,12 +171,6 @@ class ProofFindingReply(Reply):
 
 class AccountDomainVerified(AccountDomainReply):
     """A domain after a check of DNS."""
-
-    model_config = ConfigDict(
-        json_schema_extra=by_example(
-            {**_EXAMPLE, "checked": {"status": "found", "found": [_TOKEN], "missing": None}}
-        )
-    )
 
     checked: Annotated[ProofFindingReply, Field(description="Result of the check.")]
 

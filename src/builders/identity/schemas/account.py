@@ -4,35 +4,16 @@ from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from pydantic.config import JsonDict
 
 from builders.identity import scopes
 from builders.identity.records import AuditAction, KeyKind, Preset, Principal, PublicKey, Session, SessionKind
-from builders.kit.http.bodies import Reply, by_example
+from builders.kit.http.bodies import Reply
 from builders.kit.http.callers import Caller, Impersonation
 from builders.kit.http.fields import Livemode
 
 _SESSION_ID = "0193a1b2-0000-7000-8000-0000000000c1"
-_SUPPORT: JsonDict = {
-    "grant_id": "0193a1b2-0000-7000-8000-0000000000d1",
-    "operator": "sam@vendor.example",
-    "reason": "ticket 4711: forwarding does not arrive",
-    "expires_at": "2026-01-05T10:30:00Z",
-    "may_write": False,
-    "act": {"sub": "sam@vendor.example"},
-}
-_ITEM: JsonDict = {
-    "id": _SESSION_ID,
-    "kind": "login",
-    "created_at": "2026-01-05T09:30:00Z",
-    "expires_at": "2026-01-05T21:30:00Z",
-    "ended_at": None,
-    "address": "198.51.100.7",
-    "user_agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
-    "current": True,
-    "impersonation": None,
-}
 SESSION_EXAMPLE: JsonDict = {
     "authenticated": True,
     "method": "cookie",
@@ -51,35 +32,10 @@ SESSION_EXAMPLE: JsonDict = {
     "expires_at": "2026-01-05T21:30:00Z",
     "impersonation": None,
 }
-_JWK: JsonDict = {
-    "kty": "OKP",
-    "crv": "Ed25519",
-    "use": "sig",
-    "alg": "EdDSA",
-    "kid": "739e3fd5",
-    "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
-}
-
-_ACTOR: JsonDict = {"type": "key", "id": "0193a1b2-0000-7000-8000-000000000001", "label": None}
-_ENTRY: JsonDict = {
-    "id": "0193a1b2-0000-7000-8000-0000000000a1",
-    "at": "2026-01-05T09:30:00Z",
-    "action": "api_key.minted",
-    "actor": _ACTOR,
-    "request_id": "9f8c1d2e3b4a59687786958473625140",
-    "about": {
-        "key_id": "0193a1b2-0000-7000-8000-000000000002",
-        "label": "ci",
-        "key_kind": "test",
-        "preset": "developer_full",
-    },
-}
 
 
 class ActorReply(Reply):
     """The actor of an action."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_ACTOR))
 
     type: Annotated[
         Literal["key", "user", "support", "operator"],
@@ -94,8 +50,6 @@ class ActorReply(Reply):
 
 class AuditEntryReply(Reply):
     """An entry of the audit list."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_ENTRY))
 
     id: Annotated[UUID, Field(description="Identifier of the entry.")]
     at: Annotated[datetime, Field(description="When it happened.")]
@@ -155,8 +109,6 @@ class SessionImpersonation(Reply):
 class SessionReply(Reply):
     """The caller: the account, its credentials and their scopes."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(SESSION_EXAMPLE))
-
     authenticated: Annotated[
         Literal[True], Field(description="Always true; without valid credentials the response is 401.")
     ] = True
@@ -181,8 +133,6 @@ class SessionReply(Reply):
 class SessionItem(Reply):
     """A session of the account."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(_ITEM))
-
     id: Annotated[
         UUID, Field(description="Identifier of the session, for `DELETE /v1/auth/sessions/{session_id}`.")
     ]
@@ -206,8 +156,6 @@ class SessionItem(Reply):
 class LogoutReply(Reply):
     """The session has ended."""
 
-    model_config = ConfigDict(json_schema_extra=by_example({"authenticated": False}))
-
     authenticated: Annotated[Literal[False], Field(description="Always false: the session is ended.")] = False
 
 
@@ -224,8 +172,6 @@ class JwkReply(Reply):
 
 class JwksReply(Reply):
     """A set of public keys (RFC 7517); the first one belongs to the key that signs."""
-
-    model_config = ConfigDict(json_schema_extra=by_example({"keys": [_JWK]}))
 
     keys: Annotated[list[JwkReply], Field(description="The current key and those whose tokens are still valid.")]
 

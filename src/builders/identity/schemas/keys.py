@@ -4,30 +4,13 @@ from datetime import datetime
 from typing import Annotated, ClassVar
 from uuid import UUID
 
-from pydantic import AwareDatetime, ConfigDict, Field, StringConstraints
-from pydantic.config import JsonDict
+from pydantic import AwareDatetime, Field, StringConstraints
 
 from builders.identity import key_limits
 from builders.identity.records import MAX_LABEL, MAX_NETWORKS, ApiKey, KeyKind, NewApiKey, Preset
-from builders.identity.scopes import DESCRIPTIONS, preset_scopes
-from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.http.bodies import Body, Reply, WriteReply
 from builders.kit.values import texts
 from builders.kit.values.texts import checked
-
-_ITEM: JsonDict = {
-    "id": "0193a1b2-0000-7000-8000-000000000001",
-    "label": "ci",
-    "key_kind": "test",
-    "preset": "developer_full",
-    "prefix": "svc_test_4fGh7Kq2LmN8",
-    "last4": "mple",
-    "created_at": "2026-01-05T09:30:00Z",
-    "expires_at": None,
-    "revoked_at": None,
-    "last_used_at": None,
-    "allowed_ips": ["192.0.2.0/24", "2001:db8::/48"],
-}
-_KEY: JsonDict = {**_ITEM, "scopes": [*preset_scopes(Preset.DEVELOPER_FULL)]}
 
 
 def _cidr(text: str) -> str:
@@ -36,10 +19,6 @@ def _cidr(text: str) -> str:
 
 class ApiKeyCreate(Body):
     """An API key to create. The preset sets its scopes."""
-
-    model_config = ConfigDict(
-        json_schema_extra=by_example({"label": "ci", "key_kind": "test", "preset": "developer_full"})
-    )
 
     label: Annotated[
         str,
@@ -73,8 +52,6 @@ class ApiKeyCreate(Body):
 class ApiKeyRotate(Body):
     """The overlap of a rotation, in which the old key still works."""
 
-    model_config = ConfigDict(json_schema_extra=by_example({"overlap_hours": 48}))
-
     overlap_hours: Annotated[
         int,
         Field(ge=0, le=168, description="Hours for which the old key still works, 0 to 168; 24 by default."),
@@ -83,8 +60,6 @@ class ApiKeyRotate(Body):
 
 class ApiKeyItem(Reply):
     """An API key in a list."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_ITEM))
 
     id: Annotated[UUID, Field(description="Identifier of the key; not the secret.")]
     label: Annotated[str, Field(description="Your name for the key.")]
@@ -106,17 +81,11 @@ class ApiKeyItem(Reply):
 class ApiKeyReply(ApiKeyItem):
     """An API key."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(_KEY))
-
     scopes: Annotated[list[str], Field(description="Scopes of the preset, with those that they imply.")]
 
 
 class ApiKeyCreated(ApiKeyReply, WriteReply):
     """A new API key. Store the secret at once: it is never shown again."""
-
-    model_config = ConfigDict(
-        json_schema_extra=by_example({**_KEY, "secret": "svc_test_4fGh7Kq2LmN8_onlyAnExample", "warnings": []})
-    )
 
     shown_once: ClassVar[frozenset[str]] = frozenset({"secret"})
 
@@ -127,12 +96,6 @@ class ApiKeyCreated(ApiKeyReply, WriteReply):
 
 class ScopeReply(Reply):
     """A scope."""
-
-    model_config = ConfigDict(
-        json_schema_extra=by_example(
-            {"scope": "keys:read", "description": DESCRIPTIONS["keys:read"], "presets": list(Preset)}
-        )
-    )
 
     scope: Annotated[str, Field(description="Name of the scope, `area:access`.")]
     description: Annotated[str, Field(description="The operations that the scope allows.")]

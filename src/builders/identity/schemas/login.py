@@ -2,18 +2,15 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model_validator
-from pydantic.config import JsonDict
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
 from builders.identity.records import MailedCode, MailedLink, Principal
-from builders.identity.schemas.account import SESSION_EXAMPLE, SessionReply, session_reply
+from builders.identity.schemas.account import SessionReply, session_reply
 from builders.kit.http import forms
-from builders.kit.http.bodies import Body, WriteReply, by_example
+from builders.kit.http.bodies import Body, WriteReply
 from builders.kit.http.callers import Caller
 from builders.kit.values import texts
-
-_TOKEN: JsonDict = {"token": "d2VsbC10aGlzLWlzLW9ubHktYW4tZXhhbXBsZS10b2tlbg"}
 
 
 def _canonical(text: str) -> str:
@@ -47,8 +44,6 @@ ReturnTo = Annotated[
 class LoginRequest(Body):
     """A request for a one-time code."""
 
-    model_config = ConfigDict(json_schema_extra=by_example({"email": "ada@example.net"}))
-
     email: Address
     return_to: Annotated[
         ReturnTo | None,
@@ -59,10 +54,6 @@ class LoginRequest(Body):
 class LoginReply(WriteReply):
     """The code was sent, if an account has the address."""
 
-    model_config = ConfigDict(
-        json_schema_extra=by_example({"status": "sent", "expires_in_s": 900, "warnings": []})
-    )
-
     status: Annotated[
         Literal["sent"], Field(description="Always `sent`, with or without an account of the address.")
     ] = "sent"
@@ -71,10 +62,6 @@ class LoginReply(WriteReply):
 
 class LoginRedeem(Body):
     """The code with the email address that it was sent to, or the token of the link."""
-
-    model_config = ConfigDict(
-        json_schema_extra=by_example({"email": "ada@example.net", "code": "7KQX-M2PD"}, _TOKEN)
-    )
 
     email: Annotated[Address | None, Field(description="Address of the account; send it with `code`.")] = None
     code: Annotated[
@@ -102,8 +89,6 @@ class LoginRedeem(Body):
 class LoginAsRedeemRequest(Body):
     """The text of a login-as grant."""
 
-    model_config = ConfigDict(json_schema_extra=by_example({"grant": "svc_grant_4fGh7Kq2LmN8_onlyAnExample"}))
-
     grant: Annotated[
         str,
         StringConstraints(strip_whitespace=True, min_length=20, max_length=512),
@@ -113,8 +98,6 @@ class LoginAsRedeemRequest(Body):
 
 class SignedInReply(SessionReply, WriteReply):
     """The new session. Only the cookie contains its token; programs use API keys."""
-
-    model_config = ConfigDict(json_schema_extra=by_example({**SESSION_EXAMPLE, "warnings": []}))
 
 
 def signed_in_reply(principal: Principal, caller: Caller) -> SignedInReply:

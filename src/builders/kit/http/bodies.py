@@ -4,7 +4,6 @@ A `Body` ignores unknown members and names them in `warnings` of the reply. A `S
 misspelled name would change the effect. A `PatchBody` is a merge patch (RFC 7396) that must change something.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -49,11 +48,6 @@ def _no_default(schema: JsonDict) -> None:
 
 
 NOT_NULL = Field(json_schema_extra=_no_default)
-
-
-def by_example(*examples: JsonDict) -> JsonDict:
-    """Return the examples of a model, as JSON text: FastAPI drops nulls from other values."""
-    return {"examples": [json.dumps(each) for each in examples]}
 
 
 class UnknownField(BaseModel):

@@ -81,12 +81,14 @@ class Webhooks:
     schemas: Mapping[str, Json]
 
 
-def install_document(app: FastAPI, *, webhooks: Callable[[], Webhooks]) -> None:
-    """Set the document of the application; the first request builds it."""
+def install_document(
+    app: FastAPI, *, webhooks: Callable[[], Webhooks], examples: Callable[[], Mapping[str, Json]]
+) -> None:
+    """Set the document of the application, with examples of models by name; the first request builds it."""
 
     def document() -> Json:
         if app.openapi_schema is None:
-            app.openapi_schema = _complete(derive_document(app), webhooks())
+            app.openapi_schema = _complete(derive_document(app), webhooks(), examples())
         return app.openapi_schema
 
     openapi: Callable[[], Json] = document
@@ -107,10 +109,10 @@ def derive_document(app: FastAPI) -> Json:
     )
 
 
-def _complete(document: Json, webhooks: Webhooks) -> Json:
+def _complete(document: Json, webhooks: Webhooks, examples: Mapping[str, Json]) -> Json:
     components = document.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
-    _parse_examples(schemas)
+    _add_examples(schemas, examples)
     _add_schemas(schemas, json.loads(json.dumps(webhooks.schemas)))
     drop_titles(document)
     schemas["Problem"] = PROBLEM_SCHEMA
@@ -144,11 +146,16 @@ def _operations(document: Json) -> Iterator[Json]:
         yield from item.values()
 
 
-def _parse_examples(schemas: Json) -> None:
-    """Parse the examples of `bodies.by_example`, which are JSON text."""
+def _add_examples(schemas: Json, examples: Mapping[str, Json]) -> None:
+    """Add the examples of models; a page of a list has those of its item."""
+    for name in examples.keys() & schemas.keys():
+        schemas[name]["examples"] = examples[name]
     for schema in schemas.values():
-        if "examples" in schema:
-            schema["examples"] = [json.loads(example) for example in schema["examples"]]
+        members = schema.get("properties", {})
+        item = members.get("items", {}).get("items", {}).get("$ref", "").rpartition("/")[2]
+        if item in examples and members.keys() <= {"items", "next_cursor"}:
+            cursor = {"next_cursor": None} if "next_cursor" in members else {}
+            schema["examples"] = [{"items": examples[item], **cursor}]
 
 
 def _add_schemas(schemas: Json, others: Mapping[str, Json]) -> None:

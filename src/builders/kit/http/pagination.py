@@ -8,7 +8,7 @@ import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Generic, TypeVar, get_args
+from typing import Annotated, Generic, TypeVar
 from uuid import UUID
 
 from fastapi import Depends, Query, Request
@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
 from builders.kit.errors import Invalid
-from builders.kit.http.bodies import Reply, by_example
+from builders.kit.http.bodies import Reply
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import ids
 
@@ -52,23 +52,15 @@ class JsonPage:
         return f'{{"items":{self.items},"next_cursor":{cursor}}}'.encode()
 
 
-def _example_of_item(schema: JsonDict, model: type[BaseModel]) -> None:
-    """Add the example of a list, made of an example of its item, if there is one.
-
-    Add the description of the generic model, which pydantic does not copy.
-    """
+def _describe(schema: JsonDict, model: type[BaseModel]) -> None:
+    """Add the description of the generic model, which pydantic does not copy."""
     schema["description"] = model.__mro__[1].__doc__
-    item = next(iter(get_args(model.model_fields["items"].annotation)), None)
-    extra = getattr(item, "model_config", {}).get("json_schema_extra")
-    if isinstance(extra, dict):
-        cursor: JsonDict = {"next_cursor": None} if "next_cursor" in model.model_fields else {}
-        schema.update(by_example({"items": [json.loads(each) for each in extra["examples"]], **cursor}))
 
 
 class PageReply(Reply, Generic[T]):
     """A page of a list; send `next_cursor` as `cursor` for the next page, null at the end."""
 
-    model_config = ConfigDict(json_schema_extra=_example_of_item)
+    model_config = ConfigDict(json_schema_extra=_describe)
 
     items: Annotated[list[T], Field(description="The items of this page.")]
     next_cursor: Annotated[
@@ -197,7 +189,7 @@ FeedQuery = Annotated[PageRequest, Depends(feed_request)]
 class Listing(BaseModel, Generic[T]):
     """A short list that needs no pages."""
 
-    model_config = ConfigDict(json_schema_extra=_example_of_item)
+    model_config = ConfigDict(json_schema_extra=_describe)
 
     items: Annotated[list[T], Field(description="All items.")]
 

@@ -5,10 +5,9 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import Field
 
-from builders.kit.http.bodies import Reply, WriteReply, by_example
+from builders.kit.http.bodies import Reply, WriteReply
 from builders.kit.http.bulk import BulkReply, RowResult, summarize
 from builders.kit.http.fields import CreatedAt, UpdatedAt
 from builders.kit.http.members import declared, reply_members, with_members
@@ -19,69 +18,6 @@ from builders.portfolio.domains import lifecycle
 from builders.portfolio.domains.records import Domain, DomainFields, Lifecycle, TagCount
 from builders.portfolio.ledger.records import Totals
 
-_ITEM: JsonDict = {
-    "id": "0193a1b2-0000-7000-8000-000000000030",
-    "domain": "harbour.com",
-    "domain_unicode": "harbour.com",
-    "tld": "com",
-    "status": "owned",
-    "ownership": "owned",
-    "counterparty": None,
-    "revenue_share": None,
-    "registrar": "Porkbun",
-    "connection_id": None,
-    "registered_on": "2020-03-01",
-    "acquired_on": "2024-03-01",
-    "expires_at": "2027-03-01T00:00:00Z",
-    "expiry_source": "manual",
-    "auto_renew": True,
-    "locked": None,
-    "privacy": None,
-    "nameservers": [],
-    "epp_statuses": [],
-    "renewal_price": {"amount": "12.34", "currency": "USD"},
-    "asking_price": None,
-    "min_offer": None,
-    "estimated_value": None,
-    "tags": ["ports"],
-    "folder": None,
-    "notes": None,
-    "pinned": False,
-    "created_at": "2026-01-05T09:30:00Z",
-    "updated_at": "2026-01-05T09:30:00Z",
-    "days_to_expiry": 419,
-    "lifecycle": "active",
-    "finance": {
-        "total_cost": {"amount": "1262.34", "currency": "USD"},
-        "net_position": {"amount": "-1262.34", "currency": "USD"},
-        "unconverted": 0,
-    },
-    "redacted": [],
-}
-_DETAIL: JsonDict = {
-    **_ITEM,
-    "drop_dates": {
-        "grace_end": "2027-04-15T00:00:00Z",
-        "redemption_end": "2027-05-15T00:00:00Z",
-        "pending_delete_end": "2027-05-20T00:00:00Z",
-        "basis": "gTLD: auto-renew grace up to 45 days, redemption 30 days, pending delete 5 days",
-    },
-}
-_TAGGED: JsonDict = {
-    "results": [
-        {
-            "outcome": "updated",
-            "index": 0,
-            "line": None,
-            "domain": "harbour.com",
-            "id": "0193a1b2-0000-7000-8000-000000000030",
-            "errors": [],
-            "warnings": [],
-        }
-    ],
-    "summary": {"total": 1, "created": 0, "updated": 1, "unchanged": 0, "skipped": 0, "errors": 0},
-    "warnings": [],
-}
 _REDACTED: Mapping[str, None] = dict.fromkeys(
     ["revenue_share", *(each.name for each in declared(DomainFields) if each.is_money)]
 )
@@ -109,8 +45,6 @@ class _StoredDomain(Reply):
 
 class PortfolioDomainReply(_StoredDomain):
     """A domain of a portfolio."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_ITEM))
 
     created_at: CreatedAt
     updated_at: UpdatedAt
@@ -148,8 +82,6 @@ class DropDatesReply(Reply):
 class PortfolioDomainDetail(PortfolioDomainReply):
     """A domain of a portfolio, with the dates of its deletion if it is not renewed."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(_DETAIL))
-
     drop_dates: Annotated[
         DropDatesReply, Field(description="Deletion dates by the rules of the top-level domain.")
     ]
@@ -158,19 +90,13 @@ class PortfolioDomainDetail(PortfolioDomainReply):
 class PortfolioDomainWritten(PortfolioDomainDetail, WriteReply):
     """A domain after a change."""
 
-    model_config = ConfigDict(json_schema_extra=by_example({**_DETAIL, "warnings": []}))
-
 
 class PortfolioTagged(BulkReply):
     """The result for the tags of each domain."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(_TAGGED))
-
 
 class PortfolioTagReply(Reply):
     """A tag of a portfolio."""
-
-    model_config = ConfigDict(json_schema_extra=by_example({"tag": "ports", "count": 12}))
 
     tag: Annotated[str, Field(description="The tag, in lower case.")]
     count: Annotated[int, Field(description="Number of domains that have it.")]

@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, AliasChoices, ConfigDict, Field, StringConstraints, model_validator
-from pydantic.config import JsonDict
+from pydantic import AfterValidator, AliasChoices, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
 from builders.kit.errors import Invalid
-from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody, by_example
+from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody
 from builders.kit.http.members import create_members, patch_members, values_of, with_members
 from builders.kit.values.days import Day
 from builders.kit.values.money import MoneyInput
@@ -25,16 +24,6 @@ from builders.portfolio.domains.records import (
     Purchase,
 )
 from builders.portfolio.ledger.records import EntryKind
-
-_CREATE: JsonDict = {
-    "domain": "harbour.example",
-    "registrar": "Porkbun",
-    "acquired_on": "2024-03-01",
-    "expires_at": "2027-03-01T00:00:00Z",
-    "renewal_price": {"amount": "12.34", "currency": "USD"},
-    "tags": ["ports"],
-}
-_PURCHASE: JsonDict = {"amount": "1250.00", "currency": "USD", "on": "2024-03-01", "kind": "acquisition"}
 
 
 def _check_name(text: str) -> str:
@@ -57,8 +46,6 @@ Currency = Annotated[
 
 class PortfolioPurchase(Body):
     """The price of the purchase or registration of a new domain, recorded as an entry of the ledger."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_PURCHASE))
 
     amount: Annotated[MoneyInput, Field(description="The paid amount, without fees that have separate entries.")]
     currency: Currency = None
@@ -87,8 +74,6 @@ class _NewDomain(Body):
 
 class PortfolioDomainCreate(_NewDomain):
     """A domain to add. Only its name is required; `name` is accepted for `domain`."""
-
-    model_config = ConfigDict(json_schema_extra=by_example({"domain": "harbour.example"}, _CREATE))
 
     currency: Currency = None
     purchase: Annotated[
@@ -124,7 +109,6 @@ class _ChangedDomain(PatchBody):
 class PortfolioDomainUpdate(_ChangedDomain):
     """A merge patch of a domain. The name does not change: remove the domain and add the other one."""
 
-    model_config = ConfigDict(json_schema_extra=by_example({"tags": ["ports", "sale"], "auto_renew": False}))
     conditions: ClassVar[frozenset[str]] = frozenset({"currency"})
 
     currency: Currency = None
@@ -141,10 +125,6 @@ class PortfolioDomainUpdate(_ChangedDomain):
 
 class PortfolioTagging(Body):
     """Tags to add to domains, and to remove from them."""
-
-    model_config = ConfigDict(
-        json_schema_extra=by_example({"domains": ["harbour.example"], "add": ["sale"], "remove": ["keep"]})
-    )
 
     domains: Annotated[
         list[Annotated[str, StringConstraints(min_length=1, max_length=253)]],

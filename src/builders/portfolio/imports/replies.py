@@ -4,90 +4,18 @@ from datetime import date, datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import Field
 
-from builders.kit.http.bodies import Reply, by_example
+from builders.kit.http.bodies import Reply
 from builders.kit.http.bulk import BulkReply, BulkSummary, RowProblem, RowResult
 from builders.kit.http.fields import CreatedAt
 from builders.kit.http.pagination import Page, PageReply
-from builders.kit.sheets.bodies import DETECTED
 from builders.kit.sheets.reading import DetectedTable
 from builders.kit.values.money import Money
 from builders.portfolio.domains.records import ExpirySource, Ownership, PortfolioDomainStatus
 from builders.portfolio.imports.records import MAX_KEPT, Import, ImportState, Undone
 from builders.portfolio.ledger.records import EntryKind, EntrySource
 
-_IMPORT: JsonDict = {
-    "import_id": "0193a1b2-0000-7000-8000-000000000041",
-    "state": "completed",
-    "dry_run": False,
-    "detected": DETECTED,
-    "failure": None,
-    "rows_total": 2,
-    "rows_done": 2,
-    "summary": {"total": 2, "created": 1, "updated": 0, "unchanged": 0, "skipped": 0, "errors": 1},
-    "merged_duplicates": 0,
-    "undo": None,
-    "undo_until": "2026-01-06T09:30:00Z",
-    "created_by": "0193a1b2-0000-7000-8000-000000000020",
-    "created_at": "2026-01-05T09:30:00Z",
-    "finished_at": "2026-01-05T09:30:00Z",
-}
-_RESULTS: JsonDict = {
-    "results": [
-        {
-            "outcome": "created",
-            "index": None,
-            "line": 2,
-            "domain": "harbour.com",
-            "id": "0193a1b2-0000-7000-8000-000000000030",
-            "errors": [],
-            "warnings": [],
-        },
-        {
-            "outcome": "error",
-            "index": None,
-            "line": 3,
-            "domain": "www.lantern.com",
-            "id": None,
-            "errors": [
-                {
-                    "code": "domain_invalid",
-                    "message": "www.lantern.com is a host of a domain, not a registered domain.",
-                    "field": "Domain Name",
-                    "did_you_mean": "lantern.com",
-                }
-            ],
-            "warnings": [],
-        },
-    ],
-    "next_cursor": None,
-    "warnings": [],
-}
-_UNDONE: JsonDict = {
-    "state": "undone",
-    "undo": {"rows": 2, "removed": 0, "restored": 0, "kept": 1},
-    "kept_rows": [
-        {
-            "outcome": "created",
-            "index": None,
-            "line": 2,
-            "domain": "harbour.com",
-            "id": "0193a1b2-0000-7000-8000-000000000030",
-            "errors": [],
-            "warnings": [
-                {
-                    "code": "kept_changed",
-                    "message": "The value was changed since.",
-                    "field": "notes",
-                    "did_you_mean": None,
-                }
-            ],
-        }
-    ],
-    "before_row": None,
-}
 ImportId = Annotated[UUID, Field(description="Identifier of the import.")]
 
 
@@ -102,8 +30,6 @@ class PortfolioImportUndo(Reply):
 
 class PortfolioImportItem(Reply):
     """An import, without its rows."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_IMPORT))
 
     import_id: ImportId
     state: Annotated[
@@ -133,8 +59,6 @@ class PortfolioImportItem(Reply):
 class PortfolioImportReply(PortfolioImportItem, BulkReply):
     """An import with the results of its rows."""
 
-    model_config = ConfigDict(json_schema_extra=by_example({**_IMPORT, **_RESULTS}))
-
     results: Annotated[
         list[RowResult],
         Field(description="Results in the order of the source. Those of a job are read with GET."),
@@ -146,8 +70,6 @@ class PortfolioImportReply(PortfolioImportItem, BulkReply):
 
 class PortfolioImportUndone(PortfolioImportItem):
     """An import after its undo, or what an undo would do."""
-
-    model_config = ConfigDict(json_schema_extra=by_example({**_IMPORT, **_UNDONE}))
 
     dry_run: Annotated[bool, Field(description="Whether this only reports what the undo would do.")]
     kept_rows: Annotated[
@@ -202,39 +124,6 @@ def _members(made: Import) -> dict[str, Any]:
         "created_at": made.created_at,
         "finished_at": made.finished_at,
     }
-
-
-_ROW: JsonDict = {
-    "domain": "harbour.com",
-    "unicode": "harbour.com",
-    "status": "owned",
-    "ownership": "owned",
-    "counterparty": None,
-    "revenue_share": None,
-    "registrar": "Porkbun",
-    "registered_on": "2020-03-01",
-    "acquired_on": "2024-03-01",
-    "expires_at": "2027-03-01T00:00:00Z",
-    "expiry_source": "manual",
-    "auto_renew": True,
-    "locked": None,
-    "privacy": None,
-    "nameservers": [],
-    "epp_statuses": [],
-    "tags": ["ports"],
-    "folder": None,
-    "notes": None,
-    "pinned": False,
-    "renewal_price": {"amount": "12.34", "currency": "USD"},
-    "asking_price": None,
-    "min_offer": None,
-    "estimated_value": None,
-    "entries": [
-        {"kind": "acquisition", "amount": "99.00", "currency": "USD", "on": "2024-03-01", "source": "manual"}
-    ],
-    "sales": [],
-    "parking": [],
-}
 
 
 class PortfolioExportEntry(Reply):
@@ -331,8 +220,6 @@ class PortfolioExportRow(Reply):
 
 class PortfolioExport(Reply):
     """All domains of a portfolio: the body of an import."""
-
-    model_config = ConfigDict(json_schema_extra=by_example({"rows": [_ROW]}))
 
     rows: Annotated[list[PortfolioExportRow], Field(description="The domains, by name.")]
     redacted: Annotated[

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
-from builders.kit.http.bodies import Body, by_example
+from builders.kit.http.bodies import Body
 from builders.kit.sheets.bodies import DomainNames, TableBody
 from builders.kit.sheets.reading import SentTable
 from builders.kit.values import texts
@@ -53,15 +53,6 @@ class PortfolioImportDefaults(Body):
 class PortfolioImportCreate(TableBody):
     """What to import: exactly one of `csv`, `rows`, `domains` and `text`."""
 
-    model_config = ConfigDict(
-        json_schema_extra=by_example(
-            {
-                "csv": "Domain Name,Expiration Date,Auto-renew,Status\nharbour.com,2027-03-01,On,Active\n",
-                "on_conflict": "merge",
-                "dry_run": True,
-            }
-        )
-    )
     kind = DOMAINS
 
     domains: DomainNames = None

@@ -6,79 +6,20 @@ from decimal import Context, Decimal
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import Field
 
-from builders.kit.http.bodies import Reply, by_example
+from builders.kit.http.bodies import Reply
 from builders.kit.http.bulk import BulkReply, RowResult, summarize
-from builders.kit.sheets.bodies import DETECTED
 from builders.kit.sheets.reading import DetectedTable
 from builders.kit.values.money import Money
 from builders.portfolio.parking.records import GroupBy, Report, ReportItem, ReportTotals, RoiFlag, Sums
 
-_SUMS: JsonDict = {
-    "visits": 130,
-    "clicks": 9,
-    "revenue": {"amount": "38.44", "currency": "USD"},
-    "rpm": "295.6923",
-    "ctr": "0.0692",
-    "epc": "4.2711",
-}
-_REPORT: JsonDict = {
-    "period": {"from": "2025-12-01", "to": "2025-12-31", "days": 31},
-    "group_by": "domain",
-    "base_currency": "USD",
-    "items": [
-        {
-            "domain_id": "0193a1b2-0000-7000-8000-000000000030",
-            "domain": "harbour.com",
-            "provider": "above.com",
-            "day": None,
-            **_SUMS,
-            "renewal_cost_prorated": {"amount": "1.05", "currency": "USD"},
-            "net": {"amount": "37.39", "currency": "USD"},
-            "roi_flag": "covers_renewal",
-            "unconverted": 0,
-        }
-    ],
-    "totals": {
-        **_SUMS,
-        "by_currency": [{"amount": "38.44", "currency": "USD"}],
-        "domains": 1,
-        "renewal_cost_prorated": {"amount": "1.05", "currency": "USD"},
-        "unknown_renewal_price": 0,
-        "net": {"amount": "37.39", "currency": "USD"},
-        "unconverted": 0,
-    },
-    "daily": [{"day": "2025-12-31", **_SUMS, "unconverted": 0}],
-    "redacted": [],
-    "count": 1,
-    "next_cursor": None,
-}
-_RECORDED: JsonDict = {
-    "warnings": [],
-    "detected": DETECTED,
-    "results": [
-        {
-            "outcome": "created",
-            "index": 0,
-            "line": None,
-            "domain": "harbour.com",
-            "id": "0193a1b2-0000-7000-8000-000000000030",
-            "errors": [],
-            "warnings": [],
-        }
-    ],
-    "summary": {"total": 1, "created": 1, "updated": 0, "unchanged": 0, "skipped": 0, "errors": 0},
-}
 _RATIO = Decimal("0.0001")
 _wide = Context(prec=60)  # digits of a ratio with all decimals, which the default context refuses
 
 
 class ParkingRevenueRecorded(BulkReply):
     """The result of each row of revenue."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_RECORDED))
 
     detected: Annotated[DetectedTable, Field(description="How the table was read.")]
 
@@ -159,8 +100,6 @@ class ParkingReportPeriod(Reply):
 
 class ParkingReport(Reply):
     """Parking revenue of a period."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_REPORT))
 
     period: Annotated[ParkingReportPeriod, Field(description="The days of the report, up to today.")]
     group_by: Annotated[GroupBy, Field(description="The grouping of the items.")]

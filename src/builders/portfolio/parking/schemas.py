@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Annotated, Any, Self
 
-from pydantic import ConfigDict, Field, StrictInt, StringConstraints, model_validator
-from pydantic.config import JsonDict
+from pydantic import Field, StrictInt, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
-from builders.kit.http.bodies import Body, by_example
+from builders.kit.http.bodies import Body
 from builders.kit.sheets.bodies import TableBody
 from builders.kit.sheets.reading import TableOptions
 from builders.kit.values import texts
@@ -16,21 +15,6 @@ from builders.kit.values.money import MoneyInput
 from builders.portfolio.parking import records
 from builders.portfolio.parking.columns import PARKING, provider_name
 from builders.portfolio.parking.records import RevenueDefaults, SentRevenue
-
-_ROW: JsonDict = {
-    "domain": "harbour.com",
-    "date": "2026-01-05",
-    "amount": "1.24",
-    "currency": "USD",
-    "provider": "sedo",
-    "visits": 130,
-    "clicks": 9,
-}
-_SHEET: JsonDict = {
-    "csv": "Name,Total Uniques,Total Clicks,Total Revenue\nharbour.com,130,9,$38.44\n",
-    "period": {"from": "2025-12-01", "to": "2025-12-31"},
-}
-
 
 Currency = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
 Provider = Annotated[
@@ -51,8 +35,6 @@ Reference = Annotated[
 
 class ParkingPeriod(Body):
     """Days that an amount is for, both included."""
-
-    model_config = ConfigDict(json_schema_extra=by_example({"from": "2025-12-01", "to": "2025-12-31"}))
 
     since: Annotated[date, Field(alias="from", description="The first day.")]
     until: Annotated[date, Field(alias="to", description="The last day.")]
@@ -84,7 +66,6 @@ def _days(day: date | None, period: ParkingPeriod | None) -> tuple[date | None, 
 class ParkingRevenueCreate(TableBody):
     """Revenue to record: one row (`domain` and `amount`), `rows`, or a `csv` text."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(_ROW, {"rows": [_ROW]}, _SHEET))
     kind = PARKING
 
     domain: Annotated[

@@ -4,10 +4,10 @@ from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal
 from uuid import UUID
 
-from pydantic import ConfigDict, Field, StrictInt, StringConstraints
+from pydantic import Field, StrictInt, StringConstraints
 from pydantic.config import JsonDict
 
-from builders.kit.http.bodies import Body, PatchBody, Reply, WriteReply, by_example
+from builders.kit.http.bodies import Body, PatchBody, Reply, WriteReply
 from builders.kit.values import clock, texts
 from builders.kit.values.texts import checked
 from builders.portfolio.team import records, roles
@@ -24,42 +24,6 @@ from builders.portfolio.team.records import (
     TeamRole,
 )
 
-_TOKEN = "d2VsbC10aGlzLWlzLW9ubHktYW4tZXhhbXBsZQ"  # noqa: S105 - shown in the document
-_TEAM_ID = "0193a1b2-0000-7000-8000-000000000020"
-_INVITE: JsonDict = {
-    "id": "0193a1b2-0000-7000-8000-000000000021",
-    "email": "carol@example.net",
-    "role": "accountant",
-    "status": "pending",
-    "expires_at": "2026-01-12T09:30:00Z",
-    "invited_by": _TEAM_ID,
-}
-_MEMBER: JsonDict = {
-    "account_id": "0193a1b2-0000-7000-8000-000000000022",
-    "email": "carol@example.net",
-    "name": "Carol",
-    "role": "accountant",
-    "status": "active",
-    "note": None,
-    "joined_at": "2026-01-05T09:30:00Z",
-}
-_OWNER: JsonDict = {
-    **_MEMBER,
-    "account_id": _TEAM_ID,
-    "email": "alice@example.net",
-    "name": "Alice",
-    "role": "owner",
-}
-_TEAM: JsonDict = {
-    "team_id": _TEAM_ID,
-    "owner_account_id": _TEAM_ID,
-    "your_role": "owner",
-    "members": [_OWNER, _MEMBER],
-    "invites": [_INVITE],
-    "memberships": [],
-    "roles": {role.value: [each.value for each in roles.list_permissions(role)] for role in TeamRole},
-    "count": 2,
-}
 TeamId = Annotated[UUID, Field(description="Identifier of the team: the account whose portfolio it is.")]
 MemberRole = Annotated[TeamRole, Field(description="The member's role in the team.")]
 Note = Annotated[
@@ -76,12 +40,6 @@ def _without_default(schema: JsonDict) -> None:
 
 class TeamInviteCreate(Body):
     """An invitation of an email address to the team."""
-
-    model_config = ConfigDict(
-        json_schema_extra=by_example(
-            {"email": "carol@example.net"}, {"email": "carol@example.net", "role": "accountant"}
-        )
-    )
 
     email: Annotated[
         str,
@@ -114,8 +72,6 @@ class TeamInviteCreate(Body):
 class TeamInviteReply(Reply):
     """A pending invitation."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(_INVITE))
-
     id: Annotated[UUID, Field(description="Identifier of the invitation.")]
     email: Annotated[str, Field(description="The invited address.")]
     role: Annotated[TeamRole, Field(description="The role that it gives.")]
@@ -127,7 +83,6 @@ class TeamInviteReply(Reply):
 class TeamInviteCreated(TeamInviteReply, WriteReply):
     """A new or renewed invitation with its token."""
 
-    model_config = ConfigDict(json_schema_extra=by_example({**_INVITE, "accept_token": _TOKEN, "warnings": []}))
     shown_once: ClassVar[frozenset[str]] = frozenset({"accept_token"})
 
     accept_token: Annotated[
@@ -142,15 +97,11 @@ class TeamInviteCreated(TeamInviteReply, WriteReply):
 class TeamAccept(Body):
     """The token of an invitation."""
 
-    model_config = ConfigDict(json_schema_extra=by_example({"token": _TOKEN}))
-
     token: Annotated[str, Field(min_length=8, max_length=200, description="`accept_token`, or that of the email.")]
 
 
 class TeamMemberUpdate(PatchBody):
     """A change of a member."""
-
-    model_config = ConfigDict(json_schema_extra=by_example({"role": "manager"}))
 
     role: Annotated[
         TeamRole,
@@ -165,8 +116,6 @@ class TeamMemberUpdate(PatchBody):
 
 class TeamMemberReply(Reply):
     """A member of the team."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_MEMBER))
 
     account_id: Annotated[UUID, Field(description="The member's account.")]
     email: Annotated[str, Field(description="Email address of the account.")]
@@ -184,8 +133,6 @@ class TeamMemberReply(Reply):
 class TeamMemberWritten(TeamMemberReply, WriteReply):
     """A member after a change."""
 
-    model_config = ConfigDict(json_schema_extra=by_example({**_MEMBER, "warnings": []}))
-
 
 class TeamMembershipReply(Reply):
     """Another account's portfolio in which you are a member."""
@@ -200,8 +147,6 @@ class TeamMembershipReply(Reply):
 
 class TeamReply(Reply):
     """The team of the portfolio."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_TEAM))
 
     team_id: TeamId
     owner_account_id: Annotated[UUID, Field(description="The account whose portfolio it is.")]
@@ -220,12 +165,6 @@ class TeamReply(Reply):
 
 class TeamAccepted(WriteReply):
     """The team that was joined."""
-
-    model_config = ConfigDict(
-        json_schema_extra=by_example(
-            {"team_id": _TEAM_ID, "role": "accountant", "member": _MEMBER, "warnings": []}
-        )
-    )
 
     team_id: TeamId
     role: Annotated[TeamRole, Field(description="Your role in the team.")]

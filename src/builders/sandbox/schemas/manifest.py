@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Field, StrictBool, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from builders.kit.http.bodies import Reply, StrictBody, by_example
+from builders.kit.http.bodies import Reply, StrictBody
 from builders.sandbox.manifest import MAX_RESOURCES, Manifest, OnConflict
 from builders.sandbox.schemas import examples
 from builders.sandbox.schemas.resources import (
@@ -78,8 +78,6 @@ def _repeated(name: str, listed: Sequence[Resource]) -> Iterator[InitErrorDetail
 class SandboxManifest(StrictBody):
     """The desired state. Unknown members are refused, since a typo would change the plan."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(examples.MANIFEST))
-
     api_version: Annotated[Literal["v1"], Field(description="Version of the format of a manifest.")]
     kind: Annotated[Literal["Manifest"], Field(description="Always `Manifest`.")]
     metadata: Annotated[ManifestMetadata, Field(description="Name and labels of the manifest.")]
@@ -130,7 +128,7 @@ Json = Any  # any JSON value
 class ManifestSchemaReply(Reply):
     """A JSON Schema (2020-12) of the body of `POST /v1/sandbox/plan`."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(examples.SCHEMA), extra="forbid")
+    model_config = ConfigDict(extra="forbid")
 
     dialect: Annotated[str, Field(alias="$schema", description="Version of JSON Schema.")]
     address: Annotated[str, Field(alias="$id", description="Stable URL of the schema.")]

@@ -8,15 +8,14 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from builders.kit.http.bodies import Reply, by_example
+from builders.kit.http.bodies import Reply
 from builders.kit.http.fields import CreatedAt, Labels
 from builders.kit.http.pagination import Page
 from builders.kit.values import clock
 from builders.sandbox.planning import sum_totals
 from builders.sandbox.records import ActionKind, Plan, PlanOverview, PlanStatus
-from builders.sandbox.schemas import examples
 from builders.sandbox.schemas.actions import ActionReply, FindingReply, Mask, TotalReply, action_reply
 
 CreatedBy = Annotated[
@@ -27,8 +26,6 @@ CreatedBy = Annotated[
 
 class PlanReply(Reply):
     """A reviewable plan. Promote it with its id and digest."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(examples.PLAN))
 
     id: Annotated[UUID, Field(description="Identifier of the plan; send it as `plan_id` to promote.")]
     format_version: Annotated[Literal["1.0"], Field(description="Version of the format of a plan.")]
@@ -73,8 +70,6 @@ def plan_reply(plan: Plan, *, mask: Mask | None) -> PlanReply:
 
 class PlanItemReply(Reply):
     """A plan in a list, without its actions."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(examples.PLAN_ITEM))
 
     id: Annotated[UUID, Field(description="Identifier of the plan.")]
     status: Annotated[PlanStatus, Field(description="Only `ready` and `empty` plans can be promoted.")]

@@ -6,22 +6,19 @@ from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal
 from uuid import UUID
 
-from pydantic import ConfigDict, Field, StrictBool
+from pydantic import Field, StrictBool
 
-from builders.kit.http.bodies import Reply, ReplyWithHeaders, StrictBody, by_example
+from builders.kit.http.bodies import Reply, ReplyWithHeaders, StrictBody
 from builders.kit.http.fields import IdText
 from builders.kit.values.money import Money
 from builders.mail import addresses
 from builders.sandbox.records import ActionKind, OnError, Promotion, PromotionRequest, PromotionStatus, StepStatus
-from builders.sandbox.schemas import examples
 from builders.sandbox.schemas.plans import CreatedBy
 from builders.sandbox.schemas.resources import Count
 
 
 class SandboxPromoteRequest(StrictBody):
     """Consent to a reviewed plan."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(examples.CONSENT))
 
     plan_id: Annotated[IdText, Field(description="The plan to execute.")]
     digest: Annotated[str, Field(description="The digest of the reviewed plan.")]
@@ -114,7 +111,6 @@ class NextActionReply(Reply):
 class PromotionReply(Reply):
     """The execution of a plan."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(examples.PROMOTION))
     shown_once: ClassVar[Mapping[str, Any]] = {"steps": {"__all__": {"signing_secret"}}}
 
     id: Annotated[UUID, Field(description="Identifier of the promotion.")]

@@ -5,15 +5,14 @@ from collections.abc import Mapping
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from builders.kit.http.bodies import Reply, by_example
+from builders.kit.http.bodies import Reply
 from builders.kit.http.fields import Labels, LineAliasId
 from builders.kit.values.money import Money
 from builders.sandbox.promotion.complete import Bill
 from builders.sandbox.records import ActionKind, OnError, PlanStatus, PromotionStatus, StepStatus
 from builders.sandbox.rehearsal import Rehearsal
-from builders.sandbox.schemas import examples
 from builders.sandbox.schemas.actions import ActionReply, FindingReply, TotalReply
 from builders.sandbox.schemas.plans import plan_reply
 from builders.sandbox.schemas.promotions import StepErrorReply, StepResourceId
@@ -81,8 +80,6 @@ class RehearsedInvoiceReply(Reply):
 class ManifestSimulatedReply(SimulatedReply):
     """The result of a rehearsal in the sandbox account."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(examples.REHEARSAL))
-
     type: Annotated[Literal["manifest"], Field(description="Type of the simulation.")] = "manifest"
     persisted: Annotated[bool, Field(description="Whether the changes are stored in the sandbox account.")]
     plan: Annotated[RehearsedPlanReply, Field(description="The plan from the state of the sandbox account.")]
@@ -108,8 +105,6 @@ class ClearedReply(Reply):
 
 class ResetReply(SimulatedReply):
     """The result of a reset of the sandbox account."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(examples.RESET))
 
     type: Annotated[Literal["reset"], Field(description="Type of the simulation.")] = "reset"
     cleared: Annotated[ClearedReply, Field(description="Number of resources that were deleted.")]

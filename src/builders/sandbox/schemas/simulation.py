@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
 from pydantic import (
-    ConfigDict,
     Field,
     ModelWrapValidatorHandler,
     RootModel,
@@ -17,11 +16,10 @@ from pydantic import (
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from builders.kit.errors import MAX_ERRORS
-from builders.kit.http.bodies import Reply, StrictBody, by_example
+from builders.kit.http.bodies import Reply, StrictBody
 from builders.kit.http.fields import IdText
 from builders.sandbox.manifest import MAX_RESOURCES
 from builders.sandbox.records import OnError
-from builders.sandbox.schemas import examples
 from builders.sandbox.schemas.actions import ActionPriceReply
 from builders.sandbox.schemas.manifest import SandboxManifest
 from builders.sandbox.simulation import NameCheck
@@ -113,8 +111,6 @@ SimulationRequest = SimulateEvent | SimulateManifest | SimulateCheck | SimulateR
 class SandboxSimulateRequest(RootModel[Annotated[SimulationRequest, Field(discriminator="type")]]):
     """A simulation; `type` determines its members."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(*examples.REQUESTS))
-
     @model_validator(mode="wrap")
     @classmethod
     def _relocate_errors(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
@@ -176,8 +172,6 @@ class RenderedReply(Reply):
 class EventSimulatedReply(SimulatedReply):
     """The recipients of the event and the exact requests."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(examples.EVENT))
-
     type: Annotated[Literal["event"], Field(description="Type of the simulation.")] = "event"
     event: Annotated[str, Field(description="Name of the event.")]
     event_id: Annotated[UUID, Field(description="`webhook-id` in each request, and `id` in the payload.")]
@@ -210,8 +204,6 @@ class SimulatedCheckReply(Reply):
 
 class ChecksSimulatedReply(SimulatedReply):
     """The results in the sequence of the request."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(examples.CHECK))
 
     type: Annotated[Literal["check"], Field(description="Type of the simulation.")] = "check"
     results: Annotated[

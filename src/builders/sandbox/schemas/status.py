@@ -4,49 +4,14 @@ from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import Field
 
 from builders.kit.events import outbox
-from builders.kit.http.bodies import Reply, by_example
+from builders.kit.http.bodies import Reply
 from builders.kit.http.callers import Caller
 from builders.kit.http.fields import CreatedAt, Livemode
 from builders.sandbox.records import Kind
 from builders.sandbox.simulation import Overview
-
-_STATUS: JsonDict = {
-    "mode": "test",
-    "livemode": False,
-    "can": {"simulate": True, "plan": True, "promote": False},
-    "reasons": ["live_key_required"],
-    "why_not": {"simulate": [], "plan": [], "promote": ["live_key_required"]},
-    "counts": {"plans_open": 1, "promotions_running": 0},
-    "open_plans": [
-        {
-            "id": "0193a1b2-0000-7000-8000-000000000004",
-            "manifest": "acme-mail",
-            "status": "ready",
-            "created_at": "2026-01-05T09:30:00Z",
-            "expires_at": "2026-01-06T09:30:00Z",
-        }
-    ],
-    "sandbox": {"aliases": 3, "projects": 1, "webhooks": 1},
-    "limits": {
-        "max_resources": 2000,
-        "manifest_bytes": 1048576,
-        "plan_ttl_s": 86400,
-        "checks": 50,
-        "plans_per_minute": 60,
-        "simulations_per_minute": 60,
-        "simulated_deliveries_per_minute": 60,
-    },
-    "supported": {
-        "api_versions": ["v1"],
-        "kinds": ["project", "domain", "webhook", "alias"],
-        "events": ["alias.created", "alias.deleted", "alias.updated", "promotion.completed", "promotion.failed"],
-    },
-}
-
 
 # Areas of events that a promotion can cause.
 _PROMOTION_EVENTS = ("alias.", "domain.", "invoice.", "project.", "promotion.", "webhook.")
@@ -121,8 +86,6 @@ class SupportedReply(Reply):
 
 class StatusReply(Reply):
     """Status of the sandbox for this caller."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_STATUS))
 
     mode: Annotated[
         Literal["live", "test", "session"], Field(description="Mode of the key; `session` for a session.")

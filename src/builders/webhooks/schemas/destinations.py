@@ -4,11 +4,10 @@ from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal
 from uuid import UUID
 
-from pydantic import BeforeValidator, ConfigDict, Field, SecretStr, StrictBool, StringConstraints
-from pydantic.config import JsonDict
+from pydantic import BeforeValidator, Field, SecretStr, StrictBool, StringConstraints
 from pydantic_core import PydanticCustomError
 
-from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody, Reply, WriteReply, by_example
+from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody, Reply, WriteReply
 from builders.kit.http.fields import CreatedAt, Livemode, UpdatedAt, Version
 from builders.kit.values import texts
 from builders.webhooks.catalog import MAX_EVENTS
@@ -16,31 +15,6 @@ from builders.webhooks.records import Destination, DestinationPatch, NewDestinat
 
 MAX_LABEL = 120  # characters
 MAX_URL = 2048
-_CREATE: JsonDict = {
-    "label": "main",
-    "url": "https://hooks.example.com/builders",
-    "enabled": True,
-    "events": ["alias.*", "invoice.paid"],
-}
-_SECRET = "whsec_b25seSBhbiBleGFtcGxlIG9mIDMyIGJ5dGVzLCAxMjM0NQ=="  # noqa: S105 - an example
-_ITEM: JsonDict = {
-    "id": "0193a1b2-0000-7000-8000-000000000005",
-    **_CREATE,
-    "status": "enabled",
-    "disabled_reason": None,
-    "disabled_at": None,
-    "failing_since": None,
-    "last_success_at": "2026-01-05T10:30:00Z",
-    "last_failure": {"at": "2026-01-05T10:00:00Z", "status": 503, "error": "http_status"},
-    "pending": 0,
-    "success_rate_24h": 0.998,
-    "secret_hint": "M0NQ",
-    "old_secret_until": None,
-    "livemode": True,
-    "version": 1,
-    "created_at": "2026-01-05T09:30:00Z",
-    "updated_at": "2026-01-05T09:30:00Z",
-}
 
 
 def whole_number(value: object) -> object:
@@ -69,8 +43,6 @@ Secret = Annotated[
 class WebhookCreate(Body):
     """A webhook destination to create."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(_CREATE, {**_CREATE, "signing_secret": _SECRET}))
-
     label: Annotated[Label, Field(description="Your name for the destination.")]
     url: Annotated[Url, Field(description="A public http or https address.")]
     enabled: Annotated[StrictBool, Field(description="Whether it receives events.")]
@@ -86,8 +58,6 @@ class WebhookCreate(Body):
 
 class WebhookUpdate(PatchBody):
     """Changes to a webhook destination: absent members do not change. At least one member."""
-
-    model_config = ConfigDict(json_schema_extra=by_example({"enabled": False}, {"events": ["*"]}))
 
     label: Annotated[Label, NOT_NULL, Field(description="Your name for the destination; cannot be null.")] = ABSENT
     url: Annotated[
@@ -115,8 +85,6 @@ class WebhookUpdate(PatchBody):
 class WebhookRotate(Body):
     """The overlap of a rotation, and optionally the new secret."""
 
-    model_config = ConfigDict(json_schema_extra=by_example({"overlap_hours": 48}))
-
     overlap_hours: Annotated[
         int, Field(ge=0, le=168, description="Both secrets sign during this time."), BeforeValidator(whole_number)
     ] = 24
@@ -139,8 +107,6 @@ class LastFailure(Reply):
 
 class WebhookReply(Reply):
     """A webhook destination with its health."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_ITEM))
 
     id: Annotated[UUID, Field(description="Identifier of the destination.")]
     label: Annotated[str, Field(description="Your name for the destination.")]
@@ -191,13 +157,9 @@ class WebhookReply(Reply):
 class WebhookWritten(WebhookReply, WriteReply):
     """A webhook destination after a change."""
 
-    model_config = ConfigDict(json_schema_extra=by_example({**_ITEM, "warnings": []}))
-
 
 class WebhookSecretReply(WebhookWritten):
     """A webhook destination with its new secret. Store it at once: it is never shown again."""
-
-    model_config = ConfigDict(json_schema_extra=by_example({**_ITEM, "signing_secret": _SECRET, "warnings": []}))
 
     shown_once: ClassVar[frozenset[str]] = frozenset({"signing_secret"})
 

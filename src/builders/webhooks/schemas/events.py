@@ -5,11 +5,10 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import AwareDatetime, BeforeValidator, ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import AwareDatetime, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.http.bodies import Body, Reply, WriteReply
 from builders.kit.http.fields import CreatedAt, Livemode
 from builders.kit.outbound.client import Failure
 from builders.webhooks.catalog import MAX_EVENTS
@@ -33,32 +32,10 @@ def _instant(value: object) -> object:
 
 
 Instant = Annotated[AwareDatetime, BeforeValidator(_instant)]
-_EXAMPLE: JsonDict = {
-    "id": "0193a1b2-0000-7000-8000-00000000000e",
-    "type": "webhook.deleted",
-    "timestamp": "2026-01-05T09:30:00Z",
-    "account_id": "0193a1b2-0000-7000-8000-00000000000a",
-    "livemode": True,
-    "data": {"id": "0193a1b2-0000-7000-8000-000000000005", "label": "main"},
-}
-_SCHEMA: JsonDict = {"type": "object", "properties": {"id": {"type": "string", "format": "uuid"}}}
 
 
 class EventReply(Reply):
     """An event that a destination can subscribe to."""
-
-    model_config = ConfigDict(
-        json_schema_extra=by_example(
-            {
-                "name": "webhook.deleted",
-                "area": "webhook",
-                "version": 1,
-                "description": "A webhook destination was deleted.",
-                "data_schema": _SCHEMA,
-                "example": _EXAMPLE,
-            }
-        )
-    )
 
     name: Annotated[str, Field(description="Name of the event, for `events` of a destination.")]
     area: Annotated[
@@ -72,8 +49,6 @@ class EventReply(Reply):
 
 class FeedEvent(Reply):
     """An event as a webhook destination receives it: the same members, the same id."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_EXAMPLE))
 
     id: Annotated[
         UUID,
@@ -89,17 +64,6 @@ class FeedEvent(Reply):
 class FeedReply(Reply):
     """Events of the account in the order of the feed, with the cursor to continue."""
 
-    model_config = ConfigDict(
-        json_schema_extra=by_example(
-            {
-                "items": [_EXAMPLE],
-                "next_cursor": None,
-                "resume_cursor": "AQ9vYx3TqGd0bH1kZ2p4c1V3d1hNWzE3NjM2OTY1OTM5OTRd",
-                "available_since": "2025-10-07T09:30:00Z",
-            }
-        )
-    )
-
     items: Annotated[list[FeedEvent], Field(description="Events, the oldest first; empty without new events.")]
     next_cursor: Annotated[
         str | None, Field(description="Cursor of the next page; null if there are no more events.")
@@ -112,37 +76,10 @@ class FeedReply(Reply):
 
 
 Replayable = Literal["failed", "cancelled", "succeeded"]
-_DELIVERY: JsonDict = {
-    "id": "0193a1b2-0000-7000-8000-00000000000f",
-    "webhook_id": "0193a1b2-0000-7000-8000-000000000005",
-    "event_id": "0193a1b2-0000-7000-8000-00000000000e",
-    "event": "alias.created",
-    "status": "succeeded",
-    "trigger": "event",
-    "attempt_count": 2,
-    "next_attempt_at": None,
-    "last_attempt_at": "2026-01-05T09:30:05Z",
-    "succeeded_at": "2026-01-05T09:30:05Z",
-    "last_status": 204,
-    "last_error": None,
-    "livemode": True,
-    "simulated": False,
-    "created_at": "2026-01-05T09:30:00Z",
-}
-_ATTEMPT: JsonDict = {
-    "n": 2,
-    "started_at": "2026-01-05T09:30:05Z",
-    "duration_ms": 81,
-    "status": 204,
-    "error": None,
-    "response_excerpt": "",
-}
 
 
 class AttemptReply(Reply):
     """One request to the receiver."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_ATTEMPT))
 
     n: Annotated[int, Field(description="Number of the attempt, from 1.")]
     started_at: Annotated[datetime, Field(description="When the request was sent.")]
@@ -154,8 +91,6 @@ class AttemptReply(Reply):
 
 class DeliveryReply(Reply):
     """The delivery of an event to a destination."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_DELIVERY))
 
     id: Annotated[UUID, Field(description="Identifier of the delivery.")]
     webhook_id: Annotated[UUID, Field(description="The destination, which may have been deleted since.")]
@@ -185,10 +120,6 @@ class DeliveryReply(Reply):
 class DeliveryDetailReply(DeliveryReply):
     """A delivery with its attempts and the sent text."""
 
-    model_config = ConfigDict(
-        json_schema_extra=by_example({**_DELIVERY, "attempts": [_ATTEMPT], "payload": '{"id":"…"}'})
-    )
-
     attempts: Annotated[
         list[AttemptReply],
         Field(description="The newest 100 attempts of the last 30 days, oldest first."),
@@ -201,19 +132,11 @@ class DeliveryDetailReply(DeliveryReply):
 class DeliveryRetried(DeliveryReply):
     """A delivery after a manual attempt, with the attempt."""
 
-    model_config = ConfigDict(
-        json_schema_extra=by_example({**_DELIVERY, "trigger": "manual", "attempt": _ATTEMPT})
-    )
-
     attempt: Annotated[AttemptReply, Field(description="The attempt that was just made.")]
 
 
 class WebhookReplay(Body):
     """The deliveries to send again."""
-
-    model_config = ConfigDict(
-        json_schema_extra=by_example({"since": "2026-01-05T00:00:00Z", "events": ["alias.*"], "status": "failed"})
-    )
 
     since: Annotated[Instant, Field(description="Only events from this time on.")]
     until: Annotated[Instant | None, Field(description="Only events before this time; now by default.")] = None
@@ -233,10 +156,6 @@ class WebhookReplay(Body):
 
 class WebhookReplayed(WriteReply):
     """Number of deliveries that will be sent again."""
-
-    model_config = ConfigDict(
-        json_schema_extra=by_example({"count": 12, "more": False, "next_cursor": None, "warnings": []})
-    )
 
     count: Annotated[int, Field(description="Number of deliveries that are sent again.")]
     more: Annotated[bool, Field(description="Whether more deliveries remain; call again with the cursor.")]

@@ -6,10 +6,9 @@ from decimal import Decimal
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import Field
 
-from builders.kit.http.bodies import Reply, by_example
+from builders.kit.http.bodies import Reply
 from builders.kit.http.pagination import Page
 from builders.kit.values.money import Money
 from builders.portfolio.billing.records import (
@@ -22,57 +21,6 @@ from builders.portfolio.billing.records import (
 )
 from builders.portfolio.registrars.records import ChargeKind
 
-_ID = "0193a1b2-0000-7000-8000-000000000060"
-_DOMAIN_ID = "0193a1b2-0000-7000-8000-000000000030"
-_MONEY: JsonDict = {"amount": "10.98", "currency": "USD"}
-_ZERO: JsonDict = {"amount": "0.00", "currency": "USD"}
-_CHARGE: JsonDict = {
-    "id": _ID,
-    "provider": "namesilo",
-    "connection_id": "0193a1b2-0000-7000-8000-000000000041",
-    "order_id": "4711",
-    "line_id": "1",
-    "parent_order_id": None,
-    "charged_on": "2026-01-05",
-    "description": "harbour.com - renewal",
-    "domain_raw": "harbour.com",
-    "domain": "harbour.com",
-    "kind": "renewal",
-    "years": 1,
-    "amount": _MONEY,
-    "tax": _ZERO,
-    "fees": _ZERO,
-    "total": _MONEY,
-    "annual_cost": _MONEY,
-    "state": "applied",
-    "reason": None,
-    "match": {"domain_id": _DOMAIN_ID, "confidence": "1.00", "method": "exact_name", "candidates": []},
-    "refund_of": None,
-    "entry_id": "0193a1b2-0000-7000-8000-000000000061",
-    "linked": False,
-    "source": "api",
-    "imported_at": "2026-01-06T03:00:00Z",
-}
-_PAGE: JsonDict = {
-    "items": [_CHARGE],
-    "next_cursor": None,
-    "count": 1,
-    "totals": {
-        "by_state": {"unmatched": 0, "suggested": 0, "matched": 0, "applied": 1, "ignored": 0},
-        "by_currency": [
-            {
-                "currency": "USD",
-                "total": _MONEY,
-                "unmatched": _ZERO,
-                "suggested": _ZERO,
-                "matched": _ZERO,
-                "applied": _MONEY,
-                "ignored": _ZERO,
-            }
-        ],
-    },
-    "redacted": [],
-}
 Confidence = Annotated[str | None, Field(description="Certainty of the domain, from 0.00 to 1.00.")]
 
 
@@ -98,8 +46,6 @@ class ChargeMatch(Reply):
 
 class BillingCharge(Reply):
     """A line of a registrar's bill, or the part of it that is for one domain."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_CHARGE))
 
     id: Annotated[UUID, Field(description="Identifier of the charge.")]
     provider: Annotated[str, Field(description="The registrar.")]
@@ -172,8 +118,6 @@ class ChargeTotals(Reply):
 
 class BillingCharges(Reply):
     """Charges, the newest first."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_PAGE))
 
     items: Annotated[list[BillingCharge], Field(description="The charges of this page.")]
     next_cursor: Annotated[

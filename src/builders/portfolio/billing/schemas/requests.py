@@ -4,10 +4,9 @@ from datetime import date
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import ConfigDict, Field, StrictBool, StringConstraints
-from pydantic.config import JsonDict
+from pydantic import Field, StrictBool, StringConstraints
 
-from builders.kit.http.bodies import Body, PatchBody, by_example
+from builders.kit.http.bodies import Body, PatchBody
 from builders.kit.sheets.bodies import TableBody
 from builders.kit.sheets.reading import TableOptions
 from builders.kit.values.patches import Patch
@@ -15,12 +14,6 @@ from builders.portfolio.billing.columns import CHARGES
 from builders.portfolio.billing.importing import NewImport
 from builders.portfolio.billing.sync_records import SyncOptions
 
-_IMPORT: JsonDict = {
-    "csv": "Date,Order ID,Domain,Type,Years,Amount,Currency\n2026-03-01,1001,harbour.com,renewal,1,10.98,USD\n",
-    "provider": "namecheap",
-    "dry_run": True,
-}
-_ROWS: JsonDict = {"rows": [{"date": "2026-03-01", "domain": "harbour.com", "type": "renewal", "amount": "10.98"}]}
 MAX_PROVIDERS = 100
 
 
@@ -34,7 +27,6 @@ APPLY = "Whether to book charges with a certain domain; otherwise they are only 
 class BillingImport(TableBody):
     """Charges to import: a `csv` text, or `rows`."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(_IMPORT, _ROWS))
     kind = CHARGES
 
     provider: Annotated[Provider | None, Field(description=PROVIDER)] = None
@@ -49,8 +41,6 @@ class BillingImport(TableBody):
 
 class ChargeUpdate(PatchBody):
     """A member's decision about a charge; absent members do not change."""
-
-    model_config = ConfigDict(json_schema_extra=by_example({"domain": "harbour.com"}, {"ignored": True}))
 
     domain: Annotated[
         str | None,
@@ -77,8 +67,6 @@ class ChargeUpdate(PatchBody):
 class BillingSync(Body):
     """Which charges to fetch, and whether to book them."""
 
-    model_config = ConfigDict(json_schema_extra=by_example({"providers": ["namesilo"], "apply": True}))
-
     providers: Annotated[
         list[Provider] | None, Field(max_length=MAX_PROVIDERS, description="Only these registrars.")
     ] = None
@@ -102,8 +90,6 @@ class BillingSync(Body):
 
 class BillingEnsure(Body):
     """When data counts as stale."""
-
-    model_config = ConfigDict(json_schema_extra=by_example({"max_age_hours": 24}))
 
     force: Annotated[StrictBool, Field(description="Refresh data that is not stale, too.")] = False
     max_age_hours: Annotated[int, Field(ge=1, le=24 * 365, description="Hours after which data is stale.")] = 24

@@ -5,12 +5,10 @@ from dataclasses import replace
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import Field
 
-from builders.kit.http.bodies import Reply, WriteReply, by_example
+from builders.kit.http.bodies import Reply, WriteReply
 from builders.kit.http.bulk import BulkReply, RowResult, summarize
-from builders.kit.sheets.bodies import DETECTED
 from builders.kit.sheets.reading import DetectedTable
 from builders.portfolio.billing.importing import ImportedCharges
 from builders.portfolio.billing.records import (
@@ -23,51 +21,6 @@ from builders.portfolio.billing.records import (
 )
 from builders.portfolio.billing.schemas.charges import ChargeCandidate, Confidence, show_confidence
 from builders.portfolio.ledger.errors import EntryLimitReached
-
-_ID = "0193a1b2-0000-7000-8000-000000000060"
-_DOMAIN_ID = "0193a1b2-0000-7000-8000-000000000030"
-_APPLIED: JsonDict = {
-    "examined": 1,
-    "matched": 1,
-    "applied": 1,
-    "still_unmatched": 0,
-    "linked_existing": 0,
-    "undone": 0,
-    "dry_run": False,
-    "has_more": False,
-    "results": [
-        {
-            "charge_id": _ID,
-            "domain_id": _DOMAIN_ID,
-            "entry_id": "0193a1b2-0000-7000-8000-000000000061",
-            "outcome": "applied",
-            "confidence": "1.00",
-            "reason": "The domain field contains it.",
-        }
-    ],
-}
-_IMPORTED: JsonDict = {
-    "warnings": [],
-    "import_id": "0193a1b2-0000-7000-8000-000000000050",
-    "provider": "namecheap",
-    "dry_run": False,
-    "detected": DETECTED,
-    "results": [
-        {
-            "outcome": "created",
-            "index": None,
-            "line": 2,
-            "domain": "harbour.com",
-            "id": _ID,
-            "errors": [],
-            "warnings": [],
-        }
-    ],
-    "summary": {"total": 1, "created": 1, "updated": 0, "unchanged": 0, "skipped": 0, "errors": 0},
-    "matched": 1,
-    "applied": 1,
-    "unmatched": [],
-}
 
 
 class AppliedChargeReply(Reply):
@@ -85,8 +38,6 @@ class AppliedChargeReply(Reply):
 
 class BillingApplied(WriteReply):
     """Result of an application of charges."""
-
-    model_config = ConfigDict(json_schema_extra=by_example({"warnings": [], **_APPLIED}))
 
     examined: Annotated[int, Field(description="Charges that were examined.")]
     matched: Annotated[int, Field(description="Charges whose domain is known.")]
@@ -162,8 +113,6 @@ class UnmatchedCharge(Reply):
 
 class BillingImported(BulkReply):
     """Result of an import of charges, by row."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_IMPORTED))
 
     import_id: Annotated[UUID, Field(description="Identifier of the import.")]
     provider: Annotated[str, Field(description="The registrar.")]

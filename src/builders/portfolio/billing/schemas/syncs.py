@@ -4,10 +4,9 @@ from datetime import date, datetime, timedelta
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import Field
 
-from builders.kit.http.bodies import Reply, WriteReply, by_example
+from builders.kit.http.bodies import Reply, WriteReply
 from builders.kit.http.fields import CreatedAt
 from builders.kit.values.money import Money
 from builders.portfolio.billing.sync_records import Freshness, FreshnessReason, Refreshed, SyncedRun
@@ -15,42 +14,6 @@ from builders.portfolio.runs.records import Part, PartState, Run, RunState
 
 _TEMPLATES = "/v1/portfolio/registrars/billing/templates"
 _NAMES = ("fetched", "new", "duplicate", "matched", "unmatched", "refunds")
-_COUNTS: JsonDict = {"fetched": 12, "new": 3, "duplicate": 9, "matched": 2, "unmatched": 1, "refunds": 0}
-_RUN_ID = "0193a1b2-0000-7000-8000-000000000050"
-_RUN: JsonDict = {
-    "run_id": _RUN_ID,
-    "state": "completed",
-    "dry_run": False,
-    "providers": [
-        {
-            "provider": "namesilo",
-            "connection_id": "0193a1b2-0000-7000-8000-000000000041",
-            "state": "completed",
-            **_COUNTS,
-            "next_since": "2026-01-29",
-            "template_path": None,
-            "error": None,
-        }
-    ],
-    "totals": {"by_currency": [{"amount": "32.94", "currency": "USD"}]},
-    "summary": _COUNTS,
-    "created_at": "2026-02-05T09:30:00Z",
-    "finished_at": "2026-02-05T09:30:04Z",
-}
-_ENSURED: JsonDict = {
-    "providers": [
-        {
-            "provider": "namesilo",
-            "connection_id": "0193a1b2-0000-7000-8000-000000000041",
-            "stale": True,
-            "age_hours": 31.5,
-            "refreshed": True,
-            "reason": "stale",
-        }
-    ],
-    "inventory": {"run_id": "0193a1b2-0000-7000-8000-000000000045", "state": "completed", "failed": []},
-    "billing": _RUN,
-}
 
 
 class BillingPartError(Reply):
@@ -98,8 +61,6 @@ class BillingRunTotals(Reply):
 class BillingRun(WriteReply):
     """A sync of charges."""
 
-    model_config = ConfigDict(json_schema_extra=by_example({"warnings": [], **_RUN}))
-
     run_id: Annotated[UUID, Field(description="Identifier of the run.")]
     state: Annotated[RunState, Field(description="State of the run; `failed`: no charges could be fetched.")]
     dry_run: Annotated[bool, Field(description="Whether it is a dry run, without recorded charges.")]
@@ -131,8 +92,6 @@ class InventoryRun(Reply):
 
 class BillingEnsured(WriteReply):
     """Age of the data of each connection, and the runs that refresh it."""
-
-    model_config = ConfigDict(json_schema_extra=by_example({"warnings": [], **_ENSURED}))
 
     providers: Annotated[list[ConnectionFreshness], Field(description="Each connection with an API.")]
     inventory: Annotated[InventoryRun | None, Field(description="The sync of domains; null when none is needed.")]

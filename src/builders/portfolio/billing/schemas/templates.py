@@ -3,35 +3,13 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import Field
 
-from builders.kit.http.bodies import Reply, by_example
+from builders.kit.http.bodies import Reply
 from builders.kit.sheets.columns import Column
 from builders.kit.sheets.csv_files import normalize_header
 from builders.kit.sheets.kinds import Format
 from builders.portfolio.billing.templates import Template
-
-_TEMPLATE: JsonDict = {
-    "id": "cloudflare",
-    "provider": "cloudflare",
-    "title": "Cloudflare",
-    "columns": [
-        {
-            "name": "date",
-            "header": "Invoice Date",
-            "type": "date",
-            "required": True,
-            "example": "2026-03-01",
-            "aliases": ["date"],
-        }
-    ],
-    "header_row": "Invoice Date,Amount,Line Item",
-    "sample_csv": "Invoice Date,Amount,Line Item\n2026-03-01,10.44,Domain renewal harbour.com\n",
-    "notes": "Copy the lines of the invoices into these columns.",
-    "verified": False,
-    "import_path": "/v1/portfolio/registrars/billing/import",
-}
 
 
 class TemplateColumn(Reply):
@@ -51,8 +29,6 @@ class TemplateColumn(Reply):
 class BillingTemplate(Reply):
     """Format of a CSV file of charges or of parking revenue."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(_TEMPLATE))
-
     id: Annotated[str, Field(description="Name of the template.", json_schema_extra={"examples": ["cloudflare"]})]
     provider: Annotated[str | None, Field(description="The registrar; null for any.")]
     title: Annotated[str, Field(description="Kind of the data in the file.")]
@@ -66,10 +42,6 @@ class BillingTemplate(Reply):
 
 class BillingTemplates(Reply):
     """Templates of CSV files."""
-
-    model_config = ConfigDict(
-        json_schema_extra=by_example({"items": [_TEMPLATE], "next_cursor": None, "count": 1})
-    )
 
     items: Annotated[list[BillingTemplate], Field(description="The templates.")]
     next_cursor: Annotated[None, Field(description="Always null: the list has one page.")]

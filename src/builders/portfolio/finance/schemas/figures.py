@@ -4,10 +4,10 @@ from datetime import date, datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from pydantic.config import JsonDict
 
-from builders.kit.http.bodies import Reply, WriteReply, by_example
+from builders.kit.http.bodies import Reply, WriteReply
 from builders.kit.values.money import Money
 from builders.portfolio.domains.records import PortfolioDomainStatus
 from builders.portfolio.finance.recommendation import SALE_PROBABILITY, AdviceReason, RenewalAdvice
@@ -17,81 +17,9 @@ from builders.portfolio.ledger.records import EntryKind, EntrySource
 
 MAX_SHOWN = 500  # newest entries of a reply
 
-_ENTRY: JsonDict = {
-    "id": "0193a1b2-0000-7000-8000-000000000032",
-    "kind": "renewal",
-    "amount": {"amount": "10.00", "currency": "USD"},
-    "signed_amount": {"amount": "-10.00", "currency": "USD"},
-    "occurred_on": "2025-01-01",
-    "years": 1,
-    "registrar": "Porkbun",
-    "memo": None,
-    "source": "manual",
-    "reference": "A-1042",
-    "charge_id": None,
-    "sale_id": None,
-    "fx_rate": "1",
-    "fx_date": "2025-01-01",
-    "base_amount": {"amount": "10.00", "currency": "USD"},
-    "voided_at": None,
-    "void_reason": None,
-}
-
 
 def _usd(amount: str) -> JsonDict:
     return {"amount": amount, "currency": "USD"}
-
-
-_FINANCE: JsonDict = {
-    "domain_id": "0193a1b2-0000-7000-8000-000000000030",
-    "domain": "harbour.example",
-    "status": "owned",
-    "base_currency": "USD",
-    "as_of": "2026-01-01",
-    "cost_basis": _usd("100.00"),
-    "carrying_cost": _usd("10.00"),
-    "refunds": _usd("0.00"),
-    "total_cost": _usd("110.00"),
-    "income": {"parking": _usd("0.00"), "lease": _usd("120.00"), "other": _usd("0.00")},
-    "sale": None,
-    "realized_profit": None,
-    "net_position": _usd("10.00"),
-    "unrealized_profit": _usd("910.00"),
-    "estimated_value": _usd("900.00"),
-    "asking_price": None,
-    "roi": 0.090909,
-    "annualized_roi": 0.044412,
-    "xirr": 0.100102,
-    "xirr_reason": None,
-    "holding_days": 731,
-    "breakeven_price": _usd("-10.00"),
-    "next_renewal": {"on": "2026-03-01", "price": _usd("12.34"), "price_source": "domain", "years": 1},
-    "earlier_periods": [],
-    "entries": [_ENTRY],
-    "entries_count": 3,
-    "unconverted": [],
-    "recommendation": {
-        "verdict": "keep",
-        "score": 82,
-        "expected_gain": _usd("116.66"),
-        "reasons": ["income_covers_renewal"],
-    },
-    "warnings": [],
-    "redacted": [],
-}
-_CHANGE: JsonDict = {"field": "estimated_value", "from": None, "to": _usd("900.00")}
-_RENEWAL: JsonDict = {
-    "entry": _ENTRY,
-    "domain": {
-        "id": "0193a1b2-0000-7000-8000-000000000030",
-        "domain": "harbour.example",
-        "expires_at": "2026-03-01T00:00:00Z",
-    },
-    "expiry_advanced_by_days": 365,
-    "duplicate_of": None,
-    "finance": _FINANCE,
-    "warnings": [],
-}
 
 
 class FinanceEntryReply(Reply):
@@ -224,8 +152,6 @@ class FinancePeriodReply(Reply):
 class FinanceReply(FinancePeriodReply, WriteReply):
     """The finance of a domain: costs, income and value in the present holding period."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(_FINANCE))
-
     domain_id: Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
     domain: Annotated[str, Field(description="Lower-case A-label.")]
     status: Annotated[PortfolioDomainStatus, Field(description="Status of the domain in your portfolio.")]
@@ -273,8 +199,6 @@ class FinanceChangeReply(Reply):
 class FinanceWritten(FinanceReply):
     """The finance of a domain after a change."""
 
-    model_config = ConfigDict(json_schema_extra=by_example({**_FINANCE, "changes": [_CHANGE]}))
-
     changes: Annotated[list[FinanceChangeReply], Field(description="The changes; empty without any.")]
 
 
@@ -288,8 +212,6 @@ class RenewedDomainReply(Reply):
 
 class RenewalRecorded(WriteReply):
     """A recorded renewal."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_RENEWAL))
 
     entry: Annotated[FinanceEntryReply, Field(description="The entry of the ledger.")]
     domain: Annotated[RenewedDomainReply, Field(description="The domain with its new expiry.")]

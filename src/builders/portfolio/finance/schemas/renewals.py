@@ -2,9 +2,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, StrictInt
+from pydantic import Field, StrictInt
 
-from builders.kit.http.bodies import Body, by_example
+from builders.kit.http.bodies import Body
 from builders.kit.values import clock
 from builders.kit.values.days import Day
 from builders.kit.values.money import MoneyInput
@@ -15,12 +15,6 @@ from builders.portfolio.ledger.records import EntryKind
 
 class RenewalCreate(Body):
     """A paid renewal. Only the amount is required."""
-
-    model_config = ConfigDict(
-        json_schema_extra=by_example(
-            {"amount": "12.34"}, {"amount": "24.68", "currency": "USD", "years": 2, "order_ref": "A-1042"}
-        )
-    )
 
     amount: Annotated[MoneyInput, Field(description="The paid amount for all years.")]
     currency: Annotated[Currency | None, CURRENCY] = None

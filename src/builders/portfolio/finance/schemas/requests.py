@@ -3,10 +3,9 @@
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import ConfigDict, Field, StrictBool
-from pydantic.config import JsonDict
+from pydantic import Field, StrictBool
 
-from builders.kit.http.bodies import Body, PatchBody, by_example
+from builders.kit.http.bodies import Body, PatchBody
 from builders.kit.values import clock
 from builders.kit.values.days import Day
 from builders.kit.values.money import Money, MoneyInput
@@ -33,20 +32,6 @@ from builders.portfolio.finance.records import (
     SalePatch,
 )
 from builders.portfolio.ledger.records import MAX_TERMS, EntryKind, Payment, SaleFee
-
-_ENTRY: JsonDict = {
-    "kind": "renewal",
-    "amount": "12.34",
-    "currency": "USD",
-    "occurred_on": "2026-01-05",
-    "years": 1,
-}
-_SALE: JsonDict = {
-    "gross": {"amount": "2500.00", "currency": "USD"},
-    "sold_on": "2026-01-05",
-    "commission_rate": "0.15",
-    "venue": "Afternic",
-}
 
 
 class AcquisitionUpdate(PatchBody):
@@ -113,7 +98,6 @@ class InstallmentCreate(Body):
 class SaleUpdate(PatchBody):
     """The sale of the domain. An absent member keeps its value; an array replaces the stored array."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(_SALE))
     conditions = frozenset({"id", "currency"})
 
     id: Annotated[
@@ -176,8 +160,6 @@ class SaleUpdate(PatchBody):
 class EntryCreate(Body):
     """An entry to add to the ledger of the domain."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(_ENTRY))
-
     kind: Annotated[EntryKind, Field(description="Kind of the amount; record a sale with `sale`.")]
     amount: Annotated[MoneyInput, Field(description="Zero or more; the kind decides the sign.")]
     currency: Annotated[Currency | None, CURRENCY] = None
@@ -211,13 +193,6 @@ class EntryCreate(Body):
 class FinanceUpdate(PatchBody):
     """A merge patch of the finance of a domain; null clears a member."""
 
-    model_config = ConfigDict(
-        json_schema_extra=by_example(
-            {"acquisition": {"amount": "100.00", "currency": "USD", "on": "2024-01-01"}},
-            {"sale": _SALE},
-            {"entries_add": [_ENTRY], "estimated_value": {"amount": "900.00", "currency": "USD"}},
-        )
-    )
     conditions = frozenset({"currency"})
 
     acquisition: Annotated[

@@ -3,10 +3,10 @@
 from datetime import date
 from typing import Annotated, Any, Self
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from pydantic.config import JsonDict
 
-from builders.kit.http.bodies import Reply, by_example
+from builders.kit.http.bodies import Reply
 from builders.kit.values.money import Money
 from builders.portfolio.finance.records import PortfolioSummary
 from builders.portfolio.ledger.records import Totals
@@ -16,24 +16,6 @@ def _sums(cost: str, income: str, sale: str, net: str, currency: str = "USD") ->
     amounts = {"cost": cost, "income": income, "sale": sale, "net": net}
     money: JsonDict = {name: {"amount": amount, "currency": currency} for name, amount in amounts.items()}
     return {**money, "entries": 2, "unconverted": 0}
-
-
-_TOTAL = _sums("110.00", "12.00", "0.00", "-98.00")
-_SUMMARY: JsonDict = {
-    "base_currency": "USD",
-    "since": "2025-12-01",
-    "until": "2026-01-05",
-    "domains": 1,
-    "totals": _TOTAL,
-    "months": [
-        {"month": "2025-12", **_sums("110.00", "0.00", "0.00", "-110.00")},
-        {"month": "2026-01", **_sums("0.00", "12.00", "0.00", "12.00")},
-    ],
-    "by_currency": [{"currency": "USD", **_TOTAL}],
-    "by_tld": [{"tld": "example", "domains": 1, **_TOTAL}],
-    "by_tag": [{"tag": "harbours", "domains": 1, **_TOTAL}],
-    "redacted": [],
-}
 
 
 class SummaryTotals(Reply):
@@ -94,8 +76,6 @@ class TagTotals(SummaryTotals):
 
 class PortfolioSummaryReply(Reply):
     """Costs and income of the domains of a portfolio in a period."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_SUMMARY))
 
     base_currency: Annotated[str, Field(description="Currency of all sums but those of `by_currency`.")]
     since: Annotated[date, Field(description="First day of the period.")]

@@ -4,10 +4,9 @@ from datetime import date, datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import Field
 
-from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.http.bodies import Body, Reply, WriteReply
 from builders.kit.http.fields import CreatedAt
 from builders.kit.http.pagination import Page
 from builders.kit.values.money import Money
@@ -16,33 +15,10 @@ from builders.portfolio.notifications.records import Notice, Severity, Suppressi
 
 MAX_MARKED = 500
 _NONE: list[UUID] = []
-_NOTICE: JsonDict = {
-    "id": "0193a1b2-0000-7000-8000-000000000012",
-    "event": "portfolio.renewal.upcoming",
-    "severity": "warn",
-    "title": "harbour.example expires in 7 days.",
-    "why": "The threshold of 7 days in your preferences is reached; `expiry.thresholds`, `muted_domains` and "
-    "`muted_tags` stop these notices.",
-    "domain_id": "0193a1b2-0000-7000-8000-000000000030",
-    "domain": "harbour.example",
-    "threshold_days": 7,
-    "expires_on": "2027-03-01",
-    "auto_renew": False,
-    "month": None,
-    "amount": {"amount": "12.00", "currency": "USD"},
-    "email_at": "2027-02-22T06:00:00Z",
-    "held_by": "quiet_hours",
-    "created_at": "2027-02-22T05:10:00Z",
-    "read_at": None,
-    "acknowledged_at": None,
-    "redacted": [],
-}
 
 
 class PortfolioNoticeReply(Reply):
     """A notice to you about the portfolio."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_NOTICE))
 
     id: Annotated[UUID, Field(description="Identifier of the notice.")]
     event: Annotated[str, Field(description="Name of the event that the notice is about.")]
@@ -78,8 +54,6 @@ class PortfolioNoticeReply(Reply):
 class NoticesRead(Body):
     """Which notices are marked as read or acknowledged: those in `ids`, and all up to `until`."""
 
-    model_config = ConfigDict(json_schema_extra=by_example({"until": "0193a1b2-0000-7000-8000-000000000012"}))
-
     ids: Annotated[list[UUID], Field(max_length=MAX_MARKED, description="Identifiers of notices.")] = _NONE
     until: Annotated[
         UUID | None, Field(description="This notice and all older ones; the first of the list for all.")
@@ -89,15 +63,11 @@ class NoticesRead(Body):
 class NoticesReadReply(WriteReply):
     """Result of marking notices as read."""
 
-    model_config = ConfigDict(json_schema_extra=by_example({"marked": 3, "warnings": []}))
-
     marked: Annotated[int, Field(description="Number of notices that were unread before.")]
 
 
 class NoticesAcknowledgedReply(WriteReply):
     """Result of an acknowledgement."""
-
-    model_config = ConfigDict(json_schema_extra=by_example({"acknowledged": 3, "warnings": []}))
 
     acknowledged: Annotated[int, Field(description="Number of notices that were not acknowledged before.")]
 

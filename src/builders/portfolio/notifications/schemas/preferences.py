@@ -4,34 +4,10 @@ from itertools import islice
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
-from pydantic.config import JsonDict
 
-from builders.kit.http.bodies import MAX_WARNINGS, Reply, WriteReply, by_example
+from builders.kit.http.bodies import MAX_WARNINGS, Reply, WriteReply
 from builders.portfolio.notifications.records import ChannelPreference, Channels, OwnPreferences, Preferences
 from builders.portfolio.notifications.schemas.updates import NotificationPreferencesUpdate
-
-_EXAMPLE: JsonDict = {
-    "enabled": True,
-    "timezone": "Europe/Berlin",
-    "channels": {
-        "email": {"enabled": True, "address": "ada@example.net", "verified": True},
-        "webhook": {"enabled": True},
-        "in_app": {"enabled": True},
-    },
-    "expiry": {"thresholds": [30, 7, 0], "include_auto_renew_on": True, "repeat_until_ack": False},
-    "events": {"portfolio.team.joined": {"enabled": True, "channels": ["in_app"]}},
-    "quiet_hours": {"enabled": True, "start": "22:00", "end": "07:00"},
-    "digest": {
-        "enabled": False,
-        "frequency": "weekly",
-        "weekday": "monday",
-        "hour": 8,
-        "include": ["renewals", "parking"],
-    },
-    "muted_domains": ["harbour.example"],
-    "muted_tags": ["parked"],
-    "cost_alert": {"monthly_renewals_above": {"amount": "500.00", "currency": "USD"}},
-}
 
 
 class EmailChannelReply(ChannelPreference):
@@ -50,15 +26,13 @@ class ChannelsReply(Channels):
 class NotificationPreferencesReply(Preferences, Reply):
     """Your preferences in the portfolio, with the defaults of what you have not set."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(_EXAMPLE), frozen=False)
+    model_config = ConfigDict(frozen=False)
 
     channels: Annotated[ChannelsReply, Field(description=Preferences.model_fields["channels"].description)]
 
 
 class NotificationPreferencesWritten(NotificationPreferencesReply, WriteReply):
     """Your preferences after a change."""
-
-    model_config = ConfigDict(json_schema_extra=by_example({**_EXAMPLE, "warnings": []}))
 
 
 def preferences_reply(own: OwnPreferences) -> NotificationPreferencesReply:

@@ -3,46 +3,15 @@
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import Field
 
-from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.http.bodies import Body, Reply, WriteReply
 from builders.portfolio.notifications.records import Samples, Suppression
 from builders.webhooks.records import TestSend
-
-_RESPONSE: JsonDict = {"status": 204, "duration_ms": 81, "excerpt": ""}
-_SAMPLE: JsonDict = {
-    "webhook_id": "0193a1b2-0000-7000-8000-000000000005",
-    "delivery_id": "0193a1b2-0000-7000-8000-00000000000f",
-    "event": "webhook.created",
-    "status": "succeeded",
-    "response": _RESPONSE,
-    "error": None,
-}
-_MAIL: JsonDict = {
-    "to": "a***@example.net",
-    "status": "queued",
-    "message_id": "0193a1b2-0000-7000-8000-000000000010",
-    "error": None,
-}
-_IN_APP: JsonDict = {"notice_id": "0193a1b2-0000-7000-8000-000000000011"}
 
 
 class PortfolioEventReply(Reply):
     """An event that the owner of a portfolio can subscribe to."""
-
-    model_config = ConfigDict(
-        json_schema_extra=by_example(
-            {
-                "name": "webhook.deleted",
-                "area": "webhook",
-                "version": 1,
-                "description": "A webhook destination was deleted.",
-                "data_schema": {"type": "object"},
-                "example": {"id": "0193a1b2-0000-7000-8000-00000000000e", "type": "webhook.deleted"},
-            }
-        )
-    )
 
     name: Annotated[str, Field(description="A destination that lists the name receives the event.")]
     area: Annotated[str, Field(description="A destination that lists `area.*` receives it too.")]
@@ -55,15 +24,11 @@ class PortfolioEventReply(Reply):
 class NotificationTest(Body):
     """Which sample to send through every channel."""
 
-    model_config = ConfigDict(json_schema_extra=by_example({"event": "webhook.disabled"}))
-
     event: Annotated[str | None, Field(description="When absent: the first event that each webhook lists.")] = None
 
 
 class ReceiverResponse(Reply):
     """The response of a receiver."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_RESPONSE))
 
     status: Annotated[int, Field(description="HTTP status of the receiver's response.")]
     duration_ms: Annotated[int, Field(description="Milliseconds from sending to the end of the response.")]
@@ -72,8 +37,6 @@ class ReceiverResponse(Reply):
 
 class WebhookTestReply(Reply):
     """The result of a sample."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_SAMPLE))
 
     webhook_id: Annotated[UUID, Field(description="The destination.")]
     delivery_id: Annotated[UUID | None, Field(description="Delivery of the sample; null when `limited`.")]
@@ -89,8 +52,6 @@ class WebhookTestReply(Reply):
 class MailTestReply(Reply):
     """The result of a sample email."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(_MAIL))
-
     to: Annotated[str, Field(description="The account's address, masked.")]
     status: Annotated[
         Literal["queued", "not_sent"], Field(description="`not_sent` when the address is not verified.")
@@ -102,25 +63,11 @@ class MailTestReply(Reply):
 class InAppTestReply(Reply):
     """The result of a sample in the list of notices."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(_IN_APP))
-
     notice_id: Annotated[UUID, Field(description="Identifier in `GET /v1/portfolio/notifications`.")]
 
 
 class NotificationTestReply(WriteReply):
     """The results of samples by each channel."""
-
-    model_config = ConfigDict(
-        json_schema_extra=by_example(
-            {
-                "email": _MAIL,
-                "webhooks": [_SAMPLE],
-                "in_app": _IN_APP,
-                "would_be_suppressed_by": None,
-                "warnings": [],
-            }
-        )
-    )
 
     email: Annotated[MailTestReply, Field(description="The email to the address of your own account.")]
     webhooks: Annotated[

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictInt
+from pydantic import AfterValidator, BaseModel, Field, StrictBool, StrictInt
 
-from builders.kit.http.bodies import Body, PatchBody, UnknownField, by_example, unknown_fields
+from builders.kit.http.bodies import Body, PatchBody, UnknownField, unknown_fields
 from builders.kit.values import domain_names, texts
 from builders.kit.values.money import Money
 from builders.kit.values.texts import checked
@@ -116,16 +116,6 @@ class CostAlertUpdate(Body):
 
 class NotificationPreferencesUpdate(PatchBody):
     """A merge patch of your preferences: objects merge, arrays replace, null resets to the default."""
-
-    model_config = ConfigDict(
-        json_schema_extra=by_example(
-            {
-                "timezone": "Europe/Berlin",
-                "expiry": {"thresholds": [60, 30, 7, 1]},
-                "quiet_hours": {"enabled": True, "start": "22:00", "end": "07:00"},
-            }
-        )
-    )
 
     enabled: Annotated[StrictBool | None, Field(description="Whether you are notified at all.")] = None
     timezone: Annotated[

@@ -5,10 +5,9 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import Field
 
-from builders.kit.http.bodies import Reply, UnknownField, WriteReply, by_example
+from builders.kit.http.bodies import Reply, UnknownField, WriteReply
 from builders.portfolio.registrars.change_records import Disconnection, SavedConnection
 from builders.portfolio.registrars.failures import RegistrarFailure
 from builders.portfolio.registrars.records import (
@@ -21,58 +20,6 @@ from builders.portfolio.registrars.records import (
 from builders.portfolio.registrars.replies.drops import SuspiciousDrop, drop_reply
 
 MAX_SHOWN = 80  # characters of an unknown name
-_REGISTRAR: JsonDict = {
-    "provider": "porkbun",
-    "title": "Porkbun",
-    "connected": True,
-    "connection": "default",
-    "connection_id": "0193a1b2-0000-7000-8000-000000000041",
-    "label": "Main account",
-    "status": "ok",
-    "status_detail": None,
-    "enabled": True,
-    "environment": "live",
-    "environments": ["live"],
-    "base_url": None,
-    "credential_fields": [
-        {"name": "api_key", "label": "API key", "secret": True, "required": True},
-        {"name": "secret_api_key", "label": "Secret API key", "secret": True, "required": True},
-    ],
-    "credentials_set": [
-        {"name": "api_key", "last4": "9f3c", "updated_at": "2026-01-05T09:30:00Z"},
-        {"name": "secret_api_key", "last4": "71ab", "updated_at": "2026-01-05T09:30:00Z"},
-    ],
-    "capabilities": {
-        "list": True,
-        "auto_renew": True,
-        "lock": True,
-        "set_auto_renew": False,
-        "billing": False,
-        "auth_code": "dashboard",
-        "transfer_status": True,
-        "parking": False,
-        "sandbox": False,
-    },
-    "api_verified": True,
-    "dashboard_url": "https://porkbun.com/account/domainsSpeedy",
-    "domains_count": 128,
-    "sync_interval_hours": 24,
-    "last_sync_at": "2026-01-05T09:31:12Z",
-    "last_billing_sync_at": None,
-    "next_allowed_at": None,
-    "suspicious_drop": None,
-    "created_at": "2026-01-05T09:30:00Z",
-    "updated_at": "2026-01-05T09:30:00Z",
-}
-
-
-_VERIFICATION: JsonDict = {
-    "ok": True,
-    "code": None,
-    "message": "The registrar accepts the credentials.",
-    "hint": None,
-    "checked_at": "2026-01-05T09:30:00Z",
-}
 
 
 class RegistrarCredentialField(Reply):
@@ -108,8 +55,6 @@ class RegistrarCapabilities(Reply):
 
 class RegistrarReply(Reply):
     """A registrar, and the portfolio's connection to it."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_REGISTRAR))
 
     provider: Annotated[str, Field(description="The registrar; `manual:NAME` for one without an API.")]
     title: Annotated[str, Field(description="The registrar's name.")]
@@ -169,10 +114,6 @@ class RegistrarVerification(Reply):
 class RegistrarWritten(RegistrarReply, WriteReply):
     """A saved connection."""
 
-    model_config = ConfigDict(
-        json_schema_extra=by_example({**_REGISTRAR, "verification": _VERIFICATION, "warnings": []})
-    )
-
     verification: Annotated[
         RegistrarVerification | None,
         Field(description="Null with `verify` false, and for a registrar without API."),
@@ -181,10 +122,6 @@ class RegistrarWritten(RegistrarReply, WriteReply):
 
 class RegistrarList(Reply):
     """All registrars."""
-
-    model_config = ConfigDict(
-        json_schema_extra=by_example({"items": [_REGISTRAR], "next_cursor": None, "count": 1})
-    )
 
     items: Annotated[list[RegistrarReply], Field(description="An item for each connection, then the others.")]
     next_cursor: Annotated[None, Field(description="Always null: the list has one page.")]
@@ -269,20 +206,8 @@ def _named(connection: Connection) -> dict[str, Any]:
     }
 
 
-_DISCONNECTED: JsonDict = {
-    "provider": "porkbun",
-    "connection": "default",
-    "disconnected": True,
-    "credentials_erased": True,
-    "inventory_kept": True,
-    "domains_affected": 128,
-}
-
-
 class RegistrarDisconnected(Reply):
     """Result of a disconnection."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_DISCONNECTED))
 
     provider: Annotated[str, Field(description="The registrar.")]
     connection: Annotated[

@@ -5,57 +5,21 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import Field
 
-from builders.kit.http.bodies import Reply, by_example
+from builders.kit.http.bodies import Reply
 from builders.kit.http.pagination import Page
 from builders.kit.values import clock, domain_names
 from builders.kit.values.money import Money
 from builders.portfolio.registrars.inventory_records import InventoryItem, InventorySource, Snapshot
 from builders.portfolio.registrars.records import HeldStatus
 
-_CONNECTION_ID = "0193a1b2-0000-7000-8000-000000000041"
-_HOLDING: JsonDict = {
-    "provider": "porkbun",
-    "connection_id": _CONNECTION_ID,
-    "domain": "harbour.com",
-    "unicode": "harbour.com",
-    "expires_at": "2027-03-01T12:00:00Z",
-    "registered_at": "2020-03-01T12:00:00Z",
-    "auto_renew": True,
-    "locked": True,
-    "privacy": True,
-    "status": "active",
-    "status_raw": "ACTIVE",
-    "nameservers": ["ns1.example.net", "ns2.example.net"],
-    "renewal_price": {"amount": "10.98", "currency": "USD"},
-    "in_portfolio": True,
-    "domain_id": "0193a1b2-0000-7000-8000-000000000030",
-    "first_seen_at": "2026-01-01T09:30:00Z",
-    "last_seen_at": "2026-01-05T09:30:00Z",
-    "missing_since": None,
-    "suspected_since": None,
-    "source": "api",
-}
-_SNAPSHOT: JsonDict = {
-    "provider": "porkbun",
-    "connection_id": _CONNECTION_ID,
-    "taken_at": "2026-01-05T09:30:00Z",
-    "age_s": 3600,
-    "complete": True,
-    "last_complete_at": "2026-01-05T09:30:00Z",
-    "domains": 128,
-    "source": "api",
-}
 Provider = Annotated[str, Field(description="The registrar.")]
 ConnectionId = Annotated[UUID, Field(description="Identifier of the connection.")]
 
 
 class HeldDomainReply(Reply):
     """A domain that a registrar holds. Null means that the registrar does not report the value."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_HOLDING))
 
     provider: Provider
     connection_id: ConnectionId
@@ -88,8 +52,6 @@ class HeldDomainReply(Reply):
 class SnapshotReply(Reply):
     """The latest listing of a connection."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(_SNAPSHOT))
-
     provider: Provider
     connection_id: ConnectionId
     taken_at: Annotated[datetime, Field(description="When it ended.")]
@@ -106,12 +68,6 @@ class SnapshotReply(Reply):
 
 class RegistrarInventory(Reply):
     """A page of domains that registrars hold."""
-
-    model_config = ConfigDict(
-        json_schema_extra=by_example(
-            {"items": [_HOLDING], "next_cursor": None, "snapshots": [_SNAPSHOT], "redacted": []}
-        )
-    )
 
     items: Annotated[list[HeldDomainReply], Field(description="The domains of this page, by name.")]
     next_cursor: Annotated[

@@ -3,47 +3,15 @@
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from builders.kit.http.bodies import by_example
 from builders.kit.http.bulk import BulkReply, RowResult, summarize
-from builders.kit.sheets.bodies import DETECTED
 from builders.kit.sheets.reading import DetectedTable
 from builders.portfolio.registrars.inventory_records import ImportMode, InventoryImport
 
 
 class InventoryImportReply(BulkReply):
     """Result of an import in the inventory and in the portfolio, by row."""
-
-    model_config = ConfigDict(
-        json_schema_extra=by_example(
-            {
-                "import_id": "0193a1b2-0000-7000-8000-000000000046",
-                "provider": "manual:corner-registrar",
-                "connection_id": "0193a1b2-0000-7000-8000-000000000041",
-                "mode": "merge",
-                "dry_run": False,
-                "detected": DETECTED,
-                "complete": False,
-                "missing": 0,
-                "updated_domains": 1,
-                "added_domains": 0,
-                "results": [
-                    {
-                        "outcome": "created",
-                        "index": None,
-                        "line": 2,
-                        "domain": "harbour.com",
-                        "id": "0193a1b2-0000-7000-8000-000000000030",
-                        "errors": [],
-                        "warnings": [],
-                    }
-                ],
-                "summary": {"total": 1, "created": 1, "updated": 0, "unchanged": 0, "skipped": 0, "errors": 0},
-                "warnings": [],
-            }
-        )
-    )
 
     import_id: Annotated[UUID, Field(description="Identifier of the import.")]
     provider: Annotated[str, Field(description="The registrar.")]

@@ -5,10 +5,9 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import Field
 
-from builders.kit.http.bodies import Reply, by_example
+from builders.kit.http.bodies import Reply
 from builders.portfolio.registrars.findings import (
     Finding,
     FindingCategory,
@@ -18,53 +17,6 @@ from builders.portfolio.registrars.findings import (
     Report,
     SuggestedAction,
 )
-
-_DOMAIN_ID = "0193a1b2-0000-7000-8000-000000000030"
-_FINDING: JsonDict = {
-    "id": "8c2f6f0a-7a0b-5c39-9a43-9f1a0d4b6c21",
-    "category": "expiry_mismatch",
-    "severity": "high",
-    "domain": "harbour.example",
-    "domain_id": _DOMAIN_ID,
-    "provider": "porkbun",
-    "connection": "default",
-    "connection_id": "0193a1b2-0000-7000-8000-000000000041",
-    "portfolio_value": "2028-03-01T00:00:00Z",
-    "registrar_value": "2027-03-01T00:00:00Z",
-    "delta_days": -366,
-    "message": "At Porkbun harbour.example expires 366 days earlier than in the portfolio.",
-    "suggested_action": {
-        "method": "PATCH",
-        "path": f"/v1/portfolio/domains/{_DOMAIN_ID}",
-        "body": {"expires_at": "2027-03-01T00:00:00Z"},
-    },
-    "dashboard_url": "https://porkbun.com/account/domainsSpeedy",
-}
-_NOT_CHECKED: JsonDict = {
-    "provider": "namecom",
-    "connection": "default",
-    "connection_id": "0193a1b2-0000-7000-8000-000000000042",
-    "reason": "incomplete",
-    "categories": ["missing_at_registrar"],
-    "listed_at": "2026-01-05T09:31:12Z",
-    "complete_at": None,
-}
-_REPORT: JsonDict = {
-    "generated_at": "2026-01-05T09:45:00Z",
-    "writes": False,
-    "summary": {
-        "by_category": {"expiry_mismatch": 1},
-        "by_severity": {"high": 1},
-        "by_provider": {"porkbun": 1},
-        "compared": 128,
-        "ok": False,
-    },
-    "findings": [_FINDING],
-    "not_checked": [_NOT_CHECKED],
-    "redacted": [],
-    "count": 1,
-    "next_cursor": None,
-}
 
 
 class ReconcileAction(Reply):
@@ -145,8 +97,6 @@ class ReconcileSummary(Reply):
 
 class ReconcileReport(Reply):
     """The differences between a portfolio and its registrars."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_REPORT))
 
     generated_at: Annotated[datetime, Field(description="When the report was made.")]
     writes: Annotated[Literal[False], Field(description="Always false: the report changes nothing.")] = False

@@ -5,87 +5,15 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import Field
 
-from builders.kit.http.bodies import Reply, by_example
+from builders.kit.http.bodies import Reply
 from builders.kit.http.fields import CreatedAt
 from builders.portfolio.registrars.records import RunKind
 from builders.portfolio.registrars.replies.drops import SuspiciousDrop, drop_reply
 from builders.portfolio.runs.records import MAX_DETAILS, Part, PartState, Run, RunState
 
 _MONEY_FIELDS = frozenset({"renewal_price"})
-_RUN: JsonDict = {
-    "run_id": "0193a1b2-0000-7000-8000-000000000045",
-    "kind": "sync",
-    "state": "completed",
-    "dry_run": False,
-    "providers": [
-        {
-            "provider": "porkbun",
-            "connection_id": "0193a1b2-0000-7000-8000-000000000041",
-            "state": "completed",
-            "seen": 128,
-            "matched": 120,
-            "updated": 1,
-            "unchanged": 119,
-            "new": 3,
-            "missing": 0,
-            "counts": {"seen": 128, "matched": 120, "updated": 1, "new": 3, "missing": 0},
-            "error": None,
-            "suspicious_drop": None,
-            "started_at": "2026-01-05T09:30:00Z",
-            "finished_at": "2026-01-05T09:30:04Z",
-        },
-        {
-            "provider": "godaddy",
-            "connection_id": "0193a1b2-0000-7000-8000-000000000042",
-            "state": "failed",
-            "seen": 0,
-            "matched": 0,
-            "updated": 0,
-            "unchanged": 0,
-            "new": 0,
-            "missing": 0,
-            "counts": {},
-            "error": {
-                "code": "provider_rate_limited",
-                "message": "The registrar's rate limit is reached.",
-                "hint": None,
-                "retry_at": "2026-01-05T10:30:00Z",
-                "run_id": None,
-            },
-            "suspicious_drop": None,
-            "started_at": "2026-01-05T09:30:00Z",
-            "finished_at": "2026-01-05T09:30:01Z",
-        },
-    ],
-    "changes": [
-        {
-            "domain": "harbour.com",
-            "domain_id": "0193a1b2-0000-7000-8000-000000000030",
-            "provider": "porkbun",
-            "field": "expires_at",
-            "from": "2026-03-01T00:00:00Z",
-            "to": "2027-03-01T00:00:00Z",
-        }
-    ],
-    "summary": {
-        "completed": 1,
-        "failed": 1,
-        "skipped": 0,
-        "running": 0,
-        "seen": 128,
-        "matched": 120,
-        "updated": 1,
-        "unchanged": 119,
-        "new": 3,
-        "missing": 0,
-    },
-    "redacted": [],
-    "created_at": "2026-01-05T09:30:00Z",
-    "finished_at": "2026-01-05T09:30:04Z",
-}
 Seen = Annotated[int, Field(description="Domains that were listed.")]
 Matched = Annotated[int, Field(description="Listed domains that the portfolio has.")]
 Updated = Annotated[int, Field(description="Domains of the portfolio that changed, or would change.")]
@@ -165,8 +93,6 @@ class RunSummary(Reply):
 
 class RegistrarRun(Reply):
     """A run over the registrar connections of a portfolio."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_RUN))
 
     run_id: Annotated[UUID, Field(description="Identifier of the run.")]
     kind: Annotated[RunKind, Field(description="`sync` lists domains, `billing` lists charges.")]

@@ -4,7 +4,6 @@ from typing import Annotated, Self
 
 from pydantic import (
     AfterValidator,
-    ConfigDict,
     Field,
     SecretStr,
     StrictBool,
@@ -14,7 +13,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from builders.kit.http.bodies import PatchBody, by_example
+from builders.kit.http.bodies import PatchBody
 from builders.kit.values import texts
 from builders.portfolio.registrars.change_records import ConnectionPatch
 from builders.portfolio.registrars.records import MAX_SYNC_HOURS, Environment
@@ -43,12 +42,6 @@ Label = Annotated[
 
 class RegistrarConnect(PatchBody):
     """A connection to a registrar; omitted members do not change."""
-
-    model_config = ConfigDict(
-        json_schema_extra=by_example(
-            {"credentials": {"api_key": "pk1_...", "secret_api_key": "sk1_..."}, "label": "Main account"}
-        )
-    )
 
     credentials: Annotated[
         dict[Annotated[str, Field(max_length=80)], Credential | None],

@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
 from builders.kit.errors import Invalid
-from builders.kit.http.bodies import by_example
 from builders.kit.sheets.bodies import DomainNames, TableBody
 from builders.kit.sheets.reading import TableOptions
 from builders.portfolio.domain_files.columns import DOMAINS
@@ -24,17 +23,6 @@ ADD = "Whether to add domains that the portfolio does not have."
 class InventoryImportCreate(TableBody):
     """The list of domains of a registrar: exactly one of `csv`, `rows` and `domains`."""
 
-    model_config = ConfigDict(
-        json_schema_extra=by_example(
-            {
-                "provider": "manual:corner-registrar",
-                "csv": "domain,expires,auto renew\nharbour.com,2027-03-01,yes\n",
-                "mode": "replace_snapshot",
-                "add_to_portfolio": False,
-                "dry_run": True,
-            }
-        )
-    )
     kind = DOMAINS
 
     domains: DomainNames = None

@@ -5,68 +5,13 @@ from decimal import Decimal
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import Field
 
-from builders.kit.http.bodies import Reply, by_example
+from builders.kit.http.bodies import Reply
 from builders.kit.values.money import Money
 from builders.portfolio.domains.records import Lifecycle, RenewalDecision
 from builders.portfolio.finance.recommendation import AdviceReason, Recommendation, RenewalAdvice
 from builders.portfolio.renewals.records import Cost, DueRenewal, RenewalPriceSource, RenewalReport, RenewalTotals
-
-_DOMAIN_ID = "0193a1b2-0000-7000-8000-000000000030"
-_PRICE: JsonDict = {"amount": "12.34", "currency": "USD"}
-_ITEM: JsonDict = {
-    "domain_id": _DOMAIN_ID,
-    "domain": "harbour.com",
-    "domain_unicode": "harbour.com",
-    "registrar": "Porkbun",
-    "expires_at": "2027-03-01T00:00:00Z",
-    "days_left": 12,
-    "auto_renew": True,
-    "lifecycle": "expiring",
-    "renewal_price": _PRICE,
-    "price_source": "domain",
-    "decision": "undecided",
-    "years": None,
-    "note": None,
-    "snooze_until": None,
-    "decided_at": None,
-    "drop_dates": {
-        "grace_end": "2027-04-15T00:00:00Z",
-        "redemption_end": "2027-05-15T00:00:00Z",
-        "pending_delete_end": "2027-05-20T00:00:00Z",
-        "basis": "gTLD: auto-renew grace up to 45 days, redemption 30 days, pending delete 5 days",
-    },
-    "recommendation": {
-        "verdict": "keep",
-        "score": 42,
-        "expected_gain": {"amount": "18.00", "currency": "USD"},
-        "reasons": ["income_covers_renewal"],
-    },
-}
-_COST: JsonDict = {"renewals": 1, "base": _PRICE}
-_TOTALS: JsonDict = {
-    "count": 1,
-    "by_currency": [_PRICE],
-    "base": _PRICE,
-    "unconverted": 0,
-    "by_month": [{"month": "2027-03", **_COST}],
-    "by_decision": [{"decision": "undecided", **_COST}],
-    "auto_renew_on": 1,
-    "auto_renew_off": 0,
-    "auto_renew_unknown": 0,
-    "unknown_price": 0,
-}
-_REPORT: JsonDict = {
-    "within_days": 30,
-    "base_currency": "USD",
-    "items": [_ITEM],
-    "totals": _TOTALS,
-    "redacted": [],
-    "count": 1,
-    "next_cursor": None,
-}
 
 
 class RenewalDropDates(Reply):
@@ -97,8 +42,6 @@ class RenewalRecommendation(Reply):
 
 class RenewalReply(Reply):
     """A domain with a due or overdue renewal."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_ITEM))
 
     domain_id: Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
     domain: Annotated[str, Field(description="Lower-case A-label.")]
@@ -172,8 +115,6 @@ class RenewalTotalsReply(Reply):
 
 class RenewalsReply(Reply):
     """Due and overdue renewals."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_REPORT))
 
     within_days: Annotated[int, Field(description="Days ahead of the report.")]
     base_currency: Annotated[str, Field(description="Currency of the sums (ISO 4217).")]

@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Annotated, ClassVar
 
-from pydantic import AliasChoices, ConfigDict, Field, StrictBool, StrictInt, StringConstraints, model_validator
-from pydantic.config import JsonDict
+from pydantic import AliasChoices, Field, StrictBool, StrictInt, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
 from builders.kit.errors import Invalid
-from builders.kit.http.bodies import ABSENT, NOT_NULL, PatchBody, by_example
+from builders.kit.http.bodies import ABSENT, NOT_NULL, PatchBody
 from builders.kit.http.bulk import RefusedRow, RowOf, RowOutcome, RowResult, row_problems
 from builders.kit.values import texts
 from builders.kit.values.money import Money, MoneyInput
@@ -18,12 +17,6 @@ from builders.portfolio.domains.records import RenewalDecision
 from builders.portfolio.renewals import records
 from builders.portfolio.renewals.records import BulkOptions, DecisionPatch, DecisionRow
 
-_ITEM: JsonDict = {"domain_id": "harbour.com", "decision": "renew", "years": 2, "note": "Sold by June."}
-_SET: JsonDict = {
-    "domains": ["harbour.com", "lighthouse.com"],
-    "set": {"decision": "drop", "auto_renew": False},
-    "dry_run": True,
-}
 DomainText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2048)]
 Note = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=records.MAX_NOTE), texts.Plain
@@ -33,7 +26,6 @@ Note = Annotated[
 class RenewalChange(PatchBody):
     """A decision about a renewal, as a merge patch: absent members keep their value, null clears."""
 
-    model_config = ConfigDict(json_schema_extra=by_example({"decision": "renew"}))
     conditions: ClassVar[frozenset[str]] = frozenset({"currency"})
 
     decision: Annotated[
@@ -81,7 +73,6 @@ class RenewalChange(PatchBody):
 class RenewalItem(RenewalChange):
     """A decision about the renewal of a domain."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(_ITEM))
     conditions: ClassVar[frozenset[str]] = frozenset({"domain_id", "currency"})
 
     domain_id: Annotated[
@@ -99,7 +90,6 @@ Item = Annotated[RenewalItem | RefusedRow, RowOf(RenewalItem)]
 class RenewalsBulkUpdate(PatchBody):
     """Decisions for many domains: `items`, or `domains` with one decision in `set`."""
 
-    model_config = ConfigDict(json_schema_extra=by_example({"items": [_ITEM]}, _SET))
     conditions: ClassVar[frozenset[str]] = frozenset({"dry_run", "push_to_registrar"})
 
     items: Annotated[

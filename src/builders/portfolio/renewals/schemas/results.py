@@ -5,41 +5,11 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Annotated, ClassVar
 
-from pydantic import ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import Field
 
-from builders.kit.http.bodies import Reply, by_example
+from builders.kit.http.bodies import Reply
 from builders.kit.http.bulk import BulkReply, RowResult, summarize
 from builders.portfolio.renewals.records import CreatedCalendar, PushedRow, PushState
-
-_DOMAIN_ID = "0193a1b2-0000-7000-8000-000000000030"
-_UPDATED: JsonDict = {
-    "warnings": [],
-    "results": [
-        {
-            "outcome": "updated",
-            "index": 0,
-            "line": None,
-            "domain": "harbour.com",
-            "id": _DOMAIN_ID,
-            "errors": [],
-            "warnings": [],
-            "pushed": {
-                "state": "pushed",
-                "auto_renew": True,
-                "provider": "godaddy",
-                "dashboard_url": "https://dcc.godaddy.com/control/portfolio",
-                "error": None,
-            },
-        }
-    ],
-    "summary": {"total": 1, "created": 0, "updated": 1, "unchanged": 0, "skipped": 0, "errors": 0},
-}
-_TOKEN = "d2VsbC10aGlzLWlzLW9ubHktYW4tZXhhbXBsZQ"  # noqa: S105 - shown in the document
-_LINK: JsonDict = {
-    "url": f"https://builders.example/v1/portfolio/renewals.ics?token={_TOKEN}",
-    "created_at": "2026-01-05T09:30:00Z",
-}
 
 
 class PushedReply(Reply):
@@ -72,15 +42,12 @@ class RenewalRowResult(RowResult):
 class RenewalsUpdated(BulkReply):
     """The result of each row."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(_UPDATED))
-
     results: Annotated[Sequence[RenewalRowResult], Field(description="One result for each row, in their order.")]
 
 
 class RenewalCalendarLink(Reply):
     """The link of a renewal calendar; it is shown once."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(_LINK))
     shown_once: ClassVar[frozenset[str]] = frozenset({"url"})
 
     url: Annotated[

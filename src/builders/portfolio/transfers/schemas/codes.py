@@ -5,29 +5,13 @@ from datetime import datetime
 from typing import Annotated, ClassVar
 from uuid import UUID
 
-from pydantic import ConfigDict, Field, StringConstraints
-from pydantic.config import JsonDict
+from pydantic import Field, StringConstraints
 
-from builders.kit.http.bodies import UnknownField, WriteReply, by_example
+from builders.kit.http.bodies import UnknownField, WriteReply
 from builders.kit.values import texts
 from builders.portfolio.transfers.records import MAX_REASON, CodeDelivery, CodeOptions, IssuedCode
-from builders.portfolio.transfers.schemas.transfers import BLOCK, EligibilityReply, Time, eligibility_reply
+from builders.portfolio.transfers.schemas.transfers import EligibilityReply, Time, eligibility_reply
 
-_CODE: JsonDict = {
-    "warnings": [],
-    "domain_id": "0193a1b2-0000-7000-8000-000000000030",
-    "domain": "harbour.com",
-    "provider": "gandi",
-    "delivery": "returned",
-    "auth_code": "aB3-example-only",
-    "expires_at": None,
-    "sent_to": None,
-    "dashboard_url": "https://admin.gandi.net/domain/",
-    "instructions": ["Enter the code at the gaining registrar. Keep it secret."],
-    "eligibility": {"transferable": False, "eligible_at": None, "blocked_by": [BLOCK]},
-    "requested_at": "2026-01-05T09:30:00Z",
-    "audit_id": "0193a1b2-0000-7000-8000-000000000031",
-}
 Reason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_REASON), texts.Plain]
 REASON = "Why the code is requested, for the audit list."
 UNLOCK = "Whether you want to unlock the domain: `instructions` explain how."
@@ -38,7 +22,6 @@ _NOT_OFFERED = "The service cannot do this by an API; see `instructions`."
 class AuthCodeReply(WriteReply):
     """How the auth code of a domain is delivered, and the code itself where the registrar returns it."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(_CODE))
     shown_once: ClassVar[frozenset[str]] = frozenset({"auth_code"})
 
     domain_id: Annotated[UUID, Field(description="Identifier of the domain.")]

@@ -5,10 +5,10 @@ from datetime import date, datetime
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from pydantic.config import JsonDict
 
-from builders.kit.http.bodies import Reply, by_example
+from builders.kit.http.bodies import Reply
 from builders.portfolio.registrars.records import TransferDirection
 from builders.portfolio.transfers.records import (
     CodeDelivery,
@@ -34,43 +34,6 @@ BLOCK: JsonDict = {
     "source": "RFC 5731, 2.3",
     "known_from": "registrar",
     "message": "The registrar locks the domain. You can unlock it there.",
-}
-_RULE: JsonDict = {
-    "rule": "registrar_lock",
-    "scope": "any",
-    "value": "clientTransferProhibited",
-    "unit": "status",
-    "effective_from": "2009-08-01",
-    "effective_to": None,
-    "status": "in_force",
-    "source": "RFC 5731, 2.3",
-    "outcome": "blocks",
-}
-_TRANSFER: JsonDict = {
-    "domain_id": "0193a1b2-0000-7000-8000-000000000030",
-    "domain": "harbour.com",
-    "state": "eligible",
-    "direction": None,
-    "provider": "gandi",
-    "provider_status": None,
-    "message": None,
-    "expected": None,
-    "locked": True,
-    "transferable": False,
-    "eligible_at": None,
-    "blocked_by": [BLOCK],
-    "auth_code": {"last_requested_at": None, "delivery": None, "expires_at": None},
-    "losing_registrar": "Gandi",
-    "gaining_registrar": None,
-    "started_at": None,
-    "expected_by": None,
-    "completed_at": None,
-    "steps": [
-        {"name": "wait_until_eligible", "done": True, "at": None},
-        {"name": "unlock", "done": False, "at": None},
-    ],
-    "sources": [{"name": "registrar", "checked_at": "2026-01-05T09:30:00Z", "ok": True, "error": None}],
-    "rules_applied": [_RULE],
 }
 Time = datetime | None
 
@@ -145,8 +108,6 @@ class AppliedTransferRule(Reply):
 
 class TransferReply(Reply):
     """The state of the transfer of a domain, with its sources."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(_TRANSFER))
 
     domain_id: Annotated[UUID, Field(description="Identifier of the domain.")]
     domain: Annotated[str, Field(description="Lower-case A-label.")]
