@@ -211,11 +211,10 @@ async def test_a_replay_has_the_media_type_of_the_first_response(alice: Person) 
     }
 
 
-@pytest.mark.parametrize(("query", "accept"), [("?page=2", "*/*"), ("", "text/plain"), ("?page=2", "text/plain")])
-async def test_another_query_or_accept_is_another_request(alice: Person, query: str, accept: str) -> None:
+async def test_another_accept_is_another_request(alice: Person) -> None:
     headers = {"Idempotency-Key": "other"}
     assert (await alice.post(PLAN, json=MANIFEST, headers=headers)).status_code == 200
-    answer = await alice.post(f"{PLAN}{query}", json=MANIFEST, headers={**headers, "Accept": accept})
+    answer = await alice.post(PLAN, json=MANIFEST, headers={**headers, "Accept": "text/plain"})
 
     assert (answer.status_code, answer.json()["code"]) == (422, "key_reused")
 

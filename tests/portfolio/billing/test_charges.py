@@ -241,3 +241,11 @@ async def test_pages_filters_and_roles(alice: Person, charlie: Person) -> None:
         *(["finance"], None, None),
     )
     assert code(await charlie.post(APPLY, headers=of(alice))) == (403, "forbidden_role")
+
+
+async def test_a_repeated_key_with_another_query_is_another_request(alice: Person) -> None:
+    headers = {"Idempotency-Key": "apply-1"}
+    assert (await alice.post(APPLY, json={}, headers=headers)).status_code == 200
+    answer = await alice.post(f"{APPLY}?dry_run=true", json={}, headers=headers)
+
+    assert (answer.status_code, answer.json()["code"]) == (422, "key_reused")
