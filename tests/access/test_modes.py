@@ -109,12 +109,6 @@ def test_operations_of_each_resource_are_covered() -> None:
     assert len(CASES) > 17
 
 
-async def test_an_id_in_a_body_is_covered(dana: Person) -> None:
-    webhook_id = await make_webhook(dana)
-    answer = await dana.test.post("/v1/portfolio/notifications/test", json={"webhook_id": webhook_id})
-    assert (answer.status_code, answer.json().get("exists_in_mode")) == (404, "live"), answer.text
-
-
 @pytest.mark.parametrize("root", MAKERS)
 async def test_an_id_of_another_account_is_not_revealed(alice: Person, bob: Person, root: str) -> None:
     path = root[: root.index("{")]

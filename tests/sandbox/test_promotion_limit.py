@@ -25,11 +25,11 @@ FILL = """
 @pytest.mark.maximum("promotions")
 async def test_the_promotions_of_a_day_are_limited(alice: Person, conn: Conn, domain: str) -> None:
     first = await plan(alice, alias(f"ada@{domain}"))
-    second = await plan(alice, alias(f"ada@{domain}"), alias(f"bob@{domain}"))
     await conn.execute(COPY, {"id": first["id"], "count": MAX_PER_DAY - 1})
-    await conn.execute(FILL, {"open": [first["id"], second["id"]], "account_id": alice.account.id})
+    await conn.execute(FILL, {"open": [first["id"]], "account_id": alice.account.id})
     await promote(alice, first)
     assert (await alice.post(PROMOTE, json=promotion_request(first))).status_code == 200  # the same promotion
+    second = await plan(alice, alias(f"ada@{domain}"), alias(f"bob@{domain}"))
     refused = await alice.post(PROMOTE, json=promotion_request(second))
     assert (refused.status_code, refused.json()["code"]) == (429, "promotion_limit")
     assert refused.json()["next_action"]

@@ -15,7 +15,7 @@ SHARED = Response("always the same")
 def make_router() -> routes.Router:
     router = routes.Router(tags=["middleware"])
 
-    @router.get("/id")
+    @router.get("/id", dependencies=[routes.LINK])
     async def own_id() -> dict[str, Any]:
         await asyncio.sleep(0)
         return {"id": get_contextvars().get("request_id")}
@@ -24,7 +24,7 @@ def make_router() -> routes.Router:
     async def size(body: dict[str, str]) -> dict[str, int]:
         return {name: len(text) for name, text in body.items()}
 
-    @router.get("/fails/{what}")
+    @router.get("/fails/{what}", dependencies=[routes.LINK])
     async def fails(what: str) -> dict[str, str]:
         raise RuntimeError(f"no {what} with password=hidden1 and svc_live_hidden2")
 

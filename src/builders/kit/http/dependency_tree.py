@@ -59,7 +59,7 @@ class DependencyTree:
         self._early: dict[Any, _Dependency] = {}  # by function, each after those that it needs
         self._late: dict[Any, _Dependency] = {}  # that need a connection
         self._names: list[tuple[str, Any]] = []  # the parameters of the handler with the function of each
-        self._marks: list[Callable[..., Any]] = []
+        self._marks: list[Any] = []
         for each in route.dependant.dependencies:
             if each.call in _CONNECTIONS:
                 self._connect(each)

@@ -7,6 +7,7 @@ portfolio lacks.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import LiteralString, cast
 
 from builders.portfolio.registrars import suggestions
 from builders.portfolio.registrars.findings import Difference, FindingCategory, FindingSeverity
@@ -19,11 +20,11 @@ _CRITICAL, _HIGH, _WARN, _INFO = reversed(FindingSeverity)
 class Compared:
     """The findings among the rows of `compared`, as expressions of SQL. Severities are ranks: 0 is critical."""
 
-    where: str
-    severity: str
-    own: str = "to_jsonb(own_status)"  # the value in the portfolio
-    held: str = "to_jsonb(status)"  # the value at the registrar
-    days: str = "NULL"  # between both
+    where: LiteralString
+    severity: LiteralString
+    own: LiteralString = "to_jsonb(own_status)"  # the value in the portfolio
+    held: LiteralString = "to_jsonb(status)"  # the value at the registrar
+    days: LiteralString = "NULL"  # between both
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +32,9 @@ class Rule:
     """A category of findings."""
 
     severities: Sequence[FindingSeverity]  # that its findings can have
-    found: Compared | str | None  # a string is a query of its own; None: about connections, found in reconcile.py
+    found: (
+        Compared | LiteralString | None
+    )  # a string is a query of its own; None: about connections, found in reconcile.py
     suggest: Callable[[Difference, Snapshots], Suggestion]
     is_money: bool = False  # hidden from roles without finance
 
@@ -297,7 +300,11 @@ RULES: Mapping[FindingCategory, Rule] = MappingProxyType(
 PLACES: Mapping[FindingCategory, int] = {each: place for place, each in enumerate(FindingCategory)}
 
 
-def _compared(place: int, rule: Compared) -> str:
+def _place(category: FindingCategory) -> LiteralString:
+    return cast("LiteralString", str(PLACES[category]))  # digits
+
+
+def _compared(place: LiteralString, rule: Compared) -> LiteralString:
     return f"""
         UNION ALL SELECT {place}, {rule.severity}, domain, domain_id, connection_id, {rule.own}, {rule.held},
             {rule.days}, own_connection, last_seen_at, expires_at, auto_renew
@@ -305,15 +312,15 @@ def _compared(place: int, rule: Compared) -> str:
     """
 
 
-def _queried(place: int, query: str) -> str:
+def _queried(place: LiteralString, query: LiteralString) -> LiteralString:
     return f"UNION ALL SELECT {place}, own.* FROM ({query}) AS own WHERE {place} = ANY(%(places)s::int[])"
 
 
 _DIFFERING = "".join(
-    _compared(PLACES[category], rule.found) for category, rule in RULES.items() if isinstance(rule.found, Compared)
+    _compared(_place(category), rule.found) for category, rule in RULES.items() if isinstance(rule.found, Compared)
 )
 _QUERIED = "".join(
-    _queried(PLACES[category], rule.found) for category, rule in RULES.items() if isinstance(rule.found, str)
+    _queried(_place(category), rule.found) for category, rule in RULES.items() if isinstance(rule.found, str)
 )
 # `present`: the domains at registrars, of fresh listings, without cancelled and transferred domains. `compared`:
 # each domain of the portfolio with its rows of the inventory.
