@@ -7,7 +7,7 @@ portfolio lacks.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import LiteralString, cast
+from typing import LiteralString
 
 from builders.portfolio.registrars import suggestions
 from builders.portfolio.registrars.findings import Difference, FindingCategory, FindingSeverity
@@ -301,7 +301,7 @@ PLACES: Mapping[FindingCategory, int] = {each: place for place, each in enumerat
 
 
 def _place(category: FindingCategory) -> LiteralString:
-    return cast("LiteralString", str(PLACES[category]))  # digits
+    return str(PLACES[category])  # digits
 
 
 def _compared(place: LiteralString, rule: Compared) -> LiteralString:
