@@ -7,6 +7,7 @@ The dependencies use FastAPI's function scope, so that a request's transaction c
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Annotated
 
@@ -83,7 +84,7 @@ class Database:
             **KEEPALIVE,
             options=" ".join(f"-c {name}={value}" for name, value in options.items()),
         )
-        self._answer_timeout_s = response_timeout_s  # for requests; None for jobs, whose statements take longer
+        self.response_timeout_s = response_timeout_s  # for requests; None for jobs, whose statements take longer
         self.pool = LivePool(
             self.conninfo,
             connection_class=DeadlineConnection,
@@ -104,13 +105,8 @@ class Database:
 
     async def _configure(self, conn: Conn) -> None:
         await conn.set_autocommit(True)
-        self.set_deadline(conn, waited_s=0)
-
-    def set_deadline(self, conn: Conn, *, waited_s: float) -> None:
-        """Limit the wait for each response, less the time already spent waiting for a connection."""
-        limit = self._answer_timeout_s
-        if limit is not None and isinstance(conn, DeadlineConnection):
-            conn.deadline_s = limit if waited_s <= POOL_SLACK_S else max(limit + POOL_SLACK_S - waited_s, 1)
+        if isinstance(conn, DeadlineConnection):
+            conn.deadline_s = self.response_timeout_s
 
     async def open(self) -> None:
         """Open the pool without waiting for the server; requests report an unavailable server."""
@@ -187,26 +183,23 @@ def start_without_connection() -> None:
     _innermost.set(None)
 
 
+@dataclass(slots=True, eq=False)
 class _Connection(AbstractAsyncContextManager[Conn]):
     """A context manager that borrows a connection from the pool.
 
     The `connection()` of the pool would commit a transaction that a caller left open; `putconn` rolls it back.
     """
 
-    __slots__ = ("_database", "conn", "outer")
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self.conn: Conn | None = None  # set while it is borrowed
-        self.outer: _Connection | None = None  # the enclosing one of the same task
+    database: Database
+    conn: Conn | None = None  # set while it is borrowed
+    outer: "_Connection | None" = None  # the enclosing one of the same task
 
     async def __aenter__(self) -> Conn:
-        database = self._database
         try:
             conn = await self._borrow()
         except CONNECTION_ERRORS as error:
-            raise database.to_problem(error) from error
-        database.held += 1
+            raise self.database.to_problem(error) from error
+        self.database.held += 1
         outer = _innermost.get()
         while outer is not None and outer.conn is None:
             outer = outer.outer
@@ -215,22 +208,24 @@ class _Connection(AbstractAsyncContextManager[Conn]):
         return conn
 
     async def _borrow(self) -> Conn:
-        requested_at = clock.monotonic()
-        conn = self.conn = await self._database.pool.getconn()
-        self._database.set_deadline(conn, waited_s=clock.monotonic() - requested_at)
+        requested_at, limit = clock.monotonic(), self.database.response_timeout_s
+        conn = self.conn = await self.database.pool.getconn()
+        if limit is not None and isinstance(conn, DeadlineConnection):
+            waited_s = clock.monotonic() - requested_at
+            conn.deadline_s = limit if waited_s <= POOL_SLACK_S else max(limit + POOL_SLACK_S - waited_s, 1)
         return conn
 
     async def replace(self) -> Conn:
         """Return another connection in place of the borrowed one, which is dead."""
         dead, self.conn = self.conn, None
         if dead is not None:
-            await self._database.pool.discard(dead)
+            await self.database.pool.discard(dead)
         return await self._borrow()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        database, conn = self._database, self.conn
+        database, conn = self.database, self.conn
         database.held -= 1
         self.conn = None  # tasks started inside the block still refer to this object
         _innermost.set(self.outer)

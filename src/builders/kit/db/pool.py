@@ -20,22 +20,23 @@ class LivePool(AsyncConnectionPool[_Conn]):
     async def getconn(self, timeout: float | None = None) -> _Conn:  # noqa: ASYNC109 - psycopg's own
         """Return a connection; if one is found dead, try the next one and check all of them."""
         deadline = monotonic() + (self.timeout if timeout is None else timeout)
-        while True:
-            conn = await self._getconn_or_cancel(deadline - monotonic())
-            if not _has_input(conn) or await self._responds(conn):
-                return conn
-            await self.discard(conn)
-
-    async def _getconn_or_cancel(self, timeout: float) -> _Conn:  # noqa: ASYNC109 - psycopg's own
         # `asyncio.wait_for` of Python 3.11, which psycopg uses, loses a cancellation that arrives together with
         # the connection. The loops of the worker are cancelled once and would run on.
         task = asyncio.current_task()
         cancellations = task.cancelling() if task else 0
-        conn = await super().getconn(timeout)
-        if task and task.cancelling() > cancellations:
-            await self.putconn(conn)
-            raise asyncio.CancelledError
-        return conn
+        while True:
+            conn = await super().getconn(deadline - monotonic())
+            if task and task.cancelling() > cancellations:
+                await self.putconn(conn)
+                raise asyncio.CancelledError
+            # Whether something arrived while the connection was idle; almost always that is its end. This takes a
+            # microsecond, where a query would cost each request a round trip.
+            poll = select.poll()
+            if not conn.closed:
+                poll.register(conn.fileno(), select.POLLIN)
+                if not poll.poll(0) or await self._responds(conn):
+                    return conn
+            await self.discard(conn)
 
     async def _responds(self, conn: _Conn) -> bool:
         try:
@@ -64,15 +65,3 @@ class LivePool(AsyncConnectionPool[_Conn]):
             await asyncio.wait([self._checking], timeout=timeout)
             self._checking.cancel()
         await super().close(timeout)
-
-
-def _has_input(conn: _Conn) -> bool:
-    """Return whether something arrived while the connection was idle; almost always that is its end.
-
-    A system call of a microsecond, where a query would cost each request a round trip.
-    """
-    if conn.closed:
-        return True
-    poll = select.poll()
-    poll.register(conn.fileno(), select.POLLIN)
-    return bool(poll.poll(0))

@@ -198,10 +198,10 @@ class ScopeRequirement:
             authenticate: Authenticate = request.app.state.authenticate
             await authenticate.record_support_action(caller, what=f"{request.method} {request.scope['path']}")
 
-    def require_settable(self, caller: Caller, sent: Iterable[object]) -> None:
+    def require_settable(self, sent: Iterable[object]) -> None:
         """Refuse members that a support session may not set. Raise ImpersonationForbidden."""
         for body in sent:
-            if caller.impersonation is not None and isinstance(body, BaseModel):
+            if isinstance(body, BaseModel):
                 found = (body.model_fields_set & type(body).model_fields.keys()) - set(self.support or ())
                 if found:
                     raise _holder_only(f"A support session cannot set {', '.join(sorted(found))}.")

@@ -10,10 +10,12 @@ from contextlib import suppress
 from functools import partial
 from inspect import iscoroutinefunction
 from typing import Any, TypeVar
+from uuid import UUID
 
 from fastapi import Request, Response
 from fastapi.dependencies.utils import request_body_to_args
 from fastapi.routing import APIRoute
+from pydantic import TypeAdapter, ValidationError
 from starlette.types import Receive, Scope, Send
 
 from builders.kit.db import connections
@@ -26,11 +28,12 @@ from builders.kit.http.deadline import Deadlines
 from builders.kit.http.dependency_tree import DependencyTree, Supplied
 from builders.kit.http.heavy_requests import HeavyOperation, run_on_second_loop
 from builders.kit.http.json_bodies import ALSO_JSON, RAW_MEMBERS, as_member
+from builders.kit.http.pagination import JsonPage
 from builders.kit.http.parameters import Parameters, Values
-from builders.kit.http.response_writer import ResponseWriter
 from builders.kit.limits import policies
 from builders.kit.limits.places import request_places
 from builders.kit.limits.rate_limiter import RATE_LIMITER, RateLimiter
+from builders.kit.values import ids
 
 LARGE_BODY = 64 * 1024  # bytes
 REQUEST_TIMEOUT_S = 45  # of a request, its body included; shorter than idempotency.CLAIM_TIMEOUT
@@ -39,6 +42,7 @@ _deadlines = Deadlines()
 # A request waits for others, such as events or registrars, without a connection: then it has no place either.
 places = request_places()
 T = TypeVar("T")
+_EMPTY = {204, 205}  # statuses without a body
 
 
 class CompiledRoute:
@@ -53,9 +57,13 @@ class CompiledRoute:
         self.dependencies = DependencyTree(route)
         self.needs = self.dependencies.requirement
         self.heavy = parameters.find_dependency(dependant, HeavyOperation)
-        self._set_methods(route.methods or (), {each.call for each in dependant.dependencies})
+        methods, calls = route.methods or (), {each.call for each in dependant.dependencies}
+        self.repeatable = self.needs is not None and idempotency.is_repeatable(methods, calls)
+        self.is_link = parameters.opened_by_link in calls
+        self.has_head = "GET" in methods and visitors.changes_state not in calls
         self.largest_body, self.exceeds_body_limit = find_body_limit(dependant, has_caller=self.needs is not None)
-        self.limits = _operation_limits(route, has_caller=self.needs is not None)
+        marks = [each.call for each in dependant.dependencies if isinstance(each.call, policies.RateLimit)]
+        self.limits = policies.operation_limits(route.path, marks, has_caller=self.needs is not None)
         self.parameters = Parameters(dependant)
         self.request_name = dependant.request_param_name
         self.body_fields = dependant.body_params
@@ -65,7 +73,7 @@ class CompiledRoute:
         self.has_body = route.body_field is not None
         described = (route.openapi_extra or {}).get("requestBody")
         # A handler that describes its body in openapi_extra reads it: a form, or a signed message.
-        self.ignores_body = not self.has_body and described is None and "GET" not in (route.methods or ())
+        self.ignores_body = not self.has_body and described is None and "GET" not in methods
         self.also: Collection[str] = tuple((route.openapi_extra or {}).get(ALSO_JSON, ()))
         self.raw: Mapping[str, str] = (route.openapi_extra or {}).get(RAW_MEMBERS, {})
         # FastAPI uses the field of the only body parameter as the field of the body, unless it embeds it.
@@ -73,18 +81,14 @@ class CompiledRoute:
         self.responses = ResponseWriter(route)
         self.takes_place = self.needs is not None and bool(self.dependencies.conn_name)
 
-    def _set_methods(self, methods: Collection[str], calls: Collection[object]) -> None:
-        self.repeatable = self.needs is not None and idempotency.is_repeatable(methods, calls)
-        self.is_link = parameters.opened_by_link in calls
-        self.has_head = "GET" in methods and visitors.changes_state not in calls
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond to one request."""
         request = LimitedRequest(scope, receive, send, limit=self.largest_body, exceeds=self.exceeds_body_limit)
         try:
             response = await self.respond_or_refuse(request)
         finally:
-            request.release()
+            if request.held:
+                request.release()
         del request  # frees its body while a slow client reads the response
         response = await compressed(scope, response)
         await response(scope, receive, send)
@@ -101,18 +105,22 @@ class CompiledRoute:
             return error_pages.respond(request.scope, refusal)
 
     async def respond(self, request: Request) -> Response:
-        """Authenticate, read the request and run the handler; commit before returning."""
+        """Authenticate, read the request and run the handler; commit before returning. Raise RateLimited."""
         caller = None if self.needs is None else await self.needs.caller(request)
-        if self.limits is not None:
-            await _count(self.limits, request, caller)
+        limiter: RateLimiter | None = request.scope.get(RATE_LIMITER)
+        if self.limits is not None and limiter is not None:  # before the body is read
+            account = None if caller is None else caller.live_account_id
+            key = None if caller is None else caller.key_id or caller.session_id or account
+            if not limiter.count_in_memory(self.limits, request.scope, key=key, account=account):
+                await limiter.spend(self.limits, request.scope, key=key, account=account)
         if self.needs is not None and caller is not None:
             await self.needs.authorize(caller, request)
         work = partial(self.run_handler, request, caller)
         if self.heavy is not None:
             address = None if request.client is None else request.client.host
-            account = address if caller is None else caller.live_account_id
+            subject = address if caller is None else caller.live_account_id
             may_have_body = self.has_body or self.ignores_body
-            return await self.heavy.run(request, work, account=account, has_body=may_have_body)
+            return await self.heavy.run(request, work, account=subject, has_body=may_have_body)
         return await work()
 
     async def run_handler(self, request: Request, caller: Caller | None) -> Response:
@@ -127,54 +135,48 @@ class CompiledRoute:
             errors += await self._on_body(request, caller, partial(self._read_body, sent, values))
         if errors:
             raise Invalid.many(errors)
-        if self.needs is not None and caller is not None:
-            self.needs.require_settable(caller, (values[field.name] for field in self.body_fields))
-        self.parameters.require_resources(values)
+        if self.needs is not None and caller is not None and caller.impersonation is not None:
+            self.needs.require_settable(values[field.name] for field in self.body_fields)
+        for name, refusal in self.parameters.resource_ids:
+            if values[name] == ids.NIL:  # a malformed id is that of no resource
+                raise refusal()
         if self.request_name:
             values[self.request_name] = request
         database: connections.Database = request.app.state.database
         # A request on the second loop has the turn of its account.
         is_here = self.heavy is None or request.app.state.loop is asyncio.get_running_loop()
-        in_place = self.takes_place and is_here
-        run = partial(self._run_in_place, caller) if in_place and caller is not None else self._run
+        account = None if caller is None or not (self.takes_place and is_here) else caller.live_account_id
+        run = partial(self._run, account, database, supplied, values)
         if caller is not None and self.repeatable:
             claim = await idempotency.claim(request, database, caller=caller, body=body)
             if claim is not None:
-                return await claim.run(partial(run, database, supplied, values, claim), database)
-        return await run(database, supplied, values, None)
-
-    async def _run_in_place(
-        self,
-        caller: Caller,
-        database: connections.Database,
-        supplied: Supplied,
-        values: Values,
-        claim: idempotency.Claim | None,
-    ) -> Response:
-        await places.take(caller.live_account_id)
-        try:
-            return await self._run(database, supplied, values, claim)
-        finally:
-            places.free(caller.live_account_id)
+                return await claim.run(partial(run, claim), database)
+        return await run(None)
 
     async def _run(
         self,
+        account: UUID | None,  # that takes one of its places
         database: connections.Database,
         supplied: Supplied,
         values: Values,
         claim: idempotency.Claim | None,
     ) -> Response:
         is_transaction = self.dependencies.connect is connections.Database.transaction
-        async with self.dependencies.connect(database) as conn:
-            await self.dependencies.supply_late(database, conn, supplied)
-            self.dependencies.name(conn, supplied, values)
-            response, stored = self.responses.write(await self.call(**values), values)
-            if claim is not None and conn is not None and is_transaction:
-                await claim.finish(conn, response=response, body=stored)
-        if claim is not None and not is_transaction:
-            async with database.connection() as conn:
-                await claim.finish(conn, response=response, body=stored)
-        return response
+        if account is not None:
+            await places.take(account)
+        try:
+            async with self.dependencies.connect(database) as conn:
+                await self.dependencies.supply_late(database, conn, supplied, values)
+                response, stored = self.responses.write(await self.call(**values), values)
+                if claim is not None and conn is not None and is_transaction:
+                    await claim.finish(conn, response=response, body=stored)
+            if claim is not None and not is_transaction:
+                async with database.connection() as conn:
+                    await claim.finish(conn, response=response, body=stored)
+            return response
+        finally:
+            if account is not None:
+                places.free(account)
 
     async def _read(self, request: Request, supplied: Supplied, values: Values) -> list[Any]:
         """Read the parameters and call the dependencies; return the errors in pydantic's form."""
@@ -207,22 +209,43 @@ class CompiledRoute:
         return list(errors) if errors else ()
 
 
-async def _count(limits: policies.OperationLimits, request: Request, caller: Caller | None) -> None:
-    """Count the request before its body is read. Raise RateLimited."""
-    scope = request.scope
-    limiter: RateLimiter | None = scope.get(RATE_LIMITER)
-    if limiter is None:
-        return
-    account = None if caller is None else caller.live_account_id
-    key = None if caller is None else caller.key_id or caller.session_id or account
-    if not limiter.count_in_memory(limits, scope, key=key, account=account):
-        await limiter.spend(limits, scope, key=key, account=account)
+class ResponseWriter:
+    """Writes the responses of one route."""
 
+    def __init__(self, route: APIRoute) -> None:
+        self._handler = route.endpoint.__name__
+        self._adapter = None if route.response_field is None else TypeAdapter[Any](route.response_model)
+        self._model = route.response_model
+        self._status = route.status_code or 200
+        self.collection: str | None = None  # of a route that creates: the path below which `GET /{id}` reads
+        self._body_names = [field.name for field in route.dependant.body_params]
 
-def _operation_limits(route: APIRoute, *, has_caller: bool) -> policies.OperationLimits | None:
-    """Return the rate limits of the operation."""
-    marks = [each.call for each in route.dependant.dependencies if isinstance(each.call, policies.RateLimit)]
-    try:
-        return policies.operation_limits(marks, has_caller=has_caller)
-    except ValueError as error:
-        raise TypeError(f"{route.path}: {error}") from error
+    def write(self, result: Any, values: Values) -> tuple[Response, bytes]:
+        """Return the response, and its body without secrets, which is stored for a replay."""
+        headers: Mapping[str, str] = {}
+        if isinstance(result, bodies.ReplyWithHeaders):
+            result, headers = result.reply, result.headers
+        if isinstance(result, Response):
+            return result, bytes(result.body) if hasattr(result, "body") else b""
+        if isinstance(result, JsonPage):
+            text = result.json()
+            return bodies.RawJsonResponse(text, self._status), text
+        if self._adapter is None:
+            if result is not None or self._status not in _EMPTY:
+                raise TypeError(f"{self._handler} has no reply model for its result")
+            return Response(status_code=self._status), b""
+        try:
+            is_validated = type(result) is self._model  # then it was validated when it was created
+            value = (
+                result if is_validated else self._adapter.validator.validate_python(result, from_attributes=True)
+            )
+        except ValidationError as error:
+            raise TypeError(f"{self._handler} returned a result that does not match its reply model") from error
+        bodies.add_warnings(value, *(values[name] for name in self._body_names))
+        if self.collection is not None and hasattr(value, "id"):
+            headers = {**headers, "Location": f"{self.collection}/{value.id}"}
+        text = self._adapter.serializer.to_json(value, by_alias=True)
+        once = value.shown_once if isinstance(value, bodies.Reply) else ()
+        left_out = dict(once) if isinstance(once, Mapping) else set(once)
+        stored = self._adapter.serializer.to_json(value, by_alias=True, exclude=left_out) if once else text
+        return bodies.RawJsonResponse(text, self._status, headers, has_secret=bool(once)), stored

@@ -132,21 +132,21 @@ class DependencyTree:
         return errors
 
     async def supply_late(
-        self, database: connections.Database, conn: connections.Conn | None, supplied: Supplied
+        self, database: connections.Database, conn: connections.Conn | None, supplied: Supplied, values: Values
     ) -> None:
-        """Call the dependencies that need a connection: that of the handler, if it has one."""
+        """Call the dependencies that need a connection, and add all to the arguments (`values`) of the handler.
+
+        The connection is that of the handler, if it has one.
+        """
         if conn is None and self._late:
             async with database.connection() as own:  # given back before the handler asks other services
-                await self.supply_late(database, own, supplied)
+                await self.supply_late(database, own, supplied, values)
             return
         supplied[connections.connection] = conn
         for call, _, _, needs, is_async in self._late.values():
             arguments = supplied[call]
             _add_needs(arguments, needs, supplied)
             supplied[call] = await call(**arguments) if is_async else call(**arguments)
-
-    def name(self, conn: connections.Conn | None, supplied: Supplied, values: Values) -> None:
-        """Add the connection and the values of the dependencies to the arguments of the handler."""
         if self.conn_name:
             values[self.conn_name] = conn
         for name, call in self._names:

@@ -8,7 +8,7 @@ import itertools
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any
 
 from starlette.requests import ClientDisconnect
@@ -108,7 +108,9 @@ class _Exchange:
         self.status = 0
         self.limit = middleware.large_bodies.get(scope["path"], middleware.bodies.limit)
         self.sent = sent = dict[bytes, bytes](scope["headers"])
-        self.id = _id_of(sent.get(b"x-request-id"))
+        given = sent.get(b"x-request-id")
+        is_valid = given is not None and _REQUEST_ID.fullmatch(given) is not None
+        self.id = given.decode() if given and is_valid else f"{_PROCESS}{next(_requests):012x}"
         bind_contextvars(request_id=self.id)
         trace = sent.get(b"traceparent")
         if trace is not None and _TRACEPARENT.fullmatch(trace):
@@ -121,20 +123,11 @@ class _Exchange:
         self.length = sent.get(b"content-length", b"")
 
     def refuse_early(self) -> None:
-        """Refuse a malformed or too large request before its body is read."""
-        self._refuse_unsupported_protocol()
-        length, query = self.length, self.scope["query_string"]
-        if length and not length.isdigit():
-            raise BadRequest("The Content-Length header is not a number.")
-        if length and (len(length) > _LONGEST_LENGTH or int(length) > self.limit):
-            raise too_large(self.limit)
-        if "\0" in self.scope["path"] or (query and b"%00" in query):
-            place = "path" if "\0" in self.scope["path"] else "query"
-            raise Invalid((place,), "Text must not contain the character NUL (%00).", "nul_character")
+        """Refuse a malformed or too large request before its body is read.
 
-    def _refuse_unsupported_protocol(self) -> None:
-        """Refuse requests that two servers could parse differently (RFC 9112, 2.3, 3.2 and 6.1)."""
-        scope = self.scope
+        Two servers could parse some of them differently (RFC 9112, 2.3, 3.2 and 6.1).
+        """
+        scope, length = self.scope, self.length
         version = scope.get("http_version", "1.1")
         if version not in _VERSIONS:
             raise VersionUnsupported(f"This service supports HTTP/1.1, not HTTP/{version}.", headers=_LAST)
@@ -146,24 +139,27 @@ class _Exchange:
             raise CodingUnsupported("The only supported transfer coding is chunked.", headers=_LAST)
         if b"%2f" in scope.get("raw_path", b"").lower():
             raise NotFound("The API has no such path: %2F does not separate path segments.")
+        if length and not length.isdigit():
+            raise BadRequest("The Content-Length header is not a number.")
+        if length and (len(length) > _LONGEST_LENGTH or int(length) > self.limit):
+            raise too_large(self.limit)
+        if "\0" in scope["path"] or b"%00" in scope["query_string"]:
+            place = "path" if "\0" in scope["path"] else "query"
+            raise Invalid((place,), "Text must not contain the character NUL (%00).", "nul_character")
 
     def send(self, message: Message) -> Awaitable[None]:
         """Send a message of the response; add headers to its start."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            message = {**message, "headers": self._with_headers(message.get("headers", ()))}
+            headers = [*message.get("headers", ())]
+            given = [name for name, _ in headers]
+            absent = _DEFAULTS if _DEFAULT_NAMES.isdisjoint(given) else [h for h in _DEFAULTS if h[0] not in given]
+            headers += (*_HEADERS, *absent, *self.scope.get(LIMIT_HEADERS, ()))
+            headers.append((b"x-request-id", self.id.encode()))
+            if self.scope.get("scheme") == "https":
+                headers.append(_HSTS)
+            message = {**message, "headers": headers}
         return self._send(message)
-
-    def _with_headers(self, own: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-        headers = [*own]
-        given = [name for name, _ in headers]
-        headers += _HEADERS
-        headers += _DEFAULTS if _DEFAULT_NAMES.isdisjoint(given) else [h for h in _DEFAULTS if h[0] not in given]
-        headers += self.scope.get(LIMIT_HEADERS, ())
-        headers.append((b"x-request-id", self.id.encode()))
-        if self.scope.get("scheme") == "https":
-            headers.append(_HSTS)
-        return headers
 
     async def refuse(self, refusal: Problem | Invalid) -> None:
         """Send the error response, unless a response has started."""
@@ -177,7 +173,10 @@ class _Exchange:
         ms = (time.perf_counter() - self.began) * 1000
         caller: Caller | None = self.scope.get(CALLER)
         if SUGGESTED_PATH in self.scope:
-            self.path = _head_of(self.path)
+            # The first two segments of a path that no route has: it can be a misspelled one with a token.
+            head = _HEAD_OF_PATH.match(self.path)
+            shown = head[0] if head else ""
+            self.path = self.path if shown == self.path else f"{shown}/…"
         access_log.log_request(
             self.id,
             self.scope["method"],
@@ -188,14 +187,3 @@ class _Exchange:
             None if caller is None else caller.live_account_id,
             self.scope.get(error_pages.ERROR_CODE),
         )
-
-
-def _head_of(path: str) -> str:
-    """Return the first two segments of a path that no route has: it can be a misspelled one with a token."""
-    found = _HEAD_OF_PATH.match(path)
-    head = found[0] if found else ""
-    return path if head == path else f"{head}/…"
-
-
-def _id_of(given: bytes | None) -> str:
-    return given.decode() if given and _REQUEST_ID.fullmatch(given) else f"{_PROCESS}{next(_requests):012x}"

@@ -70,38 +70,35 @@ class Cors:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond to a preflight request; pass others on, and add CORS headers to their responses."""
-        methods = self._methods(scope) if scope["type"] == "http" else None
+        methods: str | None = None  # those of a path that other sites may call
+        if scope["type"] == "http":
+            methods = self.paths.get(scope["path"])
+            if methods is None and scope["path"].startswith(self.public):
+                is_preflight = scope["method"] == "OPTIONS" and _PREFLIGHT in scope["headers"]
+                methods = _READ if is_preflight or scope["method"] in {"GET", "HEAD"} else None
         if methods is None:
             await self.app(scope, receive, send)
         elif scope["method"] == "OPTIONS":
-            await self._preflight(scope, methods)(scope, receive, send)
+            headers = self._allow_headers(scope)
+            if "Access-Control-Allow-Origin" in headers:
+                headers["Access-Control-Allow-Methods"] = methods
+                headers["Access-Control-Allow-Headers"] = "Content-Type"
+                headers["Access-Control-Max-Age"] = _MAX_AGE_S
+            response = Response(status_code=204, headers={**headers, "Allow": f"OPTIONS, {methods}"})
+            await response(scope, receive, send)
         else:
             await self.app(scope, receive, self._add_headers(scope, send))
 
-    def _methods(self, scope: Scope) -> str | None:
-        """Return the methods of a path that other sites may call; None for other requests."""
-        if scope["path"] in self.paths or not scope["path"].startswith(self.public):
-            return self.paths.get(scope["path"])
-        is_preflight = scope["method"] == "OPTIONS" and _PREFLIGHT in scope["headers"]
-        return _READ if is_preflight or scope["method"] in {"GET", "HEAD"} else None
-
     def _allow_headers(self, scope: Scope) -> dict[str, str]:
         """Return the headers that allow the origin. A beacon sends credentials, which these paths ignore."""
-        path, origin = scope["path"], _origin(scope)
+        path = scope["path"]
+        origin = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"origin"), None)
         vary = {"Vary": "Origin"} if path in self.paths else {}
         if path in self.paths and origin in self.origins:
             return {**vary, "Access-Control-Allow-Origin": str(origin), "Access-Control-Allow-Credentials": "true"}
         if path.startswith(self.public) and self.paths.get(path, _READ) == _READ:
             return {**vary, "Access-Control-Allow-Origin": "*"}
         return vary
-
-    def _preflight(self, scope: Scope, methods: str) -> Response:
-        headers = self._allow_headers(scope)
-        if "Access-Control-Allow-Origin" in headers:
-            headers["Access-Control-Allow-Methods"] = methods
-            headers["Access-Control-Allow-Headers"] = "Content-Type"
-            headers["Access-Control-Max-Age"] = _MAX_AGE_S
-        return Response(status_code=204, headers={**headers, "Allow": f"OPTIONS, {methods}"})
 
     def _add_headers(self, scope: Scope, send: Send) -> Send:
         allowed = self._allow_headers(scope)
@@ -117,7 +114,3 @@ class Cors:
             await send(message)
 
         return send_with_headers
-
-
-def _origin(scope: Scope) -> str | None:
-    return next((value.decode("latin-1") for name, value in scope["headers"] if name == b"origin"), None)

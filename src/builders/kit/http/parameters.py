@@ -6,11 +6,10 @@ are FastAPI's.
 tests/kit/http/test_routes.py compares both ways.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from inspect import isasyncgenfunction, isfunction, isgeneratorfunction
-from itertools import islice
 from types import NoneType, UnionType
 from typing import Any, NamedTuple, TypeGuard, TypeVar, Union, get_args, get_origin
 from urllib.parse import unquote
@@ -38,14 +37,9 @@ class ResourceId:
     refusal: type[Problem]
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Read a text as an id; NIL for a malformed one, which `require` refuses later."""
+        """Read a text as an id; NIL for a malformed one, which the route refuses later."""
         del source, handler
         return core_schema.no_info_after_validator_function(ids.parse, core_schema.str_schema())
-
-    def require(self, resource_id: UUID) -> None:
-        """Raise the refusal of the resource for a malformed id."""
-        if resource_id == ids.NIL:
-            raise self.refusal()
 
 
 Values = dict[str, Any]  # the arguments of a handler, of any type
@@ -86,8 +80,11 @@ class Parameters:
         self._path = [_plain(each) for each in dependant.path_params] if self._is_plain else []
         self._query = [_plain(each) for each in dependant.query_params] if self._is_plain else []
         self._headers = [_plain(each) for each in dependant.header_params] if self._is_plain else []
-        self._resource_ids = [
-            (each.name, found) for each in dependant.path_params if (found := _resource_id(each)) is not None
+        # The names of ids in the path, and the 404 for a malformed one.
+        self.resource_ids = [
+            (each.name, found.refusal)
+            for each in dependant.path_params
+            if (found := _resource_id(each)) is not None
         ]
         marks = [mark for fields, _ in self._fields for each in fields for mark in each.field_info.metadata]
         self.refusals: Sequence[type[Problem]] = [
@@ -96,7 +93,12 @@ class Parameters:
 
     def read(self, request: Request, values: Values) -> Sequence[Any]:
         """Add the values by parameter name; return the errors in pydantic's form."""
-        if self._is_plain and self._read_plain(request, values):
+        if (
+            self._is_plain
+            and (not self._path or _take(self._path, request.path_params, values))
+            and (not self._query or _take(self._query, query_parameters(request), values))
+            and (not self._headers or _take(self._headers, request.headers, values))
+        ):
             return ()
         errors: list[Any] = []
         for fields, attribute in self._fields:
@@ -104,19 +106,6 @@ class Parameters:
             values.update(found)
             errors += wrong
         return errors
-
-    def require_resources(self, values: Values) -> None:
-        """Raise the 404 of the resource for the first id in the path that is malformed."""
-        for name, resource_id in self._resource_ids:
-            resource_id.require(values[name])
-
-    def _read_plain(self, request: Request, values: Values) -> bool:
-        """Add the values; return whether all are valid."""
-        if self._path and not _take(self._path, request.path_params, values):
-            return False
-        if self._query and not _take(self._query, query_parameters(request), values):
-            return False
-        return not self._headers or _take(self._headers, request.headers, values)
 
 
 def query_parameters(request: Request) -> dict[str, str]:
@@ -136,29 +125,23 @@ def query_errors(request: Request, known: frozenset[str], repeatable: Collection
     may_repeat = request.scope["query_string"].count(b"&") >= len(sent)
     if sent.keys() <= known and not may_repeat:  # almost always
         return ()
-    return list(islice(_query_errors(request, known, repeatable), MAX_ERRORS))
-
-
-def _query_errors(request: Request, known: Collection[str], repeatable: Collection[str]) -> Iterator[Error]:
-    for name in query_parameters(request):
+    errors: list[Error] = []
+    for name in sent:
         if name not in known:
-            meant = find_closest(name, known)
-            hint = f"Did you mean {meant!r}?" if meant else f"Known: {', '.join(sorted(known)) or 'none'}."
+            close = get_close_matches(name, known, n=1) if len(name) <= MAX_NAME_LENGTH else []
+            hint = f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(sorted(known)) or 'none'}."
             error = {"loc": ("query", name), "msg": f"Unknown query parameter. {hint}", "type": UNKNOWN_PARAMETER}
-            yield error | ({"did_you_mean": meant} if meant else {})
+            errors.append(error | ({"did_you_mean": close[0]} if close else {}))
         elif name not in repeatable and len(request.query_params.getlist(name)) > 1:
             message = "The parameter takes one value: send it once."
-            yield {"loc": ("query", name), "msg": message, "type": REPEATED_PARAMETER}
+            errors.append({"loc": ("query", name), "msg": message, "type": REPEATED_PARAMETER})
+        if len(errors) == MAX_ERRORS:
+            break
+    return errors
 
 
 def opened_by_link() -> None:
     """Do nothing: marks an operation for the compiled route (kit/http/compiled_routes.py)."""
-
-
-def find_closest(name: str, known: Collection[str]) -> str | None:
-    """Return the known name that is closest; None when none is close."""
-    found = get_close_matches(name, known, n=1) if len(name) <= MAX_NAME_LENGTH else ()
-    return next(iter(found), None)
 
 
 def _take(parameters: Sequence[_Plain], sent: Mapping[str, str], values: Values) -> bool:

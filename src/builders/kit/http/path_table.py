@@ -40,7 +40,8 @@ class PathTable(Generic[T]):
     """
 
     def __init__(self) -> None:
-        self._root: _Node[T] = _Node()
+        self._before_slash: _Node[T] = _Node()
+        self._root = self._before_slash.literal[""] = _Node[T]()
 
     def add(self, method: str, path: str, endpoint: T) -> None:
         """Add an endpoint. Raise ValueError for a duplicate, and for a parameter within a segment."""
@@ -60,7 +61,7 @@ class PathTable(Generic[T]):
 
     def find(self, method: str, path: str) -> tuple[T, dict[str, Any]] | None:
         """Return the endpoint and its path parameters; None when no path or method matches."""
-        fit = self._fit(path)
+        fit = _walk(self._before_slash, path.split("/"), 0, ())
         found = None if fit is None else fit[0].endpoints.get(method)
         if fit is None or found is None:
             return None
@@ -68,7 +69,7 @@ class PathTable(Generic[T]):
 
     def methods(self, path: str) -> set[str]:
         """Return all methods that some endpoint answers at this path."""
-        fit = self._fit(path)
+        fit = _walk(self._before_slash, path.split("/"), 0, ())
         return set() if fit is None else set(fit[0].endpoints)
 
     def find_similar(self, segments: Sequence[str]) -> str | None:
@@ -78,13 +79,9 @@ class PathTable(Generic[T]):
                 return "/" + "/".join(found)
         return None
 
-    def _fit(self, path: str) -> _Fit[T] | None:
-        """Return the most literal node with endpoints that the path ends at, and the values of its parameters."""
-        before, *segments = path.split("/")
-        return None if before else _walk(self._root, segments, 0, ())
-
 
 def _walk(node: _Node[T], segments: list[str], at: int, values: tuple[str, ...]) -> _Fit[T] | None:
+    """Return the most literal node with endpoints that the path ends at, and the values of its parameters."""
     if at == len(segments):
         return (node, values) if node.endpoints else None
     segment, fit = segments[at], None

@@ -144,7 +144,9 @@ class PathRouter:
         """Run the compiled route, or pass the request on to FastAPI."""
         if scope["type"] == "http":
             scope[RATE_LIMITER] = self.limits
-            path = _without_root_path(scope)
+            path, prefix = scope["path"], scope.get("root_path", "")
+            if prefix and (path == prefix or path.startswith(f"{prefix}/")):  # set by a proxy
+                path = path.removeprefix(prefix)
             found = self.table.find(scope["method"], path)
             if found is not None:
                 endpoint, scope["path_params"] = found
@@ -159,13 +161,6 @@ class PathRouter:
                 return
             scope[SUGGESTED_PATH] = find_similar_path(self.table, path)
         await self.app(scope, receive, send)
-
-
-def _without_root_path(scope: Scope) -> str:
-    """Return the path below the prefix at which a proxy serves the application (ASGI's `root_path`)."""
-    path: str = scope["path"]
-    prefix: str = scope.get("root_path", "")
-    return path.removeprefix(prefix) if path == prefix or path.startswith(f"{prefix}/") else path
 
 
 class _Head:

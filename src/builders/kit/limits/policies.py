@@ -117,17 +117,17 @@ class OperationLimits:
         return {"x-rate-limit": [policy.name for policy in self.policies]}
 
 
-def operation_limits(marks: Sequence[RateLimit], *, has_caller: bool) -> OperationLimits | None:
+def operation_limits(path: str, marks: Sequence[RateLimit], *, has_caller: bool) -> OperationLimits | None:
     """Return the policies of an operation; None when it has no limit.
 
-    Raise ValueError when a policy counts by key or account and the operation has no caller.
+    Raise TypeError when a policy counts by key or account and the operation has no caller.
     """
     own = [policy for mark in marks for policy in mark.policies]
     general = (KEY, ACCOUNT) if has_caller else (ADDRESS,)
     policies = (*own, *(() if any(mark.alone for mark in marks) else general))
     for policy in policies:
         if policy.by != "address" and not has_caller:
-            raise ValueError(f"the policy {policy.name} counts by {policy.by}, which is not known here")
+            raise TypeError(f"{path}: the policy {policy.name} counts by {policy.by}, which is not known here")
     return OperationLimits(policies) if policies else None
 
 
