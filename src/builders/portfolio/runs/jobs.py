@@ -1,5 +1,6 @@
 """Jobs of runs."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 from uuid import UUID
 
@@ -9,7 +10,7 @@ from builders.kit.jobs import queue
 from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.outbound import client
 from builders.kit.values import ids
-from builders.portfolio.runs import places, runs, work
+from builders.portfolio.runs import runs, work
 from builders.portfolio.runs.records import WorkKind
 from builders.portfolio.runs.work import Tools
 
@@ -24,9 +25,11 @@ async def run_part(context: JobContext, account_id: str, kind: str, subject_id: 
     """
     database, of = queue.database(context), work.WORK[WorkKind(kind)]
     subject = {"account_id": UUID(account_id), "subject_id": UUID(subject_id)}
-    taken = await queue.get_shared(context, places.open_places)
-    async with database.connection() as conn:
-        limits = await of.list_places(conn, **subject)
+    taken = await queue.get_shared(context, work.open_places)
+    limits: Mapping[str, int] = {}
+    if of.list_places is not None:
+        async with database.connection() as conn:
+            limits = await of.list_places(conn, **subject)
     with taken.take(limits) as is_free:
         has_more = is_free and await work.do_part(
             Tools(

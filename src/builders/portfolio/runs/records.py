@@ -7,8 +7,6 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from builders.kit.jobs import queue
-
 MAX_DETAILS = 1_000  # that a part keeps
 
 
@@ -20,11 +18,6 @@ class WorkKind(StrEnum):
     IMPORT = "import"
     UNDO = "undo"  # a part that is added to an import
     PUSH = "push"  # send settings to registrars
-
-    @property
-    def lane(self) -> str:
-        """Return the lane of its jobs."""
-        return queue.LONG if self in {WorkKind.IMPORT, WorkKind.UNDO} else queue.EXTERNAL
 
 
 class RunState(StrEnum):

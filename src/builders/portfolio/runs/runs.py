@@ -13,30 +13,19 @@ from typing import Any
 from uuid import UUID
 
 from psycopg.rows import DictRow
-from pydantic import TypeAdapter
-from pydantic_core import to_jsonable_python
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue
 from builders.kit.values import clock, ids
 from builders.portfolio.runs import store
-from builders.portfolio.runs.records import (
-    MAX_DETAILS,
-    NewPart,
-    Part,
-    PartError,
-    PartState,
-    Run,
-    RunState,
-    WorkKind,
-)
+from builders.portfolio.runs.records import NewPart, Part, PartError, PartState, Run, RunState, WorkKind
 
 JOB = "portfolio.run_part"  # with the arguments account_id, kind and subject_id
 IDLE = timedelta(minutes=10)  # without progress; then the job of a part may be lost
 RESUMED = 500  # parts of one transaction
 PRUNED = 20  # runs of one statement: an import has up to 100,000 rows
 _POLL_S, _MAX_POLL_S = 0.05, 0.5
-_ERROR = TypeAdapter(PartError)
+_INTERNAL = frozenset({WorkKind.IMPORT, WorkKind.UNDO})  # send nothing to others
 
 
 class PartLost(Exception):
@@ -57,31 +46,24 @@ async def start_run(
 
     A part whose connection another run works on is skipped. The jobs start after the delay.
     """
-    now, run_id = clock.now(), ids.new()
-    target = {"account_id": account_id, "run_id": run_id}
-    await store.insert(conn, **target, kind=kind, options=options, created_by=created_by, now=now)
-    added = await _insert_parts(conn, target, kind, parts)
+    target = {"account_id": account_id, "run_id": ids.new()}
+    row: Mapping[str, Any] = {**target, "kind": kind, "now": clock.now()}
+    await store.insert(conn, **row, options=options, created_by=created_by)
+    added = await store.insert_parts(conn, **row, parts=[asdict(each) for each in parts], claim=ids.new())
     busy = [each for each in parts if each.subject_id not in added]
     if busy:
-        running = await store.list_open(
-            conn, account_id=account_id, kind=kind, subject_ids=[each.subject_id for each in busy]
-        )
+        subjects = [each.subject_id for each in busy]
+        running = await store.list_open(conn, account_id=account_id, kind=kind, subject_ids=subjects)
         if running and not any(each.state.is_open and each.subject_id in added for each in parts):
             await store.delete(conn, **target)
             return await get_run(conn, account_id=account_id, run_id=next(iter(running.values())))
-        await _insert_parts(conn, target, kind, [_skipped(each, running.get(each.subject_id)) for each in busy])
-    await store.finish(conn, **target, now=now)  # without a part to do
+        skipped = [asdict(_skipped(each, running.get(each.subject_id))) for each in busy]
+        await store.insert_parts(conn, **row, parts=skipped, claim=None)
+    await store.finish(conn, **target, now=row["now"])  # without a part to do
     for each in parts:
         if each.state is PartState.QUEUED and each.subject_id in added:
             await enqueue(conn, account_id=account_id, kind=kind, subject_id=each.subject_id, delay=delay)
     return await get_run(conn, **target)
-
-
-async def _insert_parts(
-    conn: Conn, target: Mapping[str, UUID], kind: WorkKind, parts: Sequence[NewPart]
-) -> Collection[UUID]:
-    rows = [asdict(each) for each in parts]
-    return await store.insert_parts(conn, **target, kind=kind, parts=rows, claim=ids.new(), now=clock.now())
 
 
 def _skipped(part: NewPart, run_id: UUID | None) -> NewPart:
@@ -98,10 +80,12 @@ async def add_part(
     Raise PartLost if it is open or done already.
     """
     subject: dict[str, Any] = {"account_id": account_id, "kind": kind, "subject_id": subject_id}
-    row = await store.add_part(conn, **subject, run_id=run_id, state=state, claim=ids.new(), now=clock.now())
+    part = await store.add_part(conn, **subject, run_id=run_id, state=state, claim=ids.new(), now=clock.now())
+    if part is None:
+        raise PartLost
     if state is PartState.QUEUED:
         await enqueue(conn, **subject)
-    return _claimed(row)
+    return part
 
 
 async def enqueue(
@@ -117,7 +101,7 @@ async def enqueue(
         JOB,
         once=lock,
         lock=lock,
-        lane=kind.lane,
+        lane=queue.LONG if kind in _INTERNAL else queue.EXTERNAL,
         delay=delay,
         account_id=str(account_id),
         kind=kind,
@@ -129,31 +113,19 @@ async def claim_part(
     conn: Conn, *, account_id: UUID, kind: WorkKind, subject_id: UUID, is_new: bool = False
 ) -> Part | None:
     """Claim the oldest open part of a subject; with `is_new` only one that nobody has claimed."""
-    row = await store.claim(
-        conn,
-        account_id=account_id,
-        kind=kind,
-        subject_id=subject_id,
-        claim=ids.new(),
-        states=[PartState.QUEUED] if is_new else [PartState.QUEUED, PartState.RUNNING],
-        now=clock.now(),
-    )
-    return None if row is None else _part(row)
+    subject: dict[str, Any] = {"account_id": account_id, "kind": kind, "subject_id": subject_id}
+    states = [PartState.QUEUED] if is_new else [PartState.QUEUED, PartState.RUNNING]
+    return await store.claim(conn, **subject, states=states, claim=ids.new(), now=clock.now())
 
 
 async def advance_part(
     conn: Conn, *, part: Part, counts: Mapping[str, int], details: Sequence[Mapping[str, Any]] = ()
 ) -> Part:
     """Add to the counts and details of a claimed part, in the transaction of the changes. Raise PartLost."""
-    row = await store.advance(
-        conn,
-        target=_target(part),
-        counts=counts,
-        details=details[:MAX_DETAILS],
-        max_details=MAX_DETAILS,
-        now=clock.now(),
-    )
-    return _claimed(row)
+    advanced = await store.advance(conn, **_target(part), counts=counts, details=details, now=clock.now())
+    if advanced is None:
+        raise PartLost
+    return advanced
 
 
 async def restart_part(conn: Conn, *, part: Part, kept: Collection[str] = ()) -> Part:
@@ -164,28 +136,24 @@ async def restart_part(conn: Conn, *, part: Part, kept: Collection[str] = ()) ->
 
 async def release_part(conn: Conn, *, part: Part) -> bool:
     """End a time slice of a part regularly; return whether the subject has an open part."""
-    await store.release(conn, target=_target(part))
-    subject: dict[str, Any] = {"account_id": part.account_id, "kind": part.kind, "subject_ids": [part.subject_id]}
-    return bool(await store.list_open(conn, **subject))
+    await store.release(conn, **_target(part))
+    subjects = [part.subject_id]
+    return bool(await store.list_open(conn, account_id=part.account_id, kind=part.kind, subject_ids=subjects))
 
 
 async def finish_part(conn: Conn, *, part: Part, state: PartState, error: PartError | None = None) -> Run | None:
     """End a claimed part; return the run when it has ended with it. Raise PartLost."""
     now, target = clock.now(), {"account_id": part.account_id, "run_id": part.run_id}
     await store.lock(conn, **target)
-    stored = None if error is None else to_jsonable_python(asdict(error))
-    if not await store.finish_part(conn, target=_target(part), state=state, error=stored, now=now):
+    if not await store.finish_part(conn, **_target(part), state=state, error=error, now=now):
         raise PartLost
     return await get_run(conn, **target) if await store.finish(conn, **target, now=now) else None
 
 
 async def find_run(conn: Conn, *, account_id: UUID, run_id: UUID, kinds: Collection[WorkKind]) -> Run | None:
     """Return a run of some kinds with its parts."""
-    row = await store.find(conn, account_id=account_id, run_id=run_id, kinds=[*kinds])
-    if row is None:
-        return None
-    [run] = await _with_parts(conn, account_id, [row])
-    return run
+    row = await store.find(conn, account_id=account_id, run_id=run_id, kinds=list(kinds))
+    return None if row is None else (await _with_parts(conn, account_id, [row]))[0]
 
 
 async def lock_run(conn: Conn, *, account_id: UUID, run_id: UUID) -> None:
@@ -221,17 +189,15 @@ async def wait_for_run(database: Database, *, run: Run, timeout_s: float) -> Run
 
 async def find_earlier_part(conn: Conn, *, part: Part) -> Part | None:
     """Return the completed or failed part before this one, of the same subject and kind."""
-    row = await store.find_earlier(
-        conn, account_id=part.account_id, subject_id=part.subject_id, kind=part.kind, before=part.created_at
-    )
-    return None if row is None else _part(row)
+    return await store.find_earlier(conn, **_target(part), before=part.created_at)
 
 
 async def resume_parts(
     conn: Conn, *, after: tuple[UUID, str, UUID] = (ids.NIL, "", ids.NIL)
 ) -> tuple[UUID, str, UUID] | None:
     """Enqueue some open parts without progress, whose job may be lost; return where the next call continues."""
-    found = await store.list_idle(conn, after=after, before=clock.now() - IDLE, limit=RESUMED)
+    row = dict(zip(("account_id", "kind", "subject_id"), after, strict=True))
+    found = await store.list_idle(conn, **row, before=clock.now() - IDLE, limit=RESUMED)
     for account_id, kind, subject_id in found:
         await enqueue(conn, account_id=account_id, kind=WorkKind(kind), subject_id=subject_id)
     return found[-1] if len(found) == RESUMED else None
@@ -239,25 +205,7 @@ async def resume_parts(
 
 async def prune_runs(conn: Conn, *, kinds: Collection[WorkKind], retention: timedelta) -> bool:
     """Delete a batch of old runs of some kinds; return whether more may remain."""
-    return await store.prune(conn, kinds=[*kinds], before=clock.now() - retention, limit=PRUNED) == PRUNED
-
-
-async def lock_starts(conn: Conn, *, account_id: UUID, kind: WorkKind) -> None:
-    """Lock the number of runs of a kind until the transaction ends: concurrent starts count each other."""
-    await store.lock_starts(conn, account_id=account_id, kind=kind)
-
-
-async def count_open(conn: Conn, *, account_id: UUID, kinds: Collection[WorkKind]) -> int:
-    """Return the number of open parts of some kinds."""
-    return await store.count_open(conn, account_id=account_id, kinds=[*kinds])
-
-
-async def sum_counts(
-    conn: Conn, *, account_id: UUID, kind: WorkKind, name: str, period: timedelta, unknown: int
-) -> int:
-    """Return the sum of a count in the runs of a period; an open part without this count has `unknown`."""
-    since = ids.lowest(clock.now() - period)
-    return await store.sum_counts(conn, account_id=account_id, kind=kind, name=name, since=since, unknown=unknown)
+    return await store.prune(conn, kinds=list(kinds), before=clock.now() - retention, limit=PRUNED) == PRUNED
 
 
 async def prune_oldest(conn: Conn, *, kind: WorkKind, name: str, most: int, kept: timedelta) -> bool:
@@ -269,38 +217,35 @@ async def prune_oldest(conn: Conn, *, kind: WorkKind, name: str, most: int, kept
     return await store.prune_oldest(conn, kind=kind, name=name, most=most, before=before, limit=PRUNED) == PRUNED
 
 
+async def lock_starts(conn: Conn, *, account_id: UUID, kind: WorkKind) -> None:
+    """Lock the number of runs of a kind until the transaction ends: concurrent starts count each other."""
+    await store.lock_starts(conn, account_id=account_id, kind=kind)
+
+
+async def count_open(conn: Conn, *, account_id: UUID, kinds: Collection[WorkKind]) -> int:
+    """Return the number of open parts of some kinds."""
+    return await store.count_open(conn, account_id=account_id, kinds=list(kinds))
+
+
+async def sum_counts(
+    conn: Conn, *, account_id: UUID, kind: WorkKind, name: str, period: timedelta, unknown: int
+) -> int:
+    """Return the sum of a count in the runs of a period; an open part without this count has `unknown`."""
+    since = ids.lowest(clock.now() - period)
+    return await store.sum_counts(conn, account_id=account_id, kind=kind, name=name, since=since, unknown=unknown)
+
+
 async def _with_parts(conn: Conn, account_id: UUID, rows: Sequence[DictRow]) -> Sequence[Run]:
     parts: dict[UUID, list[Part]] = {row["id"]: [] for row in rows}
-    for row in await store.list_parts(conn, account_id=account_id, run_ids=list(parts)):
-        parts[row["run_id"]].append(_part(row))
+    for part in await store.list_parts(conn, account_id=account_id, run_ids=list(parts)):
+        parts[part.run_id].append(part)
     return [
         Run(**{**row, "kind": WorkKind(row["kind"]), "state": RunState(row["state"]), "parts": parts[row["id"]]})
         for row in rows
     ]
 
 
-def _part(row: DictRow) -> Part:
-    error = row["error"]
-    members = {
-        "kind": WorkKind(row["kind"]),
-        "state": PartState(row["state"]),
-        "error": None if error is None else _ERROR.validate_python(error),
-    }
-    return Part(**{**row, **members})
-
-
-def _claimed(row: DictRow | None) -> Part:
-    if row is None:
-        raise PartLost
-    return _part(row)
-
-
 def _target(part: Part) -> Mapping[str, Any]:
     """Return what identifies a part and its claim."""
-    return {
-        "account_id": part.account_id,
-        "run_id": part.run_id,
-        "kind": part.kind,
-        "subject_id": part.subject_id,
-        "claim": part.claim,
-    }
+    names = ("account_id", "run_id", "kind", "subject_id", "claim")
+    return {name: getattr(part, name) for name in names}

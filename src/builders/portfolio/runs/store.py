@@ -1,15 +1,17 @@
-"""SQL of runs and their parts."""
+"""SQL of runs and their parts. Most functions take the parameters of their statement by name, as `row`."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import DictRow, dict_row
+from psycopg import AsyncCursor
+from psycopg.rows import DictRow, dict_row, kwargs_row
 from psycopg.types.json import Jsonb
+from pydantic import TypeAdapter
 from pydantic_core import to_json
 
 from builders.kit.db.connections import Conn
+from builders.portfolio.runs.records import MAX_DETAILS, Part, PartError, PartState, WorkKind
 
 COLUMNS = "account_id, id, kind, options, state, created_by, created_at, finished_at"
 PART_COLUMNS = """
@@ -18,7 +20,7 @@ PART_COLUMNS = """
 """
 INSERT = """
     INSERT INTO portfolio_runs (account_id, id, kind, options, state, created_by, created_at)
-    VALUES (%(account_id)s, %(id)s, %(kind)s, %(options)s, 'queued', %(created_by)s, %(now)s)
+    VALUES (%(account_id)s, %(run_id)s, %(kind)s, %(options)s, 'queued', %(created_by)s, %(now)s)
 """
 # One order for all, so that concurrent starts do not deadlock.
 INSERT_PARTS = """
@@ -46,7 +48,7 @@ ADD_PART = f"""
     WHERE present.state = 'failed'
     RETURNING {PART_COLUMNS}
 """
-DELETE = "DELETE FROM portfolio_runs WHERE account_id = %(account_id)s AND id = %(id)s"
+DELETE = "DELETE FROM portfolio_runs WHERE account_id = %(account_id)s AND id = %(run_id)s"
 LIST_OPEN = """
     SELECT subject_id, run_id FROM portfolio_runs_parts
     WHERE account_id = %(account_id)s AND kind = %(kind)s AND subject_id = ANY(%(subject_ids)s::uuid[])
@@ -69,7 +71,7 @@ CLAIM = f"""
 """
 START = """
     UPDATE portfolio_runs SET state = 'running'
-    WHERE account_id = %(account_id)s AND id = %(id)s AND state = 'queued'
+    WHERE account_id = %(account_id)s AND id = %(run_id)s AND state = 'queued'
 """
 # The counts are added to those that are there; of the details, the first ones are kept.
 ADVANCE = f"""
@@ -95,22 +97,22 @@ FINISH_PART = """
     WHERE account_id = %(account_id)s AND run_id = %(run_id)s AND kind = %(kind)s AND subject_id = %(subject_id)s
       AND state = 'running' AND claim = %(claim)s
 """
-LOCK = "SELECT FROM portfolio_runs WHERE account_id = %(account_id)s AND id = %(id)s FOR UPDATE"
+LOCK = "SELECT FROM portfolio_runs WHERE account_id = %(account_id)s AND id = %(run_id)s FOR UPDATE"
 FINISH = """
     UPDATE portfolio_runs AS run
     SET finished_at = %(now)s, state = (
             SELECT CASE WHEN count(*) FILTER (WHERE state = 'failed') > 0
                          AND count(*) FILTER (WHERE state = 'completed') = 0 THEN 'failed' ELSE 'completed' END
-            FROM portfolio_runs_parts WHERE account_id = %(account_id)s AND run_id = %(id)s
+            FROM portfolio_runs_parts WHERE account_id = %(account_id)s AND run_id = %(run_id)s
         )
-    WHERE account_id = %(account_id)s AND id = %(id)s AND finished_at IS NULL AND NOT EXISTS (
+    WHERE account_id = %(account_id)s AND id = %(run_id)s AND finished_at IS NULL AND NOT EXISTS (
         SELECT FROM portfolio_runs_parts
-        WHERE account_id = %(account_id)s AND run_id = %(id)s AND state IN ('queued', 'running')
+        WHERE account_id = %(account_id)s AND run_id = %(run_id)s AND state IN ('queued', 'running')
     )
 """
 FIND = f"""
     SELECT {COLUMNS} FROM portfolio_runs
-    WHERE account_id = %(account_id)s AND id = %(id)s AND kind = ANY(%(kinds)s::text[])
+    WHERE account_id = %(account_id)s AND id = %(run_id)s AND kind = ANY(%(kinds)s::text[])
 """
 LIST = f"""
     SELECT {COLUMNS} FROM portfolio_runs
@@ -179,58 +181,28 @@ PRUNE_OLDEST = """
 """
 
 
-async def insert(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    run_id: UUID,
-    kind: str,
-    options: Mapping[str, Any],
-    created_by: UUID | None,
-    now: datetime,
-) -> None:
+_ERROR = TypeAdapter(PartError)
+
+
+async def insert(conn: Conn, *, options: Mapping[str, Any], **row: Any) -> None:
     """Add a run without parts."""
-    row = {"account_id": account_id, "id": run_id, "kind": kind, "created_by": created_by, "now": now}
     await conn.execute(INSERT, {**row, "options": Jsonb(options)})
 
 
-async def insert_parts(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    run_id: UUID,
-    kind: str,
-    parts: Sequence[Mapping[str, Any]],
-    claim: UUID,
-    now: datetime,
-) -> frozenset[UUID]:
+async def insert_parts(conn: Conn, *, parts: Sequence[Mapping[str, Any]], **row: Any) -> frozenset[UUID]:
     """Add parts, but for those whose connection has an open one; return the subjects of the added ones."""
-    row = {"account_id": account_id, "run_id": run_id, "kind": kind, "claim": claim, "now": now}
     found = await conn.execute(INSERT_PARTS, {**row, "parts": to_json(parts).decode()})
     return frozenset([subject_id for (subject_id,) in await found.fetchall()])
 
 
-async def add_part(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    run_id: UUID,
-    kind: str,
-    subject_id: UUID,
-    state: str,
-    claim: UUID,
-    now: datetime,
-) -> DictRow | None:
+async def add_part(conn: Conn, **row: Any) -> Part | None:
     """Add a part to a run, or open it again if it failed; None if it is there and has not failed."""
-    row = {"account_id": account_id, "run_id": run_id, "kind": kind, "subject_id": subject_id, "now": now}
-    async with conn.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(ADD_PART, {**row, "state": state, "claim": claim})
-        return await cursor.fetchone()
+    return await (await _parts(conn).execute(ADD_PART, row)).fetchone()
 
 
 async def delete(conn: Conn, *, account_id: UUID, run_id: UUID) -> None:
     """Delete a run."""
-    await conn.execute(DELETE, {"account_id": account_id, "id": run_id})
+    await conn.execute(DELETE, {"account_id": account_id, "run_id": run_id})
 
 
 async def list_open(
@@ -241,94 +213,67 @@ async def list_open(
     return dict(reversed(await (await conn.execute(LIST_OPEN, row)).fetchall()))
 
 
-async def claim(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    kind: str,
-    subject_id: UUID,
-    claim: UUID,
-    states: Sequence[str],
-    now: datetime,
-) -> DictRow | None:
-    """Claim the oldest open part of a subject, if it is in one of the states."""
-    row = {"account_id": account_id, "kind": kind, "subject_id": subject_id, "claim": claim, "now": now}
-    async with conn.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(CLAIM, {**row, "states": list(states)})
-        claimed = await cursor.fetchone()
+async def claim(conn: Conn, **row: Any) -> Part | None:
+    """Claim the oldest open part of a subject, if it is in one of the `states`."""
+    claimed = await (await _parts(conn).execute(CLAIM, row)).fetchone()
     if claimed is not None:
-        await conn.execute(START, {"account_id": account_id, "id": claimed["run_id"]})
+        await conn.execute(START, {"account_id": claimed.account_id, "run_id": claimed.run_id})
     return claimed
 
 
 async def advance(
-    conn: Conn,
-    *,
-    target: Mapping[str, Any],
-    counts: Mapping[str, int],
-    details: Sequence[Mapping[str, Any]],
-    max_details: int,
-    now: datetime,
-) -> DictRow | None:
+    conn: Conn, *, counts: Mapping[str, int], details: Sequence[Mapping[str, Any]], **row: Any
+) -> Part | None:
     """Add counts and details to a claimed part."""
-    row = {"now": now, "counts": Jsonb(counts), "details": Jsonb(details), "max_details": max_details}
-    async with conn.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(ADVANCE, {**target, **row, "bounds": Jsonb({"last": max_details - 1})})
-        return await cursor.fetchone()
+    more = {"counts": Jsonb(counts), "details": Jsonb(details[:MAX_DETAILS]), "max_details": MAX_DETAILS}
+    bounds = Jsonb({"last": MAX_DETAILS - 1})
+    return await (await _parts(conn).execute(ADVANCE, {**row, **more, "bounds": bounds})).fetchone()
 
 
-async def release(conn: Conn, *, target: Mapping[str, Any]) -> None:
+async def release(conn: Conn, **row: Any) -> None:
     """Forget the attempts of a claimed part."""
-    await conn.execute(RELEASE, target)
+    await conn.execute(RELEASE, row)
 
 
-async def finish_part(
-    conn: Conn, *, target: Mapping[str, Any], state: str, error: Mapping[str, Any] | None, now: datetime
-) -> bool:
+async def finish_part(conn: Conn, *, error: PartError | None, **row: Any) -> bool:
     """End a claimed part; return whether there is one."""
-    row = {"state": state, "error": None if error is None else Jsonb(error), "now": now}
-    return (await conn.execute(FINISH_PART, {**target, **row})).rowcount == 1
+    stored = None if error is None else Jsonb(_ERROR.dump_python(error, mode="json"))
+    return (await conn.execute(FINISH_PART, {**row, "error": stored})).rowcount == 1
 
 
-async def finish(conn: Conn, *, account_id: UUID, run_id: UUID, now: datetime) -> bool:
+async def finish(conn: Conn, **row: Any) -> bool:
     """End a run that has no open part; return whether it ended now."""
-    return (await conn.execute(FINISH, {"account_id": account_id, "id": run_id, "now": now})).rowcount == 1
+    return (await conn.execute(FINISH, row)).rowcount == 1
 
 
 async def lock(conn: Conn, *, account_id: UUID, run_id: UUID) -> None:
     """Let only one part of the run end at a time."""
-    await conn.execute(LOCK, {"account_id": account_id, "id": run_id})
+    await conn.execute(LOCK, {"account_id": account_id, "run_id": run_id})
 
 
-async def find(conn: Conn, *, account_id: UUID, run_id: UUID, kinds: Sequence[str]) -> DictRow | None:
-    """Return a run of some kinds."""
+async def find(conn: Conn, **row: Any) -> DictRow | None:
+    """Return a run of some `kinds`."""
     async with conn.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(FIND, {"account_id": account_id, "id": run_id, "kinds": list(kinds)})
+        await cursor.execute(FIND, row)
         return await cursor.fetchone()
 
 
-async def list_page(conn: Conn, *, account_id: UUID, kind: str, before: UUID, limit: int) -> Sequence[DictRow]:
+async def list_page(conn: Conn, **row: Any) -> Sequence[DictRow]:
     """Return runs of a kind, the newest first."""
     async with conn.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(LIST, {"account_id": account_id, "kind": kind, "before": before, "limit": limit})
+        await cursor.execute(LIST, row)
         return await cursor.fetchall()
 
 
-async def list_parts(conn: Conn, *, account_id: UUID, run_ids: Sequence[UUID]) -> Sequence[DictRow]:
+async def list_parts(conn: Conn, *, account_id: UUID, run_ids: Sequence[UUID]) -> Sequence[Part]:
     """Return the parts of runs."""
-    async with conn.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(LIST_PARTS, {"account_id": account_id, "run_ids": list(run_ids)})
-        return await cursor.fetchall()
+    row = {"account_id": account_id, "run_ids": list(run_ids)}
+    return await (await _parts(conn).execute(LIST_PARTS, row)).fetchall()
 
 
-async def find_earlier(
-    conn: Conn, *, account_id: UUID, subject_id: UUID, kind: str, before: datetime
-) -> DictRow | None:
+async def find_earlier(conn: Conn, **row: Any) -> Part | None:
     """Return the last part of a subject that ended regularly, among those created before a time."""
-    row = {"account_id": account_id, "subject_id": subject_id, "kind": kind, "before": before}
-    async with conn.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(FIND_EARLIER, row)
-        return await cursor.fetchone()
+    return await (await _parts(conn).execute(FIND_EARLIER, row)).fetchone()
 
 
 async def lock_starts(conn: Conn, *, account_id: UUID, kind: str) -> None:
@@ -338,35 +283,36 @@ async def lock_starts(conn: Conn, *, account_id: UUID, kind: str) -> None:
 
 async def count_open(conn: Conn, *, account_id: UUID, kinds: Sequence[str]) -> int:
     """Return the number of open parts of some kinds."""
-    [(count,)] = await (
-        await conn.execute(COUNT_OPEN, {"account_id": account_id, "kinds": list(kinds)})
-    ).fetchall()
+    row = {"account_id": account_id, "kinds": kinds}
+    [(count,)] = await (await conn.execute(COUNT_OPEN, row)).fetchall()
     return int(count)
 
 
-async def sum_counts(conn: Conn, *, account_id: UUID, kind: str, name: str, since: UUID, unknown: int) -> int:
+async def sum_counts(conn: Conn, **row: Any) -> int:
     """Return the sum of a count in the runs since an id; an open part without this count has `unknown`."""
-    row = {"account_id": account_id, "kind": kind, "name": name, "since": since, "unknown": unknown}
     [(total,)] = await (await conn.execute(SUM_COUNTS, row)).fetchall()
     return int(total)
 
 
-async def list_idle(
-    conn: Conn, *, after: tuple[UUID, str, UUID], before: datetime, limit: int
-) -> Sequence[tuple[UUID, str, UUID]]:
+async def list_idle(conn: Conn, **row: Any) -> Sequence[tuple[UUID, str, UUID]]:
     """Return account, kind and subject of open parts without progress since a time, in their order."""
-    account_id, kind, subject_id = after
-    row = {"account_id": account_id, "kind": kind, "subject_id": subject_id, "before": before, "limit": limit}
     return await (await conn.execute(LIST_IDLE, row)).fetchall()
 
 
-async def prune(conn: Conn, *, kinds: Sequence[str], before: datetime, limit: int) -> int:
+async def prune(conn: Conn, **row: Any) -> int:
     """Delete runs of some kinds that were made before a time; return how many."""
-    row = {"kinds": list(kinds), "before": before, "limit": limit}
     return (await conn.execute(PRUNE, row)).rowcount
 
 
-async def prune_oldest(conn: Conn, *, kind: str, name: str, most: int, before: datetime, limit: int) -> int:
+async def prune_oldest(conn: Conn, **row: Any) -> int:
     """Delete runs that ended before a time and are not within the newest ones with a sum of a count."""
-    row = {"kind": kind, "name": name, "most": most, "before": before, "limit": limit}
     return (await conn.execute(PRUNE_OLDEST, row)).rowcount
+
+
+def _parts(conn: Conn) -> AsyncCursor[Part]:
+    return conn.cursor(row_factory=kwargs_row(_part))
+
+
+def _part(*, kind: str, state: str, error: Mapping[str, Any] | None, **columns: Any) -> Part:
+    read = None if error is None else _ERROR.validate_python(error)
+    return Part(kind=WorkKind(kind), state=PartState(state), error=read, **columns)

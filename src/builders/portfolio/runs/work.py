@@ -1,20 +1,52 @@
-"""Do the parts of runs: what each kind of work declares, and one claim of a part."""
+"""Do the parts of runs: what each kind of work declares, the places of a worker, and one claim of a part."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from uuid import UUID
 
-from builders.kit.db.connections import Conn, Database
+from builders.kit.db.connections import Database
 from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.outbound.client import Outbound
 from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring
+from builders.kit.process.settings import Settings
 from builders.portfolio.runs import runs
 from builders.portfolio.runs.records import Part, WorkKind
 
 MAX_ATTEMPTS = 6  # of a part, over some minutes; then it is abandoned, unless its kind has other ones
 
 _log = log.get_logger()
+
+
+class Places:
+    """The places that jobs of a worker have taken by name, such as those for one registrar.
+
+    What hangs takes its own places alone: the others of the lane stay free.
+    """
+
+    def __init__(self) -> None:
+        self._taken = Counter[str]()
+
+    @contextmanager
+    def take(self, limits: Mapping[str, int]) -> Iterator[bool]:
+        """Take a place of each name until the end of the block; yield False when a name has no free place."""
+        is_free = all(self._taken[name] < limit for name, limit in limits.items())
+        taken = limits if is_free else ()
+        self._taken.update(list(taken))
+        try:
+            yield is_free
+        finally:
+            self._taken.subtract(list(taken))
+            self._taken = +self._taken  # without those that are zero
+
+
+@asynccontextmanager
+async def open_places(settings: Settings) -> AsyncIterator[Places]:
+    """Open the places of a worker."""
+    del settings
+    yield Places()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,11 +59,6 @@ class Tools:
     time_slice: TimeSlice
 
 
-async def _take_no_place(conn: Conn, *, account_id: UUID, subject_id: UUID) -> Mapping[str, int]:
-    del conn, account_id, subject_id
-    return {}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
     """How the parts of a kind are done.
@@ -42,7 +69,7 @@ class Work:
 
     do: Callable[[Tools, Part], Awaitable[None]]
     abandon: Callable[..., Awaitable[None]]
-    list_places: Callable[..., Awaitable[Mapping[str, int]]] = _take_no_place
+    list_places: Callable[..., Awaitable[Mapping[str, int]]] | None = None
     max_attempts: int = MAX_ATTEMPTS
 
 

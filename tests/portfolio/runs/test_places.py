@@ -11,9 +11,8 @@ from builders.demo.registrars.fake import FakeServer
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 from builders.portfolio.registrars import parts
-from builders.portfolio.runs.places import Places
 from builders.portfolio.runs.records import WorkKind
-from builders.portfolio.runs.work import WORK
+from builders.portfolio.runs.work import WORK, Places
 from tests.cast import Person
 from tests.portfolio.registrars.make import connect, database_of
 from tests.portfolio.registrars.sync import fake_of, read, start, work
