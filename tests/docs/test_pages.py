@@ -1,7 +1,7 @@
 """Pages refer to what exists: files, headings, paths, commands, settings, decisions, packages."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 import click
@@ -23,13 +23,35 @@ ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 # Of the scripts, not of the service: docs/how-to/run.md says what they are.
 OF_SCRIPTS = {"BUILDERS_VENV", "BUILDERS_PYTHON", "BUILDERS_SKIP_LINT", "BUILDERS_TEST_DATABASE_URL"}
 
+FOLDERS = ("src", "tests", "docs", "script", "bench", "soak", "lint", "examples", ".ci", ".github", "changelog.d")
+# Files that a page tells its reader to make.
+TO_MAKE = {
+    "resources/mailboxes.py",
+    "tests/projects/test_count.py",
+    "src/builders/demo/registrars/harbour.py",
+    "src/builders/portfolio/registrars/adapters/harbour.py",
+}
+
 _LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _COMMAND = re.compile(r"(?:^ *|`|script/|bin/)builders ((?:[a-z][a-z-]*\b ?)+)", re.MULTILINE)
 _SETTING = re.compile(r"\bBUILDERS_[A-Z_]+[A-Z]\b")
 _DECISION = re.compile(r"[Dd]ecisions? (\d{4})")
 
-each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+# A file of the project as prose and docstrings name it: with its folder, or from the root of a package.
+_FILE = re.compile(r"(?<![\w/.:<{~$*-])((?:\.?[\w-]+/)+[\w-]+\.(?:py|toml|sql|md|yml|html))\b")
+_SCRIPT = re.compile(r"(?<![\w/.:-])((?:script|\.ci|bench|lint)/[a-z_]+(?:\.py)?)\b(?!/)")
+
+
+def texts() -> Mapping[str, str]:
+    """Return the text of each page, by its path."""
+    return {str(page.relative_to(ROOT)): page.read_text(encoding="utf-8") for page in PAGES}
+
+
+def wrong(find: Callable[[str], Collection[object]]) -> Mapping[str, Collection[object]]:
+    """Return what `find` returns for the text of each page, without the pages where it returns nothing."""
+    found = {name: find(text) for name, text in texts().items()}
+    return {name: each for name, each in found.items() if each}
 
 
 def anchors(page: str) -> set[str]:
@@ -60,32 +82,56 @@ def unknown_command(words: list[str]) -> bool:
     return False
 
 
-@each_page
-def test_no_link_is_broken(page: Path) -> None:
-    assert list(broken_links(page)) == []
+def test_no_link_is_broken() -> None:
+    broken = {page: list(broken_links(page)) for page in PAGES}
+    assert {str(page): links for page, links in broken.items() if links} == {}
 
 
-@each_page
-def test_every_command_and_setting_exists(page: Path) -> None:
-    text = page.read_text(encoding="utf-8")
-    blocks = "\n".join(re.findall(r"^    .+$|`[^`\n]+`", text, re.MULTILINE))
-    assert [words for words in _COMMAND.findall(blocks) if unknown_command(words.split())] == []
+def test_every_command_exists() -> None:
+    def unknown(text: str) -> list[str]:
+        blocks = "\n".join(re.findall(r"^    .+$|`[^`\n]+`", text, re.MULTILINE))
+        return [words for words in _COMMAND.findall(blocks) if unknown_command(words.split())]
+
+    assert wrong(unknown) == {}
+
+
+def test_every_setting_exists() -> None:
     known = {f"BUILDERS_{name.upper()}" for name in Settings.model_fields} | OF_SCRIPTS
-    assert sorted(set(_SETTING.findall(text)) - known) == []
+    assert wrong(lambda text: set(_SETTING.findall(text)) - known) == {}
 
 
-@each_page
-def test_a_command_of_an_indented_block_has_its_own_line(page: Path) -> None:
-    lines = re.findall(r"^    script/.*$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    assert [line for line in lines if line.count(" script/") > 1] == []
+def test_a_command_of_an_indented_block_has_its_own_line() -> None:
+    lines = re.compile(r"^    script/.*$", re.MULTILINE)
+    assert wrong(lambda text: [line for line in lines.findall(text) if line.count(" script/") > 1]) == {}
 
 
-@each_page
-def test_every_account_that_a_page_names_exists(page: Path) -> None:
+def test_every_account_that_a_page_names_exists() -> None:
     """The demo's, or one that the page makes."""
-    text = page.read_text(encoding="utf-8")
-    made = set(re.findall(r"accounts create --email (\S+)", text))
-    assert sorted(set(re.findall(r"--account[ =](\S+@[\w.-]+)", text)) - made - set(ACCOUNTS)) == []
+
+    def unknown(text: str) -> set[str]:
+        made = set(re.findall(r"accounts create --email (\S+)", text))
+        return set(re.findall(r"--account[ =](\S+@[\w.-]+)", text)) - made - set(ACCOUNTS)
+
+    assert wrong(unknown) == {}
+
+
+def dead_paths(text: str, files: Collection[str]) -> list[str]:
+    """Return the files and scripts that a text names and that the project does not have."""
+    named = {*_FILE.findall(text), *_SCRIPT.findall(text)}
+    return sorted(each for each in named if not any(f"/{file}".endswith(f"/{each}") for file in files))
+
+
+def test_every_file_that_prose_or_a_docstring_names_exists() -> None:
+    found = [*ROOT.iterdir(), *(file for folder in FOLDERS for file in (ROOT / folder).rglob("*"))]
+    files = {str(file.relative_to(ROOT)) for file in found if file.is_file()}
+    code = {file: (ROOT / file).read_text(encoding="utf-8") for file in files if re.match(r"src/.*\.py$", file)}
+    dead = {name: dead_paths(text, files) for name, text in {**code, **texts()}.items()}
+    assert {name: paths for name, paths in dead.items() if set(paths) - TO_MAKE} == {}
+
+
+def test_a_dead_path_is_found() -> None:
+    text = "See `kit/a.py`, kit/gone.py, script/run, script/gone, [b](../b.md) and www.example.com/c.html."
+    assert dead_paths(text, {"src/kit/a.py", "script/run"}) == ["kit/gone.py", "script/gone"]
 
 
 def test_every_code_that_a_plan_can_hold_is_explained() -> None:
@@ -122,13 +168,6 @@ def test_each_decision_has_a_number_of_its_own_and_is_listed() -> None:
     numbers = [page[:4] for page in pages]  # a gap is a number that is reserved for a page under way
     assert sorted(set(numbers)) == numbers
     assert [page for page in pages if page not in index] == []
-
-
-def test_every_file_that_the_architecture_names_exists() -> None:
-    files = [file.as_posix() for folder in ("src", "tests") for file in (ROOT / folder).rglob("*.*")]
-    named = set(re.findall(r"`([\w/]+\.(?:py|toml))`", ARCHITECTURE))
-    assert named
-    assert sorted(each for each in named if not any(file.endswith(f"/{each}") for file in files)) == []
 
 
 def test_every_path_has_its_package_in_the_architecture() -> None:

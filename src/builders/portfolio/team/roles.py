@@ -1,4 +1,4 @@
-"""The permissions of each role. The table is in docs/reference/roles.md, generated from here."""
+"""The permissions of each role. The table is in docs/reference/team-roles.md, generated from here."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
