@@ -6,7 +6,7 @@ import pytest
 
 from builders.app import Service
 from builders.domains import verification
-from builders.domains.dns.client import Dns
+from builders.domains.health import Dns
 from tests.catalog.make import Loader
 from tests.domains.make import INCLUDE, MX, SELECTOR, SIGNER, settings_of
 from tests.domains.nameserver import Nameserver, serving

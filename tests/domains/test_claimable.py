@@ -4,8 +4,8 @@ from uuid import UUID
 import pytest
 
 from builders.app import Service
+from builders.domains import store
 from builders.domains.records import AccountDomain, DomainSource
-from builders.domains.store import domains as store
 from builders.kit.db.connections import Conn
 from tests.cast import Client, Person
 from tests.catalog.make import Loader, fresh

@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from builders.domains.dns import txt_records
+from builders.domains import txt_records
 from builders.domains.records import RecordHealth
 
 KEY = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="

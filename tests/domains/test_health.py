@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from builders.app import Service
-from builders.domains.dns.health import validate_mx
+from builders.domains.health import validate_mx
 from builders.domains.records import RecordHealth
 from tests.cast import Person
 from tests.catalog.make import fresh

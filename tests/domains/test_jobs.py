@@ -12,8 +12,7 @@ from uuid import UUID
 import pytest
 
 from builders.app import Service
-from builders.domains import account_domains, verification
-from builders.domains.dns import health
+from builders.domains import account_domains, health, verification
 from builders.domains.records import FIRST_CHECK, DnsCheck, ProofSeen
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from builders.app import Service
-from builders.domains import verification
-from builders.domains.dns import health
+from builders.domains import health, verification
 from builders.domains.records import FIRST_CHECK, AccountDomain, DnsCheck
 from builders.kit.values import clock
 from tests.cast import Person

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from builders.app import Service
-from builders.domains import bulk
+from builders.domains import account_domains
 from builders.domains.errors import DomainsChanged, KeysTaken
 from builders.domains.records import AccountDomain, DomainChange
 from builders.kit.db.connections import Conn, Database
@@ -37,13 +37,13 @@ def change(domain: AccountDomain, key: str | None = None, **members: object) -> 
 async def update(database: Database, person: Person, changes: Sequence[DomainChange]) -> None:
     """Change domains in one transaction."""
     async with database.transaction() as conn:
-        await bulk.update_many(conn, account_id=person.account.id, changes=changes)
+        await account_domains.update_many(conn, account_id=person.account.id, changes=changes)
 
 
 async def managed(database: Database, person: Person) -> dict[str, AccountDomain]:
     """Return the domains that the manifest manages, by key."""
     async with database.connection() as conn:
-        found = await bulk.list_managed(conn, account_id=person.account.id, manifest=MANIFEST)
+        found = await account_domains.list_managed(conn, account_id=person.account.id, manifest=MANIFEST)
     return {each.manifest_key or "": each for each in found}
 
 
@@ -54,7 +54,7 @@ async def test_find_domains_returns_live_domains_of_the_account(
     waiting, bobs = await add(alice, fresh()), await make_live(bob, dns, fresh())
     asked = [live["domain"], given.domain, waiting["domain"], bobs["domain"], "nowhere.example"]
 
-    found = await bulk.find_domains(conn, account_id=alice.account.id, domains=asked)
+    found = await account_domains.find_domains(conn, account_id=alice.account.id, domains=asked)
 
     assert found.keys() == {live["domain"], given.domain}
     assert all(each.is_claimable for each in found.values())
@@ -66,7 +66,7 @@ async def test_a_domain_that_is_in_the_catalog_too_has_its_rules(
     given = await assign(service, alice, fresh())
     await load({"domain": given.domain, "min_local_length": 3})
 
-    found = await bulk.find_domains(conn, account_id=alice.account.id, domains=[given.domain])
+    found = await account_domains.find_domains(conn, account_id=alice.account.id, domains=[given.domain])
 
     assert found[given.domain].rules.min_length == 3
 
@@ -74,7 +74,7 @@ async def test_a_domain_that_is_in_the_catalog_too_has_its_rules(
 async def test_a_lock_for_a_claim_delays_the_release(alice: Person, service: Service, database: Database) -> None:
     given = await assign(service, alice, fresh())
     async with database.transaction() as conn:
-        await bulk.find_domains(conn, account_id=alice.account.id, domains=[given.domain], lock=True)
+        await account_domains.find_domains(conn, account_id=alice.account.id, domains=[given.domain], lock=True)
         releasing = asyncio.create_task(alice.delete(f"/v1/domains/{given.id}"))
         done, _ = await asyncio.wait({releasing}, timeout=0.2)
         assert not done
@@ -91,7 +91,7 @@ async def test_the_number_of_statements_does_not_depend_on_the_number_of_changes
             with (tmp_path / "wire").open("wb") as file:
                 writing.pgconn.trace(file.fileno())
                 changes = [change(each, each.domain, default_destination="a@example.net") for each in given]
-                await bulk.update_many(writing, account_id=alice.account.id, changes=changes)
+                await account_domains.update_many(writing, account_id=alice.account.id, changes=changes)
                 writing.pgconn.untrace()
         counts.append((tmp_path / "wire").read_text(errors="replace").count("\tExecute\t"))
 

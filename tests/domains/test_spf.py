@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from builders.domains.dns import txt_records as spf
+from builders.domains import txt_records as spf
 from builders.domains.records import RecordHealth
 
 INCLUDE = "spf.builders.example"

@@ -9,7 +9,7 @@ from psycopg import sql
 
 from builders.aliases import claims
 from builders.app import Service
-from builders.domains import bulk
+from builders.domains import account_domains
 from builders.invoices import invoices
 from builders.kit.db.connections import Conn, Database
 from builders.projects import service as projects
@@ -143,7 +143,8 @@ async def test_pending_jobs_of_deleted_rows_do_nothing(
 
 
 @pytest.mark.parametrize(
-    "clear", [claims.clear_aliases, projects.clear, bulk.clear, invoices.clear, destinations.clear_destinations]
+    "clear",
+    [claims.clear_aliases, projects.clear, account_domains.clear, invoices.clear, destinations.clear_destinations],
 )
 async def test_no_package_clears_a_live_account(
     alice: Person, database: Database, clear: Callable[..., Awaitable[object]]

@@ -1,14 +1,17 @@
-"""The domains of an account: add, read, list, change, release."""
+"""The domains of an account: add, read, list, change, release; many at once for names and manifests."""
 
 from base64 import b32encode
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 from uuid import UUID
 
 from builders.aliases import account_aliases, claims
 from builders.aliases.records import LIVE
-from builders.catalog import availability
-from builders.domains.bulk import with_catalog_rules
+from builders.catalog import availability, snapshot
+from builders.catalog.records import MailMode
+from builders.catalog.snapshot import Snapshot
+from builders.domains import store
 from builders.domains.errors import (
     DomainExists,
     DomainInCatalog,
@@ -16,6 +19,8 @@ from builders.domains.errors import (
     DomainLimit,
     DomainNotFound,
     DomainReleased,
+    DomainsChanged,
+    KeysTaken,
 )
 from builders.domains.events import DOMAIN_ADDED, DOMAIN_RELEASED, DOMAIN_UPDATED, event_data, loss_data
 from builders.domains.records import (
@@ -24,13 +29,13 @@ from builders.domains.records import (
     MAX_DOMAINS,
     AccountDomain,
     AccountDomainStatus,
-    DomainDetails,
-    DomainPatch,
+    Claimable,
+    DomainChange,
     DomainProof,
     DomainSettings,
     DomainSource,
 )
-from builders.domains.store import domains as store
+from builders.identity import accounts
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
 from builders.kit.events import outbox
@@ -40,15 +45,12 @@ from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 from builders.kit.values.domain_names import MAX_OCTETS, find_a_label, is_special_use
-from builders.kit.values.patches import set_members
+from builders.kit.values.patches import Changes
 
+CLAIMABLE_LIMIT = 1_000  # of a page; a catalog of usual size is one page
 _MAX_LENGTH = MAX_OCTETS - len(CHALLENGE_LABEL) - 1  # of a domain below which the challenge label fits
 _TOKEN_BYTES = 20
-
-
-def realm_of(account_id: UUID, *, is_live: bool) -> UUID:
-    """Return the realm in which a domain has one holder: each sandbox account has its own."""
-    return LIVE if is_live else account_id
+_OWN, _CATALOG = "own", "catalog"  # the parts of the list of claimable domains, in its cursors
 
 
 async def add(
@@ -56,49 +58,44 @@ async def add(
     *,
     keyring: Keyring,
     account_id: UUID,
-    realm: UUID,
+    is_live: bool,
     actor: Actor,
     domain: str,
     settings: DomainSettings,
     max_domains: int = MAX_DOMAINS,
-) -> DomainDetails:
+) -> AccountDomain:
     """Add a pending domain; publish domain.added. Other accounts with the domain are not disclosed.
 
-    Raise Invalid, DomainExists, DomainInCatalog, DomainLimit, and ImpersonationForbidden for a support session
-    that sets a destination.
+    Each sandbox account has a realm of its own, in which a domain has one holder. Raise Invalid, DomainExists,
+    DomainInCatalog, DomainLimit, and ImpersonationForbidden for a support session that sets a destination.
     """
     label = parse_domain(domain)
     validate_settings(label, settings)
-    await _refuse_catalog_domain(conn, label)
+    if await availability.find_domains(conn, domains=[label]):
+        raise DomainInCatalog(f"{label} is a domain of the catalog.")
     if await store.lock_account(conn, account_id=account_id) >= max_domains:
-        message = f"An account has up to {max_domains} domains."
-        raise DomainLimit(message)
+        raise DomainLimit(f"An account has up to {max_domains} domains.")
     if settings.default_destination is not None:
-        _refuse_support(actor)
-    is_live, now = realm == LIVE, clock.now()
-    added = await store.insert(
-        conn,
+        _refuse_support(actor, "change the settings of domains")
+    now = clock.now()
+    added = AccountDomain(
         account_id=account_id,
-        domain_id=ids.new(),
-        realm=realm,
+        id=ids.new(),
+        realm=LIVE if is_live else account_id,
         domain=label,
         source=DomainSource.OWNED,
         status=AccountDomainStatus.PENDING,
         proof=DomainProof.DNS if is_live else DomainProof.SANDBOX,
         token=challenge_token(keyring, account_id=account_id, domain=label),
-        settings=settings,
         next_check_at=now + FIRST_CHECK if is_live else None,
-        now=now,
+        added_at=now,
+        updated_at=now,
+        **settings.settings(),
     )
-    if added is None:
+    if not await store.insert(conn, domain=added):
         raise DomainExists(f"The account has {label} already.")
     await outbox.publish(conn, DOMAIN_ADDED, account_id=account_id, data=event_data(added))
     return await with_details(conn, domain=added)
-
-
-async def _refuse_catalog_domain(conn: Conn, domain: str) -> None:
-    if await availability.find_domains(conn, domains=[domain]):
-        raise DomainInCatalog(f"{domain} is a domain of the catalog.")
 
 
 def parse_domain(text: str) -> str:
@@ -131,9 +128,9 @@ def validate_settings(domain: str, settings: DomainSettings) -> None:
         raise Invalid(("body", "default_destination"), message, "destination_loop")
 
 
-def _refuse_support(actor: Actor) -> None:
+def _refuse_support(actor: Actor, what: str) -> None:
     if actor.type == "support":  # the recipient of a domain's mail gets access to more than the domain
-        raise ImpersonationForbidden("A support session cannot change the settings of domains.")
+        raise ImpersonationForbidden(f"A support session cannot {what}.")
 
 
 async def get(conn: Conn, *, account_id: UUID, domain_id: UUID, lock: bool = False) -> AccountDomain:
@@ -144,31 +141,69 @@ async def get(conn: Conn, *, account_id: UUID, domain_id: UUID, lock: bool = Fal
     return found
 
 
-async def get_domain(conn: Conn, *, account_id: UUID, domain_id: UUID) -> DomainDetails:
-    """Return a domain of the account with its details, also a released one. Raise DomainNotFound."""
-    return await with_details(conn, domain=await get(conn, account_id=account_id, domain_id=domain_id))
-
-
-async def with_details(conn: Conn, *, domain: AccountDomain) -> DomainDetails:
+async def with_details(conn: Conn, *, domain: AccountDomain) -> AccountDomain:
     """Return the domain with its rules and the number of its names."""
     [found] = await _with_details(conn, domain.account_id, [domain])
     return found
 
 
-async def _with_details(conn: Conn, account_id: UUID, domains: Sequence[AccountDomain]) -> list[DomainDetails]:
-    counts = await account_aliases.count_by_domain(
-        conn, account_id=account_id, domains=[each.domain for each in domains]
-    )
-    with_rules = await with_catalog_rules(conn, domains=domains)
-    return [DomainDetails(domain=each, alias_count=counts[each.domain]) for each in with_rules]
+async def _with_details(conn: Conn, account_id: UUID, domains: Sequence[AccountDomain]) -> list[AccountDomain]:
+    names = [each.domain for each in domains]
+    counts = await account_aliases.count_by_domain(conn, account_id=account_id, domains=names)
+    with_rules = await _with_rules(conn, domains)
+    return [replace(each, alias_count=counts[each.domain]) for each in with_rules]
 
 
-async def list_domains(conn: Conn, *, account_id: UUID, page: PageRequest) -> Page[DomainDetails]:
+async def _with_rules(conn: Conn, domains: Sequence[AccountDomain]) -> list[AccountDomain]:
+    """Return the domains, each with the rules of the catalog if it is there too: one name must have one key."""
+    shared = await availability.find_domains(conn, domains=[each.domain for each in domains]) if domains else {}
+    return [replace(each, rules=shared[each.domain].rules) if each.domain in shared else each for each in domains]
+
+
+async def list_domains(conn: Conn, *, account_id: UUID, page: PageRequest) -> Page[AccountDomain]:
     """Return the account's domains by name, without released ones. Three statements."""
     after = str(page.after[0]) if page.after else ""
     rows = await store.list_page(conn, account_id=account_id, after=after, limit=page.limit + 1)
     cut = page.cut(rows, lambda each: [each.domain])
     return Page(items=await _with_details(conn, account_id, cut.items), next_cursor=cut.next_cursor)
+
+
+async def list_claimable(conn: Conn, *, current: Snapshot, account_id: UUID, page: PageRequest) -> Page[Claimable]:
+    """Return own live domains by name, then live ones of the catalog by rank; no catch-all, and none twice.
+
+    Two statements; the catalog is in memory.
+    """
+    # Sorted here, in the order by which the cursor is compared: the collation of a database can differ.
+    listed = sorted(await store.list_claimable(conn, account_id=account_id), key=lambda each: each.domain)
+    own = await _with_rules(conn, listed)
+    source, *after = page.after or (_OWN, "")
+    found = [
+        Claimable(domain=each.domain, source="account", mail_mode=MailMode.BOTH, rules=each.rules)
+        for each in own
+        if source == _OWN and each.domain > str(after[0])
+    ]
+    shared = snapshot.list_claimable(
+        current,
+        after=after if source == _CATALOG else None,
+        without={each.domain for each in own},
+        limit=max(page.limit + 1 - len(found), 0),
+    )
+    found += (
+        Claimable(
+            domain=each.domain,
+            source="catalog",
+            mail_mode=each.mail_mode,
+            categories=each.categories,
+            price=each.price,
+            rules=each.rules,
+            rank=each.rank,
+        )
+        for each in shared
+    )
+    return page.cut(
+        found[: page.limit + 1],
+        lambda each: [_OWN, each.domain] if each.source == "account" else [_CATALOG, 0, -each.rank, each.domain],
+    )
 
 
 async def change(
@@ -178,8 +213,8 @@ async def change(
     domain_id: UUID,
     actor: Actor,
     expected: WriteCondition,
-    patch: DomainPatch,
-) -> DomainDetails:
+    patch: Changes[DomainSettings],
+) -> AccountDomain:
     """Change the settings of a domain; publish domain.updated.
 
     Raise DomainNotFound, DomainReleased, VersionMismatch, Invalid at the members of the body, and
@@ -189,53 +224,120 @@ async def change(
     if before.status is AccountDomainStatus.RELEASED:
         raise DomainReleased(f"{before.domain} was released.")
     expected.check(of=before.id, version=before.version)
-    settings = DomainSettings(**before.settings() | set_members(patch))
-    if settings.settings() == before.settings():
-        return await with_details(conn, domain=before)
-    _refuse_support(actor)
-    validate_settings(before.domain, settings)
-    after = await store.change(
-        conn, account_id=account_id, domain_id=before.id, settings=settings, now=clock.now()
-    )
-    await outbox.publish(conn, DOMAIN_UPDATED, account_id=account_id, data=event_data(after))
+    after = replace(before, **patch.members)
+    if after != before:
+        _refuse_support(actor, "change the settings of domains")
+        validate_settings(after.domain, after)
+        after = replace(after, updated_at=clock.now(), version=before.version + 1)
+        await store.update(conn, account_id=account_id, domains=[after])
+        await outbox.publish(conn, DOMAIN_UPDATED, account_id=account_id, data=event_data(after))
     return await with_details(conn, domain=after)
+
+
+async def set_status(
+    conn: Conn, *, domain: AccountDomain, status: AccountDomainStatus, **changes: Any
+) -> AccountDomain:
+    """Write the status and other changes of a locked domain; return it. No manifest manages a released one."""
+    now = clock.now()
+    if status is AccountDomainStatus.RELEASED:
+        changes |= {"manifest": None, "manifest_key": None, "next_check_at": None}
+    changed = replace(
+        domain,
+        status=status,
+        verified_at=now if status is AccountDomainStatus.LIVE else domain.verified_at,
+        suspended_at=now if status is AccountDomainStatus.SUSPENDED else None,
+        released_at=now if status is AccountDomainStatus.RELEASED else None,
+        checks=0,
+        updated_at=now,
+        version=domain.version + 1,
+        **changes,
+    )
+    await store.update(conn, account_id=domain.account_id, domains=[changed])
+    return changed
 
 
 async def release(
     conn: Conn, *, account_id: UUID, domain_id: UUID, actor: Actor, expected: WriteCondition
-) -> DomainDetails:
+) -> AccountDomain:
     """Release a domain; a repeat changes nothing. Publish domain.released.
 
     Raise DomainNotFound, VersionMismatch, DomainInUse while the account has names on it, and
     ImpersonationForbidden for a support session.
     """
-    before = await get(conn, account_id=account_id, domain_id=domain_id, lock=True)
-    if before.status is AccountDomainStatus.RELEASED:
-        return await with_details(conn, domain=before)
-    expected.check(of=before.id, version=before.version)
-    if actor.type == "support":
-        raise ImpersonationForbidden("A support session cannot release domains.")
-    return await with_details(conn, domain=await release_unused(conn, domain=before, reason="released"))
+    domain = await get(conn, account_id=account_id, domain_id=domain_id, lock=True)
+    if domain.status is not AccountDomainStatus.RELEASED:
+        expected.check(of=domain.id, version=domain.version)
+        _refuse_support(actor, "release domains")
+        domain = await release_unused(conn, domain=domain, reason="released")
+    return await with_details(conn, domain=domain)
 
 
 async def release_unused(conn: Conn, *, domain: AccountDomain, reason: str) -> AccountDomain:
-    """Release a locked domain without names. Raise DomainInUse."""
-    counts = await account_aliases.count_by_domain(conn, account_id=domain.account_id, domains=[domain.domain])
-    if count := counts[domain.domain]:
-        raise DomainInUse(
-            f"{count} names on {domain.domain} are still claimed.",
-            alias_count=count,
-        )
-    return await release_locked(conn, domain=domain, reason=reason)
-
-
-async def release_locked(conn: Conn, *, domain: AccountDomain, reason: str) -> AccountDomain:
-    """Release a locked domain, with or without names on it; publish domain.released."""
+    """Release a locked domain without names; publish domain.released. Raise DomainInUse."""
     owner = domain.account_id
+    counts = await account_aliases.count_by_domain(conn, account_id=owner, domains=[domain.domain])
+    if count := counts[domain.domain]:
+        raise DomainInUse(f"{count} names on {domain.domain} are still claimed.", alias_count=count)
     await store.delete_holder(conn, realm=domain.realm, domain=domain.domain, account_id=owner)
     if domain.source is not DomainSource.CATALOG:  # the next holder of the domain can claim all names on it
         await claims.expire_reservations(conn, realm=domain.realm, domain=domain.domain, account_id=owner)
-    changed = replace(domain, status=AccountDomainStatus.RELEASED, next_check_at=None)
-    after = await store.set_status(conn, changed=changed, now=clock.now())
-    await outbox.publish(conn, DOMAIN_RELEASED, account_id=domain.account_id, data=loss_data(after, reason))
+    after = await set_status(conn, domain=domain, status=AccountDomainStatus.RELEASED)
+    await outbox.publish(conn, DOMAIN_RELEASED, account_id=owner, data=loss_data(after, reason))
     return after
+
+
+async def find_domains(
+    conn: Conn, *, account_id: UUID, domains: Iterable[str], lock: bool = False
+) -> dict[str, AccountDomain]:
+    """Return the account's live domains among these A-labels, by name, with the rules of their names.
+
+    The account can have names on an `is_claimable` domain only; they are free of charge. `lock` prevents changes
+    of the domains until the transaction ends, for a claim of names on them. At most two statements.
+    """
+    wanted = sorted(set(domains))
+    found = await store.list_live(conn, account_id=account_id, domains=wanted, lock=lock) if wanted else []
+    return {each.domain: each for each in await _with_rules(conn, found)}
+
+
+async def list_managed(conn: Conn, *, account_id: UUID, manifest: str) -> list[AccountDomain]:
+    """Return the account's domains that a manifest manages, of any status but released."""
+    return await store.list_managed(conn, account_id=account_id, manifest=manifest)
+
+
+async def update_many(conn: Conn, *, account_id: UUID, changes: Sequence[DomainChange]) -> None:
+    """Change domains that still have their version, all or none; publish domain.updated for each.
+
+    One call can swap keys of a manifest. Raise DomainsChanged, and KeysTaken when a key belongs to a domain
+    without a change. The caller ensures that a catch-all has a destination.
+    """
+    if not changes:
+        return
+    wanted, now = {each.id: each for each in changes}, clock.now()
+    versions = {each.id: each.version for each in changes}
+    locked = await store.lock_unchanged(conn, account_id=account_id, versions=versions)
+    if changed := wanted.keys() - {each.id for each in locked}:
+        raise DomainsChanged(changed)
+    after = [
+        replace(
+            each,
+            manifest=wanted[each.id].manifest,
+            manifest_key=wanted[each.id].manifest_key,
+            updated_at=now,
+            version=each.version + 1,
+            **wanted[each.id].settings(),
+        )
+        for each in locked
+    ]
+    if taken := await store.list_taken_keys(conn, account_id=account_id, domains=after):
+        raise KeysTaken(taken)
+    await store.update(conn, account_id=account_id, domains=after)
+    await outbox.publish_many(conn, DOMAIN_UPDATED, [(account_id, event_data(each)) for each in after])
+
+
+async def clear(conn: Conn, *, account_id: UUID) -> int:
+    """Delete all domains of a sandbox account without events; return their number.
+
+    Raise ValueError for a live account.
+    """
+    await accounts.require_sandbox_account(conn, account_id=account_id)
+    return await store.clear(conn, account_id=account_id)

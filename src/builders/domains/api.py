@@ -7,8 +7,8 @@ from uuid import UUID
 from fastapi import Depends, Path, Request
 
 from builders.catalog.snapshot import CatalogCache, Snapshot
-from builders.domains import account_domains, claimable, verification
-from builders.domains.claimable import CLAIMABLE_LIMIT
+from builders.domains import account_domains, schemas, verification
+from builders.domains.account_domains import CLAIMABLE_LIMIT
 from builders.domains.errors import (
     DomainExists,
     DomainInCatalog,
@@ -19,7 +19,6 @@ from builders.domains.errors import (
     DomainTaken,
 )
 from builders.domains.records import Claimable
-from builders.domains.schemas import claimable as claimable_schemas, domains as schemas
 from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import problems
 from builders.kit.http.bodies import ReplyWithHeaders
@@ -47,32 +46,26 @@ async def current_catalog(request: Request) -> Snapshot:
     return await cache.current()
 
 
-def has_limit(request: Request) -> bool:
-    """Return whether the query has a limit."""
-    return "limit" in request.query_params
-
-
 Current = Annotated[Snapshot, Depends(current_catalog)]
-HasLimit = Annotated[bool, Depends(has_limit)]
 
 
 @router.get("", response_model=PageReply[schemas.AccountDomainReply])
 async def list_domains(caller: Reader, conn: Reads, page: PageQuery) -> Page[schemas.AccountDomainReply]:
     """List the account's domains by name, without released ones."""
     found = await account_domains.list_domains(conn, account_id=caller.account_id, page=page)
-    return Page(items=[schemas.domain_reply(each) for each in found.items], next_cursor=found.next_cursor)
+    return Page(items=[schemas.AccountDomainReply.of(each) for each in found.items], next_cursor=found.next_cursor)
 
 
-@router.get("/claimable", response_model=PageReply[claimable_schemas.ClaimableReply])
+@router.get("/claimable", response_model=PageReply[schemas.ClaimableReply])
 async def list_claimable(
-    caller: Reader, conn: Reads, current: Current, page: PageQuery, limited: HasLimit
+    caller: Reader, conn: Reads, current: Current, page: PageQuery, request: Request
 ) -> Page[Claimable]:
     """List domains on which names can be claimed: own live ones by name, then live ones of the catalog by rank.
 
     The list has no catch-all domains and no duplicates. Without `limit`, a page has up to 1,000 domains.
     """
-    wanted = page if limited else replace(page, limit=CLAIMABLE_LIMIT)
-    return await claimable.list_claimable(conn, current=current, account_id=caller.account_id, page=wanted)
+    wanted = page if "limit" in request.query_params else replace(page, limit=CLAIMABLE_LIMIT)
+    return await account_domains.list_claimable(conn, current=current, account_id=caller.account_id, page=wanted)
 
 
 @router.post(
@@ -86,20 +79,21 @@ async def add(
         conn,
         keyring=keyring,
         account_id=caller.account_id,
-        realm=account_domains.realm_of(caller.account_id, is_live=caller.is_live),
+        is_live=caller.is_live,
         actor=caller.actor,
         domain=body.domain,
         settings=body.settings(),
     )
-    return schemas.written_reply(added)
+    return schemas.AccountDomainWritten.of(added)
 
 
 # No 304: the DNS health of a domain changes without its version.
 @router.get("/{id}", response_model=schemas.AccountDomainReply, responses=WITH_ETAG, openapi_extra=BEYOND_SPEC)
 async def get_domain(domain_id: Id, caller: Reader, conn: Reads) -> ReplyWithHeaders:
     """Read a domain of the account, active or released."""
-    found = await account_domains.get_domain(conn, account_id=caller.account_id, domain_id=domain_id)
-    return with_etag(schemas.domain_reply(found), of=found.domain.id, version=found.domain.version)
+    domain = await account_domains.get(conn, account_id=caller.account_id, domain_id=domain_id)
+    found = await account_domains.with_details(conn, domain=domain)
+    return with_etag(schemas.AccountDomainReply.of(found), of=found.id, version=found.version)
 
 
 @router.patch(
@@ -120,7 +114,7 @@ async def change(
         expected=if_match,
         patch=body.patch(),
     )
-    return with_etag(schemas.written_reply(changed), of=changed.domain.id, version=changed.domain.version)
+    return with_etag(schemas.AccountDomainWritten.of(changed), of=changed.id, version=changed.version)
 
 
 @router.delete(
@@ -135,7 +129,7 @@ async def release(domain_id: Id, caller: Holder, conn: Tx, if_match: IfMatch) ->
         actor=caller.actor,
         expected=if_match,
     )
-    return with_etag(schemas.domain_reply(released), of=released.domain.id, version=released.domain.version)
+    return with_etag(schemas.AccountDomainReply.of(released), of=released.id, version=released.version)
 
 
 @router.post(
@@ -151,7 +145,7 @@ async def verify(
 
     In a sandbox the domain is live at once, without DNS.
     """
-    found = await verification.verify(
+    domain, proof = await verification.verify(
         database, settings=settings, account_id=caller.account_id, domain_id=domain_id
     )
-    return schemas.verified_reply(found)
+    return schemas.AccountDomainVerified.checked_now(domain, proof)

@@ -1,7 +1,6 @@
 """Assignment of domains to accounts by the operator, its end, and the list of all domains."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
@@ -9,7 +8,7 @@ from builders.aliases import account_aliases, billing, claims
 from builders.aliases.records import LIVE, AliasFilters
 from builders.catalog import availability
 from builders.catalog.records import DomainStatus
-from builders.domains import account_domains
+from builders.domains import account_domains, store
 from builders.domains.errors import DomainInCatalog, DomainLimit, DomainNotFound, DomainNotInCatalog, DomainTaken
 from builders.domains.events import DOMAIN_ADDED, DOMAIN_VERIFIED, event_data
 from builders.domains.records import (
@@ -17,10 +16,8 @@ from builders.domains.records import (
     AccountDomain,
     AccountDomainStatus,
     DomainProof,
-    DomainSettings,
     DomainSource,
 )
-from builders.domains.store import domains as store
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.http.pagination import MAX_LIMIT, PageRequest
@@ -38,14 +35,7 @@ async def assign(
     Invalid, DomainTaken, DomainLimit, DomainInCatalog, DomainNotInCatalog.
     """
     label = account_domains.parse_domain(domain)
-    shared = (await availability.find_domains(conn, domains=[label])).get(label)
-    if source is DomainSource.CATALOG and shared is None:
-        raise DomainNotInCatalog(f"The catalog has no domain {label}.")
-    if source is not DomainSource.CATALOG and shared is not None and shared.status is not DomainStatus.RETIRED:
-        raise DomainInCatalog(
-            f"{label} is a domain of the catalog, on which all accounts can claim names.",
-            next_action="Assign it with --source catalog, or retire it from the catalog first.",
-        )
+    is_catch_all = await _is_catch_all(conn, label, source)
     count = await store.lock_account(conn, account_id=account_id)
     present = await store.find_named(conn, account_id=account_id, domain=label)
     if present is None and count >= MAX_DOMAINS:
@@ -55,58 +45,64 @@ async def assign(
         raise DomainTaken(f"Another account has {label}.", next_action=f"builders domains unassign {label}")
     if present is None:
         token = account_domains.challenge_token(keyring, account_id=account_id, domain=label)
-        is_catch_all = source is DomainSource.CATALOG and shared is not None and shared.catch_all
-        settings = DomainSettings(catch_all=is_catch_all)
-        return await _insert(conn, account_id, domain_id, label, source, token, settings)
-    return await _adopt(conn, present, source)
+        live = _new_domain(account_id, domain_id, label, source, token, is_catch_all=is_catch_all)
+        await store.insert(conn, domain=live)  # the lock of the account excludes another one
+        await outbox.publish(conn, DOMAIN_ADDED, account_id=account_id, data=event_data(live))
+    elif (present.status, present.proof, present.source) == (
+        AccountDomainStatus.LIVE,
+        DomainProof.OPERATOR,
+        source,
+    ):
+        return present
+    else:
+        live = await account_domains.set_status(
+            conn,
+            domain=present,
+            status=AccountDomainStatus.LIVE,
+            source=source,
+            proof=DomainProof.OPERATOR,
+            lost_at=None,
+            next_check_at=clock.now(),
+        )
+    await outbox.publish(conn, DOMAIN_VERIFIED, account_id=account_id, data=event_data(live))
+    return live
 
 
-async def _insert(
-    conn: Conn,
-    account_id: UUID,
-    domain_id: UUID,
-    domain: str,
-    source: DomainSource,
-    token: str,
-    settings: DomainSettings,
+def _new_domain(
+    account_id: UUID, domain_id: UUID, domain: str, source: DomainSource, token: str, *, is_catch_all: bool
 ) -> AccountDomain:
     now = clock.now()
-    added = await store.insert(
-        conn,
+    return AccountDomain(
         account_id=account_id,
-        domain_id=domain_id,
+        id=domain_id,
         realm=LIVE,
         domain=domain,
         source=source,
         status=AccountDomainStatus.LIVE,
         proof=DomainProof.OPERATOR,
         token=token,
-        settings=settings,
         next_check_at=now,
-        now=now,
+        added_at=now,
+        verified_at=now,
+        updated_at=now,
+        catch_all=is_catch_all,
     )
-    if added is None:  # the lock of the account excludes it
-        raise DomainTaken(f"Another account has {domain}.")
-    await outbox.publish(conn, DOMAIN_ADDED, account_id=account_id, data=event_data(added))
-    await outbox.publish(conn, DOMAIN_VERIFIED, account_id=account_id, data=event_data(added))
-    return added
 
 
-async def _adopt(conn: Conn, present: AccountDomain, source: DomainSource) -> AccountDomain:
-    if (present.status, present.proof, present.source) == (AccountDomainStatus.LIVE, DomainProof.OPERATOR, source):
-        return present
-    now = clock.now()
-    changed = replace(
-        present,
-        status=AccountDomainStatus.LIVE,
-        source=source,
-        proof=DomainProof.OPERATOR,
-        lost_at=None,
-        next_check_at=now,
-    )
-    live = await store.set_status(conn, changed=changed, now=now)
-    await outbox.publish(conn, DOMAIN_VERIFIED, account_id=present.account_id, data=event_data(live))
-    return live
+async def _is_catch_all(conn: Conn, domain: str, source: DomainSource) -> bool:
+    """Return whether all mail of an assigned domain of the catalog goes to one destination.
+
+    Raise DomainInCatalog, DomainNotInCatalog.
+    """
+    shared = (await availability.find_domains(conn, domains=[domain])).get(domain)
+    if source is DomainSource.CATALOG and shared is None:
+        raise DomainNotInCatalog(f"The catalog has no domain {domain}.")
+    if source is not DomainSource.CATALOG and shared is not None and shared.status is not DomainStatus.RETIRED:
+        raise DomainInCatalog(
+            f"{domain} is a domain of the catalog, on which all accounts can claim names.",
+            next_action="Assign it with --source catalog, or retire it from the catalog first.",
+        )
+    return source is DomainSource.CATALOG and shared is not None and shared.catch_all
 
 
 async def unassign(conn: Conn, *, domain: str, with_names: bool = False) -> AccountDomain:
@@ -122,30 +118,18 @@ async def unassign(conn: Conn, *, domain: str, with_names: bool = False) -> Acco
     found = await account_domains.get(conn, account_id=held[0], domain_id=held[1], lock=True)
     if found.status is AccountDomainStatus.RELEASED:
         raise DomainNotFound(f"No account holds {label}.")
-    if with_names:
-        await _release_names(conn, found)
-    return await account_domains.release_unused(conn, domain=found, reason="unassigned")
-
-
-async def _release_names(conn: Conn, domain: AccountDomain) -> None:
     some = PageRequest(limit=MAX_LIMIT, seal=lambda _: "")  # released names are not in the next page
+    names = AliasFilters(domain=label)
     released: list[UUID] = []
-    while True:
-        page = await account_aliases.list_owned(
-            conn, account_id=domain.account_id, filters=AliasFilters(domain=domain.domain), page=some
-        )
-        if not page.items:
-            break
+    while with_names:
+        page = await account_aliases.list_owned(conn, account_id=found.account_id, filters=names, page=some)
         versions = {each.alias.id: each.alias.version for each in page.items}
-        await claims.release_aliases(
-            conn,
-            realm=domain.realm,
-            account_id=domain.account_id,
-            versions=versions,
-            quarantine=timedelta(),
-        )
+        if not versions:
+            await billing.withdraw_charges(conn, account_id=found.account_id, alias_ids=released)
+            break
+        await claims.release_aliases(conn, account_id=found.account_id, versions=versions, quarantine=timedelta())
         released += versions
-    await billing.withdraw_charges(conn, account_id=domain.account_id, alias_ids=released)
+    return await account_domains.release_unused(conn, domain=found, reason="unassigned")
 
 
 async def list_newest(
@@ -156,6 +140,4 @@ async def list_newest(
     limit: int,
 ) -> Sequence[AccountDomain]:
     """Return the newest domains of a live account, or of all live accounts."""
-    return await store.list_newest(
-        conn, account_id=account_id, status=status, realm=LIVE, before=ids.LAST, limit=limit
-    )
+    return await store.list_newest(conn, account_id=account_id, status=status, realm=LIVE, limit=limit)

@@ -52,10 +52,6 @@ _EXAMPLE = DomainData(
 _LIVE = _EXAMPLE.model_copy(update={"status": AccountDomainStatus.LIVE})
 
 
-def _gone(status: AccountDomainStatus, reason: str) -> DomainGone:
-    return DomainGone(**_EXAMPLE.model_copy(update={"status": status}).model_dump(), reason=reason)
-
-
 DOMAIN_ADDED = declare(name="domain.added", description="A domain was added to the account.", example=_EXAMPLE)
 DOMAIN_VERIFIED = declare(
     name="domain.verified",
@@ -68,12 +64,16 @@ DOMAIN_UPDATED = declare(
 DOMAIN_SUSPENDED = declare(
     name="domain.suspended",
     description="The proof of a domain has been missing for days: no new names can be claimed on it.",
-    example=_gone(AccountDomainStatus.SUSPENDED, "proof_gone"),
+    example=DomainGone(
+        **_EXAMPLE.model_dump(exclude={"status"}), status=AccountDomainStatus.SUSPENDED, reason="proof_gone"
+    ),
 )
 DOMAIN_RELEASED = declare(
     name="domain.released",
     description="A domain was released, unassigned or lost.",
-    example=_gone(AccountDomainStatus.RELEASED, "released"),
+    example=DomainGone(
+        **_EXAMPLE.model_dump(exclude={"status"}), status=AccountDomainStatus.RELEASED, reason="released"
+    ),
 )
 DOMAIN_HEALTH_CHANGED = declare(
     name="domain.health_changed",
@@ -94,15 +94,7 @@ DOMAIN_HEALTH_CHANGED = declare(
 
 def event_data(domain: AccountDomain) -> DomainData:
     """Return the data of an event about a domain."""
-    return DomainData(
-        id=domain.id,
-        domain=domain.domain,
-        source=domain.source,
-        status=domain.status,
-        catch_all=domain.catch_all,
-        manifest=domain.manifest,
-        manifest_key=domain.manifest_key,
-    )
+    return DomainData.model_validate(domain, from_attributes=True)
 
 
 def loss_data(domain: AccountDomain, reason: str) -> DomainGone:

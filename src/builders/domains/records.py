@@ -4,14 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from builders.aliases.records import LIVE, Rules, SeparatorPolicy
 from builders.catalog.records import MailMode, Price
 from builders.kit.limits import maximums
 from builders.kit.values.domain_names import unicode_of
-from builders.kit.values.patches import UNSET, Patch
 
 MAX_DOMAINS = maximums.declare(
     "domains",
@@ -113,6 +112,14 @@ class ProofFinding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DnsCheck:
+    """The result of a check of DNS."""
+
+    proof: ProofFinding | None  # None when the domain needs no proof
+    health: DnsHealth
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DomainSettings:
     """The fields of a domain that its account sets."""
 
@@ -130,14 +137,6 @@ SENSITIVE_SETTINGS = frozenset({"catch_all", "default_destination"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DomainPatch:
-    """A merge patch of the settings of a domain."""
-
-    default_destination: Patch[str | None] = UNSET
-    catch_all: Patch[bool] = UNSET
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AccountDomain(DomainSettings):
     """A domain of an account."""
 
@@ -149,21 +148,22 @@ class AccountDomain(DomainSettings):
     status: AccountDomainStatus
     proof: DomainProof
     token: str = field(repr=False)
-    manifest: str | None
-    manifest_key: str | None
-    health: DnsHealth
-    asked_at: datetime | None
-    lost_at: datetime | None  # since when the proof is missing
-    checks: int
-    next_check_at: datetime | None
+    manifest: str | None = None
+    manifest_key: str | None = None
+    health: DnsHealth = DnsHealth()
+    asked_at: datetime | None = None
+    lost_at: datetime | None = None  # since when the proof is missing
+    checks: int = 0
+    next_check_at: datetime | None = None
     added_at: datetime
-    verified_at: datetime | None
-    suspended_at: datetime | None
-    released_at: datetime | None
+    verified_at: datetime | None = None
+    suspended_at: datetime | None = None
+    released_at: datetime | None = None
     updated_at: datetime
-    version: int
+    version: int = 1
     # Of its names; those of the catalog for a domain that is there too, so that each account derives the same key.
     rules: Rules = DEFAULT_RULES
+    alias_count: int = 0  # names of the account on it; set for replies
 
     @property
     def unicode(self) -> str | None:
@@ -193,23 +193,6 @@ class AccountDomain(DomainSettings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DomainDetails:
-    """A domain with the number of the account's names on it."""
-
-    domain: AccountDomain
-    alias_count: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerificationResult:
-    """A domain after a check of DNS."""
-
-    domain: AccountDomain
-    alias_count: int
-    proof: ProofFinding
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DomainChange(DomainSettings):
     """The new settings of a domain, to be written only if it still has the version."""
 
@@ -219,22 +202,15 @@ class DomainChange(DomainSettings):
     manifest_key: str | None
 
 
-class ClaimableSource(StrEnum):
-    """The source of a claimable domain: the account, or the catalog."""
-
-    ACCOUNT = "account"
-    CATALOG = "catalog"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claimable:
     """A domain on which the account can claim names."""
 
     domain: str  # A-label
-    source: ClaimableSource
+    source: Literal["account", "catalog"]
     mail_mode: MailMode
-    categories: Sequence[str]
-    price: Price | None  # None: names cost nothing
+    categories: Sequence[str] = ()
+    price: Price | None = None  # None: names cost nothing
     rules: Rules
     rank: int = 0  # in the catalog
     remaining: int | None = None  # names that can still be claimed; None: no such limit
@@ -254,11 +230,3 @@ class Claimable:
     def separator_policy(self) -> SeparatorPolicy:
         """Return the separators that its names ignore."""
         return self.rules.separator_policy
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DnsCheck:
-    """The result of a check of DNS."""
-
-    proof: ProofFinding | None  # None when the domain needs no proof
-    health: DnsHealth

@@ -14,7 +14,7 @@ from builders.aliases import account_aliases, claims
 from builders.aliases.records import Name, Reason, RequestedName, ReservedClass
 from builders.catalog import availability as catalog_availability
 from builders.catalog.availability import NameDecision
-from builders.domains import bulk
+from builders.domains import account_domains
 from builders.identity import accounts
 from builders.invoices import invoices as invoice_invoices
 from builders.kit.db.connections import Conn
@@ -122,7 +122,7 @@ async def check_names(conn: Conn, *, account_id: UUID, addresses: Sequence[str])
         (each.rpartition("@")[0], each.rpartition("@")[2]) if "@" in each else (each, "") for each in addresses
     ]
     labels = [domain_names.find_a_label(domain) or domain for _, domain in parts]
-    own = await bulk.find_domains(conn, account_id=sandbox_id, domains=labels)
+    own = await account_domains.find_domains(conn, account_id=sandbox_id, domains=labels)
     known = index_domains(await catalog_availability.find_domains(conn, domains=labels), own).domains
     decisions = [
         catalog_availability.decide_name(local_part, known.get(label))
@@ -175,7 +175,7 @@ async def reset_account(conn: Conn, *, account_id: UUID) -> Mapping[str, int]:
     cleared = {
         "aliases": await claims.clear_aliases(conn, account_id=sandbox_id),
         "projects": await projects.clear(conn, account_id=sandbox_id),
-        "domains": await bulk.clear(conn, account_id=sandbox_id),
+        "domains": await account_domains.clear(conn, account_id=sandbox_id),
         "invoices": await invoice_invoices.clear(conn, account_id=sandbox_id),
     }
     webhooks, deliveries = await destinations.clear_destinations(conn, account_id=sandbox_id)

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from builders.domains import bulk
+from builders.domains import account_domains
 from builders.domains.errors import DomainsChanged, KeysTaken
 from builders.domains.records import SENSITIVE_SETTINGS, AccountDomain, DomainChange, DomainSettings
 from builders.kit.db.connections import Conn
@@ -86,7 +86,7 @@ def drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator
 async def execute(conn: Conn, batch: Batch) -> None:
     """Execute a batch of one action, all tasks or none. Raise one of the refusals."""
     changes = [each for task in batch.tasks for each in _changes(task, batch.manifest)]
-    await bulk.update_many(conn, account_id=batch.target.account_id, changes=changes)
+    await account_domains.update_many(conn, account_id=batch.target.account_id, changes=changes)
 
 
 def _changes(task: Task, manifest: str) -> Iterator[DomainChange]:

@@ -10,7 +10,7 @@ from builders.aliases.billing import Reclaim, ReleaseTerms
 from builders.aliases.records import Alias, Availability, Name, RequestedName
 from builders.catalog import availability as catalog_availability
 from builders.catalog.records import CatalogDomain
-from builders.domains import bulk
+from builders.domains import account_domains
 from builders.domains.records import AccountDomain, AccountDomainStatus
 from builders.invoices import invoices
 from builders.kit.db.connections import Conn
@@ -196,10 +196,10 @@ async def _find_own_domains(
     conn: Conn, target: TargetAccount, labels: set[str], *, manifest: str | None
 ) -> dict[str, AccountDomain]:
     """Return the account's own live domains of the labels, and those that a manifest manages."""
-    found = await bulk.find_domains(conn, account_id=target.account_id, domains=labels)
+    found = await account_domains.find_domains(conn, account_id=target.account_id, domains=labels)
     if manifest is None:
         return found
-    managed = await bulk.list_managed(conn, account_id=target.account_id, manifest=manifest)
+    managed = await account_domains.list_managed(conn, account_id=target.account_id, manifest=manifest)
     return {**{each.domain: each for each in managed if each.status is AccountDomainStatus.LIVE}, **found}
 
 

@@ -7,7 +7,7 @@ from builders.aliases import account_aliases, billing, claims as alias_claims, f
 from builders.aliases.errors import AliasesChanged, KeysTaken, NamesRefused, PricesChanged
 from builders.aliases.records import AliasChange, AliasSpec, Name
 from builders.catalog import availability as catalog_availability
-from builders.domains import bulk
+from builders.domains import account_domains
 from builders.invoices import invoices
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock
@@ -126,7 +126,7 @@ async def _check_loops(conn: Conn, batch: Batch) -> None:
         return
     labels = {alias.domain for alias in existing}
     shown = await catalog_availability.find_domains(conn, domains=labels)
-    known = index_domains(shown, await bulk.find_domains(conn, account_id=account_id, domains=labels))
+    known = index_domains(shown, await account_domains.find_domains(conn, account_id=account_id, domains=labels))
     _refuse(names.find_loops(redirected, existing, names.list_routes(existing, known)))
 
 
@@ -149,7 +149,9 @@ async def _check_own(conn: Conn, batch: Batch) -> None:
     own = {address: place.domain for address, place in places.items() if place is not None and place.is_own}
     if not own:
         return
-    found = await bulk.find_domains(conn, account_id=batch.target.account_id, domains={*own.values()}, lock=True)
+    found = await account_domains.find_domains(
+        conn, account_id=batch.target.account_id, domains={*own.values()}, lock=True
+    )
     claimable = {label for label, domain in found.items() if domain.is_claimable}
     message = "Names can no longer be claimed on the domain."
     lost = [address for address, label in own.items() if label not in claimable]

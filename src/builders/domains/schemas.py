@@ -1,27 +1,27 @@
-"""Bodies and replies about account domains."""
+"""Bodies and replies about account domains, and about domains on which an account can claim names."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
-from pydantic import Field, StrictBool, StringConstraints
+from pydantic import AfterValidator, Field, StrictBool, StringConstraints
 
-from builders.aliases.records import SeparatorPolicy
+from builders.aliases.records import PriceInterval, SeparatorPolicy
+from builders.catalog.records import MailMode, PriceTier
 from builders.domains.records import (
     AccountDomain,
     AccountDomainStatus,
-    DomainDetails,
-    DomainPatch,
     DomainProof,
     DomainSettings,
     DomainSource,
+    ProofFinding,
     ProofSeen,
     RecordHealth,
-    VerificationResult,
 )
 from builders.kit.http.bodies import Body, PatchBody, Reply, WriteReply
-from builders.kit.http.fields import ManifestKey, ManifestName, SeparatorRule, UpdatedAt
+from builders.kit.http.fields import Interval, ManifestKey, ManifestName, SeparatorRule, UpdatedAt
 from builders.kit.values import texts
+from builders.kit.values.patches import Changes
 from builders.kit.values.texts import checked
 
 Destination = Annotated[
@@ -53,19 +53,18 @@ class DomainUpdate(PatchBody):
     """A merge patch of a domain (RFC 7396): an absent member keeps its value, null clears. At least one member."""
 
     catch_all: Annotated[
-        StrictBool | None, Field(description="All mail goes to the destination; null is false.")
+        StrictBool | None,
+        AfterValidator(bool),
+        Field(description="All mail goes to the destination; null is false."),
     ] = None
     default_destination: Annotated[
         Destination | None,
         Field(description="Default recipient of mail to names without destinations; null removes it."),
     ] = None
 
-    def patch(self) -> DomainPatch:
+    def patch(self) -> Changes[DomainSettings]:
         """Return the record."""
-        return DomainPatch(
-            catch_all=self.patch_of("catch_all", bool(self.catch_all)),
-            default_destination=self.patch_of("default_destination", self.default_destination),
-        )
+        return Changes(self.sent_members())
 
 
 class DomainProofReply(Reply):
@@ -156,6 +155,26 @@ class AccountDomainReply(Reply):
     ]
     livemode: Annotated[bool, Field(description="False with a test key.")]
 
+    @classmethod
+    def of(cls, domain: AccountDomain, **members: Any) -> Self:  # values of any member
+        """Return the reply for a domain; `members` are those that AccountDomainReply does not have."""
+        return cls.from_record(
+            domain,
+            verification={
+                "method": domain.proof,
+                "name": domain.challenge_name,
+                "value": domain.challenge_value,
+                "checked_at": domain.asked_at,
+                "lost_at": domain.lost_at,
+            },
+            claimable=domain.is_claimable,
+            dns=domain.health,
+            managed_by=domain.manifest and {"manifest": domain.manifest, "key": domain.manifest_key},
+            next_action=_next_action(domain),
+            livemode=not domain.is_sandbox,
+            **members,
+        )
+
 
 class AccountDomainWritten(AccountDomainReply, WriteReply):
     """A domain of the account after a change; a new one is pending."""
@@ -174,6 +193,12 @@ class AccountDomainVerified(AccountDomainReply):
 
     checked: Annotated[ProofFindingReply, Field(description="Result of the check.")]
 
+    @classmethod
+    def checked_now(cls, domain: AccountDomain, proof: ProofFinding) -> Self:
+        """Return the reply to a verification."""
+        missing = None if proof.seen is ProofSeen.FOUND else domain.challenge_value
+        return cls.of(domain, checked={"status": proof.seen, "found": proof.found, "missing": missing})
+
 
 def _next_action(domain: AccountDomain) -> str | None:
     if domain.status is AccountDomainStatus.RELEASED:
@@ -186,40 +211,33 @@ def _next_action(domain: AccountDomain) -> str | None:
     return f'Set a TXT record at {domain.challenge_name} with the value "{domain.challenge_value}", then {verify}.'
 
 
-def _computed(domain: AccountDomain, alias_count: int) -> dict[str, Any]:
-    """Return the members of every reply that are not attributes of the record."""
-    managed = domain.manifest and {"manifest": domain.manifest, "key": domain.manifest_key}
-    return {
-        "verification": {
-            "method": domain.proof,
-            "name": domain.challenge_name,
-            "value": domain.challenge_value,
-            "checked_at": domain.asked_at,
-            "lost_at": domain.lost_at,
-        },
-        "claimable": domain.is_claimable,
-        "alias_count": alias_count,
-        "dns": domain.health,
-        "managed_by": managed or None,
-        "next_action": _next_action(domain),
-        "livemode": not domain.is_sandbox,
-    }
+class ClaimablePriceReply(Reply):
+    """The price of a name."""
+
+    amount: Annotated[str, Field(description="Exact decimal digits.")]
+    currency: Annotated[str, Field(description="ISO 4217.")]
+    interval: Annotated[PriceInterval, Field(description=Interval)]
+    tier: Annotated[PriceTier, Field(description="Price class of the domain.")]
 
 
-def domain_reply(listed: DomainDetails) -> AccountDomainReply:
-    """Return the reply to a read."""
-    return AccountDomainReply.from_record(listed.domain, **_computed(listed.domain, listed.alias_count))
+class ClaimableReply(Reply):
+    """A domain on which the account can claim names."""
 
-
-def written_reply(listed: DomainDetails) -> AccountDomainWritten:
-    """Return the reply to a change, or to an addition."""
-    return AccountDomainWritten.from_record(listed.domain, **_computed(listed.domain, listed.alias_count))
-
-
-def verified_reply(found: VerificationResult) -> AccountDomainVerified:
-    """Return the reply to a verification."""
-    seen = found.proof
-    missing = None if seen.seen is ProofSeen.FOUND else found.domain.challenge_value
-    computed = _computed(found.domain, found.alias_count)
-    checked = {"status": seen.seen, "found": seen.found, "missing": missing}
-    return AccountDomainVerified.from_record(found.domain, **computed, checked=checked)
+    domain: Annotated[str, Field(description="Lower-case A-label.")]
+    unicode: Annotated[str | None, Field(description="The domain in Unicode; null if it is the same.")]
+    source: Annotated[
+        Literal["account", "catalog"],
+        Field(description="`account` for a domain of your own, `catalog` for one of the vendor."),
+    ]
+    mail_mode: Annotated[MailMode, Field(description="Whether names can be mailboxes, aliases, or both.")]
+    categories: Annotated[
+        list[str],
+        Field(description="Slugs of its categories, the main one first; empty for a domain of your own."),
+    ]
+    price: Annotated[ClaimablePriceReply | None, Field(description="Price of a name; null: free of charge.")]
+    min_local_length: Annotated[int, Field(description="Minimum length of a local part.")]
+    separator_policy: Annotated[SeparatorPolicy, Field(description=SeparatorRule)]
+    rules: Annotated[DomainRulesReply, Field(description="Rules for local parts on this domain.")]
+    remaining: Annotated[
+        int | None, Field(description="Number of names that can still be claimed; null: no limit.")
+    ]

@@ -1,1 +1,0 @@
-"""The DNS records of account domains: queries, validation of their text, and the resulting health."""

@@ -1,0 +1,251 @@
+"""All SQL of account domains. A thousand domains need as many statements as one."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg import AsyncCursor
+from psycopg.rows import kwargs_row
+from pydantic import TypeAdapter
+
+from builders.domains.records import AccountDomain, AccountDomainStatus, DnsHealth, DomainProof, DomainSource
+from builders.kit.db.connections import Conn
+from builders.kit.values.ids import AccountSelection, selection_parameter
+
+_HEALTH = TypeAdapter(DnsHealth)
+_DOMAINS = TypeAdapter(Sequence[AccountDomain])
+
+# The columns that change. An INSERT and an UPDATE read them from JSON, with the types of the table.
+_WRITTEN = """
+    source, status, proof, catch_all, default_destination, manifest, manifest_key, health, asked_at, lost_at,
+    checks, next_check_at, verified_at, suspended_at, released_at, updated_at, version
+"""
+COLUMNS = f"account_id, id, realm, domain, token, added_at, {_WRITTEN}"
+# The number of domains that is read under this lock stays valid until the commit.
+LOCK_ACCOUNT = "SELECT pg_advisory_xact_lock(hashtextextended('domains ' || %(account_id)s::text, 0))"
+COUNT = "SELECT count(*) FROM domains_domains WHERE account_id = %(account_id)s AND status <> 'released'"
+INSERT = f"""
+    INSERT INTO domains_domains ({COLUMNS})
+    SELECT {COLUMNS} FROM jsonb_populate_recordset(NULL::domains_domains, %(domains)s::jsonb)
+    WHERE account_id = %(account_id)s
+    ON CONFLICT (account_id, domain) WHERE status <> 'released' DO NOTHING
+"""
+UPDATE = f"""
+    UPDATE domains_domains AS domain
+    SET ({_WRITTEN}) = (SELECT {_WRITTEN} FROM (SELECT changed.*) AS new)
+    FROM jsonb_populate_recordset(NULL::domains_domains, %(domains)s::jsonb) AS changed
+    WHERE domain.account_id = %(account_id)s AND domain.id = changed.id
+"""
+FIND = f"SELECT {COLUMNS} FROM domains_domains WHERE account_id = %(account_id)s AND id = %(id)s"
+LOCK = f"{FIND} FOR UPDATE"
+FIND_NAMED = f"""
+    SELECT {COLUMNS} FROM domains_domains
+    WHERE account_id = %(account_id)s AND domain = %(domain)s AND status <> 'released' FOR UPDATE
+"""
+LIST = f"""
+    SELECT {COLUMNS} FROM domains_domains
+    WHERE account_id = %(account_id)s AND status <> 'released' AND domain > %(after)s
+    ORDER BY domain LIMIT %(limit)s
+"""
+LIST_LIVE = f"""
+    SELECT {COLUMNS} FROM domains_domains
+    WHERE account_id = %(account_id)s AND status = 'live' AND domain = ANY(%(domains)s::text[])
+"""
+# In one order, so that transactions that lock some of the same domains cannot deadlock.
+LOCK_LIVE = f"{LIST_LIVE} ORDER BY id FOR SHARE"
+LIST_CLAIMABLE = f"""
+    SELECT {COLUMNS} FROM domains_domains WHERE account_id = %(account_id)s AND status = 'live' AND NOT catch_all
+"""
+LIST_MANAGED = f"""
+    SELECT {COLUMNS} FROM domains_domains
+    WHERE account_id = %(account_id)s AND manifest = %(manifest)s ORDER BY domain
+"""
+# Not prepared: each combination of filters needs another plan.
+LIST_NEWEST = f"""
+    SELECT {COLUMNS} FROM domains_domains
+    WHERE (%(account_id)s::uuid IS NULL OR account_id = %(account_id)s)
+      AND (%(status)s::text IS NULL OR status = %(status)s) AND realm = %(realm)s
+    ORDER BY id DESC LIMIT %(limit)s
+"""
+# Locked rows stay unchanged until the commit, so that an update applies to all domains or none.
+LOCK_UNCHANGED = f"""
+    SELECT {COLUMNS} FROM domains_domains AS domain
+    JOIN unnest(%(ids)s::uuid[], %(versions)s::int[]) AS wanted (wanted_id, wanted_version)
+      ON domain.id = wanted_id AND domain.version = wanted_version
+    WHERE domain.account_id = %(account_id)s AND domain.status <> 'released'
+    ORDER BY domain.id FOR UPDATE OF domain
+"""
+# Serializes transactions that take keys of the same manifests: the unique key refuses none of them.
+LOCK_MANIFESTS = """
+    SELECT pg_advisory_xact_lock(hashtextextended('domains ' || %(account_id)s::text || manifest, 0))
+    FROM (SELECT DISTINCT unnest(%(manifests)s::text[]) AS manifest ORDER BY manifest) AS wanted
+"""
+LIST_TAKEN_KEYS = """
+    SELECT manifest, key FROM unnest(%(manifests)s::text[], %(keys)s::text[]) AS wanted (manifest, key)
+    WHERE EXISTS (
+        SELECT FROM domains_domains AS other
+        WHERE other.account_id = %(account_id)s AND other.manifest = wanted.manifest
+          AND other.manifest_key = wanted.key AND other.id <> ALL(%(ids)s::uuid[])
+    )
+"""
+# The unique key decides: if two accounts prove a domain concurrently, the second one waits and is then refused.
+SET_HOLDER = """
+    INSERT INTO domains_holders (realm, domain, account_id, domain_id)
+    VALUES (%(realm)s, %(domain)s, %(account_id)s, %(id)s)
+    ON CONFLICT (realm, domain) DO UPDATE SET domain_id = excluded.domain_id
+    WHERE domains_holders.account_id = excluded.account_id
+"""
+FIND_HOLDER = "SELECT account_id, domain_id FROM domains_holders WHERE realm = %(realm)s AND domain = %(domain)s"
+DELETE_HOLDER = """
+    DELETE FROM domains_holders
+    WHERE realm = %(realm)s AND domain = %(domain)s AND account_id = %(account_id)s
+"""
+# A lease: the domains of a killed worker are due again when it ends.
+CLAIM_DUE = f"""
+    UPDATE domains_domains SET next_check_at = %(leased_until)s
+    WHERE (account_id, id) IN (
+        SELECT account_id, id FROM domains_domains WHERE next_check_at <= %(now)s
+        ORDER BY next_check_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    )
+    RETURNING {COLUMNS}
+"""
+CLEAR = """
+    WITH holder AS (
+        DELETE FROM domains_holders WHERE account_id = %(account_id)s AND realm = %(account_id)s
+    ), deleted AS (
+        DELETE FROM domains_domains WHERE account_id = %(account_id)s RETURNING status
+    )
+    SELECT count(*) FROM deleted WHERE status <> 'released'
+"""
+
+
+def _cursor(conn: Conn) -> AsyncCursor[AccountDomain]:
+    """Return a cursor whose rows are records of COLUMNS."""
+    return conn.cursor(row_factory=kwargs_row(_record))
+
+
+def _record(
+    *, source: str, status: str, proof: str, health: Mapping[str, object], **columns: Any
+) -> AccountDomain:
+    return AccountDomain(
+        source=DomainSource(source),
+        status=AccountDomainStatus(status),
+        proof=DomainProof(proof),
+        health=_HEALTH.validate_python(health),
+        **columns,
+    )
+
+
+async def lock_account(conn: Conn, *, account_id: UUID) -> int:
+    """Prevent other additions to the account until the transaction ends; return its number of domains."""
+    await conn.execute(LOCK_ACCOUNT, {"account_id": account_id})
+    row = await (await conn.execute(COUNT, {"account_id": account_id})).fetchone()
+    return int(row[0]) if row else 0
+
+
+async def insert(conn: Conn, *, domain: AccountDomain) -> bool:
+    """Insert a domain; return False when the account has it."""
+    row = {"account_id": domain.account_id, "domains": _DOMAINS.dump_json([domain]).decode()}
+    return (await conn.execute(INSERT, row)).rowcount == 1
+
+
+async def update(conn: Conn, *, account_id: UUID, domains: Sequence[AccountDomain]) -> None:
+    """Write locked domains of the account."""
+    row = {"account_id": account_id, "domains": _DOMAINS.dump_json(domains).decode()}
+    await conn.execute(UPDATE, row)
+
+
+async def find(conn: Conn, *, account_id: UUID, domain_id: UUID, lock: bool = False) -> AccountDomain | None:
+    """Return a domain of the account, or None; with `lock` it is locked until the transaction ends."""
+    row = {"account_id": account_id, "id": domain_id}
+    return await (await _cursor(conn).execute(LOCK if lock else FIND, row)).fetchone()
+
+
+async def find_named(conn: Conn, *, account_id: UUID, domain: str) -> AccountDomain | None:
+    """Return the account's domain of this name that is not released, locked, or None."""
+    row = {"account_id": account_id, "domain": domain}
+    return await (await _cursor(conn).execute(FIND_NAMED, row)).fetchone()
+
+
+async def list_page(conn: Conn, *, account_id: UUID, after: str, limit: int) -> list[AccountDomain]:
+    """Return up to `limit` domains by name, after the name `after`, without released ones."""
+    row = {"account_id": account_id, "after": after, "limit": limit}
+    return await (await _cursor(conn).execute(LIST, row)).fetchall()
+
+
+async def list_live(conn: Conn, *, account_id: UUID, domains: Collection[str], lock: bool) -> list[AccountDomain]:
+    """Return the account's live domains among these; with `lock` they do not change until the transaction ends."""
+    row = {"account_id": account_id, "domains": list(domains)}
+    return await (await _cursor(conn).execute(LOCK_LIVE if lock else LIST_LIVE, row)).fetchall()
+
+
+async def list_claimable(conn: Conn, *, account_id: UUID) -> list[AccountDomain]:
+    """Return all domains on which the account can claim names, in no order."""
+    return await (await _cursor(conn).execute(LIST_CLAIMABLE, {"account_id": account_id})).fetchall()
+
+
+async def list_managed(conn: Conn, *, account_id: UUID, manifest: str) -> list[AccountDomain]:
+    """Return the domains that a manifest manages."""
+    row = {"account_id": account_id, "manifest": manifest}
+    return await (await _cursor(conn).execute(LIST_MANAGED, row)).fetchall()
+
+
+async def list_newest(
+    conn: Conn, *, account_id: AccountSelection, status: AccountDomainStatus | None, realm: UUID, limit: int
+) -> list[AccountDomain]:
+    """Return the newest domains of an account, or of all."""
+    row = {"account_id": selection_parameter(account_id), "status": status, "realm": realm, "limit": limit}
+    return await (await _cursor(conn).execute(LIST_NEWEST, row, prepare=False)).fetchall()
+
+
+async def lock_unchanged(conn: Conn, *, account_id: UUID, versions: Mapping[UUID, int]) -> list[AccountDomain]:
+    """Lock the domains that still have their version until the commit; return them."""
+    row = {"account_id": account_id, "ids": list(versions), "versions": list(versions.values())}
+    return await (await _cursor(conn).execute(LOCK_UNCHANGED, row)).fetchall()
+
+
+async def list_taken_keys(
+    conn: Conn, *, account_id: UUID, domains: Sequence[AccountDomain]
+) -> frozenset[tuple[str, str]]:
+    """Return the keys (manifest, key) of these domains that others have; no other is taken until the commit."""
+    managed = [each for each in domains if each.manifest is not None]
+    row = {
+        "account_id": account_id,
+        "manifests": [each.manifest for each in managed],
+        "keys": [each.manifest_key for each in managed],
+        "ids": [each.id for each in domains],
+    }
+    await conn.execute(LOCK_MANIFESTS, row)
+    # A second statement sees rows that were committed while the first one waited for the lock.
+    cursor = await conn.execute(LIST_TAKEN_KEYS, row)
+    return frozenset((found[0], found[1]) for found in await cursor.fetchall())
+
+
+async def set_holder(conn: Conn, *, realm: UUID, domain: str, account_id: UUID, domain_id: UUID) -> bool:
+    """Make the account the holder of the domain; return False when another account holds it."""
+    row = {"realm": realm, "domain": domain, "account_id": account_id, "id": domain_id}
+    return (await conn.execute(SET_HOLDER, row)).rowcount == 1
+
+
+async def find_holder(conn: Conn, *, realm: UUID, domain: str) -> tuple[UUID, UUID] | None:
+    """Return the account that holds the domain and the id of its domain, or None."""
+    found = await (await conn.execute(FIND_HOLDER, {"realm": realm, "domain": domain})).fetchone()
+    return None if found is None else (found[0], found[1])
+
+
+async def delete_holder(conn: Conn, *, realm: UUID, domain: str, account_id: UUID) -> None:
+    """Remove the account as the holder of the domain, if it is."""
+    await conn.execute(DELETE_HOLDER, {"realm": realm, "domain": domain, "account_id": account_id})
+
+
+async def claim_due(conn: Conn, *, now: datetime, leased_until: datetime, limit: int) -> list[AccountDomain]:
+    """Lease the domains that have been due for longest, until `leased_until`; return them."""
+    row = {"now": now, "leased_until": leased_until, "limit": limit}
+    return await (await _cursor(conn).execute(CLAIM_DUE, row)).fetchall()
+
+
+async def clear(conn: Conn, *, account_id: UUID) -> int:
+    """Delete every row of a sandbox account; return its number of domains."""
+    found = await (await conn.execute(CLEAR, {"account_id": account_id})).fetchone()
+    return 0 if found is None else int(found[0])
