@@ -48,7 +48,7 @@ def main() -> None:
     given = parser.parse_args()
     pin(given.core)
     # Logging costs everything but the disk; the file stays open for the life of the process.
-    devnull = Path(os.devnull).open("w")  # noqa: SIM115
+    devnull = Path(os.devnull).open("w")  # noqa: SIM115 - open as long as the process
     log.configure(stream=devnull)
     app = CONTENDERS[given.name](given.data_dir, given.conninfo)
     if given.name == "fastapi_orm":  # uvicorn's default access log, to the same file

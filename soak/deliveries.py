@@ -21,7 +21,7 @@ def main() -> int:
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--seed", type=int, default=None)
     given = parser.parse_args()
-    seed = given.seed if given.seed is not None else random.randrange(10**6)  # noqa: S311
+    seed = given.seed if given.seed is not None else random.randrange(10**6)  # noqa: S311 - a run needs no secret randomness
     print(f"seed {seed}", flush=True)
     plan = killed_workers.Plan(
         events=given.events,

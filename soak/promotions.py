@@ -237,13 +237,13 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--clients", type=int, default=4)
     options = parser.parse_args()
-    seed = options.seed if options.seed is not None else random.randrange(10**6)  # noqa: S311
+    seed = options.seed if options.seed is not None else random.randrange(10**6)  # noqa: S311 - a run needs no secret randomness
     print(f"seed {seed}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         server = Server(Path(folder))
         server.start()
         try:
-            random_source = random.Random(seed)  # noqa: S311
+            random_source = random.Random(seed)  # noqa: S311 - a run needs no secret randomness
             tally = asyncio.run(
                 soak(server, seconds=options.seconds, clients=options.clients, random_source=random_source)
             )

@@ -123,10 +123,10 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=5)
     parser.add_argument("--seed", type=int, default=None)
     options = parser.parse_args()
-    seed = options.seed if options.seed is not None else random.randrange(10**6)  # noqa: S311
+    seed = options.seed if options.seed is not None else random.randrange(10**6)  # noqa: S311 - a run needs no secret randomness
     print(f"seed {seed}", flush=True)
     with fixtures.temporary_database() as (folder, conninfo), FakeServer() as fakes:
-        random_source = random.Random(seed)  # noqa: S311
+        random_source = random.Random(seed)  # noqa: S311 - a run needs no secret randomness
         is_right = asyncio.run(
             soak(
                 Setup(folder, conninfo, fakes),

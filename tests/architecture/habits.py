@@ -56,6 +56,19 @@ SOLE_IMPORTS = {
 }
 
 
+# A comment that excepts a line from a check, and the reason after it.
+_EXCEPTION = re.compile(r"#\s*(?:noqa|type: ignore|pyright: ignore)\b(?P<rest>.*)$")
+_REASON = re.compile(r"(?::\s[A-Z0-9, ]+|\[[\w, -]+\]) *[-#]\s*\S+")
+
+
+def unexplained_exception(file: Source) -> Iterator[str]:
+    """Yield exceptions from a linter or a type checker that name no rule, or no reason beside it."""
+    for number, line in enumerate(file.text.splitlines(), 1):
+        found = _EXCEPTION.search(line)
+        if found is not None and not _REASON.match(found["rest"]):
+            yield f"{file.path}:{number}: name the rule and the reason of the exception"
+
+
 def late_import(file: Source) -> Iterator[str]:
     """Yield imports inside functions, which escape the check for cycles."""
     indented = [node for node in file.nodes if isinstance(node, ast.Import | ast.ImportFrom) and node.col_offset]

@@ -24,6 +24,7 @@ EVERYWHERE: list[Rule] = [
     habits.late_import,
     habits.typing_import,
     habits.timed_assertion,
+    habits.unexplained_exception,
     sizes.long_file,
     sizes.long_function,
     sizes.vague_name,
@@ -164,6 +165,10 @@ BROKEN: list[tuple[Rule, str, str, str]] = [
     (habits.patched_constant, "tests/test_x.py", "monkeypatch.setattr('builders.x._BATCH', 1)", "_BATCH"),
     (habits.patched_constant, "tests/test_x.py", "accounts.MAX_CACHED = 1", "MAX_CACHED"),
     (habits.timed_assertion, "tests/test_x.py", "assert time.monotonic() - begin < 2", "duration"),
+    *(
+        (habits.unexplained_exception, "builders/x.py", f"a = 1  # {each}", "builders/x.py:1")
+        for each in ("noqa", "noqa: S101", "type: ignore", "type: ignore[misc]", "pyright: ignore[a]")
+    ),
     (sizes.vague_name, "builders/common/mail.py", "", "common"),
 ]
 KEPT: list[tuple[Rule, str, str]] = [
@@ -223,6 +228,10 @@ KEPT: list[tuple[Rule, str, str]] = [
         "patch.setattr(waiters, 'max_waiters', 1)\nclock.now = at",
     ),
     (habits.timed_assertion, "tests/test_x.py", "assert time.monotonic() < deadline"),
+    *(
+        (habits.unexplained_exception, "builders/x.py", f"a = 1  # {each}")
+        for each in ("noqa: S101 - why", "type: ignore[misc] # why", "pyright: ignore[a] - why")
+    ),
 ]
 
 

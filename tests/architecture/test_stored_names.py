@@ -47,7 +47,7 @@ def declared() -> Mapping[str, object]:
 
 @pytest.mark.parametrize("kind", sorted(STORED))
 def test_every_stored_name_exists_and_each_new_one_is_listed(kind: str) -> None:
-    stored, present = set(STORED[kind]), set(declared()[kind])  # type: ignore[call-overload]
+    stored, present = set(STORED[kind]), set(declared()[kind])  # type: ignore[call-overload] # a table of TOML
     assert sorted(stored - present) == [], f"rows, jobs and clients hold these {kind}: keep them"
     assert sorted(present - stored) == [], f"add these {kind} to tests/architecture/{FILE.name}"
     assert STORED[kind] == declared()[kind]

@@ -108,7 +108,7 @@ async def test_a_request_from_another_origin_does_not_sign_in(
     body = {"data": {"token": message.token}} if path == PAGE else {"json": {"token": message.token}}
     if path == LINK:
         body = {"json": {"email": message.to}}
-    answer = await anyone.post(path, headers=headers, **body)  # type: ignore[arg-type]
+    answer = await anyone.post(path, headers=headers, **body)  # type: ignore[arg-type] # a form or JSON, by the case
 
     assert (answer.status_code, answer.json()["code"]) == (403, "origin_forbidden")
     assert "set-cookie" not in answer.headers
@@ -157,7 +157,7 @@ async def test_the_button_works_once(anyone: Client, message: SignInMessage) -> 
     ],
 )
 async def test_a_form_without_a_token_is_refused(anyone: Client, sent: dict[str, object]) -> None:
-    answer = await anyone.post(PAGE, **sent)  # type: ignore[arg-type]
+    answer = await anyone.post(PAGE, **sent)  # type: ignore[arg-type] # a form or JSON, by the case
 
     assert answer.status_code in {400, 413, 415, 422}
 

@@ -63,7 +63,7 @@ def test_tax_is_amount_times_rate(amount: Decimal, rate: Decimal) -> None:
 @pytest.mark.parametrize("wrong", [line("1.00", currency="EUR"), line("1.00", quantity=0)])
 def test_an_invalid_line_is_refused(wrong: object) -> None:
     with pytest.raises(ValueError, match=r"combined|quantity"):
-        issuance.calculate_totals([wrong], currency="USD", rate=Decimal(0))  # type: ignore[list-item]
+        issuance.calculate_totals([wrong], currency="USD", rate=Decimal(0))  # type: ignore[list-item] # a wrong type is the case
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_an_invalid_line_is_refused(wrong: object) -> None:
 )
 def test_values_that_a_column_cannot_hold_are_refused(wrong: object) -> None:
     with pytest.raises(ValueError, match=r"quantity|multiple|below"):
-        issuance.calculate_totals([wrong], currency="USD", rate=Decimal(0))  # type: ignore[list-item]
+        issuance.calculate_totals([wrong], currency="USD", rate=Decimal(0))  # type: ignore[list-item] # a wrong type is the case
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ async def run_killed(database: Database, owner: UUID, monkeypatch: pytest.Monkey
 
     async def write_and_end(*args: object, **options: object) -> int:
         nonlocal written
-        made = await write(*args, **options)  # type: ignore[arg-type]
+        made = await write(*args, **options)  # type: ignore[arg-type] # the arguments of any of the writers
         written += 1
         if written > 1:
             raise WorkerKilledError

@@ -68,7 +68,7 @@ def secrets_of(provider: str) -> set[str]:
 
 
 def fake_with(provider: str, credentials: dict[str, str]) -> FakeRegistrar:
-    return type("Planted", (FAKES[provider],), {"credentials": credentials})(FakeAccount())  # type: ignore[no-any-return]
+    return type("Planted", (FAKES[provider],), {"credentials": credentials})(FakeAccount())  # type: ignore[no-any-return] # a class of the registry
 
 
 async def test_planted_credentials_are_found_nowhere(

@@ -118,7 +118,7 @@ class Plan:
 
 async def run(conninfo: str, data_dir: Path, plan: Plan) -> Result:
     """Run the plan on a migrated database."""
-    random_source = random.Random(plan.seed)  # noqa: S311
+    random_source = random.Random(plan.seed)  # noqa: S311 - a test needs no secret randomness
     faulty = dict(
         zip(random_source.sample(range(plan.destinations), len(FAULTY)), range(len(FAULTY)), strict=True)
     )

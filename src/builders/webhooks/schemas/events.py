@@ -178,7 +178,7 @@ def delivery_retried_reply(found: RetriedDelivery, *, livemode: bool) -> Deliver
 def test_send_reply(sample: TestSend, *, livemode: bool) -> DeliveryRetried:
     """Return the delivery and attempt of a test send."""
     assert sample.delivery is not None  # noqa: S101 - a test send to one destination is sent, or raises
-    assert sample.attempt is not None  # noqa: S101
+    assert sample.attempt is not None  # noqa: S101 - a sample has an attempt
     return delivery_retried_reply(
         RetriedDelivery(delivery=sample.delivery, attempt=sample.attempt), livemode=livemode
     )

@@ -45,7 +45,7 @@ def one_of(behaviors: Iterable[Behavior]) -> pytest.MarkDecorator:
 
 
 def domain(name: str, **more: object) -> FakeDomain:
-    return FakeDomain(**{"domain": name, "expires_at": EXPIRES, "created_at": CREATED, **more})  # type: ignore[arg-type]
+    return FakeDomain(**{"domain": name, "expires_at": EXPIRES, "created_at": CREATED, **more})  # type: ignore[arg-type] # the arguments are of several types
 
 
 def fake_of(provider: str, *domains: FakeDomain) -> FakeRegistrar:
