@@ -22,7 +22,7 @@ from builders.kit.process.secret_keys import keyring_of
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from builders.portfolio.billing import syncing as billing_syncing
-from builders.portfolio.billing.sync_records import SyncOptions
+from builders.portfolio.billing.records import SyncOptions
 from builders.portfolio.domains import changes, names as domain_names
 from builders.portfolio.domains.records import NewDomain
 from builders.portfolio.registrars import connections, credentials as sealing, syncing
@@ -143,8 +143,9 @@ class Setup:
     async def start_billing(self, account_id: UUID) -> Run:
         """Start a sync of charges."""
         async with self.database.transaction() as conn:
-            return await billing_syncing.sync_providers(
-                conn, account_id=account_id, providers=None, options=SyncOptions()
+            found = await connections.list_connections(conn, account_id=account_id)
+            return await billing_syncing.start_sync(
+                conn, account_id=account_id, connections=found, options=SyncOptions()
             )
 
     async def wait(self, run: Run, timeout_s: float) -> Run:

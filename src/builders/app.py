@@ -37,7 +37,7 @@ from builders.kit.process import log, secret_keys
 from builders.kit.process.settings import Settings
 from builders.leads import api as leads_api
 from builders.mail import api as mail_api
-from builders.portfolio.billing.api import charges as portfolio_charges_api, syncs as portfolio_charge_syncs_api
+from builders.portfolio.billing import api as portfolio_billing_api
 from builders.portfolio.domains import api as portfolio_domains_api
 from builders.portfolio.finance import api as portfolio_finance_api
 from builders.portfolio.history import api as portfolio_history_api
@@ -100,8 +100,7 @@ ROUTERS = [
         portfolio_finance_api.router,
         portfolio_imports_api.router,
         registrar_reconcile_api.router,
-        portfolio_charges_api.router,
-        portfolio_charge_syncs_api.router,
+        portfolio_billing_api.router,
     ),
 ]
 # The areas of the document, in the order in which a newcomer reads them.

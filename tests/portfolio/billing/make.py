@@ -8,9 +8,8 @@ from uuid import UUID
 
 from builders.kit.db.connections import Database
 from builders.kit.values import clock, ids
-from builders.portfolio.billing.applying import Booking
-from builders.portfolio.billing.recording import Origin, RecordedLine, record_lines
-from builders.portfolio.billing.records import MIN_CONFIDENCE, ChargeSource
+from builders.portfolio.billing.recording import RecordedLine, record_lines
+from builders.portfolio.billing.records import Booking, ChargeSource, Origin
 from builders.portfolio.domains import changes, names as domain_names
 from builders.portfolio.domains.records import NewDomain
 from builders.portfolio.registrars.records import BilledLine, ChargeKind
@@ -67,7 +66,7 @@ def origin(provider: str = "namesilo", **more: Any) -> Origin:
 
 async def bill(person: Person, *lines: BilledLine, applies: bool = True, **more: Any) -> Sequence[RecordedLine]:
     """Record lines as a sync does."""
-    booking = Booking(min_confidence=MIN_CONFIDENCE, applies=applies)
+    booking = Booking(applies=applies)
     async with database_of(person).transaction() as conn:
         return await record_lines(
             conn, account_id=person.account.id, lines=lines, origin=origin(**more), booking=booking

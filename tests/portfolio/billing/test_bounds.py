@@ -15,12 +15,10 @@ from builders.kit.db.connections import Conn
 from builders.kit.sheets.csv_files import MAX_COLUMNS
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
-from builders.portfolio.billing import names
-from builders.portfolio.billing.applying import Booking
-from builders.portfolio.billing.linking import Recorded
-from builders.portfolio.billing.matching import Earlier, find_refunded
+from builders.portfolio.billing import wording
+from builders.portfolio.billing.matching import Earlier, Recorded, find_refunded
 from builders.portfolio.billing.recording import record_lines
-from builders.portfolio.billing.records import MIN_CONFIDENCE, Charge, ChargeSource, ChargeState
+from builders.portfolio.billing.records import Booking, Charge, ChargeSource, ChargeState
 from builders.portfolio.domains.records import PortfolioDomainStatus
 from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource, NewEntry
 from builders.portfolio.registrars.records import ChargeKind
@@ -58,10 +56,10 @@ async def test_the_charges_of_all_rows_are_limited(alice: Person) -> None:
 
 
 def test_a_text_with_more_names_than_a_line_has_lists_none() -> None:
-    listed = [f"h{at}.com" for at in range(names.MAX_NAMES + 1)]
-    assert names.list_names(" ".join(listed)) == ()
-    assert len(names.list_names(" ".join(listed[1:]))) == names.MAX_NAMES
-    assert names.split_field(" ".join([*listed, "quay.com"])) == [" ".join([*listed, "quay.com"])]
+    listed = [f"h{at}.com" for at in range(wording.MAX_NAMES + 1)]
+    assert wording.list_names(" ".join(listed)) == ()
+    assert len(wording.list_names(" ".join(listed[1:]))) == wording.MAX_NAMES
+    assert wording.split_field(" ".join([*listed, "quay.com"])) == [" ".join([*listed, "quay.com"])]
 
 
 def test_the_charges_that_refunds_reverse_are_found_in_linear_time() -> None:
@@ -122,7 +120,7 @@ async def test_only_entries_that_charges_can_be_linked_with_are_read(
         await add_entries(conn, account_id=alice.account.id, domain=name, count=1_000)
     long_ago = clock.now().date() - timedelta(days=990)
     lines = [line("10.00", "harbour.com"), line("10.00", "pier.com", line_id="2", charged_on=long_ago)]
-    booking = Booking(min_confidence=MIN_CONFIDENCE)
+    booking = Booking()
     with traced(conn, tmp_path) as read:
         async with conn.transaction():
             await record_lines(conn, account_id=alice.account.id, lines=lines, origin=origin(), booking=booking)

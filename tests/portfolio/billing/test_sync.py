@@ -15,9 +15,8 @@ from builders.kit.db.connections import Conn
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.portfolio.billing import summaries, syncing
-from builders.portfolio.billing.store import charges as charge_store
-from builders.portfolio.billing.sync_records import SyncOptions
+from builders.portfolio.billing import store as charge_store, syncing
+from builders.portfolio.billing.records import SyncOptions
 from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.registrars import connections as registrar_connections
 from builders.portfolio.registrars.records import Connection
@@ -220,7 +219,7 @@ POINTS = [
     (charge_store, "update", 1, False),
     (runs, "advance_part", 1, False),
     (syncing, "record_lines", 2, True),
-    (summaries, "publish_run", 1, False),
+    (syncing, "publish_run", 1, False),
     (runs, "finish_part", 1, False),
 ]
 

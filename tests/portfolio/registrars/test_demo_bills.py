@@ -13,9 +13,8 @@ from builders.demo.registrars.fake import FakeServer
 from builders.demo.registrars.fakes import make_fakes
 from builders.kit.outbound.client import Outbound
 from builders.kit.values import clock, ids
-from builders.portfolio.billing.applying import Booking
-from builders.portfolio.billing.recording import Origin, record_lines
-from builders.portfolio.billing.records import ChargeSource
+from builders.portfolio.billing.recording import record_lines
+from builders.portfolio.billing.records import Booking, ChargeSource, Origin
 from builders.portfolio.domains import lookups
 from builders.portfolio.registrars.api_client import ApiClient
 from builders.portfolio.registrars.providers import ADAPTERS

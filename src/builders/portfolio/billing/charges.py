@@ -1,38 +1,39 @@
 """List charges, apply them again, undo applications, and change a charge."""
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
-from typing import Any
+from functools import partial
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
+from builders.kit.events import outbox
 from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.values.patches import UNSET, Patch
-from builders.portfolio.billing import summaries
-from builders.portfolio.billing.applying import Booking, match_charges, taken_back, undo_charges, update_charges
+from builders.portfolio.billing import store
+from builders.portfolio.billing.applying import match_charges, taken_back, undo_charges, update_charges
 from builders.portfolio.billing.errors import ChargeNotFound
+from builders.portfolio.billing.events import CHARGES_MATCHED, charges_data
 from builders.portfolio.billing.records import (
     MIN_CONFIDENCE,
     Application,
     AppliedCharge,
-    ApplyOutcome,
+    Booking,
     Charge,
     ChargeFilters,
     ChargeReason,
     ChargeState,
     MatchMethod,
+    RunCount,
     StateSum,
 )
-from builders.portfolio.billing.store import charges as store, lists
 from builders.portfolio.domains import lookups
 from builders.portfolio.ledger.errors import EntryLimitReached
 
 BATCH = 1_000  # charges of a statement
 MAX_EXAMINED = 10_000  # charges of a call
-MAX_RESULTS = 1_000  # of a reply
-_OPEN = (ChargeState.UNMATCHED, ChargeState.SUGGESTED, ChargeState.MATCHED)
+_UNDECIDED = (ChargeState.UNMATCHED, ChargeState.SUGGESTED)
 
 
 async def list_charges(
@@ -43,8 +44,8 @@ async def list_charges(
     if page.after is not None:
         charged_on, charge_id = page.after
         before = date.fromisoformat(str(charged_on)), UUID(str(charge_id))
-    rows = await lists.list_page(conn, account_id=account_id, filters=filters, before=before, limit=page.limit + 1)
-    sums = await lists.list_sums(conn, account_id=account_id, filters=filters)
+    rows = await store.list_page(conn, account_id=account_id, filters=filters, before=before, limit=page.limit + 1)
+    sums = await store.list_sums(conn, account_id=account_id, filters=filters)
     return page.cut(rows, key=lambda each: (str(each.charged_on), str(each.id))), sums
 
 
@@ -60,60 +61,53 @@ async def apply_charges(
 
     Publish portfolio.billing.charge_matched. Needs a transaction. Ignored charges do not change.
     """
-    booking = Booking(min_confidence=min_confidence, member_id=member_id)
-    await store.lock_portfolio(conn, account_id=account_id)
-    done: list[AppliedCharge] = []
-    after: Charge | None = None
-    has_more = True
-    while has_more and len(done) < MAX_EXAMINED:
-        batch, has_more = await _take(conn, account_id, _OPEN, charge_ids, after)
-        done += await match_charges(conn, account_id=account_id, charges=batch, booking=booking)
-        after = batch[-1] if batch else after
-    await summaries.publish_application(conn, account_id=account_id, done=done)
-    return _application(done, has_more=has_more)
+    match = partial(match_charges, booking=Booking(min_confidence=min_confidence, member_id=member_id))
+    states = (*_UNDECIDED, ChargeState.MATCHED)
+    done = await _take_batches(conn, account_id, states, charge_ids, match)
+    found = [each for each in done.results if each.charge.state in _UNDECIDED and each.is_matched]
+    await _publish_matches(conn, account_id, found)
+    return done
 
 
 async def undo_application(
     conn: Conn, *, account_id: UUID, member_id: UUID | None, charge_ids: Sequence[UUID] | None = None
 ) -> Application:
     """Void the entries of applied charges, which are matched again; needs a transaction."""
+    undo = partial(undo_charges, member_id=member_id)
+    return await _take_batches(conn, account_id, (ChargeState.APPLIED,), charge_ids, undo)
+
+
+async def _take_batches(
+    conn: Conn,
+    account_id: UUID,
+    states: Sequence[ChargeState],
+    charge_ids: Sequence[UUID] | None,
+    take: Callable[..., Awaitable[Sequence[AppliedCharge]]],
+) -> Application:
     await store.lock_portfolio(conn, account_id=account_id)
     done: list[AppliedCharge] = []
     after: Charge | None = None
     has_more = True
     while has_more and len(done) < MAX_EXAMINED:
-        batch, has_more = await _take(conn, account_id, (ChargeState.APPLIED,), charge_ids, after)
-        done += await undo_charges(conn, account_id=account_id, charges=batch, member_id=member_id)
+        found = await store.list_open(
+            conn, account_id=account_id, states=states, charge_ids=charge_ids, after=after, limit=BATCH + 1
+        )
+        batch, has_more = found[:BATCH], len(found) > BATCH
+        done += await take(conn, account_id=account_id, charges=batch)
         after = batch[-1] if batch else after
-    return _application(done, has_more=has_more)
+    return Application(results=done, has_more=has_more)
 
 
-async def _take(
-    conn: Conn,
-    account_id: UUID,
-    states: Sequence[ChargeState],
-    charge_ids: Sequence[UUID] | None,
-    after: Charge | None,
-) -> tuple[Sequence[Charge], bool]:
-    found = await store.list_open(
-        conn, account_id=account_id, states=states, charge_ids=charge_ids, after=after, limit=BATCH + 1
-    )
-    return found[:BATCH], len(found) > BATCH
-
-
-def _application(done: Sequence[AppliedCharge], *, has_more: bool) -> Application:
-    counts = Counter(each.outcome for each in done)
-    linked = counts[ApplyOutcome.LINKED]
-    return Application(
-        results=done[:MAX_RESULTS],
-        examined=len(done),
-        matched=sum(each.is_matched for each in done),
-        applied=counts[ApplyOutcome.APPLIED] + linked,
-        still_unmatched=counts[ApplyOutcome.UNMATCHED] + counts[ApplyOutcome.SUGGESTED],
-        linked_existing=linked,
-        undone=counts[ApplyOutcome.UNDONE],
-        has_more=has_more,
-    )
+async def _publish_matches(conn: Conn, account_id: UUID, found: Sequence[AppliedCharge]) -> None:
+    """Publish the charges whose domain was found, if there are any."""
+    if found:
+        domains = sorted({each.candidate.domain for each in found if each.candidate is not None})
+        data = charges_data(
+            RunCount(charges=len(found), domains=domains, domain_count=len(domains)),
+            run_id=None,
+            providers=sorted({each.charge.provider for each in found}),
+        )
+        await outbox.publish(conn, CHARGES_MATCHED, account_id=account_id, data=data)
 
 
 async def change_charge(
@@ -133,23 +127,27 @@ async def change_charge(
     """
     await store.lock_portfolio(conn, account_id=account_id)
     charge = await _get_charge(conn, account_id=account_id, charge_id=charge_id)
-    row: dict[str, Any] = {"is_ignored": charge.is_ignored if is_ignored is UNSET else is_ignored}
-    if domain is not UNSET:
-        found = None if domain is None else await lookups.get_domain(conn, account_id=account_id, key=domain)
-        row |= {"domain_id": None, "confidence": None, "method": None, "candidates": []}
-        if found is not None:
-            row |= {"domain_id": found.id, "confidence": Decimal(1), "method": MatchMethod.MANUAL}
+    wanted = taken_back(charge)
+    if is_ignored is not UNSET:
+        wanted = replace(wanted, is_ignored=is_ignored)
+    if domain is None:
+        wanted = replace(wanted, domain_id=None, confidence=None, method=None, candidates=())
+    elif domain is not UNSET:
+        found = await lookups.get_domain(conn, account_id=account_id, key=domain)
+        wanted = replace(
+            wanted, domain_id=found.id, confidence=Decimal(1), method=MatchMethod.MANUAL, candidates=()
+        )
     if charge.state is ChargeState.APPLIED:
         await undo_charges(conn, account_id=account_id, charges=[charge], member_id=member_id)
-    await update_charges(conn, account_id=account_id, rows=[taken_back(charge, **row)])
+    await update_charges(conn, account_id=account_id, charges=[wanted])
     changed = await _get_charge(conn, account_id=account_id, charge_id=charge_id)
     if changed.state is ChargeState.MATCHED:
-        booking = Booking(min_confidence=MIN_CONFIDENCE, member_id=member_id)
+        booking = Booking(member_id=member_id)
         done = await match_charges(conn, account_id=account_id, charges=[changed], booking=booking)
         if any(each.reason is ChargeReason.ENTRY_LIMIT for each in done):
             raise EntryLimitReached
         if changed.domain_id != charge.domain_id:
-            await summaries.publish_matches(conn, account_id=account_id, found=done)
+            await _publish_matches(conn, account_id, done)
     return await _get_charge(conn, account_id=account_id, charge_id=charge_id)
 
 

@@ -7,6 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from builders.kit.events.outbox import declare
+from builders.portfolio.billing.records import RunCount
 
 MAX_DOMAINS = 100  # that an event names
 
@@ -86,15 +87,13 @@ REFUNDS_DETECTED = declare(
 )
 
 
-def charges_data(
-    *, run_id: UUID | None, providers: Sequence[str], charges: int, domains: Sequence[str]
-) -> ChargesData:
-    """Return the data of an event about charges; the domains are all of them, each once."""
+def charges_data(found: RunCount, *, run_id: UUID | None, providers: Sequence[str]) -> ChargesData:
+    """Return the data of an event about charges; it names their first domains."""
     return ChargesData(
         run_id=run_id,
         providers=list(providers),
-        charges=charges,
-        domain=domains[0] if len(domains) == 1 else None,
-        domains=list(domains[:MAX_DOMAINS]),
-        domain_count=len(domains),
+        charges=found.charges,
+        domain=found.domains[0] if found.domain_count == 1 else None,
+        domains=list(found.domains[:MAX_DOMAINS]),
+        domain_count=found.domain_count,
     )

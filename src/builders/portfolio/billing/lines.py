@@ -1,4 +1,4 @@
-"""Lines of bills as charges: one for each domain, with the key that identifies it."""
+"""Lines of bills as charges: one for each domain, with its part of the amounts and the key that identifies it."""
 
 import hashlib
 import re
@@ -6,13 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
-from uuid import UUID
 
 from builders.kit.values import texts
-from builders.kit.values.money import Money
-from builders.portfolio.billing import names
-from builders.portfolio.billing.records import MAX_DESCRIPTION, MAX_TEXT, MAX_YEARS, NameOrigin, NewCharge
-from builders.portfolio.billing.splitting import split
+from builders.kit.values.money import Money, decimals_of
+from builders.portfolio.billing import wording
+from builders.portfolio.billing.records import (
+    MAX_DESCRIPTION,
+    MAX_TEXT,
+    MAX_YEARS,
+    NameOrigin,
+    NewCharge,
+    Origin,
+)
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import BilledLine, ChargeKind
 
@@ -26,54 +31,54 @@ Paid = Mapping[str, Mapping[str, Decimal]]  # by order, by domain
 
 def list_names_of(line: BilledLine) -> tuple[Sequence[str | None], NameOrigin]:
     """Return the names that share a line, as written, and where they are; one None when it names none."""
-    written = [name for each in line.domains for name in names.split_field(each)]
-    named = list({names.find_name(each) or each.lower(): each for each in reversed(written)}.values())[::-1]
+    written = [name for each in line.domains for name in wording.split_field(each)]
+    named = list({wording.find_name(each) or each.lower(): each for each in reversed(written)}.values())[::-1]
     if len(named) > 1:
         return named, NameOrigin.ITEM
     if named:
         return named, NameOrigin.FIELD
-    listed = names.list_names(line.description)
+    listed = wording.list_names(line.description)
     return (listed, NameOrigin.TEXT) if listed else ((None,), NameOrigin.TEXT)
 
 
-def charges_of(
-    line: BilledLine, *, provider: str, account: str, connection_id: UUID | None, prices: Prices, paid: Paid
-) -> Iterator[NewCharge]:
-    """Yield the charge of each domain of a line.
+def charges_of(line: BilledLine, *, origin: Origin, prices: Prices, paid: Paid) -> Sequence[NewCharge]:
+    """Return the charge of each domain of a line.
 
     The parts of a renewal have the ratio of the prices of its domains, the parts of a refund the ratio of the
-    amounts `paid` for them; other parts are equal. `account` distinguishes several accounts at the provider. The
-    key holds the total of the line and not the part, which depends on prices that change.
+    amounts `paid` for them; other parts are equal. The key holds the total of the line and not the part, which
+    depends on prices that change. Only a negative amount is a refund.
     """
-    written, origin = list_names_of(line)
-    found = [names.read_names(each, line.description).best for each in written]
+    written, name_origin = list_names_of(line)
+    found = [wording.read_names(each, line.description).best for each in written]
     weights = _weights(line, found, prices, paid)
-    total, tax, fees = (
-        split(Money(each, line.currency).quantized().amount, line.currency, weights=weights)
-        for each in (line.total, line.tax, line.fees)
-    )
-    identity = (provider, account, line.order_id, line.line_id)
-    charged = (line.kind.value, f"{Money(line.total, line.currency).quantized().amount:f}", line.currency)
-    for at, (raw, domain) in enumerate(zip(written, found, strict=True)):
-        yield NewCharge(
-            key=_key(*identity, domain or raw or "", *charged),
-            provider=provider,
-            connection_id=connection_id,
+    whole = Money(line.total, line.currency).quantized().amount
+    amounts = (Money(each, line.currency).quantized().amount for each in (line.total, line.tax, line.fees))
+    totals, taxes, fees = (split(each, line.currency, weights=weights) for each in amounts)
+    kind = ChargeKind.OTHER if line.kind is ChargeKind.REFUND else line.kind
+    identity = (origin.provider, origin.account, line.order_id, line.line_id)
+    charged = (line.kind.value, f"{whole:f}", line.currency)
+    return [
+        NewCharge(
+            key=hashlib.sha256("\x1f".join((*identity, domain or raw or "", *charged)).encode()).digest(),
+            provider=origin.provider,
+            connection_id=origin.connection_id,
             order_id=_plain(line.order_id, MAX_TEXT),
             line_id=_plain(line.line_id, MAX_TEXT),
             parent_order_id=None if line.parent_order_id is None else _plain(line.parent_order_id, MAX_TEXT),
             charged_on=line.charged_on,
             description=_plain(line.description, MAX_DESCRIPTION),
             domain_raw=None if raw is None else _plain(raw, MAX_TEXT),
-            name_origin=origin,
+            name_origin=name_origin,
             domain=domain,
-            kind=_kind(line),
+            kind=ChargeKind.REFUND if line.total < 0 else kind,
             years=line.years if line.years and 1 <= line.years <= MAX_YEARS else None,
-            total=total[at],
-            tax=tax[at],
-            fees=fees[at],
+            total=total,
+            tax=tax,
+            fees=fee,
             currency=line.currency,
         )
+        for raw, domain, total, tax, fee in zip(written, found, totals, taxes, fees, strict=True)
+    ]
 
 
 def require_storable(line: BilledLine) -> BilledLine:
@@ -117,17 +122,22 @@ def _weights(line: BilledLine, found: Sequence[str | None], prices: Prices, paid
     return [Decimal(0)] * len(found)
 
 
-def _kind(line: BilledLine) -> ChargeKind:
-    """Return the kind of a line; only a negative amount is a refund."""
-    if line.total < 0:
-        return ChargeKind.REFUND
-    return ChargeKind.OTHER if line.kind is ChargeKind.REFUND else line.kind
-
-
 def _plain(text: str, max_length: int) -> str:
     """Return a text on one line without control characters, cut to its limit."""
-    return " ".join(texts.cleaned(text[: names.MAX_READ]).split())[:max_length]
+    return " ".join(texts.cleaned(text[: wording.MAX_READ]).split())[:max_length]
 
 
-def _key(*parts: str) -> bytes:
-    return hashlib.sha256("\x1f".join(parts).encode()).digest()
+def split(total: Decimal, currency: str, *, weights: Sequence[Decimal]) -> Sequence[Decimal]:
+    """Return the parts of a total, which add up to it; the first part gets what cannot be divided.
+
+    The weights are zero or more; equal parts when all are zero.
+    """
+    decimals = decimals_of(currency)
+    coins = int(abs(total).scaleb(decimals).to_integral_value())
+    whole = sum(weights, Decimal(0))
+    shares = list(weights) if whole else [Decimal(1)] * len(weights)
+    whole = whole or Decimal(len(weights))
+    parts = [int(coins * each / whole) for each in shares]
+    parts[0] += coins - sum(parts)
+    sign = -1 if total < 0 else 1
+    return [Decimal(sign * each).scaleb(-decimals) for each in parts]

@@ -1,6 +1,10 @@
-"""Which domain a charge is for, and how certain that is. Pure: the facts are loaded before."""
+"""What a charge is for, and how certain that is: its domain, the charge that it refunds, an entry of a member.
 
-from bisect import bisect_right
+Pure: the facts are loaded before.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -9,8 +13,9 @@ from itertools import product
 from typing import TypeAlias
 from uuid import UUID
 
-from builders.portfolio.billing.names import Names, is_written_in_unicode, read_names
+from builders.kit.values.money import Money
 from builders.portfolio.billing.records import (
+    MAX_YEARS,
     Candidate,
     Charge,
     ChargeFields,
@@ -18,8 +23,10 @@ from builders.portfolio.billing.records import (
     MatchMethod,
     NameOrigin,
 )
-from builders.portfolio.billing.wording import find_years
+from builders.portfolio.billing.wording import Names, read_names, read_years
 from builders.portfolio.domains.records import Domain, PortfolioDomainStatus
+from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource, Likeness, NewEntry
+from builders.portfolio.registrars.records import ChargeKind
 
 SAME_CONNECTION = Decimal("1.00")
 OTHER_CONNECTION = Decimal("0.95")  # the domain has moved, or its connection is unknown
@@ -31,7 +38,18 @@ OWNERSHIP_MARGIN = timedelta(days=7)  # a bill can be older than the day that a 
 REFUND_PERIOD = timedelta(days=60)  # in which a refund without an order is looked up
 MAX_CANDIDATES = 5
 _SEVERAL = 2  # charges of different domains: more make no difference
+_TOLERANCE = Decimal("0.05")  # by which a price can differ from the list price
+_COUNTRY_CODE = 2  # characters of the suffix of a country
+_PERIODIC = frozenset({ChargeKind.REGISTRATION, ChargeKind.RENEWAL, ChargeKind.TRANSFER, ChargeKind.PRIVACY})
+# A purchase that was recorded as an acquisition is the registration that the registrar charges.
+LIKENESS = Likeness(
+    sources=frozenset({EntrySource.MANUAL, EntrySource.IMPORT}),
+    same_kinds=frozenset({EntryKind.ACQUISITION, EntryKind.REGISTRATION}),
+    period=timedelta(days=7),
+    share=Decimal("0.05"),
+)
 _OrderKey: TypeAlias = tuple[str, str, str, str | None, Decimal | None]  # None: any domain or amount
+_EntryKey: TypeAlias = tuple[UUID, EntryKind, str, int, int]  # domain, kind, currency, years, day as a number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +67,7 @@ def match_charge(charge: ChargeFields, holdings: Holdings) -> Match:
     """Return the domains that a charge can be for by its own words."""
     names = read_names(charge.domain_raw, charge.description)
     found = sorted(_candidates(charge, names, holdings), key=lambda each: -each.confidence)[:MAX_CANDIDATES]
-    first = next(iter(found), None)
-    domain = None if first is None else holdings.by_name.get(first.domain)
+    domain = holdings.by_name.get(found[0].domain) if found else None
     price = None if domain is None else domain.renewal_price
     return Match(candidates=found, years=find_years(charge, price=price))
 
@@ -59,57 +76,67 @@ def _candidates(charge: ChargeFields, names: Names, holdings: Holdings) -> Itera
     if names.field is not None:
         domain = holdings.by_name.get(names.field)
         if domain is not None:
-            yield _candidate(domain, _certainty(charge, domain, holdings), _method(charge))
+            method = {NameOrigin.TEXT: MatchMethod.DESCRIPTION, NameOrigin.ITEM: MatchMethod.ORDER_ITEM}
+            is_unicode = not (charge.domain_raw or "").isascii()
+            own = MatchMethod.IDN if is_unicode else MatchMethod.EXACT_NAME
+            yield candidate_of(domain, _certainty(charge, domain, holdings), method.get(charge.name_origin, own))
         return
     held = [holdings.by_name[each] for each in names.text if each in holdings.by_name]
     for domain in held:
         confidence = min(FREE_TEXT, _certainty(charge, domain, holdings)) if len(held) == 1 else LABEL_ONLY
-        yield _candidate(domain, confidence, MatchMethod.DESCRIPTION)
+        yield candidate_of(domain, confidence, MatchMethod.DESCRIPTION)
     labelled = {each.id: each for label in names.labels for each in holdings.by_label.get(label, ())}
     for domain in labelled.values():
         confidence = LABEL_ONLY if len(labelled) == 1 else SEVERAL
-        yield _candidate(domain, confidence, MatchMethod.LABEL)
+        yield candidate_of(domain, confidence, MatchMethod.LABEL)
 
 
-def _candidate(domain: Domain, confidence: Decimal, method: MatchMethod) -> Candidate:
+def candidate_of(domain: Domain, confidence: Decimal, method: MatchMethod) -> Candidate:
+    """Return a domain as a candidate."""
     return Candidate(domain_id=domain.id, domain=domain.domain, confidence=confidence, method=method)
 
 
-def _method(charge: ChargeFields) -> MatchMethod:
-    if charge.name_origin is NameOrigin.TEXT:
-        return MatchMethod.DESCRIPTION
-    if charge.name_origin is NameOrigin.ITEM:
-        return MatchMethod.ORDER_ITEM
-    return MatchMethod.IDN if is_written_in_unicode(charge.domain_raw) else MatchMethod.EXACT_NAME
-
-
 def _certainty(charge: ChargeFields, domain: Domain, holdings: Holdings) -> Decimal:
-    """Return the confidence in a domain that is named."""
-    if not _is_owned(charge.charged_on, domain, holdings):
+    """Return the confidence in a domain that is named: highest where the charge comes from its connection."""
+    on, since, until = charge.charged_on, domain.acquired_on or domain.registered_on, None
+    if domain.status is PortfolioDomainStatus.SOLD:
+        until = holdings.sold_on.get(domain.id)
+    if (since and on < since - OWNERSHIP_MARGIN) or (until and on > until + OWNERSHIP_MARGIN):
         return OUTSIDE_OWNERSHIP
     if charge.name_origin is NameOrigin.TEXT:
         return FREE_TEXT
-    return SAME_CONNECTION if _is_same_connection(charge, domain, holdings) else OTHER_CONNECTION
-
-
-def _is_owned(on: date, domain: Domain, holdings: Holdings) -> bool:
-    since = domain.acquired_on or domain.registered_on
-    until = holdings.sold_on.get(domain.id)
-    if domain.status is not PortfolioDomainStatus.SOLD:
-        until = None
-    return (since is None or since - OWNERSHIP_MARGIN <= on) and (until is None or on <= until + OWNERSHIP_MARGIN)
-
-
-def _is_same_connection(charge: ChargeFields, domain: Domain, holdings: Holdings) -> bool:
-    """Return whether the domain is where the charge comes from: at the connection, or at the registrar."""
     if charge.connection_id is not None and domain.connection_id is not None:
-        return charge.connection_id == domain.connection_id
-    here = {charge.provider, charge.provider.removeprefix("manual:"), holdings.registrars.get(charge.provider, "")}
-    return _key(domain.registrar or "") in {_key(each) for each in here if each}
+        is_same = charge.connection_id == domain.connection_id
+    else:
+        label = holdings.registrars.get(charge.provider)
+        here = {charge.provider, charge.provider.removeprefix("manual:"), label or charge.provider}
+        is_same = _key(domain.registrar or "") in {_key(each) for each in here}
+    return SAME_CONNECTION if is_same else OTHER_CONNECTION
 
 
 def _key(name: str) -> str:
     return "".join(each for each in name.lower() if each.isalnum()).removesuffix("inc").removesuffix("llc")
+
+
+def find_years(charge: ChargeFields, *, price: Money | None) -> int | None:
+    """Return the years that a charge pays for: by its field, its words, or the price of a year. None: unknown.
+
+    The transfer of a domain of a generic suffix adds a year.
+    """
+    if charge.kind not in _PERIODIC:
+        return charge.years
+    found = charge.years or read_years(charge.description)
+    if found is not None:
+        return found
+    if charge.kind is ChargeKind.TRANSFER and charge.domain is not None:
+        return 1 if len(charge.domain.rpartition(".")[2]) != _COUNTRY_CODE else None
+    total = Money(charge.total, charge.currency).quantized().amount
+    is_priced = price is not None and price.currency == charge.currency and price.amount > 0 and total > 0
+    if charge.kind is not ChargeKind.RENEWAL or price is None or not is_priced:
+        return None
+    years = int((total / price.amount).to_integral_value())
+    is_near = abs(total - years * price.amount) <= total * _TOLERANCE
+    return years if is_near and 1 <= years <= MAX_YEARS else None
 
 
 class Earlier:
@@ -122,7 +149,7 @@ class Earlier:
             if not each.is_refund:
                 self._add(each)
         for found in self._by_name.values():
-            found.sort(key=_time)
+            found.sort(key=lambda each: (each.charged_on, each.id))
 
     def _add(self, charge: Charge) -> None:
         same = charge.provider, charge.currency
@@ -152,10 +179,6 @@ class Earlier:
         return last if is_near else None
 
 
-def _time(charge: Charge) -> tuple[date, UUID]:
-    return charge.charged_on, charge.id
-
-
 def match_refund(refund: Charge, own: Match, earlier: Earlier, holdings: Holdings) -> Match:
     """Return the match of a refund: that of the charge that it reverses, where its own words name no domain."""
     reversed_charge = find_refunded(refund, earlier)
@@ -166,7 +189,7 @@ def match_refund(refund: Charge, own: Match, earlier: Earlier, holdings: Holding
     domain = None if domain_id is None else holdings.by_id.get(domain_id)
     if domain is not None and refund.domain is None:
         confidence = min(OTHER_CONNECTION, reversed_charge.confidence or OTHER_CONNECTION)
-        candidates = [_candidate(domain, confidence, MatchMethod.PARENT_ORDER)]
+        candidates = [candidate_of(domain, confidence, MatchMethod.PARENT_ORDER)]
     return Match(
         candidates=candidates,
         refund_of=reversed_charge.id,
@@ -182,3 +205,38 @@ def find_refunded(refund: Charge, earlier: Earlier) -> Charge | None:
     """
     found = earlier.of_order(refund, refund.parent_order_id) or earlier.of_order(refund, refund.order_id)
     return found or (None if refund.domain is None else earlier.of_name(refund))
+
+
+class Recorded:
+    """The entries that members recorded, without those of charges; each can be linked once."""
+
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self._amounts = defaultdict[_EntryKey, list[tuple[Decimal, UUID]]](list)
+        for each in entries:
+            self._amounts[_entry_key(each, each.occurred_on.toordinal())].append((each.amount, each.id))
+        for amounts in self._amounts.values():
+            amounts.sort()
+
+    def take(self, paid: NewEntry) -> UUID | None:
+        """Return the entry that a member recorded for a charge, the closest in time; None without one.
+
+        `paid` is what books the charge. An entry is the same with its kind, years and currency, within 7 days and
+        5 percent of the amount.
+        """
+        on = paid.occurred_on.toordinal()
+        for distance in range(LIKENESS.period.days + 1):
+            found: list[tuple[Decimal, int, int]] = []  # difference, day, place
+            for day in {on - distance, on + distance}:
+                amounts = self._amounts.get(_entry_key(paid, day), [])
+                above = bisect_left(amounts, paid.amount, key=lambda each: each[0])
+                closest = [at for at in (above - 1, above) if 0 <= at < len(amounts)]
+                found += [(abs(amounts[at][0] - paid.amount), day, at) for at in closest]
+            difference, day, place = min(found, default=(paid.amount, on, 0))
+            if found and difference <= paid.amount * LIKENESS.share:
+                return self._amounts[_entry_key(paid, day)].pop(place)[1]
+        return None
+
+
+def _entry_key(entry: Entry | NewEntry, day: int) -> _EntryKey:
+    kind = EntryKind.REGISTRATION if entry.kind in LIKENESS.same_kinds else entry.kind
+    return entry.domain_id, kind, entry.currency, entry.years or 1, day

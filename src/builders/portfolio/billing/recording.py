@@ -1,21 +1,30 @@
-"""Record each line of a bill once, and match and apply it."""
+"""Record each line of a bill once, match and apply it, and publish what a sync or an import recorded."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from functools import partial
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
+from builders.kit.events import outbox
+from builders.kit.events.outbox import Event
 from builders.kit.limits import maximums
 from builders.kit.values import clock
 from builders.kit.values.money import Money
-from builders.portfolio.billing import lines as billed
-from builders.portfolio.billing.applying import Booking, match_charges
-from builders.portfolio.billing.names import find_name
-from builders.portfolio.billing.records import AppliedCharge, ChargeSource, NewCharge
-from builders.portfolio.billing.store import charges as store
+from builders.portfolio.billing import lines as billed, store
+from builders.portfolio.billing.applying import match_charges
+from builders.portfolio.billing.events import (
+    CHARGES_MATCHED,
+    CHARGES_UNMATCHED,
+    MAX_DOMAINS,
+    REFUNDS_DETECTED,
+    BillingData,
+    charges_data,
+)
+from builders.portfolio.billing.records import AppliedCharge, Booking, NewCharge, Origin
+from builders.portfolio.billing.wording import find_name
 from builders.portfolio.domains import lookups
 from builders.portfolio.registrars import inventory_limits
 from builders.portfolio.registrars.errors import ChargeLimit
@@ -32,19 +41,6 @@ MAX_SANDBOX_CHARGES = maximums.declare(
     counts="Charges of registrars.",
     code="charge_limit",
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
-    """Where lines come from."""
-
-    provider: str
-    account: str  # the name of the connection; it distinguishes several accounts at the provider
-    connection_id: UUID | None
-    source: ChargeSource
-    run_id: UUID
-    # The number of omitted charges of each kind, which the other source has.
-    left_out: Counter[Any] = field(default_factory=Counter[Any])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +72,9 @@ async def record_lines(
         now=clock.now(),
     )
     if inserted:
-        await _require_below_maximum(conn, account_id=account_id)
+        most = find_most(is_sandbox=await inventory_limits.is_sandbox(conn, account_id=account_id))
+        if await store.count_up_to(conn, account_id=account_id, most=most + 1) > most:
+            raise ChargeLimit(f"A portfolio has at most {most:,} charges.")
     done = await match_charges(
         conn, account_id=account_id, charges=[charge for _, charge in inserted], booking=booking
     )
@@ -93,52 +91,32 @@ def find_most(*, is_sandbox: bool) -> int:
     return MAX_SANDBOX_CHARGES if is_sandbox else MAX_CHARGES
 
 
-async def _require_below_maximum(conn: Conn, *, account_id: UUID) -> None:
-    is_sandbox = await inventory_limits.is_sandbox(conn, account_id=account_id)
-    most = find_most(is_sandbox=is_sandbox)
-    if await store.count_up_to(conn, account_id=account_id, most=most + 1) > most:
-        raise ChargeLimit(f"A portfolio has at most {most:,} charges.")
-
-
 async def _charges(
     conn: Conn, *, account_id: UUID, lines: Sequence[BilledLine], origin: Origin
 ) -> Sequence[Sequence[NewCharge]]:
+    """Return the charges of each line; those of refunds after the others, by which their amounts are divided."""
     prices = await _find_prices(conn, account_id=account_id, lines=lines)
-    parents = {each.parent_order_id for each in lines if each.parent_order_id}
-    paid: dict[str, dict[str, Decimal]] = {}
-    if parents:
-        rows = await store.list_paid(conn, account_id=account_id, provider=origin.provider, orders=parents)
+    paid: dict[str, dict[str, Decimal]] = {each.parent_order_id: {} for each in lines if each.parent_order_id}
+    if paid:
+        rows = await store.list_paid(conn, account_id=account_id, provider=origin.provider, orders=paid.keys())
         for order_id, domain, total in rows:
-            paid.setdefault(order_id, {})[domain] = total
-
-    def made(line: BilledLine) -> Sequence[NewCharge]:
-        return list(
-            billed.charges_of(
-                line,
-                provider=origin.provider,
-                account=origin.account,
-                connection_id=origin.connection_id,
-                prices=prices,
-                paid=paid,
-            )
-        )
-
-    purchases = {at: made(line) for at, line in enumerate(lines) if line.total >= 0}
+            paid[order_id][domain] = total
+    charges_of = partial(billed.charges_of, origin=origin, prices=prices, paid=paid)
+    purchases = {at: charges_of(line) for at, line in enumerate(lines) if line.total >= 0}
     for found in purchases.values():
         for each in found:
-            if each.order_id in parents and each.domain is not None:
-                sums = paid.setdefault(each.order_id, {})
+            if each.order_id in paid and each.domain is not None:
+                sums = paid[each.order_id]
                 sums[each.domain] = sums.get(each.domain, Decimal(0)) + each.total
-    return [purchases[at] if at in purchases else made(line) for at, line in enumerate(lines)]
+    return [purchases[at] if at in purchases else charges_of(line) for at, line in enumerate(lines)]
 
 
 async def _find_prices(conn: Conn, *, account_id: UUID, lines: Sequence[BilledLine]) -> Mapping[str, Money]:
     """Return the prices of a year of the domains that share the line of a renewal."""
     shared = [billed.list_names_of(each)[0] for each in lines if each.kind is ChargeKind.RENEWAL]
-    names = {find_name(raw) for found in shared if len(found) > 1 for raw in found if raw is not None} - {None}
-    if not names:
-        return {}
-    found = await lookups.find_domains(conn, account_id=account_id, names=sorted(filter(None, names)))
+    named = {find_name(raw) for found in shared if len(found) > 1 for raw in found if raw is not None}
+    names = sorted(filter(None, named))
+    found = await lookups.find_domains(conn, account_id=account_id, names=names) if names else {}
     return {name: each.renewal_price for name, each in found.items() if each.renewal_price is not None}
 
 
@@ -156,3 +134,51 @@ async def _without_duplicates(
         else:
             kept.append(each)
     return kept
+
+
+def count_recorded(recorded: Sequence[RecordedLine]) -> Mapping[str, int]:
+    """Return the numbers of charges of lines, as `publish_run` does for those that are committed."""
+    new = [charge for each in recorded for charge in each.new]
+    matched = Counter(each.is_matched for each in new)
+    return {
+        "new": len(new),
+        "duplicate": sum(each.duplicates for each in recorded),
+        "matched": matched[True],
+        "unmatched": matched[False],
+        "refunds": sum(each.charge.is_refund for each in new),
+    }
+
+
+async def publish_run(
+    conn: Conn, *, account_id: UUID, event: Event | None, origin: Origin, fetched: int, charges: int
+) -> Mapping[str, int]:
+    """Publish the result of a sync or an import, without `event` only that of its charges; return the numbers.
+
+    `charges` is the number of charges that were read, new ones and others. The other numbers are those of the
+    recorded charges, so that a run that was continued after a failure counts all.
+    """
+    counted = await store.count_run(
+        conn,
+        account_id=account_id,
+        run_id=origin.run_id,
+        connection_id=origin.connection_id,
+        max_domains=MAX_DOMAINS,
+    )
+    numbers = {name: counted[name].charges for name in ("new", "matched", "unmatched", "refunds")}
+    numbers["duplicate"] = max(0, charges - numbers["new"])
+    if event is not None:
+        data = BillingData(
+            run_id=origin.run_id,
+            provider=origin.provider,
+            connection_id=origin.connection_id,
+            fetched=fetched,
+            applied=counted["applied"].charges,
+            **numbers,
+        )
+        await outbox.publish(conn, event, account_id=account_id, data=data)
+    events = {"matched": CHARGES_MATCHED, "unmatched": CHARGES_UNMATCHED, "refunds": REFUNDS_DETECTED}
+    for name, each in events.items():
+        if numbers[name]:
+            said = charges_data(counted[name], run_id=origin.run_id, providers=[origin.provider])
+            await outbox.publish(conn, each, account_id=account_id, data=said)
+    return numbers

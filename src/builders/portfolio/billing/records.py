@@ -1,7 +1,8 @@
-"""Records of billing: charges and their matches."""
+"""Records of billing: charges, their matches, and syncs of them."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -9,10 +10,12 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import Query
+from pydantic import Field
 
 from builders.kit.values.money import Money
 from builders.kit.values.texts import Lowered
 from builders.portfolio.registrars.records import ChargeKind
+from builders.portfolio.runs.records import Run
 
 MAX_DESCRIPTION = 500
 MAX_TEXT = 200  # characters of an order, a line, a name as written
@@ -64,6 +67,19 @@ class MatchMethod(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where lines come from."""
+
+    provider: str
+    account: str  # the name of the connection; it distinguishes several accounts at the provider
+    connection_id: UUID | None
+    source: ChargeSource
+    run_id: UUID
+    # The number of omitted charges of each kind, which the other source has.
+    left_out: Counter[Any] = field(default_factory=Counter[Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChargeFields:
     """A line of a bill, or the part of it that is for one domain."""
 
@@ -83,11 +99,6 @@ class ChargeFields:
     years: int | None = None
     tax: Decimal = Decimal(0)
     fees: Decimal = Decimal(0)
-
-    @property
-    def money(self) -> Money:
-        """Return the total."""
-        return Money(self.total, self.currency).quantized()
 
     @property
     def is_refund(self) -> bool:
@@ -157,40 +168,18 @@ class Match:
     is_ignored: bool = False  # a refund of an ignored charge
     years: int | None = None
 
+    @property
+    def best(self) -> Candidate | None:
+        """Return the likeliest domain."""
+        return next(iter(self.candidates), None)
+
     def accepted(self, min_confidence: Decimal) -> Candidate | None:
         """Return the likeliest domain when it is likely enough, and likelier than the next one."""
-        first = next(iter(self.candidates), None)
-        if first is None or first.confidence < min_confidence:
+        first = self.best
+        if self.is_ignored or first is None or first.confidence < min_confidence:
             return None
         rivals = self.candidates[1:2]
         return None if rivals and rivals[0].confidence == first.confidence else first
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSummary:
-    """Result of the charges that a sync or an import recorded."""
-
-    new: int
-    matched: int  # with a domain, applied or not
-    applied: int
-    unmatched: int  # without a domain
-    refunds: int
-    matched_domains: Sequence[str]  # the first of them, as in the next two
-    unmatched_domains: Sequence[str]
-    refunded_domains: Sequence[str]
-    matched_domain_count: int
-    unmatched_domain_count: int
-    refunded_domain_count: int
-
-    def counts(self, charges: int) -> Mapping[str, int]:
-        """Return the counts of a run, by the charges that it read."""
-        return {
-            "new": self.new,
-            "duplicate": max(0, charges - self.new),
-            "matched": self.matched,
-            "unmatched": self.unmatched,
-            "refunds": self.refunds,
-        }
 
 
 class ApplyOutcome(StrEnum):
@@ -203,6 +192,15 @@ class ApplyOutcome(StrEnum):
     UNMATCHED = "unmatched"
     IGNORED = "ignored"
     UNDONE = "undone"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Booking:
+    """How charges are applied."""
+
+    min_confidence: Decimal = MIN_CONFIDENCE
+    applies: bool = True  # False: they are only matched
+    member_id: UUID | None = None  # None: a job
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,6 +220,14 @@ class AppliedCharge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Application:
+    """Result of an application of charges, or of undoing it."""
+
+    results: Sequence[AppliedCharge]
+    has_more: bool  # charges that were not examined
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChargeFilters:
     """Which charges are listed, as the query has it. None: any."""
 
@@ -238,24 +244,67 @@ class ChargeFilters:
 class StateSum:
     """The sum of the charges of a state in a currency."""
 
-    state: ChargeState
+    state: str  # a ChargeState
     currency: str
     count: int
     total: Decimal
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "state", ChargeState(self.state))
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCount:
+    """Some of the charges that a sync or an import recorded."""
+
+    charges: int = 0
+    domains: Sequence[str] = ()  # the first of them
+    domain_count: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Application:
-    """Result of an application of charges, or of undoing it."""
+class SyncOptions:
+    """Which charges a sync reads, and whether it books them."""
 
-    results: Sequence[AppliedCharge]  # the first of them
-    examined: int
-    matched: int
-    applied: int  # linked ones too
-    still_unmatched: int
-    linked_existing: int
-    undone: int
-    has_more: bool  # charges that were not examined
+    since: date | None = None  # None: where the last sync ended, with an overlap
+    until: date | None = None  # None: today
+    applies: bool = True
+    dry_run: bool = False
+    member_id: UUID | None = None  # None: a job
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncedRun:
+    """The state of a sync of charges after some time."""
+
+    run: Run
+    totals: Sequence[Money]  # the sum of the new charges of each currency
+    next_since: Mapping[UUID, date]  # the first day of the next sync, by connection
+
+
+class FreshnessReason(StrEnum):
+    """Why data is refreshed, or not."""
+
+    FRESH = "fresh"
+    STALE = "stale"
+    FORCED = "forced"
+    NEVER = "never"  # it was never synced
+    COOLDOWN = "cooldown"  # it was just synced, or the registrar accepts no request for now
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionFreshness:
+    """How old the data of a connection was, and whether it is refreshed."""
+
+    provider: Annotated[str, Field(description="The registrar.")]
+    connection_id: Annotated[UUID, Field(description="Identifier of the connection.")]
+    stale: Annotated[bool, Field(description="Older than `max_age_hours`, or never fetched.")]
+    age_hours: Annotated[float | None, Field(description="Age of the oldest data; null when never fetched.")]
+    refreshed: Annotated[bool, Field(description="Whether it is refreshed.")]
+    reason: Annotated[FreshnessReason, Field(description="Why it is refreshed, or not.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refresh:
+    """Age of the data of each connection, and the runs that refresh it, after some time."""
+
+    connections: Sequence[ConnectionFreshness]
+    inventory: Run | None = None
+    billing: SyncedRun | None = None

@@ -1,11 +1,11 @@
-"""Sync charges: record, match and book the bills of each registrar connection since the last sync.
+"""Sync charges: record, match and book the bills of each registrar connection, and refresh stale data.
 
 The job of a connection records the lines in batches. A part that is restarted reads them from the beginning, and
 skips the recorded ones, so that the result is the same.
 """
 
 from collections.abc import AsyncGenerator, Sequence
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from functools import partial
 from uuid import UUID
 
@@ -13,15 +13,27 @@ from pydantic import TypeAdapter
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
-from builders.portfolio.billing import summaries
-from builders.portfolio.billing.applying import Booking
+from builders.portfolio.billing import store
 from builders.portfolio.billing.events import BILLING_SYNCED
 from builders.portfolio.billing.lines import FIRST_DAY, require_storable
-from builders.portfolio.billing.recording import BATCH, Origin, record_lines
-from builders.portfolio.billing.records import MIN_CONFIDENCE, ChargeSource
-from builders.portfolio.billing.store import lists
-from builders.portfolio.billing.sync_records import SyncedRun, SyncOptions
-from builders.portfolio.registrars import adapter as registrar_adapter, connections as registrar_connections, parts
+from builders.portfolio.billing.recording import BATCH, count_recorded, publish_run, record_lines
+from builders.portfolio.billing.records import (
+    Booking,
+    ChargeSource,
+    ConnectionFreshness,
+    FreshnessReason,
+    Origin,
+    Refresh,
+    SyncedRun,
+    SyncOptions,
+)
+from builders.portfolio.registrars import (
+    adapter as registrar_adapter,
+    connections as registrar_connections,
+    parts,
+    providers as registrar_providers,
+    syncing as registrar_syncing,
+)
 from builders.portfolio.registrars.failures import RegistrarFailed
 from builders.portfolio.registrars.parts import Progress
 from builders.portfolio.registrars.records import BilledLine, Connection
@@ -31,19 +43,28 @@ from builders.portfolio.runs.work import Tools
 
 OVERLAP = timedelta(days=7)  # that is read again: a registrar can date a charge back
 HISTORY = timedelta(days=3_650)  # that the first sync reads
+COOLDOWN = timedelta(minutes=5)  # between two refreshes, forced ones too
 _AHEAD = timedelta(days=1)  # of UTC: where it is tomorrow
 _OPTIONS = TypeAdapter(SyncOptions)
 
 
 async def sync_providers(
-    conn: Conn, *, account_id: UUID, providers: Sequence[str] | None, options: SyncOptions
-) -> Run:
-    """Start a sync of the charges of all connections of a portfolio, or of those to some registrars.
+    database: Database,
+    *,
+    account_id: UUID,
+    providers: Sequence[str] | None,
+    options: SyncOptions,
+    timeout_s: float,
+) -> SyncedRun:
+    """Sync the charges of all connections of a portfolio, or of those to some registrars.
 
-    Raise ProviderNotFound, and NotConnected for a registrar without a connection.
+    Return the state when the sync has ended, or after a time. Raise ProviderNotFound, and NotConnected for a
+    registrar without a connection.
     """
-    connections = await registrar_connections.list_wanted(conn, account_id=account_id, providers=providers)
-    return await start_sync(conn, account_id=account_id, connections=connections, options=options)
+    async with database.transaction() as conn:
+        connections = await registrar_connections.list_wanted(conn, account_id=account_id, providers=providers)
+        run = await start_sync(conn, account_id=account_id, connections=connections, options=options)
+    return await _wait_for_sync(database, run=run, timeout_s=timeout_s)
 
 
 async def start_sync(
@@ -112,21 +133,14 @@ async def _list_batches(
 async def _record_batch(
     progress: Progress, options: SyncOptions, origin: Origin, conn: Conn, lines: Sequence[BilledLine]
 ) -> None:
-    booking = Booking(min_confidence=MIN_CONFIDENCE, applies=options.applies, member_id=options.member_id)
+    booking = Booking(applies=options.applies, member_id=options.member_id)
     async with conn.transaction(force_rollback=options.dry_run):
         recorded = await record_lines(
             conn, account_id=progress.part.account_id, lines=lines, origin=origin, booking=booking
         )
-    counts = {"fetched": len(lines), "read": sum(len(each.new) + each.duplicates for each in recorded)}
-    if options.dry_run:
-        new = [charge for each in recorded for charge in each.new]
-        counts |= {
-            "new": len(new),
-            "duplicate": sum(each.duplicates for each in recorded),
-            "matched": sum(each.is_matched for each in new),
-            "unmatched": sum(not each.is_matched for each in new),
-            "refunds": sum(each.charge.is_refund for each in new),
-        }
+    numbers = count_recorded(recorded)
+    counts = {"fetched": len(lines), "read": numbers["new"] + numbers["duplicate"]}
+    counts |= numbers if options.dry_run else {}  # without: those that are committed, at the end
     progress.part = await runs.advance_part(conn, part=progress.part, counts=counts)
 
 
@@ -136,16 +150,15 @@ async def _finish(
     """Count the recorded charges, publish them, and end the part."""
     part = progress.part
     if not options.dry_run:
-        charges = part.counts.get("read", 0)
-        summary = await summaries.publish_run(
+        numbers = await publish_run(
             conn,
             account_id=part.account_id,
             event=BILLING_SYNCED if failure is None else None,
             origin=origin,
             fetched=part.counts.get("fetched", 0),
-            charges=charges,
+            charges=part.counts.get("read", 0),
         )
-        progress.part = await runs.advance_part(conn, part=part, counts=summary.counts(charges))
+        progress.part = await runs.advance_part(conn, part=part, counts=numbers)
     # Whether the next sync can begin where this one ends.
     is_next = options.since is None or options.since <= next_since(progress.connection)
     is_complete = failure is None and options.until is None and is_next and not options.dry_run
@@ -178,10 +191,72 @@ async def follow_sync(conn: Conn, *, account_id: UUID, run_id: UUID) -> None:
         await start_sync(conn, account_id=account_id, connections=connections, options=SyncOptions())
 
 
-async def wait_for_sync(database: Database, *, run: Run, timeout_s: float) -> SyncedRun:
+async def _wait_for_sync(database: Database, *, run: Run, timeout_s: float) -> SyncedRun:
     """Return a sync when it has ended, or its state after a time. Holds no database connection."""
     run = await runs.wait_for_run(database, run=run, timeout_s=timeout_s)
     async with database.connection() as conn:
-        totals = await lists.list_run_totals(conn, account_id=run.account_id, run_id=run.id)
+        totals = await store.list_run_totals(conn, account_id=run.account_id, run_id=run.id)
         connections = await registrar_connections.list_connections(conn, account_id=run.account_id)
     return SyncedRun(run=run, totals=totals, next_since={each.id: next_since(each) for each in connections})
+
+
+async def ensure_fresh(
+    database: Database,
+    *,
+    account_id: UUID,
+    providers: Sequence[str] | None,
+    max_age: timedelta,
+    is_forced: bool,
+    refreshes_inventory: bool,
+    member_id: UUID,
+    timeout_s: float,
+) -> Refresh:
+    """Sync the charges of stale connections, and their domains; return the runs as `sync_providers` does.
+
+    Raise ProviderNotFound, and NotConnected for a registrar without a connection.
+    """
+    until, now = clock.monotonic() + timeout_s, clock.now()
+    async with database.transaction() as conn:
+        connections = await registrar_connections.list_wanted(conn, account_id=account_id, providers=providers)
+        own = [each for each in connections if not each.is_manual]
+        states = [assess(each, now=now, max_age=max_age, is_forced=is_forced) for each in own]
+        stale = [each for each, state in zip(own, states, strict=True) if state.refreshed]
+        if not stale:
+            return Refresh(connections=states)
+        inventory = None
+        if refreshes_inventory:
+            inventory = await registrar_syncing.start_sync(
+                conn, account_id=account_id, connections=stale, created_by=member_id
+            )
+        options = SyncOptions(member_id=member_id)
+        run = await start_sync(conn, account_id=account_id, connections=stale, options=options)
+    if inventory is not None:
+        inventory = await runs.wait_for_run(database, run=inventory, timeout_s=timeout_s)
+    billing = await _wait_for_sync(database, run=run, timeout_s=max(0.0, until - clock.monotonic()))
+    return Refresh(connections=states, inventory=inventory, billing=billing)
+
+
+def assess(connection: Connection, *, now: datetime, max_age: timedelta, is_forced: bool) -> ConnectionFreshness:
+    """Return how old the data of a connection is, and whether it is refreshed."""
+    has_billing = registrar_providers.get_profile(connection.provider).capabilities.billing
+    times = [connection.last_sync_at, *([connection.last_billing_sync_at] if has_billing else [])]
+    known = [each for each in times if each is not None]
+    age = now - min(known) if len(known) == len(times) else None
+    is_stale = age is None or age > max_age
+    is_blocked = connection.next_allowed_at is not None and connection.next_allowed_at > now
+    if not (is_stale or is_forced):
+        reason = FreshnessReason.FRESH
+    elif is_blocked or (age is not None and now - max(known) < COOLDOWN):
+        reason = FreshnessReason.COOLDOWN
+    elif age is None:
+        reason = FreshnessReason.NEVER
+    else:
+        reason = FreshnessReason.STALE if is_stale else FreshnessReason.FORCED
+    return ConnectionFreshness(
+        provider=connection.provider,
+        connection_id=connection.id,
+        stale=is_stale,
+        age_hours=None if age is None else round(age / timedelta(hours=1), 2),
+        refreshed=reason not in {FreshnessReason.FRESH, FreshnessReason.COOLDOWN},
+        reason=reason,
+    )

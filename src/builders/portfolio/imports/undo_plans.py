@@ -7,7 +7,7 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.http.bulk import RowOutcome, RowProblem
-from builders.portfolio.billing import facts
+from builders.portfolio.billing import applying
 from builders.portfolio.domains.records import FIELDS, Domain, DomainChange, DomainPatch
 from builders.portfolio.history import service as history
 from builders.portfolio.history.records import DomainHistory
@@ -58,7 +58,7 @@ async def plan_undo(
     undone = [*later, *rows]
     now, unrestored = _restore(undone, locked)
     entry_ids = [entry_id for each in undone for entry_id in each.entry_ids]
-    booked = set(await facts.list_booked_entries(conn, account_id=account_id, entry_ids=entry_ids))
+    booked = set(await applying.list_booked_entries(conn, account_id=account_id, entry_ids=entry_ids))
     added = {each.domain_id: each for each in rows if each.outcome is RowOutcome.CREATED}
     present = {domain_id: row for domain_id, row in added.items() if domain_id is not None and domain_id in locked}
     since = made.created_at

@@ -8,17 +8,13 @@ from pydantic import Field, StrictBool, StringConstraints
 
 from builders.kit.http.bodies import Body, PatchBody
 from builders.kit.sheets.bodies import TableBody
-from builders.kit.sheets.reading import TableOptions
-from builders.kit.values.patches import Patch
-from builders.portfolio.billing.columns import CHARGES
-from builders.portfolio.billing.importing import NewImport
-from builders.portfolio.billing.sync_records import SyncOptions
-
-MAX_PROVIDERS = 100
-
+from builders.kit.sheets.reading import SentTable, TableOptions
+from builders.portfolio.billing.importing import CHARGES
+from builders.portfolio.billing.records import SyncOptions
 
 Currency = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
 Provider = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
+Providers = Annotated[list[Provider] | None, Field(max_length=100, description="Only these registrars.")]
 PROVIDER = "The registrar that charged, or `manual:NAME`; by default that of the format."
 CURRENCY = "Currency of amounts without one; by default the portfolio's base currency."
 APPLY = "Whether to book charges with a certain domain; otherwise they are only matched."
@@ -33,10 +29,9 @@ class BillingImport(TableBody):
     currency: Annotated[Currency | None, Field(description=CURRENCY)] = None
     apply: Annotated[StrictBool, Field(description=APPLY)] = True
 
-    def new_import(self) -> NewImport:
-        """Return the record."""
-        table = self.sent_table(TableOptions, currency=self.currency)
-        return NewImport(table=table, provider=self.provider, applies=self.apply)
+    def table(self) -> SentTable[TableOptions]:
+        """Return the table."""
+        return self.sent_table(TableOptions, currency=self.currency)
 
 
 class ChargeUpdate(PatchBody):
@@ -53,23 +48,11 @@ class ChargeUpdate(PatchBody):
         StrictBool, Field(description="Whether the charge is permanently excluded from the portfolio.")
     ] = False
 
-    @property
-    def domain_patch(self) -> Patch[str | None]:
-        """Return the domain, UNSET when it stays."""
-        return self.patch_of("domain", self.domain)
-
-    @property
-    def ignored_patch(self) -> Patch[bool]:
-        """Return whether the charge is ignored, UNSET when that stays."""
-        return self.patch_of("ignored", self.ignored)
-
 
 class BillingSync(Body):
     """Which charges to fetch, and whether to book them."""
 
-    providers: Annotated[
-        list[Provider] | None, Field(max_length=MAX_PROVIDERS, description="Only these registrars.")
-    ] = None
+    providers: Providers = None
     since: Annotated[
         date | None, Field(description="First day of the charges; by default some days before the last sync.")
     ] = None
@@ -93,6 +76,4 @@ class BillingEnsure(Body):
 
     force: Annotated[StrictBool, Field(description="Refresh data that is not stale, too.")] = False
     max_age_hours: Annotated[int, Field(ge=1, le=24 * 365, description="Hours after which data is stale.")] = 24
-    providers: Annotated[
-        list[Provider] | None, Field(max_length=MAX_PROVIDERS, description="Only these registrars.")
-    ] = None
+    providers: Providers = None

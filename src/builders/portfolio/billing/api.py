@@ -1,6 +1,7 @@
-"""/v1/portfolio/registrars/billing: charges, imports and templates."""
+"""/v1/portfolio/registrars/billing: syncs, charges, imports and templates."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -15,15 +16,15 @@ from builders.kit.http.heavy_requests import heavy
 from builders.kit.http.pagination import ClampedPageQuery
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.sheets.bodies import DATE_ORDER, DRY_RUN, FORMAT, MAPPING_TEXT, TEXT_CSV, given
 from builders.kit.sheets.reading import DateNotation
-from builders.portfolio.billing import charges as billing_charges, importing, templates as billing_templates
+from builders.portfolio.billing import charges, importing, replies, schemas, syncing
 from builders.portfolio.billing.errors import ChargeNotFound
 from builders.portfolio.billing.records import ChargeFilters
-from builders.portfolio.billing.schemas import charges, requests, results, templates
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.ledger.errors import EntryLimitReached
-from builders.portfolio.registrars.errors import ChargeLimit, ConnectionLimit, ProviderNotFound
+from builders.portfolio.registrars.errors import ChargeLimit, ConnectionLimit, NotConnected, ProviderNotFound
 from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission
 
@@ -31,6 +32,10 @@ router = Router(prefix="/v1/portfolio/registrars/billing", tags=["portfolio"])
 Reader = Annotated[Access, allows("registrars:read", Permission.VIEW)]
 Writer = Annotated[Access, allows("registrars:write", Permission.EDIT_FINANCE)]
 ChargeId = Annotated[UUID, Path(description="Identifier of the charge."), ResourceId(ChargeNotFound)]
+Wait = Annotated[float, Query(ge=0, le=30, description="Maximum seconds to wait for the end of the run.")]
+BILLING_SYNCS = declare(
+    Policy(name="portfolio_billing_syncs", quota=120, window_s=3_600, by="account", counts="Syncs of charges.")
+)
 MAX_IDS = 1_000
 _FILE: dict[int | str, dict[str, Any]] = {
     200: {
@@ -46,12 +51,10 @@ _FILE: dict[int | str, dict[str, Any]] = {
 )
 async def list_billing_charges(
     access: Reader, conn: Reads, page: ClampedPageQuery, filters: Annotated[ChargeFilters, Depends(ChargeFilters)]
-) -> charges.BillingCharges:
+) -> replies.BillingCharges:
     """List the charges of registrars, newest first, with the domain of each charge and the sums of all."""
-    found, sums = await billing_charges.list_charges(
-        conn, account_id=access.portfolio_id, filters=filters, page=page
-    )
-    return charges.charges_reply(found, sums, shows_finance=access.shows_finance)
+    found, sums = await charges.list_charges(conn, account_id=access.portfolio_id, filters=filters, page=page)
+    return replies.charges_reply(found, sums, shows_finance=access.shows_finance)
 
 
 @router.post("/charges/apply", responses=problems(DomainNotFound), dependencies=[heavy()])
@@ -72,49 +75,49 @@ async def apply_billing_charges(
             "charges again; a domain that a member chose stays."
         ),
     ] = False,
-) -> results.BillingApplied:
+) -> replies.BillingApplied:
     """Match unbooked charges with the current portfolio, and book the charges with a certain domain.
 
     Each charge is booked once, so a repeated request has no effect. If a member recorded the same amount within 7
     days, the charge is linked with that entry. Up to 10,000 charges are examined: `has_more` says whether to send
     the request again.
     """
-    apply = partial(billing_charges.apply_charges, min_confidence=Decimal(str(min_confidence)))
+    apply = partial(charges.apply_charges, min_confidence=Decimal(str(min_confidence)))
     async with conn.transaction(force_rollback=dry_run):
-        done = await (billing_charges.undo_application if undo else apply)(
+        done = await (charges.undo_application if undo else apply)(
             conn, account_id=access.portfolio_id, member_id=access.member_id, charge_ids=ids
         )
-    return results.applied_reply(done, dry_run=dry_run)
+    return replies.applied_reply(done, dry_run=dry_run)
 
 
 @router.patch(
     "/charges/{charge_id}", responses=problems(DomainNotFound, EntryLimitReached), openapi_extra=BEYOND_SPEC
 )
 async def update_billing_charge(
-    charge_id: ChargeId, body: requests.ChargeUpdate, access: Writer, conn: Tx
-) -> charges.BillingCharge:
+    charge_id: ChargeId, body: schemas.ChargeUpdate, access: Writer, conn: Tx
+) -> replies.BillingCharge:
     """Set the domain of a charge and book the charge there, or ignore it permanently.
 
     An earlier booking is voided. A charge whose domain is set to null is matched with the next application.
     """
-    changed = await billing_charges.change_charge(
+    changed = await charges.change_charge(
         conn,
         account_id=access.portfolio_id,
         charge_id=charge_id,
-        domain=body.domain_patch,
-        is_ignored=body.ignored_patch,
+        domain=body.patch_of("domain", body.domain),
+        is_ignored=body.patch_of("ignored", body.ignored),
         member_id=access.member_id,
     )
-    return charges.charge_reply(changed)
+    return replies.charge_reply(changed)
 
 
 def file_options(
     format: Annotated[str | None, Query(description=FORMAT)] = None,  # noqa: A002 - its name in the query
     mapping: Annotated[str | None, Query(description=MAPPING_TEXT)] = None,
     date_order: Annotated[DateNotation | None, Query(description=DATE_ORDER)] = None,
-    provider: Annotated[requests.Provider | None, Query(description=requests.PROVIDER)] = None,
-    currency: Annotated[requests.Currency | None, Query(description=requests.CURRENCY)] = None,
-    apply: Annotated[bool | None, Query(description=requests.APPLY)] = None,
+    provider: Annotated[schemas.Provider | None, Query(description=schemas.PROVIDER)] = None,
+    currency: Annotated[schemas.Currency | None, Query(description=schemas.CURRENCY)] = None,
+    apply: Annotated[bool | None, Query(description=schemas.APPLY)] = None,
     dry_run: Annotated[bool | None, Query(description=DRY_RUN)] = None,
 ) -> Mapping[str, Any]:
     """Return the options of the query, for a body of type text/csv; with JSON they count before its members."""
@@ -136,11 +139,11 @@ def file_options(
     openapi_extra=TEXT_CSV,
 )
 async def import_billing_charges(
-    body: requests.BillingImport,
+    body: schemas.BillingImport,
     access: Writer,
     database: Pool,
     options: Annotated[Mapping[str, Any], Depends(file_options)],
-) -> results.BillingImported:
+) -> replies.BillingImported:
     """Import charges from a CSV file or from rows, match them with the portfolio, and book them.
 
     Send JSON, or the file as a body of type `text/csv` with the options in the query. For registrars whose API has
@@ -149,15 +152,19 @@ async def import_billing_charges(
     A repeated import of the same file has no effect. An invalid row does not affect the others.
     """
     account_id, body = access.portfolio_id, body.with_query(options)
-    read = await importing.read_charges(database, account_id=account_id, new=body.new_import())
+    read = await importing.read_charges(
+        database, account_id=account_id, table=body.table(), provider=body.provider
+    )
     async with database.connection() as conn, conn.transaction(force_rollback=body.dry_run):
-        done = await importing.import_charges(conn, account_id=account_id, new=read, member_id=access.member_id)
-    return results.imported_reply(done, dry_run=body.dry_run)
+        done = await importing.import_charges(
+            conn, account_id=account_id, read=read, applies=body.apply, member_id=access.member_id
+        )
+    return replies.imported_reply(read, done, dry_run=body.dry_run)
 
 
 @router.get(
     "/templates",
-    response_model=templates.BillingTemplates,
+    response_model=replies.BillingTemplates,
     responses=_FILE,
     dependencies=[allows("registrars:read", Permission.VIEW)],
 )
@@ -166,10 +173,59 @@ async def list_billing_templates(
     format: Annotated[  # noqa: A002 - its name in the query
         Literal["json", "csv"], Query(description="`csv`: the sample of the first template as a file.")
     ] = "json",
-) -> templates.BillingTemplates | Response:
+) -> replies.BillingTemplates | Response:
     """List templates of CSV files: charges of registrars without billing in their API, and parking revenue."""
-    found = billing_templates.list_templates(provider)
+    found = replies.templates_reply(importing.list_templates(provider))
     if format == "json":
-        return templates.templates_reply(found)
-    named = {"Content-Disposition": f'attachment; filename="{found[0].id}.csv"'}
-    return Response(found[0].form.sample_csv, media_type="text/csv", headers=named)
+        return found
+    first = found.items[0]
+    named = {"Content-Disposition": f'attachment; filename="{first.id}.csv"'}
+    return Response(first.sample_csv, media_type="text/csv", headers=named)
+
+
+@router.post("/sync", responses=problems(ProviderNotFound, NotConnected), dependencies=[rate_limit(BILLING_SYNCS)])
+async def sync_billing_charges(
+    access: Writer, database: Pool, body: schemas.BillingSync | None = None, wait: Wait = 15
+) -> replies.BillingRun:
+    """Fetch the charges of registrars since the last sync, match them with the portfolio, and book them.
+
+    A separate job reads each connection, so a failing, slow or rate-limited connection does not affect the others.
+    A charge that is fetched again is not recorded again. A registrar whose API has no billing is `unsupported`:
+    `template_path` has a CSV file to fill in. The reply is the state of the run after `wait` seconds; `GET
+    /v1/portfolio/registrars/runs/{run_id}` reads it later. After the first sync, charges are fetched with each
+    scheduled sync of the domains.
+    """
+    wanted = body or schemas.BillingSync()
+    synced = await syncing.sync_providers(
+        database,
+        account_id=access.portfolio_id,
+        providers=wanted.providers,
+        options=wanted.sync_options(access.member_id),
+        timeout_s=wait,
+    )
+    return replies.run_reply(synced)
+
+
+@router.post(
+    "/ensure", responses=problems(ProviderNotFound, NotConnected), dependencies=[rate_limit(BILLING_SYNCS)]
+)
+async def ensure_billing_charges(
+    access: Writer, database: Pool, body: schemas.BillingEnsure | None = None, wait: Wait = 15
+) -> replies.BillingEnsured:
+    """Refresh domains and charges of the registrars that are older than `max_age_hours`, or all with `force`.
+
+    A connection that was refreshed within 5 minutes is skipped. The refresh of domains requires a role that may
+    sync them.
+    """
+    wanted = body or schemas.BillingEnsure()
+    refresh = await syncing.ensure_fresh(
+        database,
+        account_id=access.portfolio_id,
+        providers=wanted.providers,
+        max_age=timedelta(hours=wanted.max_age_hours),
+        is_forced=wanted.force,
+        refreshes_inventory=access.has(Permission.EDIT),
+        member_id=access.member_id,
+        timeout_s=wait,
+    )
+    return replies.ensured_reply(refresh)

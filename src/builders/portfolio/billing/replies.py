@@ -1,0 +1,497 @@
+"""Replies of billing."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import BeforeValidator, Field
+
+from builders.kit.http.bodies import Reply, WriteReply
+from builders.kit.http.bulk import BulkReply, RowResult, summarize
+from builders.kit.http.fields import CreatedAt
+from builders.kit.http.pagination import Page
+from builders.kit.sheets.csv_files import normalize_header
+from builders.kit.sheets.kinds import Format, TableKind
+from builders.kit.sheets.reading import DetectedTable
+from builders.kit.values.money import Money
+from builders.portfolio.billing.importing import CHARGES, ImportedCharges, ReadCharges
+from builders.portfolio.billing.records import (
+    Application,
+    AppliedCharge,
+    ApplyOutcome,
+    Charge,
+    ChargeReason,
+    ChargeSource,
+    ChargeState,
+    ConnectionFreshness,
+    MatchMethod,
+    Refresh,
+    StateSum,
+    SyncedRun,
+)
+from builders.portfolio.ledger.errors import EntryLimitReached
+from builders.portfolio.registrars.records import ChargeKind
+from builders.portfolio.runs.records import Part, PartState, Run, RunState
+
+MAX_RESULTS = 1_000  # of an application
+_TEMPLATES = "/v1/portfolio/registrars/billing/templates"
+
+
+def _two_decimals(confidence: Decimal | str | None) -> str | None:
+    return None if confidence is None else f"{Decimal(confidence):.2f}"
+
+
+_Rounded = BeforeValidator(_two_decimals)
+Confidence = Annotated[str | None, _Rounded, Field(description="Certainty of the domain, from 0.00 to 1.00.")]
+
+
+class ChargeCandidate(Reply):
+    """A domain that a charge can be for."""
+
+    domain_id: Annotated[UUID, Field(description="The portfolio domain.")]
+    domain: Annotated[str, Field(description="Its name as an A-label.")]
+    confidence: Annotated[str, _Rounded, Field(description="Certainty, from 0.00 to 1.00.")]
+    method: Annotated[MatchMethod, Field(description="How it was found.")]
+
+
+class ChargeMatch(Reply):
+    """The domain of a charge."""
+
+    domain_id: Annotated[UUID | None, Field(description="The portfolio domain; null when it is not decided.")]
+    confidence: Confidence
+    method: Annotated[MatchMethod | None, Field(description="How it was found.")]
+    candidates: Annotated[
+        list[ChargeCandidate], Field(description="Candidates, the likeliest first; empty if decided.")
+    ]
+
+
+class BillingCharge(Reply):
+    """A line of a registrar's bill, or the part of it that is for one domain."""
+
+    id: Annotated[UUID, Field(description="Identifier of the charge.")]
+    provider: Annotated[str, Field(description="The registrar.")]
+    connection_id: Annotated[UUID | None, Field(description="The connection; null for an import without one.")]
+    order_id: Annotated[str | None, Field(description="The registrar's order; null when it names none.")]
+    line_id: Annotated[str | None, Field(description="Line of the order, or place among equal rows of a file.")]
+    parent_order_id: Annotated[str | None, Field(description="Of a refund: the order that is refunded.")]
+    charged_on: Annotated[date, Field(description="Day of the charge.")]
+    description: Annotated[
+        str | None, Field(description="The registrar's text; null if the role does not see money.")
+    ]
+    domain_raw: Annotated[
+        str | None,
+        Field(description="The domain as the registrar writes it; null when no field contains it."),
+    ]
+    domain: Annotated[str | None, Field(description="The domain that is named, as an A-label.")]
+    kind: Annotated[ChargeKind, Field(description="Kind of the charge.")]
+    years: Annotated[int | None, Field(description="Years that the charge pays for; null when unknown.")]
+    amount: Annotated[Money | None, Field(description="Total without tax and fees.")]
+    tax: Annotated[Money | None, Field(description="Tax in the total.")]
+    fees: Annotated[Money | None, Field(description="Fees in the total.")]
+    total: Annotated[Money | None, Field(description="The charged amount; negative for a refund.")]
+    annual_cost: Annotated[Money | None, Field(description="The total of one year; null when unknown.")]
+    state: Annotated[ChargeState, Field(description="Whether its domain is known, and whether it is booked.")]
+    reason: Annotated[
+        ChargeReason | None,
+        Field(
+            description="Why it is not booked although its domain is known. `entry_limit`: the domain has as many "
+            "entries as it can have."
+        ),
+    ]
+    match: Annotated[ChargeMatch, Field(description="The domain of the charge.")]
+    refund_of: Annotated[UUID | None, Field(description="Of a refund: the charge that it reverses, if known.")]
+    entry_id: Annotated[UUID | None, Field(description="The entry of the ledger; null while not applied.")]
+    linked: Annotated[
+        bool, Field(description="Whether a member recorded the entry before the charge was imported.")
+    ]
+    source: Annotated[ChargeSource, Field(description="The registrar's API, or an imported file.")]
+    imported_at: Annotated[datetime, Field(description="When it was recorded.")]
+
+
+class ChargesByState(Reply):
+    """How many charges are in each state."""
+
+    unmatched: Annotated[int, Field(description="Charges without a domain.")]
+    suggested: Annotated[int, Field(description="Charges with candidates.")]
+    matched: Annotated[int, Field(description="The domain is known; not booked.")]
+    applied: Annotated[int, Field(description="Booked in the ledger.")]
+    ignored: Annotated[int, Field(description="Excluded by a member.")]
+
+
+class ChargeSums(Reply):
+    """Sums of the charges in one currency; `total` is the sum of the others."""
+
+    currency: Annotated[str, Field(description="ISO 4217 code.")]
+    total: Annotated[Money | None, Field(description="All charges, less refunds.")]
+    unmatched: Annotated[Money | None, Field(description="Charges without a domain.")]
+    suggested: Annotated[Money | None, Field(description="Charges with candidates.")]
+    matched: Annotated[Money | None, Field(description="Charges with a domain that are not booked.")]
+    applied: Annotated[Money | None, Field(description="Booked charges.")]
+    ignored: Annotated[Money | None, Field(description="Omitted charges.")]
+
+
+class ChargeTotals(Reply):
+    """Numbers and sums of charges."""
+
+    by_state: Annotated[ChargesByState, Field(description="Numbers of charges.")]
+    by_currency: Annotated[list[ChargeSums], Field(description="Sums of each currency.")]
+
+
+class BillingCharges(Reply):
+    """Charges, the newest first."""
+
+    items: Annotated[list[BillingCharge], Field(description="The charges of this page.")]
+    next_cursor: Annotated[
+        str | None, Field(description="Send it as `cursor` to get the next page; null on the last page.")
+    ]
+    count: Annotated[int, Field(description="Number of all charges of the filters.")]
+    totals: Annotated[ChargeTotals, Field(description="Numbers and sums of all charges of the filters.")]
+    redacted: Annotated[list[str], Field(description="`finance` when the role does not see money.")]
+
+
+def charges_reply(page: Page[Charge], sums: Sequence[StateSum], *, shows_finance: bool) -> BillingCharges:
+    """Return a page of charges; without finance their money is null."""
+    states = [each.value for each in ChargeState]
+    counts = {state: sum(each.count for each in sums if each.state == state) for state in states}
+    by_currency = []
+    for currency in sorted({each.currency for each in sums}):
+        parts: dict[str, Any] = dict.fromkeys(("total", *states))
+        if shows_finance:
+            zero = Money.zero(currency)
+            amounts = {
+                each.state: Money(each.total, currency).quantized() for each in sums if each.currency == currency
+            }
+            parts = {state: amounts.get(state, zero) for state in states}
+            parts["total"] = sum(amounts.values(), zero)
+        by_currency.append(ChargeSums(currency=currency, **parts))
+    return BillingCharges(
+        items=[charge_reply(each, shows_finance=shows_finance) for each in page.items],
+        next_cursor=page.next_cursor,
+        count=sum(counts.values()),
+        totals=ChargeTotals(by_state=ChargesByState(**counts), by_currency=by_currency),
+        redacted=[] if shows_finance else ["finance"],
+    )
+
+
+def charge_reply(charge: Charge, *, shows_finance: bool = True) -> BillingCharge:
+    """Return a charge; without finance its money is null, and so is the description, which can name an amount."""
+
+    def money(amount: Decimal) -> Money | None:
+        return Money(amount, charge.currency).quantized() if shows_finance else None
+
+    return BillingCharge.from_record(
+        charge,
+        order_id=charge.order_id or None,
+        line_id=charge.line_id or None,
+        description=charge.description if shows_finance else None,
+        amount=money(charge.total - charge.tax - charge.fees),
+        tax=money(charge.tax),
+        fees=money(charge.fees),
+        total=money(charge.total),
+        annual_cost=money(charge.total / charge.years) if charge.years else None,
+        match=charge,
+        linked=charge.is_linked,
+    )
+
+
+class AppliedChargeReply(Reply):
+    """Result of one charge."""
+
+    charge_id: Annotated[UUID, Field(description="The charge.")]
+    domain_id: Annotated[UUID | None, Field(description="The domain, or the likeliest candidate.")]
+    entry_id: Annotated[
+        UUID | None, Field(description="The entry of the ledger; null when there is none, as in a dry run.")
+    ]
+    outcome: Annotated[ApplyOutcome, Field(description="The result for the charge.")]
+    confidence: Confidence
+    reason: Annotated[str, Field(description="The reason, as a sentence.")]
+
+
+class BillingApplied(WriteReply):
+    """Result of an application of charges."""
+
+    examined: Annotated[int, Field(description="Charges that were examined.")]
+    matched: Annotated[int, Field(description="Charges whose domain is known.")]
+    applied: Annotated[int, Field(description="Charges that were booked, or linked with an entry.")]
+    still_unmatched: Annotated[int, Field(description="Charges that need a decision.")]
+    linked_existing: Annotated[int, Field(description="Applied charges whose entry a member had recorded.")]
+    undone: Annotated[int, Field(description="Charges whose entry was voided.")]
+    dry_run: Annotated[bool, Field(description="Whether it was a dry run, without changes.")]
+    has_more: Annotated[bool, Field(description="Whether more charges remain; send the request again.")]
+    results: Annotated[list[AppliedChargeReply], Field(description=f"The first {MAX_RESULTS:,} charges.")]
+
+
+_REASONS: Mapping[MatchMethod | ApplyOutcome | ChargeReason | None, str] = {
+    ChargeReason.ENTRY_LIMIT: EntryLimitReached.default_detail or "",
+    ApplyOutcome.UNDONE: "Its entry was voided.",
+    ApplyOutcome.IGNORED: "It is a refund of a charge that is ignored.",
+    ApplyOutcome.LINKED: "A member had recorded the same amount within 7 days.",
+    None: "The charge contains no domain of the portfolio.",
+    MatchMethod.EXACT_NAME: "The domain field contains it.",
+    MatchMethod.IDN: "The domain field contains it, in Unicode.",
+    MatchMethod.ORDER_ITEM: "The line contains it and other domains.",
+    MatchMethod.DESCRIPTION: "The description contains it.",
+    MatchMethod.LABEL: "The description contains only the name before the suffix.",
+    MatchMethod.PARENT_ORDER: "It is the domain of the refunded charge.",
+    MatchMethod.MANUAL: "A member chose it.",
+}
+
+
+def applied_reply(done: Application, *, dry_run: bool) -> BillingApplied:
+    """Return the result of an application."""
+    counts = Counter(each.outcome for each in done.results)
+    linked = counts[ApplyOutcome.LINKED]
+    return BillingApplied(
+        examined=len(done.results),
+        matched=sum(each.is_matched for each in done.results),
+        applied=counts[ApplyOutcome.APPLIED] + linked,
+        still_unmatched=counts[ApplyOutcome.UNMATCHED] + counts[ApplyOutcome.SUGGESTED],
+        linked_existing=linked,
+        undone=counts[ApplyOutcome.UNDONE],
+        dry_run=dry_run,
+        has_more=done.has_more,
+        results=[_applied(each, dry_run=dry_run) for each in done.results[:MAX_RESULTS]],
+    )
+
+
+def _applied(done: AppliedCharge, *, dry_run: bool) -> AppliedChargeReply:
+    found = done.candidate
+    is_rolled_back = dry_run and done.outcome is ApplyOutcome.APPLIED
+    method = None if found is None else found.method
+    return AppliedChargeReply.from_record(
+        found or done.charge,
+        charge_id=done.charge.id,
+        entry_id=None if is_rolled_back else done.entry_id,
+        outcome=done.outcome,
+        reason=_REASONS[done.reason or (done.outcome if done.outcome in _REASONS else method)],
+    )
+
+
+class UnmatchedCharge(Reply):
+    """A new charge that needs a decision."""
+
+    charge_id: Annotated[UUID | None, Field(description="The charge; null in a dry run, which records none.")]
+    line: Annotated[int | None, Field(description="Line of the file.")]
+    index: Annotated[int | None, Field(description="Index of the row in the body.")]
+    domain: Annotated[str | None, Field(description="The domain that is named, if any.")]
+    description: Annotated[str, Field(description="The row of the file.")]
+    candidates: Annotated[list[ChargeCandidate], Field(description="The likeliest domain, if any.")]
+    reason: Annotated[
+        ChargeReason | None,
+        Field(description="`entry_limit`: its domain has as many entries as it can have."),
+    ]
+
+
+class BillingImported(BulkReply):
+    """Result of an import of charges, by row."""
+
+    import_id: Annotated[UUID, Field(description="Identifier of the import.")]
+    provider: Annotated[str, Field(description="The registrar.")]
+    dry_run: Annotated[bool, Field(description="Whether it was a dry run, without recorded charges.")]
+    detected: Annotated[DetectedTable, Field(description="How the file was read.")]
+    matched: Annotated[int, Field(description="New charges whose domain was found.")]
+    applied: Annotated[int, Field(description="New charges that were booked in the ledger.")]
+    unmatched: Annotated[list[UnmatchedCharge], Field(description="New charges that need a decision.")]
+
+
+def imported_reply(read: ReadCharges, done: ImportedCharges, *, dry_run: bool) -> BillingImported:
+    """Return the result of an import."""
+    return BillingImported(
+        import_id=done.id,
+        provider=done.provider,
+        dry_run=dry_run,
+        detected=read.detected,
+        results=[replace(each, id=None) if dry_run else each for each in done.results],
+        summary=summarize(done.results),
+        matched=sum(each.is_matched for _, each in done.new),
+        applied=sum(each.outcome in {ApplyOutcome.APPLIED, ApplyOutcome.LINKED} for _, each in done.new),
+        unmatched=[_unmatched(*each, dry_run=dry_run) for each in done.new if not each[1].is_matched],
+    )
+
+
+def _unmatched(place: RowResult, done: AppliedCharge, *, dry_run: bool) -> UnmatchedCharge:
+    return UnmatchedCharge.from_record(
+        done.charge,
+        charge_id=None if dry_run else done.charge.id,
+        line=place.line,
+        index=place.index,
+        candidates=[] if done.candidate is None else [done.candidate],
+        reason=done.reason,
+    )
+
+
+class BillingPartError(Reply):
+    """Why the charges of a connection were not fetched."""
+
+    code: Annotated[str, Field(description="Stable code, such as `provider_auth_failed`.")]
+    message: Annotated[str, Field(description="The reason as a sentence.")]
+    hint: Annotated[str | None, Field(description="The remedy; null without one.")]
+    retry_at: Annotated[datetime | None, Field(description="When the registrar accepts requests again, if known.")]
+    run_id: Annotated[UUID | None, Field(description="The run that already fetches the charges, if there is one.")]
+
+
+class BillingCounts(Reply):
+    """Numbers of lines and charges."""
+
+    fetched: Annotated[int, Field(description="Number of lines in the bills.")]
+    new: Annotated[int, Field(description="Charges that were recorded: one for each domain of a line.")]
+    duplicate: Annotated[int, Field(description="Charges that were recorded before.")]
+    matched: Annotated[int, Field(description="New charges whose domain was found.")]
+    unmatched: Annotated[int, Field(description="New charges that need a decision.")]
+    refunds: Annotated[int, Field(description="New charges that are refunds.")]
+
+
+class BillingRunProvider(BillingCounts):
+    """Result of a sync for one connection."""
+
+    provider: Annotated[str, Field(description="The registrar.")]
+    connection_id: Annotated[UUID, Field(description="Identifier of the connection.")]
+    state: Annotated[
+        PartState, Field(description="`unsupported`: the registrar's API has no billing; see `template_path`.")
+    ]
+    next_since: Annotated[date | None, Field(description="First day that the next sync reads.")]
+    template_path: Annotated[str | None, Field(description="The CSV template to import instead, if unsupported.")]
+    error: Annotated[
+        BillingPartError | None, Field(description="Why no charges were fetched; null without an error.")
+    ]
+
+
+class BillingRunTotals(Reply):
+    """Sums of the new charges."""
+
+    by_currency: Annotated[list[Money], Field(description="The sum of each currency, less refunds.")]
+
+
+class BillingRun(WriteReply):
+    """A sync of charges."""
+
+    run_id: Annotated[UUID, Field(description="Identifier of the run.")]
+    state: Annotated[RunState, Field(description="State of the run; `failed`: no charges could be fetched.")]
+    dry_run: Annotated[bool, Field(description="Whether it is a dry run, without recorded charges.")]
+    providers: Annotated[list[BillingRunProvider], Field(description="The result of each connection.")]
+    totals: Annotated[BillingRunTotals, Field(description="Sum of the new charges; empty in a dry run.")]
+    summary: Annotated[BillingCounts, Field(description="Numbers of all connections together.")]
+    created_at: CreatedAt
+    finished_at: Annotated[datetime | None, Field(description="When it ended; null before.")]
+
+
+class InventoryRun(Reply):
+    """The sync of the domains; `GET /v1/portfolio/registrars/runs/{run_id}` has its changes."""
+
+    run_id: Annotated[UUID, Field(description="Identifier of the run.")]
+    state: Annotated[RunState, Field(description="State of the run.")]
+    failed: Annotated[list[str], Field(description="Registrars that could not be listed.")]
+
+
+class BillingEnsured(WriteReply):
+    """Age of the data of each connection, and the runs that refresh it."""
+
+    providers: Annotated[list[ConnectionFreshness], Field(description="Each connection with an API.")]
+    inventory: Annotated[InventoryRun | None, Field(description="The sync of domains; null when none is needed.")]
+    billing: Annotated[BillingRun | None, Field(description="The sync of charges; null when none is needed.")]
+
+
+def run_reply(synced: SyncedRun) -> BillingRun:
+    """Return a sync of charges."""
+    run = synced.run
+    names = BillingCounts.model_fields
+    return BillingRun.from_record(
+        run,
+        run_id=run.id,
+        dry_run=bool(run.options.get("dry_run")),
+        providers=[_provider(each, synced.next_since.get(each.subject_id)) for each in run.parts],
+        totals=BillingRunTotals(by_currency=list(synced.totals)),
+        summary={name: sum(each.counts.get(name, 0) for each in run.parts) for name in names},
+    )
+
+
+def _provider(part: Part, next_since: date | None) -> BillingRunProvider:
+    is_unsupported = part.state is PartState.UNSUPPORTED
+    return BillingRunProvider.from_record(
+        part,
+        connection_id=part.subject_id,
+        next_since=None if is_unsupported else next_since,
+        template_path=f"{_TEMPLATES}?provider={part.provider}" if is_unsupported else None,
+        **{name: part.counts.get(name, 0) for name in BillingCounts.model_fields},
+    )
+
+
+def ensured_reply(refresh: Refresh) -> BillingEnsured:
+    """Return the age of the data of each connection, and the runs."""
+    return BillingEnsured(
+        providers=list(refresh.connections),
+        inventory=None if refresh.inventory is None else _inventory(refresh.inventory),
+        billing=None if refresh.billing is None else run_reply(refresh.billing),
+    )
+
+
+def _inventory(run: Run) -> InventoryRun:
+    failed = sorted({each.provider for each in run.parts if each.state is PartState.FAILED})
+    return InventoryRun(run_id=run.id, state=run.state, failed=failed)
+
+
+class TemplateColumn(Reply):
+    """A column of a template."""
+
+    name: Annotated[str, Field(description="The field, as in `mapping` of an import.")]
+    header: Annotated[str, Field(description="Its header in the template.")]
+    type: Annotated[
+        Literal["date", "text", "domain", "kind", "number", "amount", "currency"],
+        Field(description="Kind of its values."),
+    ]
+    required: Annotated[bool, Field(description="Whether each row needs a value.")]
+    example: Annotated[str, Field(description="A value.")]
+    aliases: Annotated[list[str], Field(description="Other headers of the field.")]
+
+
+class BillingTemplate(Reply):
+    """Format of a CSV file of charges or of parking revenue."""
+
+    id: Annotated[str, Field(description="Name of the template.", json_schema_extra={"examples": ["cloudflare"]})]
+    provider: Annotated[str | None, Field(description="The registrar; null for any.")]
+    title: Annotated[str, Field(description="Kind of the data in the file.")]
+    columns: Annotated[list[TemplateColumn], Field(description="The columns, in their order.")]
+    header_row: Annotated[str, Field(description="The header as a line of CSV.")]
+    sample_csv: Annotated[str, Field(description="A file that can be imported without changes.")]
+    notes: Annotated[str, Field(description="Instructions to fill in the file.")]
+    verified: Annotated[bool, Field(description="False: the registrar's export can differ.")]
+    import_path: Annotated[str, Field(description="The operation that reads the file.")]
+
+
+class BillingTemplates(Reply):
+    """Templates of CSV files."""
+
+    items: Annotated[list[BillingTemplate], Field(description="The templates.")]
+    next_cursor: Annotated[None, Field(description="Always null: the list has one page.")]
+    count: Annotated[int, Field(description="Number of templates.")]
+
+
+def templates_reply(found: Sequence[tuple[TableKind[Any], Format]]) -> BillingTemplates:
+    """Return the templates."""
+    items = [_template(*each) for each in found]
+    return BillingTemplates(items=items, next_cursor=None, count=len(items))
+
+
+def _template(kind: TableKind[Any], form: Format) -> BillingTemplate:
+    """Return a template; its id has the name of the kind for another kind than charges."""
+    columns = []
+    for at, (name, header) in enumerate(form.headers.items()):
+        column = kind.row.columns[name]
+        aliases = [each for each in column.headers if each != normalize_header(header)]
+        columns.append(
+            TemplateColumn.from_record(
+                column, header=header, required=column.is_strict, example=form.sample[0][at], aliases=aliases
+            )
+        )
+    return BillingTemplate.from_record(
+        form,
+        id=form.id if kind is CHARGES else f"{kind.name}-{form.id}",
+        provider=form.defaults.get("provider"),
+        columns=columns,
+        verified=form.is_verified,
+        import_path=kind.path,
+    )

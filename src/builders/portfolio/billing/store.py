@@ -1,0 +1,303 @@
+"""SQL of billing: charges, any number with one statement, their pages and their sums."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date, datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg.rows import class_row, kwargs_row, scalar_row
+from pydantic_core import to_json
+
+from builders.kit.db.connections import Conn
+from builders.kit.values import ids
+from builders.kit.values.money import Money
+from builders.portfolio.billing.records import (
+    Charge,
+    ChargeFilters,
+    ChargeSource,
+    ChargeState,
+    NewCharge,
+    RunCount,
+    StateSum,
+)
+
+SAME = "provider, order_id, domain, total, currency"  # what a charge of both sources has in common
+NEW = f"""
+    {SAME}, key, connection_id, line_id, parent_order_id, charged_on, description, domain_raw, name_origin, kind,
+    years, tax, fees
+"""
+COLUMNS = """
+    id, provider, connection_id, order_id, line_id, parent_order_id, charged_on, description, domain_raw,
+    name_origin, domain, kind, years, total, tax, fees, currency, source, run_id, imported_at, refund_of,
+    domain_id, confidence, method, candidates, applied_at, entry_id, is_linked, is_ignored, state,
+    reason
+"""
+# Two calls about the charges of a portfolio write them one after the other.
+LOCK_PORTFOLIO = "SELECT pg_advisory_xact_lock(hashtextextended('portfolio_billing ' || %(account_id)s::uuid, 0))"
+INSERT = f"""
+    INSERT INTO portfolio_billing_charges (account_id, source, run_id, imported_at, id, {NEW})
+    SELECT %(account_id)s, %(source)s, %(run_id)s, %(now)s, new.* FROM unnest(
+        %(ids)s::uuid[], %(provider)s::text[], %(order_id)s::text[], %(domain)s::text[], %(total)s::numeric[],
+        %(currency)s::text[], %(key)s::bytea[], %(connection_id)s::uuid[], %(line_id)s::text[],
+        %(parent_order_id)s::text[], %(charged_on)s::date[], %(description)s::text[], %(domain_raw)s::text[],
+        %(name_origin)s::text[], %(kind)s::text[], %(years)s::smallint[], %(tax)s::numeric[], %(fees)s::numeric[]
+    ) AS new
+    ON CONFLICT (account_id, key) DO NOTHING
+    RETURNING key, {COLUMNS}
+"""
+COUNT_UP_TO = """
+    SELECT count(*) FROM (
+        SELECT FROM portfolio_billing_charges WHERE account_id = %(account_id)s LIMIT %(most)s
+    ) AS charge
+"""
+# How many charges the other source has of the same order (or day, without one), domain and amount.
+COUNT_DUPLICATES = f"""
+    SELECT wanted.number, count(*) FROM unnest(
+        %(numbers)s::int[], %(provider)s::text[], %(order_id)s::text[], %(domain)s::text[], %(total)s::numeric[],
+        %(currency)s::text[], %(charged_on)s::date[]
+    ) AS wanted (number, {SAME}, charged_on)
+    JOIN portfolio_billing_charges AS charge USING ({SAME})
+    WHERE charge.account_id = %(account_id)s AND charge.source <> %(source)s
+      AND (charge.order_id <> '' OR charge.charged_on = wanted.charged_on)
+    GROUP BY wanted.number
+"""
+LIST_PAID = """
+    SELECT order_id, domain, sum(total) FROM portfolio_billing_charges
+    WHERE account_id = %(account_id)s AND provider = %(provider)s AND order_id = ANY(%(orders)s::text[])
+      AND domain IS NOT NULL AND total > 0
+    GROUP BY order_id, domain
+"""
+FIND = f"""
+    SELECT {COLUMNS} FROM portfolio_billing_charges WHERE account_id = %(account_id)s AND id = %(id)s
+"""
+# The oldest first, so that a charge is matched before its refund.
+LIST_OPEN = f"""
+    SELECT {COLUMNS} FROM portfolio_billing_charges
+    WHERE account_id = %(account_id)s AND state = ANY(%(states)s::text[])
+      AND (%(ids)s::uuid[] IS NULL OR id = ANY(%(ids)s::uuid[]))
+      AND (charged_on, id) > (%(after_on)s, %(after_id)s)
+    ORDER BY charged_on, id LIMIT %(limit)s
+"""
+# Charges that refunds can reverse: those of their orders, and those of their domains within some days.
+LIST_EARLIER = f"""
+    SELECT {COLUMNS} FROM portfolio_billing_charges
+    WHERE account_id = %(account_id)s AND total > 0 AND order_id = ANY(%(orders)s::text[])
+    UNION
+    SELECT {COLUMNS} FROM portfolio_billing_charges
+    WHERE account_id = %(account_id)s AND total > 0 AND domain = ANY(%(domains)s::text[])
+      AND charged_on BETWEEN %(since)s AND %(until)s
+"""
+LIST_TAKEN = """
+    SELECT entry_id FROM portfolio_billing_charges
+    WHERE account_id = %(account_id)s AND entry_id = ANY(%(ids)s::uuid[]) AND applied_at IS NOT NULL
+"""
+UPDATE = """
+    UPDATE portfolio_billing_charges AS charge
+    SET domain_id = new.domain_id, confidence = new.confidence, method = new.method,
+        candidates = coalesce(new.candidates, '[]'), refund_of = new.refund_of, years = new.years,
+        is_ignored = new.is_ignored, applied_at = new.applied_at, entry_id = new.entry_id,
+        is_linked = new.is_linked, reason = new.reason
+    FROM jsonb_to_recordset(%(rows)s::jsonb) AS new (
+        id uuid, domain_id uuid, confidence numeric, method text, candidates jsonb, refund_of uuid, years smallint,
+        is_ignored boolean, applied_at timestamptz, entry_id uuid, is_linked boolean,
+        reason text
+    )
+    WHERE charge.account_id = %(account_id)s AND charge.id = new.id
+"""
+_UPDATED = (
+    *("id", "domain_id", "confidence", "method", "candidates", "refund_of", "years", "is_ignored", "applied_at"),
+    *("entry_id", "is_linked", "reason"),
+)
+# The states of a filter are an array, so that an index of states serves one of them.
+WANTED = """
+    account_id = %(account_id)s AND state = ANY(%(states)s::text[])
+    AND (%(provider)s::text IS NULL OR provider = %(provider)s)
+    AND charged_on BETWEEN %(since)s AND %(until)s
+"""
+LIST_PAGE = f"""
+    SELECT {COLUMNS} FROM portfolio_billing_charges
+    WHERE {WANTED} AND (charged_on, id) < (%(before_on)s, %(before_id)s)
+    ORDER BY charged_on DESC, id DESC LIMIT %(limit)s
+"""
+SUM = f"""
+    SELECT state, currency, count(*) AS count, sum(total) AS total FROM portfolio_billing_charges
+    WHERE {WANTED} GROUP BY state, currency ORDER BY currency, state
+"""
+SUM_RUN = """
+    SELECT currency, sum(total) AS total FROM portfolio_billing_charges
+    WHERE account_id = %(account_id)s AND run_id = %(run_id)s GROUP BY currency ORDER BY currency
+"""
+# A charge counts under each name that holds. The names of a few domains are enough for an event.
+COUNT_RUN = """
+    SELECT name, count(*) AS charges, count(DISTINCT domain) AS domain_count,
+        coalesce(
+            (array_agg(DISTINCT domain) FILTER (WHERE domain IS NOT NULL))[1:%(max_domains)s], '{}'
+        ) AS domains
+    FROM portfolio_billing_charges
+    CROSS JOIN LATERAL (
+        VALUES ('new', true), ('matched', state IN ('matched', 'applied')), ('applied', state = 'applied'),
+            ('unmatched', state IN ('unmatched', 'suggested')), ('refunds', total < 0 OR kind = 'refund')
+    ) AS counted (name, is_counted)
+    WHERE account_id = %(account_id)s AND run_id = %(run_id)s
+      AND connection_id IS NOT DISTINCT FROM %(connection_id)s AND is_counted
+    GROUP BY name
+"""
+COUNTED = ("new", "matched", "applied", "unmatched", "refunds")
+
+
+async def lock_portfolio(conn: Conn, *, account_id: UUID) -> None:
+    """Lock the charges of the portfolio until the transaction ends."""
+    await conn.execute(LOCK_PORTFOLIO, {"account_id": account_id})
+
+
+async def insert(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    charges: Sequence[NewCharge],
+    source: ChargeSource,
+    run_id: UUID,
+    now: datetime,
+) -> Sequence[tuple[bytes, Charge]]:
+    """Add charges; return those whose key is new, with it."""
+    row = {"account_id": account_id, "source": source, "run_id": run_id, "now": now, **_arrays(charges, NEW)}
+    row["ids"] = ids.new_many(len(charges))
+
+    def keyed(*, key: bytes, **columns: Any) -> tuple[bytes, Charge]:
+        return key, Charge(**columns)
+
+    async with conn.cursor(row_factory=kwargs_row(keyed)) as cursor:
+        await cursor.execute(INSERT, row)
+        return await cursor.fetchall()
+
+
+def _arrays(charges: Sequence[NewCharge], columns: str) -> dict[str, Any]:
+    """Return the values of charges by column."""
+    return {name: [getattr(each, name) for each in charges] for name in columns.replace(",", " ").split()}
+
+
+async def count_up_to(conn: Conn, *, account_id: UUID, most: int) -> int:
+    """Return how many charges a portfolio has; `most` for more."""
+    found = await conn.execute(COUNT_UP_TO, {"account_id": account_id, "most": most})
+    [(count,)] = await found.fetchall()
+    return int(count)
+
+
+async def count_duplicates(
+    conn: Conn, *, account_id: UUID, charges: Sequence[NewCharge], source: ChargeSource
+) -> Mapping[int, int]:
+    """Return how many charges of the other source are the same, by the index of each charge that has any."""
+    row = {"account_id": account_id, "source": source, "numbers": list(range(len(charges)))}
+    found = await conn.execute(COUNT_DUPLICATES, {**row, **_arrays(charges, f"{SAME}, charged_on")})
+    return dict(await found.fetchall())
+
+
+async def list_paid(
+    conn: Conn, *, account_id: UUID, provider: str, orders: Collection[str]
+) -> Sequence[tuple[str, str, Any]]:
+    """Return order, domain and the sum of its charges."""
+    row = {"account_id": account_id, "provider": provider, "orders": list(orders)}
+    return await (await conn.execute(LIST_PAID, row)).fetchall()
+
+
+async def find(conn: Conn, *, account_id: UUID, charge_id: UUID) -> Charge | None:
+    """Return a charge."""
+    async with conn.cursor(row_factory=class_row(Charge)) as cursor:
+        await cursor.execute(FIND, {"account_id": account_id, "id": charge_id})
+        return await cursor.fetchone()
+
+
+async def list_open(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    states: Collection[str],
+    charge_ids: Sequence[UUID] | None,
+    after: Charge | None,
+    limit: int,
+) -> Sequence[Charge]:
+    """Return charges in some states, behind a charge: of those with the ids, or of all for None."""
+    row: dict[str, Any] = {
+        "account_id": account_id,
+        "states": list(states),
+        "ids": None if charge_ids is None else list(charge_ids),
+        "limit": limit,
+        "after_on": date.min if after is None else after.charged_on,
+        "after_id": ids.NIL if after is None else after.id,
+    }
+    async with conn.cursor(row_factory=class_row(Charge)) as cursor:
+        await cursor.execute(LIST_OPEN, row, prepare=False)
+        return await cursor.fetchall()
+
+
+async def list_earlier(
+    conn: Conn, *, account_id: UUID, orders: Collection[str], domains: Collection[str], since: date, until: date
+) -> Sequence[Charge]:
+    """Return the charges of orders, and those of domains within some days; no refunds."""
+    row = {"account_id": account_id, "orders": list(orders), "domains": list(domains)}
+    async with conn.cursor(row_factory=class_row(Charge)) as cursor:
+        await cursor.execute(LIST_EARLIER, {**row, "since": since, "until": until})
+        return await cursor.fetchall()
+
+
+async def list_taken(conn: Conn, *, account_id: UUID, entry_ids: Collection[UUID]) -> Sequence[UUID]:
+    """Return those of the entries that belong to charges."""
+    async with conn.cursor(row_factory=scalar_row) as cursor:
+        await cursor.execute(LIST_TAKEN, {"account_id": account_id, "ids": list(entry_ids)})
+        return await cursor.fetchall()
+
+
+async def update(conn: Conn, *, account_id: UUID, charges: Sequence[Charge]) -> None:
+    """Write what is matched and booked of charges."""
+    rows = [{name: getattr(each, name) for name in _UPDATED} for each in charges]
+    await conn.execute(UPDATE, {"account_id": account_id, "rows": to_json(rows).decode()})
+
+
+def _wanted(account_id: UUID, filters: ChargeFilters) -> dict[str, Any]:
+    wanted = [ChargeState.UNMATCHED, ChargeState.SUGGESTED] if filters.unmatched_only else list(ChargeState)
+    return {
+        "account_id": account_id,
+        "states": [each for each in wanted if filters.state in {None, each}],
+        "provider": filters.provider,
+        "since": filters.since or date.min,
+        "until": filters.until or date.max,
+    }
+
+
+async def list_page(
+    conn: Conn, *, account_id: UUID, filters: ChargeFilters, before: tuple[date, UUID] | None, limit: int
+) -> Sequence[Charge]:
+    """Return charges, the newest first, behind a day and an id."""
+    before_on, before_id = before or (date.max, ids.LAST)
+    row = {**_wanted(account_id, filters), "before_on": before_on, "before_id": before_id, "limit": limit}
+    row["until"] = min(row["until"], before_on)  # the scan of the index begins there
+    async with conn.cursor(row_factory=class_row(Charge)) as cursor:
+        await cursor.execute(LIST_PAGE, row, prepare=False)
+        return await cursor.fetchall()
+
+
+async def list_sums(conn: Conn, *, account_id: UUID, filters: ChargeFilters) -> Sequence[StateSum]:
+    """Return number and sum of the charges of each state and currency."""
+    async with conn.cursor(row_factory=class_row(StateSum)) as cursor:
+        await cursor.execute(SUM, _wanted(account_id, filters), prepare=False)
+        return await cursor.fetchall()
+
+
+async def list_run_totals(conn: Conn, *, account_id: UUID, run_id: UUID) -> Sequence[Money]:
+    """Return the sum of the charges of a run in each currency."""
+    found = await conn.execute(SUM_RUN, {"account_id": account_id, "run_id": run_id})
+    return [Money(total, currency).quantized() for currency, total in await found.fetchall()]
+
+
+async def count_run(
+    conn: Conn, *, account_id: UUID, run_id: UUID, connection_id: UUID | None, max_domains: int
+) -> Mapping[str, RunCount]:
+    """Return the charges of a run by the names in COUNTED, with up to `max_domains` domains each."""
+    row = {"account_id": account_id, "run_id": run_id, "connection_id": connection_id, "max_domains": max_domains}
+
+    def named(*, name: str, **columns: Any) -> tuple[str, RunCount]:
+        return name, RunCount(**columns)
+
+    async with conn.cursor(row_factory=kwargs_row(named)) as cursor:
+        await cursor.execute(COUNT_RUN, row)
+        return dict.fromkeys(COUNTED, RunCount()) | dict(await cursor.fetchall())
