@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from importlib.resources import files
 from io import StringIO
+from typing import Any
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
@@ -17,10 +18,11 @@ from builders.kit.sheets.reading import SentTable, TableOptions
 from builders.kit.sheets.sources import Source
 from builders.kit.values import clock
 from builders.kit.values.money import Money
+from builders.kit.values.patches import Changes
 from builders.portfolio.domains import changes, lookups, names as domain_names
 from builders.portfolio.domains.records import NewDomain, Ownership, PortfolioDomainStatus, RenewalDecision
 from builders.portfolio.finance import changes as finance_changes
-from builders.portfolio.finance.records import FinanceChange, SalePatch
+from builders.portfolio.finance.records import FinanceChange
 from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry, Payment
 from builders.portfolio.parking import planning, revenue
@@ -128,7 +130,7 @@ async def add_portfolio(conn: Conn, *, account_id: UUID, has_costs: bool = True)
         await _record_costs(conn, account_id=account_id, rows=rows, ids=[each.id for each in written])
     for row in rows:
         if row.cells["sold"]:
-            change = FinanceChange(sale=sale_of(row))
+            change = FinanceChange(sale=Changes(sale_of(row)))
             await finance_changes.change_finance(
                 conn, account_id=account_id, key=row.name, change=change, member_id=account_id
             )
@@ -238,16 +240,16 @@ def _variation(at: int) -> Decimal:
     return Decimal(70 + at * 37 % 61) / 100
 
 
-def sale_of(row: DemoDomain) -> SalePatch:
-    """Return the sale of a domain. Instalments are paid monthly from the day of the sale, in equal parts."""
+def sale_of(row: DemoDomain) -> Mapping[str, Any]:
+    """Return the SaleTerms of a domain. Instalments are paid monthly from the day of the sale, in equal parts."""
     cells = row.cells
     gross = Money(Decimal(cells["sale"]), cells["currency"])
     count = int(cells["installments"] or 0)
     part = Money((gross.amount / max(count, 1)).quantize(Decimal("0.01")), gross.currency)
-    return SalePatch(
-        gross=gross,
-        sold_on=row.held_until,
-        commission_rate=Decimal(cells["commission"]) if cells["commission"] else None,
-        installments=[Payment(money=part, on=row.held_until + MONTH * at) for at in range(1, count)],
-        venue=cells["venue"],
-    )
+    return {
+        "gross": gross,
+        "sold_on": row.held_until,
+        "commission_rate": Decimal(cells["commission"]) if cells["commission"] else None,
+        "installments": [Payment(money=part, on=row.held_until + MONTH * at) for at in range(1, count)],
+        "venue": cells["venue"],
+    }

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from builders.portfolio.domains.fields import Percent
 from builders.portfolio.finance.api import Commission
-from builders.portfolio.finance.fields import Rate
+from builders.portfolio.finance.schemas import Rate
 
 TEXTS = (
     "0",

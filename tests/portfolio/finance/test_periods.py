@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from builders.kit.values import ids
 from builders.portfolio.finance.calculation import Facts, calculate, signed_amount
-from builders.portfolio.finance.periods import list_starts, split_entries
+from builders.portfolio.finance.overview import list_starts, split_entries
 from builders.portfolio.finance.records import Sale
 from builders.portfolio.ledger.records import EntryKind
 from tests.portfolio.finance.make import Book, amounts, changed, shown, usd

@@ -18,6 +18,7 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from builders.portfolio.ledger import currencies, rates
 from builders.portfolio.ledger.records import Rate
+from builders.portfolio.ledger.store import rates as rates_store
 from tests.kit.outbound.receivers import Reader, Writer, calling, receiving
 from tests.portfolio.ledger.make import FRIDAY, MONDAY, NEWEST, RATES, Books
 
@@ -228,7 +229,7 @@ async def test_entries_are_converted_when_the_rates_of_their_date_arrive(books: 
         assert await rates.load_rates(conn, rates=new) == 3
         assert await rates.load_rates(conn, rates=new) == 0
     async with books.database.connection() as conn:
-        assert books.account_id in await currencies.list_awaiting(conn)
+        assert books.account_id in await rates_store.list_awaiting(conn)
     await currencies.convert_entries(books.database, account_id=books.account_id)
     after = await books.entries()
     assert [(each.fx_date, each.base_amount) for each in after] == [

@@ -36,7 +36,7 @@ from builders.portfolio.billing.wording import read_names
 from builders.portfolio.domains import lookups
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.domains.records import Domain, PortfolioDomainStatus
-from builders.portfolio.finance import recorded_sales
+from builders.portfolio.finance import sales as finance_sales
 from builders.portfolio.ledger import currencies, entries as ledger_entries
 from builders.portfolio.ledger.records import MAX_MEMO, EntryKind, EntrySource, NewEntry
 from builders.portfolio.registrars import providers
@@ -113,7 +113,7 @@ async def _load_facts(
         by_label = await lookups.find_domains_by_label(conn, account_id=account_id, labels=sorted(labels))
         held |= {each.domain: each for domains in by_label.values() for each in domains}
     sold = [each.id for each in held.values() if each.status is PortfolioDomainStatus.SOLD]
-    sold_on = await recorded_sales.list_last_sales(conn, account_id=account_id, domain_ids=sold) if sold else {}
+    sold_on = await finance_sales.list_last_sales(conn, account_id=account_id, domain_ids=sold) if sold else {}
     earlier: Sequence[Charge] = ()
     if refunds := [each for each in charges if each.is_refund]:
         orders = {order for each in refunds for order in (each.parent_order_id, each.order_id) if order}

@@ -51,11 +51,12 @@ async def add_domain(
     body: schemas.PortfolioDomainCreate, access: Writer, conn: Tx
 ) -> replies.PortfolioDomainWritten:
     """Add a domain to the portfolio. Only its name is required."""
+    new = body.new_domain()
     added = await changes.add_domain(
         conn,
         account_id=access.portfolio_id,
-        new=body.new_domain(),
-        purchase=body.new_purchase(),
+        new=new,
+        purchase=body.new_purchase(new),
         member_id=access.member_id,
     )
     return replies.written_reply(added, await lookups.find_totals(conn, access=access, domain_id=added.id))

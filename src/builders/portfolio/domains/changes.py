@@ -21,13 +21,12 @@ from builders.portfolio.domains.records import (
     NewDomain,
     Ownership,
     PortfolioDomainStatus,
-    Purchase,
     WrittenDomain,
 )
 from builders.portfolio.domains.store import domains as store
 from builders.portfolio.domains.store.rows import written_columns
 from builders.portfolio.ledger import entries
-from builders.portfolio.ledger.records import EntrySource, NewEntry
+from builders.portfolio.ledger.records import EntryFields
 
 
 async def add_domain(
@@ -35,17 +34,16 @@ async def add_domain(
     *,
     account_id: UUID,
     new: NewDomain,
-    purchase: Purchase | None = None,
+    purchase: EntryFields | None = None,
     member_id: UUID | None = None,
 ) -> Domain:
     """Add a domain, and record its purchase price; publish portfolio.domain.added.
 
     Raise DuplicateDomain with the id of the existing one, DomainLimit.
     """
-    on = None if purchase is None else purchase.on or new.acquired_on or clock.now().date()
-    [written] = await add_domains(
-        conn, account_id=account_id, new=[replace(new, acquired_on=new.acquired_on or on)]
-    )
+    if purchase is not None:
+        new = replace(new, acquired_on=new.acquired_on or purchase.occurred_on)
+    [written] = await add_domains(conn, account_id=account_id, new=[new])
     if written.outcome is RowOutcome.ERROR:
         raise DomainLimit(FULL)
     if written.outcome is not RowOutcome.CREATED or written.domain is None:
@@ -55,16 +53,8 @@ async def add_domain(
             domain_id=str(written.id),
             next_action=f"Change it: PATCH /v1/portfolio/domains/{written.id}.",
         )
-    if purchase is not None and on is not None:
-        entry = NewEntry(
-            domain_id=written.id,
-            kind=purchase.kind,
-            money=purchase.money,
-            occurred_on=on,
-            source=EntrySource.MANUAL,
-            registrar=new.registrar,
-            created_by=member_id,
-        )
+    if purchase is not None:
+        entry = purchase.entry(written.id, created_by=member_id)
         [posted] = await entries.post_entries(conn, account_id=account_id, entries=[entry])
         entries.require_recorded(posted)
     await outbox.publish(conn, DOMAIN_ADDED, account_id=account_id, data=domain_data(written.domain))

@@ -15,7 +15,6 @@ from builders.kit.values.days import Day
 from builders.kit.values.money import Money
 from builders.kit.values.patches import Changes, changes_of
 from builders.portfolio.domains.fields import Flag, Hosts, Moment, Notes, Percent, Tags, Text
-from builders.portfolio.ledger.records import EntryKind
 
 MAX_STATUSES = 30
 MAX_BULK = 1_000  # domains of one call
@@ -213,14 +212,12 @@ class Domain(DomainFields):
         if self.lifecycle is not None:
             object.__setattr__(self, "lifecycle", Lifecycle(self.lifecycle))
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Purchase:
-    """What a new domain was bought or registered for."""
-
-    money: Money
-    on: date | None  # None: the day of the acquisition, or today
-    kind: EntryKind  # acquisition or registration
+    @property
+    def own_share(self) -> Decimal:
+        """Return the part of the net proceeds of a sale that is not the counterparty's."""
+        if self.ownership is Ownership.OWNED or self.revenue_share is None:
+            return Decimal(1)
+        return 1 - self.revenue_share / 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

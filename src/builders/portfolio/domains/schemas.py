@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 from builders.kit.errors import Invalid
 from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody
 from builders.kit.http.members import create_members, patch_members, values_of, with_members
+from builders.kit.values import clock
 from builders.kit.values.days import Day
 from builders.kit.values.money import MoneyInput
 from builders.portfolio.domains import names, records
@@ -21,9 +22,8 @@ from builders.portfolio.domains.records import (
     NewDomain,
     Ownership,
     PortfolioDomainStatus,
-    Purchase,
 )
-from builders.portfolio.ledger.records import EntryKind
+from builders.portfolio.ledger.records import EntryFields, EntryKind
 
 
 def _check_name(text: str) -> str:
@@ -54,11 +54,6 @@ class PortfolioPurchase(Body):
         Literal["acquisition", "registration"], Field(description="`registration`: of a name that was free.")
     ] = "acquisition"
 
-    def purchase(self, currency: str | None) -> Purchase:
-        """Return the record; `currency` is that of the body around it."""
-        money = self.amount.to_money(self.currency, currency, field="purchase.amount")
-        return Purchase(money=money, on=self.on, kind=EntryKind(self.kind))
-
 
 @with_members(create_members(DomainFields, omit={"status", *REPORTED}))
 class _NewDomain(Body):
@@ -80,9 +75,17 @@ class PortfolioDomainCreate(_NewDomain):
         PortfolioPurchase | None, Field(description="The price of the purchase or registration.")
     ] = None
 
-    def new_purchase(self) -> Purchase | None:
-        """Return the record. Raise Invalid without a currency."""
-        return None if self.purchase is None else self.purchase.purchase(self.currency)
+    def new_purchase(self, new: NewDomain) -> EntryFields | None:
+        """Return the record, for the domain that is added. Raise Invalid without a currency."""
+        sent = self.purchase
+        if sent is None:
+            return None
+        return EntryFields(
+            kind=EntryKind(sent.kind),
+            money=sent.amount.to_money(sent.currency, self.currency, field="purchase.amount"),
+            occurred_on=sent.on or new.acquired_on or clock.now().date(),
+            registrar=new.registrar,
+        )
 
     def new_domain(self) -> NewDomain:
         """Return the record.

@@ -10,9 +10,8 @@ from builders.kit.values.money import Money
 from builders.portfolio.domains.records import Domain
 from builders.portfolio.finance import store
 from builders.portfolio.finance.calculation import YEAR
-from builders.portfolio.finance.overview import own_share
 from builders.portfolio.finance.recommendation import Recommendation, RecommendationInputs, recommend
-from builders.portfolio.finance.records import Traffic
+from builders.portfolio.finance.records import VALUES, Traffic
 from builders.portfolio.ledger import rates as ledger_rates
 
 
@@ -34,7 +33,7 @@ async def list_recommendations(
         conn, account_id=account_id, domain_ids=ids, since=as_of - YEAR, until=as_of
     )
     traffic = await store.list_traffic(conn, account_id=account_id, domain_ids=ids)
-    prices = {each.id: each.estimated_value or each.asking_price for each in domains}
+    prices = {each.id: next(filter(None, (getattr(each, name) for name in VALUES)), None) for each in domains}
     given = [money for money in (*prices.values(), *renewal_prices.values()) if money is not None]
     rates = await ledger_rates.list_rates(
         conn, base_currency=base_currency, needed={(each.currency, as_of) for each in given}
@@ -56,7 +55,7 @@ async def list_recommendations(
                 has_traffic=traffic[each.id].is_present(as_of) if each.id in traffic else None,
                 is_pinned=each.pinned,
                 is_premium=own is not None and own.is_premium,
-                own_share=own_share(each),
+                own_share=each.own_share,
             )
         )
     return found

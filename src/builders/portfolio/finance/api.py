@@ -14,9 +14,8 @@ from builders.kit.values import decimals
 from builders.kit.values.days import Day
 from builders.portfolio.domains import lookups
 from builders.portfolio.domains.filters import DomainKey, Filters
-from builders.portfolio.finance import changes, overview, renewals as finance_renewals, summary as finance_summary
+from builders.portfolio.finance import changes, overview, renewals, replies, schemas, summary
 from builders.portfolio.finance.records import MAX_MONTHS
-from builders.portfolio.finance.schemas import figures, mapping, renewals, requests, summary
 from builders.portfolio.ledger import currencies
 from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.team.access import allows, require
@@ -73,7 +72,7 @@ async def get_domain_finance(
     as_of: AsOf = None,
     commission_rate: Commission = Decimal(0),
     year: EntriesOf = None,
-) -> figures.FinanceReply:
+) -> replies.FinanceReply:
     """Read the finance of a domain: totals, returns, entries, and advice on its next renewal."""
     account_id = access.portfolio_id
     found = await overview.read_finance(
@@ -84,13 +83,13 @@ async def get_domain_finance(
         as_of=as_of,
         commission_rate=commission_rate,
     )
-    return mapping.finance_reply(found, shows_finance=access.shows_finance, year=year)
+    return replies.finance_reply(found, shows_finance=access.shows_finance, year=year)
 
 
 @router.patch(FINANCE, responses=problems(EntryLimitReached), dependencies=[WITH_IDEMPOTENCY, LARGE_LEDGER])
 async def update_domain_finance(
-    domain_id: DomainKey, body: requests.FinanceUpdate, access: Writer, conn: Tx
-) -> figures.FinanceWritten:
+    domain_id: DomainKey, body: schemas.FinanceUpdate, access: Writer, conn: Tx
+) -> replies.FinanceWritten:
     """Record the acquisition, the sale, prices or single entries of a domain, with a merge patch.
 
     In a team, `pinned`, `notes` and prices require a role that may change domains.
@@ -99,24 +98,24 @@ async def update_domain_finance(
         require(access, Permission.EDIT)
     account_id = access.portfolio_id
     change = body.change(await currencies.get_base_currency(conn, account_id=account_id))
-    changed = await changes.change_finance(
+    after, changed = await changes.change_finance(
         conn, account_id=account_id, key=domain_id, change=change, member_id=access.member_id
     )
-    return mapping.written_reply(changed)
+    return replies.written_reply(after, changed)
 
 
 @router.post(f"{FINANCE}/renewals", responses=problems(EntryLimitReached), dependencies=[LARGE_LEDGER])
 async def record_domain_renewal(
-    domain_id: DomainKey, body: renewals.RenewalCreate, access: Writer, conn: Tx
-) -> figures.RenewalRecorded:
+    domain_id: DomainKey, body: schemas.RenewalCreate, access: Writer, conn: Tx
+) -> replies.RenewalRecorded:
     """Record a paid renewal, and extend the expiry of the domain. The response names a likely duplicate."""
     account_id = access.portfolio_id
     renewal = body.renewal(await currencies.get_base_currency(conn, account_id=account_id))
-    recorded = await finance_renewals.record_renewal(
+    recorded = await renewals.record_renewal(
         conn, account_id=account_id, key=domain_id, renewal=renewal, member_id=access.member_id
     )
     after = await overview.read_finance(conn, account_id=account_id, domain=recorded.domain)
-    return mapping.recorded_reply(recorded, after)
+    return replies.recorded_reply(recorded, after)
 
 
 @router.get(
@@ -126,9 +125,9 @@ async def record_domain_renewal(
 )
 async def get_portfolio_summary(
     access: Reader, conn: Reads, filters: Filters, months: Months = None, year: Year = None
-) -> summary.PortfolioSummaryReply:
+) -> replies.PortfolioSummaryReply:
     """Read the costs and income of all domains: totals by month, currency, public suffix and tag."""
-    found = await finance_summary.get_summary(
+    found = await summary.get_summary(
         conn, account_id=access.portfolio_id, months=months, year=year, filters=filters
     )
-    return summary.summary_reply(found, shows_finance=access.shows_finance)
+    return replies.summary_reply(found, shows_finance=access.shows_finance)

@@ -1,31 +1,36 @@
-"""The figures of one domain, calculated from its entries. Nothing is rounded here.
+"""The figures of one domain, calculated from its entries, and rates of return (0.1 is 10 %). Nothing is rounded.
 
 The groups of the ledger make every total the sum of its entries: costs of buying and holding (cost basis, carrying
 cost, less refunds), income of holding, and the sale (proceeds less the seller's costs).
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from decimal import Decimal
+from decimal import Context, Decimal, Overflow
 from enum import StrEnum
 
-from builders.portfolio.finance.returns import XirrReason, annualized_roi, roi, xirr
+import pyxirr
+
 from builders.portfolio.ledger.records import Entry, EntryGroup, EntryKind
 
-BASIS_KINDS = frozenset(
-    {
-        EntryKind.ACQUISITION,
-        EntryKind.REGISTRATION,
-        EntryKind.TRANSFER_FEE,
-        EntryKind.TAX,
-        EntryKind.ESCROW_FEE,
-    }
-)
 PROCEEDS_KINDS = frozenset({EntryKind.SALE, EntryKind.SALE_INSTALLMENT})
 START_KINDS = frozenset({EntryKind.ACQUISITION, EntryKind.REGISTRATION})
-YEAR = timedelta(days=365)
+BASIS_KINDS = START_KINDS | {EntryKind.TRANSFER_FEE, EntryKind.TAX, EntryKind.ESCROW_FEE}
+YEAR = timedelta(days=365)  # of an annual rate, also in leap years, as spreadsheets do it
 SHORT_HOLDING_DAYS = 30  # below it an annual rate is not meaningful
+MIN_RATE, MAX_RATE = Decimal("-0.9999"), Decimal(1_000_000)  # a rate beyond them is meaningless
+_precise = Context(prec=34)
+
+
+class XirrReason(StrEnum):
+    """Why the XIRR is null."""
+
+    NO_FLOWS = "no_flows"
+    ONE_DAY = "one_day"
+    ONE_SIGN = "one_sign"
+    NO_SOLUTION = "no_solution"
 
 
 class FigureWarning(StrEnum):
@@ -114,6 +119,8 @@ def calculate(entries: Iterable[Entry], facts: Facts, *, as_of: date) -> Figures
     days = holding_days(known, facts, until=as_of if sale is None else sale.sold_on)
     rate = roi(net_position, total_cost=total_cost)
     yearly, reason = xirr((each.occurred_on, signed_amount(each)) for each in counted)
+    kept = (1 - facts.commission_rate) * facts.own_share  # the part of a sale price that remains to the holder
+    value = None if sale is not None else facts.estimated_value
     return Figures(
         cost_basis=cost_basis,
         carrying_cost=total_cost - cost_basis + refunds,
@@ -123,13 +130,13 @@ def calculate(entries: Iterable[Entry], facts: Facts, *, as_of: date) -> Figures
         sale=sale,
         realized_profit=None if sale is None else net_position,
         net_position=net_position,
-        unrealized_profit=None if sale is not None else _unrealized(net_position, facts),
+        unrealized_profit=None if value is None else value * kept + net_position,
         roi=rate,
         annualized_roi=annualized_roi(rate, days=days),
         xirr=yearly,
         xirr_reason=reason,
         holding_days=days,
-        breakeven_price=_breakeven(total_cost - income.total, facts),
+        breakeven_price=(total_cost - income.total) / kept if kept else None,
         income_12m=_income(each for each in counted if each.occurred_on > as_of - YEAR).total,
         unconverted=[each for each in known if each.base_amount is None],
         warnings=list(_warnings(known, days)),
@@ -171,23 +178,6 @@ def _sale(entries: Sequence[Entry], facts: Facts, *, as_of: date) -> SaleFigures
     return SaleFigures(sold_on=sold_on, gross=gross, costs=gross - net)
 
 
-def _unrealized(net_position: Decimal, facts: Facts) -> Decimal | None:
-    if facts.estimated_value is None:
-        return None
-    return facts.estimated_value * _kept(facts) + net_position
-
-
-def _breakeven(uncovered: Decimal, facts: Facts) -> Decimal | None:
-    """Return the sale price that covers the costs; None when nothing of a price is kept."""
-    kept = _kept(facts)
-    return uncovered / kept if kept else None
-
-
-def _kept(facts: Facts) -> Decimal:
-    """Return the part of a sale price that remains after commission and the share of the consignor."""
-    return (1 - facts.commission_rate) * facts.own_share
-
-
 def _warnings(entries: Sequence[Entry], days: int | None) -> Iterator[FigureWarning]:
     if days is None and entries:
         yield FigureWarning.UNKNOWN_START
@@ -195,3 +185,44 @@ def _warnings(entries: Sequence[Entry], days: int | None) -> Iterator[FigureWarn
         yield FigureWarning.SHORT_HOLDING
     if any(each.base_amount is None for each in entries):
         yield FigureWarning.UNCONVERTED_ENTRIES
+
+
+def roi(profit: Decimal, *, total_cost: Decimal) -> Decimal | None:
+    """Return the profit per unit of cost; None without a cost."""
+    return _precise.divide(profit, total_cost) if total_cost > 0 else None
+
+
+def annualized_roi(rate: Decimal | None, *, days: int | None) -> Decimal | None:
+    """Return the yearly rate that compounds to this return in a number of days.
+
+    None for less than a day, for a total loss, and for a rate above MAX_RATE.
+    """
+    if rate is None or days is None or days < 1 or rate <= -1:
+        return None
+    try:
+        growth = _precise.power(1 + rate, _precise.divide(Decimal(YEAR.days), Decimal(days)))
+    except Overflow:
+        return None
+    return growth - 1 if growth - 1 <= MAX_RATE else None
+
+
+def xirr(payments: Iterable[tuple[date, Decimal]]) -> tuple[Decimal | None, XirrReason | None]:
+    """Return the rate at which the payments, discounted to the first day, have the sum zero, or why there is none.
+
+    Payments of one day are added first. A positive payment is received, a negative one paid.
+    """
+    sums: defaultdict[date, Decimal] = defaultdict(Decimal)
+    for on, amount in payments:
+        sums[on] += amount
+    flows = {on: amount for on, amount in sorted(sums.items()) if amount}
+    if not flows:
+        return None, XirrReason.NO_FLOWS
+    if len(flows) == 1:
+        return None, XirrReason.ONE_DAY
+    if min(flows.values()) > 0 or max(flows.values()) < 0:
+        return None, XirrReason.ONE_SIGN
+    found = pyxirr.xirr(list(flows), [float(each) for each in flows.values()], silent=True)
+    rate = None if found is None else Decimal(repr(found))
+    if rate is None or not rate.is_finite() or not MIN_RATE < rate < MAX_RATE:
+        return None, XirrReason.NO_SOLUTION
+    return rate, None

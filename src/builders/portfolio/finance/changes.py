@@ -1,6 +1,6 @@
 """Change the finance of a domain: its acquisition, its sale, prices and single entries."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -11,47 +11,39 @@ from pydantic_core import to_jsonable_python
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
 from builders.kit.values import clock
-from builders.kit.values.patches import UNSET
+from builders.kit.values.patches import UNSET, Changes
 from builders.portfolio.domains import changes, lookups
-from builders.portfolio.domains.records import DomainPatch
+from builders.portfolio.domains.records import DomainPatch, PortfolioDomainStatus
 from builders.portfolio.finance import sales, store
-from builders.portfolio.finance.acquisition import (
-    acquisition_of,
-    begins_period,
-    find_purchase,
-    plan_acquisition,
-)
-from builders.portfolio.finance.calculation import Facts, calculate
-from builders.portfolio.finance.overview import own_share, read_finance
+from builders.portfolio.finance.calculation import START_KINDS, Facts, calculate
+from builders.portfolio.finance.overview import read_finance
 from builders.portfolio.finance.records import (
-    DOMAIN_MEMBERS,
+    PRICES,
     Acquisition,
-    AddedEntry,
     ChangedField,
-    ChangedFinance,
     DomainFinance,
     FinanceChange,
     HoldingPeriod,
     Plan,
 )
 from builders.portfolio.ledger import currencies, entries
-from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry, PostedEntry, SaleTerms
+from builders.portfolio.ledger.records import Entry, EntryFields, EntryKind, EntrySource
 
 VOIDED, REPLACED = "Voided by a member.", "Replaced by a correction."
 
 
 async def change_finance(
     conn: Conn, *, account_id: UUID, key: str, change: FinanceChange, member_id: UUID | None
-) -> ChangedFinance:
+) -> tuple[DomainFinance, Sequence[ChangedField]]:
     """Apply a merge patch; publish portfolio.domain.updated, and portfolio.domain.sold for a sale.
 
-    A new base currency is that of the whole portfolio. Raise DomainNotFound, and Invalid at the member of the
-    body that does not fit.
+    A new base currency is that of the whole portfolio. Return the finance after the change, and what changed.
+    Raise DomainNotFound, and Invalid at the member of the body that does not fit.
     """
     domain = await lookups.lock_domain(conn, account_id=account_id, key=key)
     before = await read_finance(conn, account_id=account_id, domain=domain)
     plan = _plan(before, change, member_id)
-    if change.base_currency is UNSET:
+    if change.base_currency is None:
         # Two changes that void a reference which the other records would wait for each other.
         frees_and_takes = bool(plan.void or plan.replace) and bool(plan.post)
         await currencies.lock_base_currency(conn, account_id=account_id, exclusive=frees_and_takes)
@@ -62,10 +54,11 @@ async def change_finance(
         conn, account_id=account_id, domain_id=domain.id, patch=DomainPatch(plan.domain)
     )
     after = await read_finance(conn, account_id=account_id, domain=changed)
-    return ChangedFinance(finance=after, changes=list(_list_changes(before, after)))
+    return after, list(_list_changes(before, after))
 
 
 async def _write(conn: Conn, account_id: UUID, plan: Plan, member_id: UUID | None) -> None:
+    """Write a plan. Raise Invalid for a reference that another entry has, and EntryLimitReached."""
     for void_ids, reason in ((plan.void, VOIDED), (plan.replace, REPLACED)):
         if void_ids:
             await entries.void_entries(
@@ -73,7 +66,12 @@ async def _write(conn: Conn, account_id: UUID, plan: Plan, member_id: UUID | Non
             )
     if plan.post:
         posted = await entries.post_entries(conn, account_id=account_id, entries=plan.post)
-        _require_own(plan.post, posted)
+        for at, (given, each) in enumerate(zip(plan.post, posted, strict=True)):
+            entry = entries.require_recorded(each)
+            is_same = (entry.domain_id, entry.kind, entry.money) == (given.domain_id, given.kind, given.money)
+            if not each.is_new and not is_same:  # one of `entries_add`, which are first: no other has a reference
+                message = f"Another entry has the reference {given.reference!r}."
+                raise Invalid(("body", "entries_add", at, "reference"), message, "reference_taken")
     if plan.void_sales:
         await store.void_sales(conn, account_id=account_id, ids=plan.void_sales, now=clock.now())
     if plan.sale is not None:
@@ -84,54 +82,72 @@ async def _write(conn: Conn, account_id: UUID, plan: Plan, member_id: UUID | Non
             raise Invalid(("body", "sale", "sold_on"), message, "sale_exists") from None
 
 
-def _require_own(new: Sequence[NewEntry], posted: Sequence[PostedEntry]) -> None:
-    """Raise Invalid for a reference that another entry has, and EntryLimitReached. The same entry twice is one."""
-    for at, (given, found) in enumerate(zip(new, posted, strict=True)):
-        entry = entries.require_recorded(found)
-        same = (entry.domain_id, entry.kind, entry.money) == (given.domain_id, given.kind, given.money)
-        if not found.is_new and not same:  # one of `entries_add`, which are the first: no other has a reference
-            message = f"Another entry has the reference {given.reference!r}."
-            raise Invalid(("body", "entries_add", at, "reference"), message, "reference_taken")
-
-
 def _plan(before: DomainFinance, change: FinanceChange, member_id: UUID | None) -> Plan:
-    plan = Plan(
-        post=[_new_entry(before, at, each, member_id) for at, each in enumerate(change.entries_add)],
-        domain={name: value for name in DOMAIN_MEMBERS if (value := getattr(change, name)) is not UNSET},
-    )
+    for at, each in enumerate(change.entries_add):
+        if each.kind is EntryKind.SALE:
+            raise Invalid(("body", "entries_add", at, "kind"), "Record a sale with `sale`.", "entry_of_sale")
+    added = [each.entry(before.domain.id, created_by=member_id) for each in change.entries_add]
     voids = _plan_voids(before, change)
-    plan = plan.merged(voids)
+    plan = Plan(post=added, domain=change.domain.members).merged(voids)
     if change.acquisition is not UNSET:
-        if begins_period(before, change.acquisition):
-            before = replace(before, periods=[*before.periods, _new_period(before)])
-        plan = plan.merged(plan_acquisition(before, change.acquisition, voided=voids.void, member_id=member_id))
+        acquisition, sale = change.acquisition, before.present.sale
+        on = None if acquisition is None else acquisition.members.get("on")
+        if on is not None and sale is not None and on > sale.sold_on:  # it is bought back
+            figures = calculate((), Facts(), as_of=before.as_of)
+            new = HoldingPeriod(since=before.as_of, entries=(), sale=None, terms=None, figures=figures)
+            before = replace(before, periods=[*before.periods, new])
+        plan = plan.merged(_plan_acquisition(before, acquisition, voided=voids.void, member_id=member_id))
     if change.sale is not UNSET:
-        share = own_share(before.domain)
-        plan = plan.merged(sales.plan_sale(before, change.sale, own_share=share, member_id=member_id))
+        planned = sales.plan_sale(before, change.sale, sale_id=change.sale_id, member_id=member_id)
+        plan = plan.merged(planned)
     return plan
 
 
-def _new_period(before: DomainFinance) -> HoldingPeriod:
-    """Return the holding period of a domain that is bought back."""
-    figures = calculate((), Facts(), as_of=before.as_of)
-    return HoldingPeriod(since=before.as_of, entries=(), sale=None, terms=None, figures=figures)
+def _plan_acquisition(
+    before: DomainFinance,
+    changed: Changes[Acquisition] | None,
+    *,
+    voided: Collection[UUID],
+    member_id: UUID | None,
+) -> Plan:
+    """Return what records, changes or, for None, voids the acquisition. Raise Invalid without an amount.
 
-
-def _new_entry(before: DomainFinance, at: int, added: AddedEntry, member_id: UUID | None) -> NewEntry:
-    if added.kind is EntryKind.SALE:
-        raise Invalid(("body", "entries_add", at, "kind"), "Record a sale with `sale`.", "entry_of_sale")
-    return NewEntry(
-        domain_id=before.domain.id,
-        kind=added.kind,
-        money=added.money,
-        occurred_on=added.on,
-        source=EntrySource.MANUAL,
-        reference=added.reference,
-        years=added.years,
-        registrar=added.registrar,
-        memo=added.memo,
-        created_by=member_id,
+    `voided` are entries that the same change voids.
+    """
+    domain, purchase = before.domain, _find_purchase(before.present, voided=voided)
+    if changed is None:
+        return Plan() if purchase is None else Plan(void=[purchase.id])
+    present = None if purchase is None else _acquisition_of(purchase)
+    given = changed.members
+    if present is not None:
+        new = replace(present, **given)
+    elif "money" not in given:
+        raise Invalid(("body", "acquisition", "amount"), "An acquisition requires an amount.", "missing")
+    else:
+        registered_on = domain.registered_on if given.get("kind") is EntryKind.REGISTRATION else None
+        on = domain.acquired_on or registered_on or clock.now().date()
+        new = Acquisition(**{"on": on, "kind": EntryKind.ACQUISITION, "venue": None, **given})
+    of_domain: dict[str, object] = {"acquired_on": new.on}
+    if len(before.periods) > 1 and before.present.sale is None and domain.status is PortfolioDomainStatus.SOLD:
+        of_domain["status"] = PortfolioDomainStatus(domain.ownership.value)
+    if new == present:
+        return Plan(domain=of_domain)
+    fields = EntryFields(kind=new.kind, money=new.money, occurred_on=new.on, memo=new.venue)
+    return Plan(
+        post=[fields.entry(domain.id, created_by=member_id)],
+        replace=[] if purchase is None else [purchase.id],
+        domain=of_domain,
     )
+
+
+def _find_purchase(period: HoldingPeriod, *, voided: Collection[UUID] = ()) -> Entry | None:
+    """Return the entry of the acquisition: the first one of a purchase; None without one."""
+    purchases = (each for each in period.entries if each.kind in START_KINDS and each.sale_id is None)
+    return next((each for each in purchases if each.id not in voided), None)
+
+
+def _acquisition_of(purchase: Entry) -> Acquisition:
+    return Acquisition(money=purchase.money, on=purchase.occurred_on, kind=purchase.kind, venue=purchase.memo)
 
 
 def _plan_voids(before: DomainFinance, change: FinanceChange) -> Plan:
@@ -175,23 +191,18 @@ def _list_changes(before: DomainFinance, after: DomainFinance) -> Iterator[Chang
 
 
 def _shown(finance: DomainFinance) -> Mapping[str, object]:
-    domain, terms = finance.domain, finance.present.terms
-    purchase = find_purchase(finance.present)
-    prices = {name: getattr(domain, name) for name in ("estimated_value", "asking_price", "renewal_price")}
-    return {
-        "acquisition": None if purchase is None else _as_sent(acquisition_of(purchase)),
-        "sale": None if terms is None else _as_sent(terms),
-        **{name: None if money is None else money.to_wire() for name, money in prices.items()},
+    """Return the members of a patch as JSON, with the names that a body has."""
+    domain, purchase = finance.domain, _find_purchase(finance.present)
+    shown = {
+        "acquisition": None if purchase is None else _acquisition_of(purchase),
+        "sale": finance.present.terms,
+        **{name: getattr(domain, name) for name in PRICES},
         "base_currency": finance.base_currency,
         "pinned": domain.pinned,
         "notes": domain.notes,
-        "status": domain.status.value,
+        "status": domain.status,
     }
-
-
-def _as_sent(record: Acquisition | SaleTerms) -> object:
-    """Return the JSON of a record, with the names that a body has."""
-    return _renamed(to_jsonable_python(record))
+    return {name: _renamed(value) for name, value in to_jsonable_python(shown).items()}
 
 
 def _renamed(value: Any) -> Any:  # any JSON

@@ -1,24 +1,38 @@
-"""The finance of a domain, read with two statements."""
+"""The finance of a domain, read with two statements, by holding periods: it can be bought back and sold again.
+
+A sale ends a period, and the next purchase after it begins another one. Amounts between the two, such as a late
+fee, belong to the ended period.
+"""
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
+from itertools import zip_longest
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from builders.kit.values.money import Money
-from builders.portfolio.domains.records import Domain, Ownership
+from builders.portfolio.domains.records import Domain
 from builders.portfolio.finance import store
-from builders.portfolio.finance.calculation import Facts, FigureWarning, calculate
-from builders.portfolio.finance.periods import list_starts, split_entries
+from builders.portfolio.finance.calculation import START_KINDS, Facts, FigureWarning, calculate
 from builders.portfolio.finance.recommendation import RecommendationInputs, recommend
-from builders.portfolio.finance.records import DomainFinance, HoldingPeriod, NextRenewal, PriceSource, Sale
+from builders.portfolio.finance.records import (
+    PRICES,
+    VALUES,
+    DomainFinance,
+    HoldingPeriod,
+    NextRenewal,
+    PriceSource,
+    Sale,
+)
 from builders.portfolio.finance.sales import terms_of
 from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.ledger.records import Entry, EntryKind, Statement
+
+DAY = timedelta(days=1)
 
 
 async def read_finance(
@@ -41,24 +55,17 @@ async def read_finance(
         account_id=account_id,
         domain_id=domain.id,
         currency=currency,
-        prices=[domain.estimated_value, domain.asking_price, domain.renewal_price],
+        prices=[getattr(domain, name) for name in PRICES],
         on=as_of,
     )
     facts = Facts(
         acquired_on=domain.acquired_on,
         estimated_value=statement.prices[0],
         commission_rate=commission_rate,
-        own_share=own_share(domain),
+        own_share=domain.own_share,
     )
     periods = _periods(statement.entries, sales, facts, as_of=as_of)
     return _finance(domain, periods, statement, facts, as_of=as_of, has_traffic=traffic.is_present(as_of))
-
-
-def own_share(domain: Domain) -> Decimal:
-    """Return the part of the net proceeds of a sale that is not the counterparty's."""
-    if domain.ownership is Ownership.OWNED or domain.revenue_share is None:
-        return Decimal(1)
-    return 1 - domain.revenue_share / 100
 
 
 def _periods(
@@ -101,45 +108,31 @@ def _finance(
         as_of=as_of,
         entries=statement.entries,
         periods=periods,
-        warnings=(),
-        next_renewal=None,
-        recommendation=None,
     )
-    figures = finance.present.figures
-    given = (domain.estimated_value, domain.asking_price, domain.renewal_price)
-    is_unconverted = any(
-        money is not None and price is None for money, price in zip(given, statement.prices, strict=True)
-    )
+    present, figures = finance.present, finance.present.figures
+    prices = dict(zip(PRICES, statement.prices, strict=True))
+    is_unconverted = any(getattr(domain, name) is not None and price is None for name, price in prices.items())
     warnings = [*figures.warnings, *([FigureWarning.UNCONVERTED_PRICES] if is_unconverted else ())]
     if figures.sale is not None or not domain.status.is_held:
         return replace(finance, warnings=warnings)
-    last = _last_renewal(statement.entries, as_of)
-    return replace(
-        finance,
-        warnings=warnings,
-        next_renewal=_next_renewal(domain, last),
-        recommendation=recommend(_inputs(finance, statement, facts, last, has_traffic)),
-    )
-
-
-def _inputs(
-    finance: DomainFinance, statement: Statement, facts: Facts, last: Entry | None, has_traffic: bool | None
-) -> RecommendationInputs:
-    figures, domain = finance.present.figures, finance.domain
-    estimated_value, asking_price, renewal_price = statement.prices
+    renewals = [each for each in statement.entries if each.kind is EntryKind.RENEWAL and not each.is_void]
+    last = next((each for each in reversed(renewals) if each.occurred_on <= as_of), None)
+    renewal_price = prices["renewal_price"]
     if domain.renewal_price is None and last is not None and last.base_amount is not None:
         renewal_price = last.base_amount / (last.years or 1)
-    return RecommendationInputs(
+    inputs = RecommendationInputs(
         renewal_price=renewal_price,
-        price=asking_price if estimated_value is None else estimated_value,
+        price=next((prices[name] for name in VALUES if prices[name] is not None), None),
         income_12m=figures.income_12m,
         cost_basis=figures.cost_basis,
         has_traffic=has_traffic,
         is_pinned=domain.pinned,
-        is_premium=any(each.kind is EntryKind.PREMIUM_FEE for each in finance.present.entries),
+        is_premium=any(each.kind is EntryKind.PREMIUM_FEE for each in present.entries),
         commission_rate=facts.commission_rate,
         own_share=facts.own_share,
     )
+    following = _next_renewal(domain, last)
+    return replace(finance, warnings=warnings, next_renewal=following, recommendation=recommend(inputs))
 
 
 def _next_renewal(domain: Domain, last: Entry | None) -> NextRenewal | None:
@@ -154,8 +147,34 @@ def _next_renewal(domain: Domain, last: Entry | None) -> NextRenewal | None:
     )
 
 
-def _last_renewal(entries: Sequence[Entry], as_of: date) -> Entry | None:
-    renewals = [each for each in entries if each.kind is EntryKind.RENEWAL and not each.is_void]
-    return max(
-        (each for each in renewals if each.occurred_on <= as_of), key=lambda each: each.occurred_on, default=None
-    )
+def list_starts(entries: Iterable[Entry], sales: Sequence[Sale]) -> Sequence[date]:
+    """Return the days on which the second holding period and those after it begin.
+
+    A sale after another one without a purchase between them begins on the day after it. The entries and the sales
+    are in the order of their days.
+    """
+    purchases = [each.occurred_on for each in entries if each.kind in START_KINDS and each.sale_id is None]
+    starts = []
+    for sale, following in zip_longest(sales, sales[1:]):
+        until = date.max if following is None else following.sold_on
+        start = next((day for day in purchases if sale.sold_on < day <= until), None)
+        if start is None and following is not None:
+            start = sale.sold_on + DAY
+        if start is not None:
+            starts.append(start)
+    return starts
+
+
+def split_entries(
+    entries: Iterable[Entry], sales: Sequence[Sale], starts: Sequence[date]
+) -> Sequence[Sequence[Entry]]:
+    """Return the entries of each holding period: those of a sale are in the one that it ends, on any day.
+
+    A sale that is recorded between the reads of the sales and of the entries is not among the sales.
+    """
+    ended = {sale.id: at for at, sale in enumerate(sales)}
+    periods: list[list[Entry]] = [[] for _ in range(len(starts) + 1)]
+    for each in entries:
+        at = None if each.sale_id is None else ended.get(each.sale_id)
+        periods[bisect_right(starts, each.occurred_on) if at is None else at].append(each)
+    return periods

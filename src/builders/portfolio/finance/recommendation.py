@@ -37,6 +37,9 @@ class AdviceReason(StrEnum):
     MISSING_INPUTS = "missing_inputs"
 
 
+DECISIVE = frozenset({AdviceReason.USER_PINNED, AdviceReason.INCOME_COVERS_RENEWAL})  # for keeping it
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecommendationInputs:
     """What the advice depends on; amounts in one currency, None where a fact is unknown."""
@@ -71,31 +74,15 @@ def recommend(inputs: RecommendationInputs) -> Recommendation:
     expected = inputs.income_12m
     if inputs.price is not None:
         expected += SALE_PROBABILITY * inputs.price * (1 - inputs.commission_rate) * inputs.own_share
-    score = _score(expected, inputs.renewal_price)
-    return Recommendation(
-        advice=_advice(score, reasons),
-        score=score,
-        expected_gain=expected - inputs.renewal_price,
-        reasons=reasons,
-    )
-
-
-def _score(expected: Decimal, renewal_price: Decimal) -> int:
-    """Return 0 where the expected receipts equal the renewal price, 100 without a price, -100 without receipts."""
-    both = expected + renewal_price
-    return round(100 * (expected - renewal_price) / both) if both > 0 else 0
-
-
-def _advice(score: int, reasons: Sequence[AdviceReason]) -> RenewalAdvice:
-    if (
-        AdviceReason.USER_PINNED in reasons
-        or AdviceReason.INCOME_COVERS_RENEWAL in reasons
-        or score >= CLEAR_SCORE
-    ):
-        return RenewalAdvice.KEEP
-    if score <= -CLEAR_SCORE and AdviceReason.MISSING_INPUTS not in reasons:
-        return RenewalAdvice.DROP
-    return RenewalAdvice.REVIEW
+    # 0 where the expected receipts equal the renewal price, 100 without a price, -100 without receipts.
+    gain, both = expected - inputs.renewal_price, expected + inputs.renewal_price
+    score = round(100 * gain / both) if both > 0 else 0
+    advice = RenewalAdvice.REVIEW
+    if score >= CLEAR_SCORE or not DECISIVE.isdisjoint(reasons):
+        advice = RenewalAdvice.KEEP
+    elif score <= -CLEAR_SCORE and AdviceReason.MISSING_INPUTS not in reasons:
+        advice = RenewalAdvice.DROP
+    return Recommendation(advice=advice, score=score, expected_gain=gain, reasons=reasons)
 
 
 def _reasons(inputs: RecommendationInputs) -> Iterator[AdviceReason]:

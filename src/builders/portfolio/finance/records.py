@@ -8,41 +8,26 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from builders.kit.errors import Invalid, Problem
 from builders.kit.values.money import Money
-from builders.kit.values.patches import UNSET, Patch
-from builders.portfolio.domains.records import Domain
+from builders.kit.values.patches import UNSET, Changes, Patch
+from builders.portfolio.domains.records import Domain, DomainPatch
 from builders.portfolio.finance.calculation import Figures, FigureWarning
 from builders.portfolio.finance.recommendation import Recommendation
 from builders.portfolio.ledger.records import (
     Entry,
+    EntryFields,
     EntryKind,
     EntrySource,
     NewEntry,
-    Payment,
-    SaleFee,
     SaleTerms,
     Totals,
 )
 
-DOMAIN_MEMBERS = ("estimated_value", "asking_price", "renewal_price", "pinned", "notes")  # of a patch
+VALUES = ("estimated_value", "asking_price")  # prices at which a domain can be sold, the better one first
+PRICES = (*VALUES, "renewal_price")
+DOMAIN_MEMBERS = frozenset({*PRICES, "pinned", "notes"})  # of a patch
 MAX_ENTRIES = 100  # entries of one request
 MAX_MONTHS = 120  # of a summary
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SalePatch:
-    """New terms of a sale: of one with an id, else of that of the present holding period."""
-
-    id: UUID | None = None
-    gross: Patch[Money] = UNSET
-    sold_on: Patch[date] = UNSET
-    commission: Patch[Money | None] = UNSET
-    commission_rate: Patch[Decimal | None] = UNSET
-    fees: Patch[Sequence[SaleFee]] = UNSET
-    installments: Patch[Sequence[Payment]] = UNSET
-    venue: Patch[str | None] = UNSET
-    buyer_ref: Patch[str | None] = UNSET
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,24 +44,6 @@ class Sale:
     status_before: str  # of the domain, which has it again when the sale is voided
     created_at: datetime
     import_id: UUID | None = None  # that recorded it; None: a member
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewSale:
-    """A sale of an import."""
-
-    domain_id: UUID
-    terms: SaleTerms
-    own_share: Decimal
-    status_before: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedSale:
-    """What became of a sale of an import."""
-
-    entry_ids: Sequence[UUID] = ()  # empty: the domain has a sale of the day
-    refusal: Problem | Invalid | None = None
 
 
 class PriceSource(StrEnum):
@@ -116,9 +83,9 @@ class DomainFinance:
     as_of: date
     entries: Sequence[Entry]  # by date, void ones too
     periods: Sequence[HoldingPeriod]  # at least one
-    warnings: Sequence[FigureWarning]
-    next_renewal: NextRenewal | None  # None without an expiry, and for a domain that is not held
-    recommendation: Recommendation | None  # None for a domain that is not held
+    warnings: Sequence[FigureWarning] = ()
+    next_renewal: NextRenewal | None = None  # None without an expiry, and for a domain that is not held
+    recommendation: Recommendation | None = None  # None for a domain that is not held
 
     @property
     def begun(self) -> Sequence[HoldingPeriod]:
@@ -142,42 +109,16 @@ class Acquisition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AcquisitionPatch:
-    """New facts of the acquisition of a domain."""
-
-    money: Patch[Money] = UNSET
-    on: Patch[date] = UNSET
-    kind: Patch[EntryKind] = UNSET  # an acquisition or a registration
-    venue: Patch[str | None] = UNSET
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AddedEntry:
-    """An entry that a member adds."""
-
-    kind: EntryKind
-    money: Money
-    on: date
-    years: int | None = None
-    registrar: str | None = None
-    memo: str | None = None
-    reference: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FinanceChange:
     """A merge patch of the finance of a domain."""
 
-    acquisition: Patch[AcquisitionPatch | None] = UNSET
-    sale: Patch[SalePatch | None] = UNSET
-    estimated_value: Patch[Money | None] = UNSET
-    asking_price: Patch[Money | None] = UNSET
-    renewal_price: Patch[Money | None] = UNSET
-    entries_add: Sequence[AddedEntry] = ()
+    acquisition: Patch[Changes[Acquisition] | None] = UNSET
+    sale: Patch[Changes[SaleTerms] | None] = UNSET
+    sale_id: UUID | None = None  # of the changed sale; None: that of the present holding period
+    domain: DomainPatch = field(default_factory=lambda: DomainPatch({}))  # its DOMAIN_MEMBERS
+    entries_add: Sequence[EntryFields] = ()
     entries_void: Sequence[UUID] = ()
-    base_currency: Patch[str] = UNSET
-    pinned: Patch[bool] = UNSET
-    notes: Patch[str | None] = UNSET
+    base_currency: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,25 +154,11 @@ class ChangedField:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChangedFinance:
-    """The finance of a domain after a patch."""
+class NewRenewal(EntryFields):
+    """A renewal or redemption that was paid."""
 
-    finance: DomainFinance
-    changes: Sequence[ChangedField]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewRenewal:
-    """A renewal that was paid."""
-
-    money: Money
-    renewed_on: date
     years: int = 1
-    kind: EntryKind = EntryKind.RENEWAL  # or a redemption
     new_expires_at: datetime | None = None  # None: the years are added to the expiry
-    registrar: str | None = None
-    order_ref: str | None = None
-    memo: str | None = None
 
 
 class RenewalNotice(StrEnum):

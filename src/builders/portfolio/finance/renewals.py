@@ -1,6 +1,6 @@
 """Record renewals: an entry of the ledger, and the new expiry of the domain."""
 
-from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
@@ -14,7 +14,7 @@ from builders.portfolio.domains.records import Domain, domain_patch
 from builders.portfolio.finance.events import RENEWAL_RECORDED, renewal_data
 from builders.portfolio.finance.records import NewRenewal, RecordedRenewal, RenewalNotice
 from builders.portfolio.ledger import entries as ledger_entries
-from builders.portfolio.ledger.records import Entry, EntrySource, NewEntry
+from builders.portfolio.ledger.records import Entry
 
 DAY = timedelta(days=1)  # that another time zone can be ahead
 MAX_TERM = 10  # years that a registration can last from now
@@ -29,18 +29,19 @@ async def record_renewal(
     A likely duplicate is recorded, too, and named: a domain can be renewed twice. Raise DomainNotFound, and
     Invalid for a day in the future and for an expiry that no registration can have.
     """
-    if renewal.renewed_on > (clock.now() + DAY).date():
+    if renewal.occurred_on > (clock.now() + DAY).date():
         raise Invalid(
             ("body", "renewed_on"), "The day of the payment must not be in the future.", "date_in_future"
         )
     domain = await lookups.lock_domain(conn, account_id=account_id, key=key)
     entries = await ledger_entries.list_entries_by_domain(conn, account_id=account_id, domain_ids=[domain.id])
-    duplicate = find_duplicate(entries.get(domain.id, ()), renewal)
+    duplicate = next((each for each in entries.get(domain.id, ()) if _is_likely_same(each, renewal)), None)
     expires_at, notices = next_expiry(domain, renewal, now=clock.now())
     if duplicate is not None:
         notices = [RenewalNotice.LIKELY_DUPLICATE, *notices]
+    paid = replace(renewal, registrar=renewal.registrar or domain.registrar)
     [posted] = await ledger_entries.post_entries(
-        conn, account_id=account_id, entries=[_new_entry(domain, renewal, member_id)]
+        conn, account_id=account_id, entries=[paid.entry(domain.id, created_by=member_id)]
     )
     if expires_at != domain.expires_at:
         patch = domain_patch(expires_at=expires_at)
@@ -54,11 +55,6 @@ async def record_renewal(
     )
     await outbox.publish(conn, RENEWAL_RECORDED, account_id=account_id, data=renewal_data(recorded))
     return recorded
-
-
-def find_duplicate(entries: Iterable[Entry], renewal: NewRenewal) -> Entry | None:
-    """Return which of the entries, that are not void, likely records the same renewal; None without one."""
-    return next((each for each in entries if _is_likely_same(each, renewal)), None)
 
 
 def next_expiry(
@@ -96,22 +92,7 @@ def _is_likely_same(entry: Entry, renewal: NewRenewal) -> bool:
         return True
     return (
         (entry.years or 1) == renewal.years
-        and abs((entry.occurred_on - renewal.renewed_on).days) <= SAME_DAYS
+        and abs((entry.occurred_on - renewal.occurred_on).days) <= SAME_DAYS
         and entry.currency == renewal.money.currency
         and abs(entry.amount - renewal.money.amount) <= entry.amount * SAME_AMOUNT
-    )
-
-
-def _new_entry(domain: Domain, renewal: NewRenewal, member_id: UUID | None) -> NewEntry:
-    return NewEntry(
-        domain_id=domain.id,
-        kind=renewal.kind,
-        money=renewal.money,
-        occurred_on=renewal.renewed_on,
-        source=EntrySource.MANUAL,
-        order_ref=renewal.order_ref,
-        years=renewal.years,
-        registrar=renewal.registrar or domain.registrar,
-        memo=renewal.memo,
-        created_by=member_id,
     )

@@ -1,27 +1,28 @@
-"""The sale of a domain as entries of the ledger.
+"""The sales of domains as entries of the ledger.
 
 The money of a sale is in its entries alone. Each is a line of the sale with a role, so that the terms can be read
 from the entries.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
-from builders.kit.errors import Invalid
+from builders.kit.db.connections import Conn
+from builders.kit.errors import Invalid, Problem
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
-from builders.kit.values.patches import UNSET, patched
+from builders.kit.values.patches import Changes
 from builders.portfolio.domains.records import PortfolioDomainStatus
+from builders.portfolio.finance import store
 from builders.portfolio.finance.calculation import PROCEEDS_KINDS, START_KINDS
-from builders.portfolio.finance.records import (
-    DomainFinance,
-    HoldingPeriod,
-    Plan,
-    Sale,
-    SalePatch,
-)
+from builders.portfolio.finance.records import DomainFinance, HoldingPeriod, Plan, Sale
+from builders.portfolio.ledger import entries as ledger_entries
+from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.ledger.records import (
     Entry,
     EntryGroup,
@@ -34,29 +35,34 @@ from builders.portfolio.ledger.records import (
     SaleTerms,
 )
 
-KEPT = (UNSET, None)  # of one form of the commission: the other stays
 SHARE_MEMO = "Share of the consignor"
+_INCOMPLETE = "The domain cannot hold all entries of the sale."
 
 
 def sale_entries(sale: Sale, terms: SaleTerms, *, created_by: UUID | None) -> Sequence[NewEntry]:
-    """Return the entries of a sale.
+    """Return the entries of a sale: the part of the price without instalments first, if there is one.
 
     A commission rate and the share of the consignor are taken from each payment; a fixed commission is paid on the
     day of the sale.
     """
-    lines = _payments(terms)
+    currency = terms.gross.currency
+    rest = Payment(money=terms.gross - _total(currency, terms.installments), on=terms.sold_on)
+    lines = [(EntryKind.SALE_INSTALLMENT, SaleRole.INSTALLMENT, each) for each in terms.installments]
+    if rest.money.amount or not lines:
+        lines.insert(0, (EntryKind.SALE, SaleRole.PRICE, rest))
     payments = [payment for *_, payment in lines]
-    commissions: Sequence[Payment] = [
-        Payment(money=terms.commission or Money.zero(terms.gross.currency), on=terms.sold_on)
-    ]
+    commissions: Sequence[Payment] = [Payment(money=terms.commission or Money.zero(currency), on=terms.sold_on)]
     if terms.commission_rate is not None:
         commissions = spread(_times(terms.gross, terms.commission_rate), payments)
     lines += ((EntryKind.COMMISSION, SaleRole.COMMISSION, each) for each in commissions if each.money.amount)
     lines += (
         (each.kind, SaleRole.FEE, Payment(money=each.money, on=each.on or terms.sold_on)) for each in terms.fees
     )
-    shares = spread(_consignor_share(sale, terms, commissions), payments)
-    lines += ((EntryKind.OTHER_COST, SaleRole.SHARE, each) for each in shares if each.money.amount)
+    if sale.own_share < 1:
+        net = terms.gross - _total(currency, commissions) - _total(currency, terms.fees)
+        share = _times(max(net, Money.zero(currency)), 1 - sale.own_share)
+        shares = spread(share, payments)
+        lines += ((EntryKind.OTHER_COST, SaleRole.SHARE, each) for each in shares if each.money.amount)
     return [
         NewEntry(
             domain_id=sale.domain_id,
@@ -75,45 +81,40 @@ def sale_entries(sale: Sale, terms: SaleTerms, *, created_by: UUID | None) -> Se
 
 
 def plan_sale(
-    before: DomainFinance, patch: SalePatch | None, *, own_share: Decimal, member_id: UUID | None
+    before: DomainFinance, change: Changes[SaleTerms] | None, *, sale_id: UUID | None, member_id: UUID | None
 ) -> Plan:
     """Return what records or changes a sale or, for None, voids that of the present holding period.
 
     A recorded sale replaces proceeds that came without one. Raise Invalid.
     """
-    period = before.present if patch is None or patch.id is None else _find_period(before, patch.id)
+    domain, period = before.domain, before.present
+    if sale_id is not None:
+        sold = {each.sale.id: each for each in before.periods if each.sale is not None}
+        if sale_id not in sold:
+            raise _invalid("id", "The domain has no such sale.", "sale_unknown")
+        period = sold[sale_id]
     sale = period.sale
     present = [each for each in period.entries if (_is_loose(each) if sale is None else each.sale_id == sale.id)]
-    if patch is None:
+    is_sold = domain.status is PortfolioDomainStatus.SOLD
+    status_before = PortfolioDomainStatus(domain.ownership.value) if is_sold else domain.status
+    if change is None:
         if sale is not None:
             return plan_void(before, period)
-        is_sold = before.domain.status is PortfolioDomainStatus.SOLD
-        status = {"status": _status_before(before)} if is_sold else {}
-        return Plan(void=[each.id for each in present], domain=status)
-    terms = merge_terms(period.terms, patch, is_consigned=(own_share if sale is None else sale.own_share) < 1)
+        return Plan(void=[each.id for each in present], domain={"status": status_before} if is_sold else {})
+    terms = merge_terms(period.terms, change.members)
     if sale is None:
-        sale = Sale(
-            id=ids.new(),
-            domain_id=before.domain.id,
-            sold_on=terms.sold_on,
-            own_share=own_share,
-            status_before=_status_before(before),
-            created_at=clock.now(),
-        )
-    planned = replace(
-        sale,
-        sold_on=terms.sold_on,
-        commission_rate=terms.commission_rate,
-        venue=terms.venue,
-        buyer_ref=terms.buyer_ref,
-        import_id=None,
-    )
+        planned = new_sale(terms, domain_id=domain.id, own_share=domain.own_share, status_before=status_before)
+    else:
+        planned = replace(sale, **_stored(terms), import_id=None)
+    check_terms(terms, is_consigned=planned.own_share < 1)
     new = sale_entries(planned, terms, created_by=member_id)
     is_posted = sorted(map(_facts, new)) == sorted(map(_facts, present))
+    purchases = (each for each in before.entries if each.kind in START_KINDS and not each.is_void)
+    is_bought_back = any(each.occurred_on > planned.sold_on for each in purchases)
     return Plan(
         post=[] if is_posted else new,
         replace=[] if is_posted else [each.id for each in present],
-        domain={} if _is_bought_back(before, planned) else {"status": PortfolioDomainStatus.SOLD},
+        domain={} if is_bought_back else {"status": PortfolioDomainStatus.SOLD},
         sale=planned,
     )
 
@@ -131,26 +132,6 @@ def plan_void(before: DomainFinance, period: HoldingPeriod) -> Plan:
     )
 
 
-def _find_period(before: DomainFinance, sale_id: UUID) -> HoldingPeriod:
-    """Return the holding period that a sale ended. Raise Invalid."""
-    for each in before.periods:
-        if each.sale is not None and each.sale.id == sale_id:
-            return each
-    raise _invalid("id", "The domain has no such sale.", "sale_unknown")
-
-
-def _is_loose(entry: Entry) -> bool:
-    """Return whether an entry is of a sale that is not recorded as one."""
-    is_imported = entry.source is EntrySource.IMPORT and entry.group is EntryGroup.SALE
-    return entry.sale_id is None and (is_imported or entry.kind in PROCEEDS_KINDS)
-
-
-def _is_bought_back(before: DomainFinance, sale: Sale) -> bool:
-    """Return whether the domain was purchased after a sale."""
-    purchases = (each for each in before.entries if each.kind in START_KINDS and not each.is_void)
-    return any(each.occurred_on > sale.sold_on for each in purchases)
-
-
 def terms_of(sale: Sale, entries: Iterable[Entry]) -> SaleTerms | None:
     """Return the terms of a sale, from its entries that are not void; None when all are."""
     own = sorted((each for each in entries if each.sale_id == sale.id), key=lambda each: each.sale_line or 0)
@@ -158,70 +139,34 @@ def terms_of(sale: Sale, entries: Iterable[Entry]) -> SaleTerms | None:
     payments = [*of_role[SaleRole.PRICE], *of_role[SaleRole.INSTALLMENT]]
     if not payments:
         return None
-    commissions = of_role[SaleRole.COMMISSION]
-    has_rate = sale.commission_rate is not None
+    commissions, rate = of_role[SaleRole.COMMISSION], sale.commission_rate
     return SaleTerms(
         gross=sum((each.money for each in payments[1:]), start=payments[0].money),
         sold_on=sale.sold_on,
-        commission=commissions[0].money if commissions and not has_rate else None,
-        commission_rate=None if sale.commission_rate is None else sale.commission_rate.normalize(),
-        fees=[_fee(sale, each) for each in of_role[SaleRole.FEE]],
+        commission=commissions[0].money if commissions and rate is None else None,
+        commission_rate=None if rate is None else rate.normalize(),
+        fees=[
+            SaleFee(
+                kind=each.kind, money=each.money, on=None if each.occurred_on == sale.sold_on else each.occurred_on
+            )
+            for each in of_role[SaleRole.FEE]
+        ],
         installments=[Payment(money=each.money, on=each.occurred_on) for each in of_role[SaleRole.INSTALLMENT]],
         venue=sale.venue,
         buyer_ref=sale.buyer_ref,
     )
 
 
-def merge_terms(before: SaleTerms | None, patch: SalePatch, *, is_consigned: bool) -> SaleTerms:
-    """Return the terms after a patch. Raise Invalid at the member that does not fit."""
+def merge_terms(before: SaleTerms | None, changed: Mapping[str, Any]) -> SaleTerms:
+    """Return the terms after a change: one form of the commission replaces the other. Raise Invalid."""
     if before is None:
-        if patch.gross is UNSET:
+        if "gross" not in changed:
             raise _invalid("gross", "A sale requires a price.", "missing")
-        before = SaleTerms(gross=patch.gross, sold_on=clock.now().date())
-    terms = SaleTerms(
-        gross=patched(patch.gross, before.gross),
-        sold_on=patched(patch.sold_on, before.sold_on),
-        commission=patched(patch.commission, before.commission if patch.commission_rate in KEPT else None),
-        commission_rate=patched(
-            patch.commission_rate, before.commission_rate if patch.commission in KEPT else None
-        ),
-        fees=patched(patch.fees, before.fees),
-        installments=sorted(patched(patch.installments, before.installments), key=lambda each: each.on),
-        venue=patched(patch.venue, before.venue),
-        buyer_ref=patched(patch.buyer_ref, before.buyer_ref),
-    )
-    check_terms(terms, is_consigned=is_consigned)
-    return terms
-
-
-def spread(total: Money, payments: Sequence[Payment]) -> Sequence[Payment]:
-    """Divide an amount among payments in proportion to them, to the smallest unit and without a remainder."""
-    whole = sum((each.money.amount for each in payments), start=Decimal(0))
-    parts: list[Payment] = []
-    passed, given = Decimal(0), Money.zero(total.currency)
-    for each in payments:
-        passed += each.money.amount
-        until = _times(total, passed / whole) if whole else total
-        parts.append(Payment(money=until - given, on=each.on))
-        given = until
-    return parts
-
-
-def _payments(terms: SaleTerms) -> list[tuple[EntryKind, SaleRole, Payment]]:
-    """Return the payments of the buyer: the part of the price without instalments first, if there is one."""
-    rest = terms.gross - _total(terms.gross.currency, terms.installments)
-    price = (EntryKind.SALE, SaleRole.PRICE, Payment(money=rest, on=terms.sold_on))
-    installments = [(EntryKind.SALE_INSTALLMENT, SaleRole.INSTALLMENT, each) for each in terms.installments]
-    return [price, *installments] if rest.amount or not installments else installments
-
-
-def _consignor_share(sale: Sale, terms: SaleTerms, commissions: Iterable[Payment]) -> Money:
-    currency = terms.gross.currency
-    nothing = Money.zero(currency)
-    if sale.own_share == 1:
-        return nothing
-    net = terms.gross - _total(currency, commissions) - _total(currency, terms.fees)
-    return _times(max(net, nothing), 1 - sale.own_share)
+        before = SaleTerms(gross=changed["gross"], sold_on=clock.now().date())
+    forms = {"commission": "commission_rate", "commission_rate": "commission"}
+    replaced = {other: None for form, other in forms.items() if changed.get(form) is not None}
+    terms = replace(before, **{**replaced, **changed})
+    return replace(terms, installments=sorted(terms.installments, key=lambda each: each.on))
 
 
 def check_terms(terms: SaleTerms, *, is_consigned: bool) -> None:
@@ -243,6 +188,19 @@ def check_terms(terms: SaleTerms, *, is_consigned: bool) -> None:
         raise _invalid("fees", message, "currency_mixed")
 
 
+def spread(total: Money, payments: Sequence[Payment]) -> Sequence[Payment]:
+    """Divide an amount among payments in proportion to them, to the smallest unit and without a remainder."""
+    whole = sum((each.money.amount for each in payments), start=Decimal(0))
+    parts: list[Payment] = []
+    passed, given = Decimal(0), Money.zero(total.currency)
+    for each in payments:
+        passed += each.money.amount
+        until = _times(total, passed / whole) if whole else total
+        parts.append(Payment(money=until - given, on=each.on))
+        given = until
+    return parts
+
+
 def _invalid(member: str, message: str, code: str) -> Invalid:
     return Invalid(("body", "sale", member), message, code)
 
@@ -255,18 +213,101 @@ def _times(money: Money, factor: Decimal) -> Money:
     return Money(money.amount * factor, money.currency).quantized()
 
 
-def _status_before(finance: DomainFinance) -> PortfolioDomainStatus:
-    """Return the status that the domain has without a new sale."""
-    domain = finance.domain
-    is_sold = domain.status is PortfolioDomainStatus.SOLD
-    return PortfolioDomainStatus(domain.ownership.value) if is_sold else domain.status
-
-
-def _fee(sale: Sale, entry: Entry) -> SaleFee:
-    on = None if entry.occurred_on == sale.sold_on else entry.occurred_on
-    return SaleFee(kind=entry.kind, money=entry.money, on=on)
+def _is_loose(entry: Entry) -> bool:
+    """Return whether an entry is of a sale that is not recorded as one."""
+    is_imported = entry.source is EntrySource.IMPORT and entry.group is EntryGroup.SALE
+    return entry.sale_id is None and (is_imported or entry.kind in PROCEEDS_KINDS)
 
 
 def _facts(entry: Entry | NewEntry) -> tuple[str, ...]:
     facts = (entry.sale_line, entry.sale_role, entry.kind, entry.money, entry.occurred_on, entry.memo)
     return tuple(map(str, facts))
+
+
+def _stored(terms: SaleTerms) -> dict[str, Any]:
+    """Return the terms that the sale has itself."""
+    return {name: getattr(terms, name) for name in ("sold_on", "commission_rate", "venue", "buyer_ref")}
+
+
+def new_sale(
+    terms: SaleTerms, *, domain_id: UUID, own_share: Decimal, status_before: str, import_id: UUID | None = None
+) -> Sale:
+    """Return a sale that is not recorded yet."""
+    return Sale(
+        id=ids.new(),
+        domain_id=domain_id,
+        own_share=own_share,
+        status_before=status_before,
+        created_at=clock.now(),
+        import_id=import_id,
+        **_stored(terms),
+    )
+
+
+async def list_last_sales(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> Mapping[UUID, date]:
+    """Return the day of the last sale of each domain that has one, in one statement."""
+    found = await store.list_sales(conn, account_id=account_id, domain_ids=domain_ids)
+    return {each.domain_id: each.sold_on for each in found}
+
+
+async def list_terms(
+    conn: Conn, *, account_id: UUID, entries: Mapping[UUID, Sequence[Entry]]
+) -> Mapping[UUID, Sequence[tuple[Sale, SaleTerms]]]:
+    """Return the sales of domains with their terms, by day, from the entries of the domains that are not void."""
+    found: dict[UUID, list[tuple[Sale, SaleTerms]]] = defaultdict(list)
+    for sale in await store.list_sales(conn, account_id=account_id, domain_ids=list(entries)):
+        terms = terms_of(sale, entries[sale.domain_id])
+        if terms is not None:
+            found[sale.domain_id].append((sale, terms))
+    return found
+
+
+async def record_sales(
+    conn: Conn, *, account_id: UUID, sales: Sequence[tuple[Sale, SaleTerms]], member_id: UUID
+) -> Sequence[Sequence[UUID] | Problem | Invalid]:
+    """Record sales of locked domains; return the entries of each, or why it is refused. The caller sets statuses.
+
+    A domain has one sale on a day: the present one does not change, and has no new entries. A sale whose entries
+    the domain cannot hold is refused whole.
+    """
+    domain_ids = sorted({sale.domain_id for sale, _ in sales})
+    present = await store.list_sales(conn, account_id=account_id, domain_ids=domain_ids)
+    taken = {(each.domain_id, each.sold_on) for each in present}
+    results: list[Sequence[UUID] | Problem | Invalid] = [() for _ in sales]
+    new: dict[int, tuple[Sale, Sequence[NewEntry]]] = {}
+    for at, (sale, terms) in enumerate(sales):
+        key = (sale.domain_id, sale.sold_on)
+        if key in taken:
+            continue
+        try:
+            check_terms(terms, is_consigned=sale.own_share < 1)
+        except Invalid as refusal:
+            results[at] = refusal
+            continue
+        taken.add(key)
+        new[at] = sale, sale_entries(sale, terms, created_by=member_id)
+    listed = [entry for _, entries in new.values() for entry in entries]
+    posted = iter(await ledger_entries.post_entries(conn, account_id=account_id, entries=listed) if listed else ())
+    incomplete: list[UUID] = []
+    for at, (_, entries) in list(new.items()):
+        recorded = [next(posted).entry for _ in entries]
+        entry_ids = [each.id for each in recorded if each is not None]
+        if len(entry_ids) < len(entries):
+            incomplete += entry_ids
+            results[at] = EntryLimitReached()
+            del new[at]
+        else:
+            results[at] = entry_ids
+    if incomplete:
+        await ledger_entries.void_entries(conn, account_id=account_id, ids=incomplete, reason=_INCOMPLETE)
+    if new:
+        rows = [sale for sale, _ in new.values()]
+        await store.save_sales(conn, account_id=account_id, sales=rows, created_by=member_id)
+    return results
+
+
+async def void_imported(conn: Conn, *, account_id: UUID, import_id: UUID, domain_ids: Sequence[UUID]) -> None:
+    """Void the sales of domains that an import recorded and no member changed. The caller voids their entries."""
+    await store.void_imported(
+        conn, account_id=account_id, import_id=import_id, domain_ids=domain_ids, now=clock.now()
+    )

@@ -47,7 +47,7 @@ LIST_SALES = f"""
     WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[]) AND voided_at IS NULL
     ORDER BY domain_id, sold_on
 """
-# Of the present holding period: it begins with the first purchase after the last sale (periods.py).
+# Of the present holding period: it begins with the first purchase after the last sale (overview.py).
 LIST_HOLDING_SUMS = """
     SELECT entry.domain_id,
         coalesce(sum(base_amount) FILTER (WHERE kind = ANY(%(basis_kinds)s::text[])), 0) AS cost_basis,

@@ -78,18 +78,13 @@ async def _by_label(conn: Conn, query: store.SummaryQuery) -> dict[str, Any]:
 def _period(today: date, *, months: int | None, year: int | None) -> tuple[date, date]:
     """Return the first and the last day."""
     if year is None:
-        return _months_before(today, (months or DEFAULT_MONTHS) - 1), today
+        first_year, month = divmod(today.year * 12 + today.month - (months or DEFAULT_MONTHS), 12)
+        return date(first_year, month + 1, 1), today
     if months is not None:
         raise Invalid(("query", "year"), "Send `months` or `year`, not both.", "months_and_year")
     if year > today.year:
         raise Invalid(("query", "year"), "The year has not begun.", "date_in_future")
     return date(year, 1, 1), min(today, date(year, 12, 31))
-
-
-def _months_before(day: date, months: int) -> date:
-    """Return the first day of the month a number of months before."""
-    year, month = divmod(day.year * 12 + day.month - 1 - months, 12)
-    return date(year, month + 1, 1)
 
 
 def _list_months(since: date, until: date) -> Iterable[date]:

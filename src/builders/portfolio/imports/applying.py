@@ -1,6 +1,6 @@
 """A batch of drafts, applied to the portfolio: domains, entries of the ledger, and a result for each row."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from uuid import UUID
@@ -8,17 +8,17 @@ from uuid import UUID
 import psycopg
 
 from builders.kit.db.connections import Conn
+from builders.kit.errors import Invalid, Problem
 from builders.kit.http.bulk import RowOutcome, RowProblem
 from builders.kit.process import log
 from builders.kit.sheets.sources import Source
 from builders.portfolio.domain_files.columns import DomainRow
-from builders.portfolio.domain_files.records import Draft, ImportConflict, Options
+from builders.portfolio.domain_files.records import Draft, DraftSale, ImportConflict, Options
 from builders.portfolio.domains import changes as domain_changes, lookups
 from builders.portfolio.domains.domain_limit import FULL_PROBLEM
-from builders.portfolio.domains.records import DomainChange, WrittenDomain
-from builders.portfolio.finance import recorded_sales
-from builders.portfolio.finance.overview import own_share
-from builders.portfolio.finance.records import NewSale
+from builders.portfolio.domains.records import Domain, DomainChange, WrittenDomain
+from builders.portfolio.finance import sales as finance_sales
+from builders.portfolio.finance.records import Sale
 from builders.portfolio.imports import images, merging, outcomes
 from builders.portfolio.imports.outcomes import Group
 from builders.portfolio.imports.records import Counts
@@ -231,31 +231,33 @@ async def _post(
 
 async def _record_sales(conn: Conn, context: _Context, groups: Sequence[Group]) -> None:
     """Record the sales of days that have none. The status of a domain is that of its row."""
-    wanted = [(each, sale) for each in groups for sale in _new_sales(each)]
+    wanted = [
+        (group, (_new_sale(group.domain, each, context.import_id), each.terms))
+        for group in groups
+        for each in group.draft.sales
+        if group.domain is not None
+    ]
     if not wanted:
         return
-    found = await recorded_sales.record_sales(
-        conn,
-        account_id=context.account_id,
-        import_id=context.import_id,
-        sales=[sale for _, sale in wanted],
-        member_id=context.member_id,
+    found = await finance_sales.record_sales(
+        conn, account_id=context.account_id, sales=[sale for _, sale in wanted], member_id=context.member_id
     )
     for (group, _), recorded in zip(wanted, found, strict=True):
-        if recorded.refusal is not None:
-            message = f"{recorded.refusal} The sale was not recorded."
-            _warn(group, RowProblem(code=recorded.refusal.code, message=message, field="sales"))
-        elif recorded.entry_ids:
-            group.add_entries(recorded.entry_ids)
+        if isinstance(recorded, Problem | Invalid):
+            message = f"{recorded} The sale was not recorded."
+            _warn(group, RowProblem(code=recorded.code, message=message, field="sales"))
+        elif recorded:
+            group.add_entries(recorded)
 
 
-def _new_sales(group: Group) -> Iterator[NewSale]:
-    domain = group.domain
-    if domain is None:
-        return
-    for each in group.draft.sales:
-        share = own_share(domain) if each.own_share is None else each.own_share
-        yield NewSale(domain_id=domain.id, terms=each.terms, own_share=share, status_before=domain.ownership.value)
+def _new_sale(domain: Domain, draft: DraftSale, import_id: UUID) -> Sale:
+    return finance_sales.new_sale(
+        draft.terms,
+        domain_id=domain.id,
+        own_share=domain.own_share if draft.own_share is None else draft.own_share,
+        status_before=domain.ownership.value,
+        import_id=import_id,
+    )
 
 
 async def _record_parking(conn: Conn, context: _Context, groups: Sequence[Group]) -> None:

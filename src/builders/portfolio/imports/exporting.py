@@ -18,7 +18,7 @@ from builders.portfolio.domain_files.columns import PRICES, DomainRow
 from builders.portfolio.domains import lookups
 from builders.portfolio.domains.filters import DomainFilters
 from builders.portfolio.domains.records import FIELDS, Domain
-from builders.portfolio.finance import recorded_sales
+from builders.portfolio.finance import sales
 from builders.portfolio.finance.records import Sale
 from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.ledger.records import Entry, EntrySource, SaleTerms
@@ -107,7 +107,7 @@ async def _read(conn: Conn, *, account_id: UUID, found: Sequence[Domain]) -> _Bo
     entries = await ledger_entries.list_entries_by_domain(conn, account_id=account_id, domain_ids=domain_ids)
     return _Books(
         entries=entries,
-        sales=await recorded_sales.list_terms(conn, account_id=account_id, entries=entries),
+        sales=await sales.list_terms(conn, account_id=account_id, entries=entries),
         parking=await revenue.list_revenue(conn, account_id=account_id, domain_ids=domain_ids),
     )
 

@@ -10,7 +10,7 @@ from builders.kit.events import outbox
 from builders.kit.http.bulk import RowOutcome, RowProblem
 from builders.kit.values import clock
 from builders.portfolio.domains import changes, lookups
-from builders.portfolio.finance import recorded_sales
+from builders.portfolio.finance import sales
 from builders.portfolio.imports.errors import ImportFinal, ImportRunning
 from builders.portfolio.imports.events import IMPORT_UNDONE
 from builders.portfolio.imports.records import MAX_KEPT, Import, ImportRow, ImportState, Undone
@@ -134,7 +134,7 @@ async def _carry_out(conn: Conn, *, account_id: UUID, import_id: UUID, plan: Und
     kept_ids = [each.id for each in plan.changes]
     if kept_ids:
         undone: Mapping[str, Any] = {"account_id": account_id, "import_id": import_id, "domain_ids": kept_ids}
-        await recorded_sales.void_imported(conn, **undone)
+        await sales.void_imported(conn, **undone)
         await revenue.delete_imported(conn, **undone)
     await changes.remove_domains(conn, account_id=account_id, ids=plan.remove, is_quiet=True)
     await changes.change_domains(conn, account_id=account_id, changes=plan.changes, is_quiet=True)

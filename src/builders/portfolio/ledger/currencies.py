@@ -1,6 +1,5 @@
 """The base currency of a portfolio, in which its totals are."""
 
-from collections.abc import Sequence
 from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
@@ -25,7 +24,8 @@ async def set_base_currency(conn: Conn, *, account_id: UUID, base_currency: str,
     A job converts those beyond `batch_size`; until then they count as not converted. Raise Invalid for a
     currency without exchange rates.
     """
-    await require_quoted(conn, currency=base_currency)
+    if base_currency != DEFAULT_BASE_CURRENCY and not await store.is_quoted(conn, currency=base_currency):
+        raise unquoted(base_currency, ("body", "base_currency"))
     await store.set_base_currency(conn, account_id=account_id, base_currency=base_currency)
     if await _convert_batch(conn, account_id=account_id, after=ids.NIL, batch_size=batch_size) is not None:
         await time_slices.defer(conn, "portfolio.convert_entries", account_id=str(account_id))
@@ -52,22 +52,11 @@ async def convert_entries(
         after = last
 
 
-async def list_awaiting(conn: Conn) -> Sequence[UUID]:
-    """Return the portfolios with entries that wait for rates."""
-    return await store.list_awaiting(conn)
-
-
 async def _convert_batch(conn: Conn, *, account_id: UUID, after: UUID, batch_size: int) -> UUID | None:
     base_currency = await lock_base_currency(conn, account_id=account_id, exclusive=True)
     return await store.convert_entries(
         conn, account_id=account_id, base_currency=base_currency, after=after, limit=batch_size
     )
-
-
-async def require_quoted(conn: Conn, *, currency: str, field: str = "base_currency") -> None:
-    """Raise Invalid for a currency without exchange rates."""
-    if currency != DEFAULT_BASE_CURRENCY and not await store.is_quoted(conn, currency=currency):
-        raise unquoted(currency, ("body", field))
 
 
 def unquoted(currency: str, location: tuple[str, ...]) -> Invalid:

@@ -24,6 +24,7 @@ from builders.portfolio.ledger.records import (
     Statement,
     Totals,
     UniqueKey,
+    unique_key,
 )
 from builders.portfolio.ledger.store import entries as store
 
@@ -34,7 +35,6 @@ MAX_PORTFOLIO_ENTRIES = maximums.declare(
     counts="Entries of the ledger, void ones too. Concurrent processes can exceed it by a batch each.",
     code=EntryLimitReached.code,
 )
-MAX_LIKE = 20_000  # entries that are compared with those of a batch
 CAPACITY = Capacity(store.count_up_to, MAX_PORTFOLIO_ENTRIES)
 
 
@@ -66,7 +66,7 @@ async def post_entries(conn: Conn, *, account_id: UUID, entries: Sequence[NewEnt
             existing = await _find_existing(conn, account_id=account_id, entries=given)
             posted = {
                 at: PostedEntry(entry=existing[key], is_new=False)
-                for at, key in ((at, entries[at].unique_key) for at in missing)
+                for at, key in ((at, unique_key(entries[at])) for at in missing)
                 if key in existing
             } | posted
     return [posted[at] for at in range(len(entries))]
@@ -82,7 +82,7 @@ async def _find_refused(conn: Conn, *, account_id: UUID, entries: Sequence[NewEn
     known = {*await _find_existing(conn, account_id=account_id, entries=entries)}
     refused: set[int] = set()
     for at, each in enumerate(entries):
-        key = each.unique_key
+        key = unique_key(each)
         if key is not None and key in known:
             continue
         if capacity[each.domain_id] == 0 or free == 0:
@@ -112,7 +112,7 @@ async def _find_existing(
 ) -> Mapping[UniqueKey | None, Entry]:
     found = await store.list_present(conn, account_id=account_id, entries=entries)
     # An entry of a charge or a sale has no reference, so that its key is the one that it was found by.
-    return {each.unique_key: each for each in found}
+    return {unique_key(each): each for each in found}
 
 
 async def void_entries(
@@ -183,22 +183,13 @@ async def list_last_renewals(conn: Conn, *, account_id: UUID, domain_ids: Sequen
 
 async def count_same(conn: Conn, *, account_id: UUID, entries: Sequence[NewEntry]) -> Counter[EntryKey]:
     """Return how many present entries, from any source, are the same as new ones; in one statement."""
-    found = await store.count_same(conn, account_id=account_id, entries=entries)
-    return Counter(
-        {
-            (domain_id, EntryKind(kind), occurred_on, amount, currency): count
-            for domain_id, kind, occurred_on, amount, currency, count in found
-        }
-    )
+    return await store.count_same(conn, account_id=account_id, entries=entries)
 
 
 async def list_like(
     conn: Conn, *, account_id: UUID, entries: Sequence[NewEntry], likeness: Likeness
 ) -> Sequence[Entry]:
-    """Return the entries that are like new ones and not void, in one statement.
-
-    Of more than MAX_LIKE, those that are the closest by day and amount.
-    """
-    if not entries:
-        return ()
-    return await store.list_like(conn, account_id=account_id, entries=entries, likeness=likeness, limit=MAX_LIKE)
+    """Return the entries that are like new ones and not void, in one statement: of many, the closest."""
+    return (
+        await store.list_like(conn, account_id=account_id, entries=entries, likeness=likeness) if entries else ()
+    )

@@ -9,6 +9,7 @@ from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.outbound import client
 from builders.kit.values import ids
 from builders.portfolio.ledger import currencies, rates
+from builders.portfolio.ledger.store import rates as store
 
 
 @queue.app.task(name="portfolio.convert_entries", queue=queue.LONG, pass_context=True, retry=queue.RETRY)
@@ -41,4 +42,4 @@ async def load_exchange_rates(context: JobContext, timestamp: int) -> None:
         outbound = await queue.get_shared(context, client.open_client)
         await rates.fetch_rates(queue.database(context), outbound=outbound, url=url)
     async with queue.database(context).transaction() as conn:
-        await time_slices.defer_all(conn, convert_entries, await currencies.list_awaiting(conn))
+        await time_slices.defer_all(conn, convert_entries, await store.list_awaiting(conn))

@@ -1,7 +1,7 @@
 """Records of the ledger."""
 
 from collections.abc import Sequence, Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
@@ -157,8 +157,8 @@ EntryKey: TypeAlias = tuple[UUID, EntryKind, date, Decimal, str]  # domain, kind
 UniqueKey: TypeAlias = tuple[object, ...]
 
 
-def _unique_key(entry: "NewEntry | Entry") -> UniqueKey | None:
-    """Return the values of the unique index that the entry is in."""
+def unique_key(entry: "NewEntry | Entry") -> UniqueKey | None:
+    """Return the values of the unique index that the entry is in: what is recorded once. None for none."""
     if entry.sale_id is not None:
         return (entry.sale_id, entry.sale_line)
     if entry.charge_id is not None:
@@ -167,23 +167,34 @@ def _unique_key(entry: "NewEntry | Entry") -> UniqueKey | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewEntry:
-    """An amount to record on a domain."""
+class EntryFields:
+    """An amount that was paid or received, as members and files give it."""
 
-    domain_id: UUID
     kind: EntryKind
     money: Money  # zero or more; the kind decides the sign
     occurred_on: date
-    source: EntrySource
+    source: EntrySource = EntrySource.MANUAL
+    years: int | None = None  # that the amount pays for
+    registrar: str | None = None
+    memo: str | None = None
     reference: str | None = None  # the user's own; one source records it once
     order_ref: str | None = None  # number of an order or invoice, which several entries can have
+
+    def entry(self, domain_id: UUID, *, created_by: UUID | None) -> "NewEntry":
+        """Return the entry of a domain that records the amount."""
+        given = {each.name: getattr(self, each.name) for each in fields(EntryFields)}
+        return NewEntry(domain_id=domain_id, created_by=created_by, **given)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewEntry(EntryFields):
+    """An amount to record on a domain."""
+
+    domain_id: UUID
     charge_id: UUID | None = None  # of a registrar; it is recorded once
     sale_id: UUID | None = None
     sale_line: int | None = None  # position in the sale
     sale_role: SaleRole | None = None
-    years: int | None = None  # that the amount pays for
-    registrar: str | None = None
-    memo: str | None = None
     created_by: UUID | None = None  # the member; None for a job
 
     def __post_init__(self) -> None:
@@ -204,11 +215,6 @@ class NewEntry:
     def key(self) -> EntryKey:
         """Return what is equal for two entries that are the same."""
         return (self.domain_id, self.kind, self.occurred_on, self.amount, self.currency)
-
-    @property
-    def unique_key(self) -> UniqueKey | None:
-        """Return what is recorded once; None when nothing is."""
-        return _unique_key(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,11 +252,6 @@ class Entry:
         object.__setattr__(self, "source", EntrySource(self.source))
         if self.sale_role is not None:
             object.__setattr__(self, "sale_role", SaleRole(self.sale_role))
-
-    @property
-    def unique_key(self) -> UniqueKey | None:
-        """Return what is recorded once; None when nothing is."""
-        return _unique_key(self)
 
     @property
     def is_void(self) -> bool:

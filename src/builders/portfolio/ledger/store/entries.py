@@ -1,5 +1,6 @@
 """Entries and their sums."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from datetime import date, datetime
@@ -7,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from psycopg import AsyncCursor
 from psycopg.rows import class_row, dict_row, kwargs_row, scalar_row
 from psycopg.types.json import Jsonb
 
@@ -19,6 +21,7 @@ from builders.portfolio.ledger.records import (
     INCOME_KINDS,
     SALE_KINDS,
     Entry,
+    EntryKey,
     EntryKind,
     EntrySource,
     Likeness,
@@ -233,6 +236,7 @@ LIST_LIKE = f"""
     )
 """
 _ENTRY = frozenset(each.name for each in fields(Entry))
+MAX_LIKE = 20_000  # entries that are compared with those of a batch
 
 
 async def insert_entries(
@@ -240,18 +244,10 @@ async def insert_entries(
 ) -> Sequence[Entry | None]:
     """Add entries, converted to the base currency; None for each that conflicts with a present one."""
     new_ids = ids.new_many(len(entries))
-    row: dict[str, Any] = {
-        "account_id": account_id,
-        "base_currency": base_currency,
-        "decimals": decimals_of(base_currency),
-        "euro": EURO,
-        "now": now,
-        "id": new_ids,
-        **_columns(entries),
-    }
-    async with conn.cursor(row_factory=class_row(Entry)) as cursor:
-        await cursor.execute(INSERT_ENTRIES, row)
-        inserted = {each.id: each for each in await cursor.fetchall()}
+    row: dict[str, Any] = {"account_id": account_id, "id": new_ids, **_columns(entries), "now": now, "euro": EURO}
+    row |= {"base_currency": base_currency, "decimals": decimals_of(base_currency)}
+    cursor = await _cursor(conn).execute(INSERT_ENTRIES, row)
+    inserted = {each.id: each for each in await cursor.fetchall()}
     return [inserted.get(each) for each in new_ids]
 
 
@@ -273,34 +269,28 @@ async def list_present(conn: Conn, *, account_id: UUID, entries: Sequence[NewEnt
         "charge_ids": [each.charge_id for each in entries if each.charge_id is not None],
         "sale_ids": list({each.sale_id for each in entries if each.sale_id is not None}),
     }
-    async with conn.cursor(row_factory=class_row(Entry)) as cursor:
-        await cursor.execute(LIST_PRESENT, row)
-        return await cursor.fetchall()
+    return await (await _cursor(conn).execute(LIST_PRESENT, row)).fetchall()
 
 
 async def void_entries(conn: Conn, *, account_id: UUID, row: Mapping[str, Any]) -> Sequence[UUID]:
     """Void entries by their ids, or all of domains."""
-    async with conn.cursor(row_factory=scalar_row) as cursor:
-        await cursor.execute(VOID_ENTRIES, {"account_id": account_id, **row})
-        return await cursor.fetchall()
+    cursor = await conn.cursor(row_factory=scalar_row).execute(VOID_ENTRIES, {"account_id": account_id, **row})
+    return await cursor.fetchall()
 
 
 async def list_entries_of(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> Sequence[Entry]:
     """Return the entries of domains that are not void, by domain and date."""
-    async with conn.cursor(row_factory=class_row(Entry)) as cursor:
-        await cursor.execute(LIST_ENTRIES_OF, {"account_id": account_id, "domain_ids": list(domain_ids)})
-        return await cursor.fetchall()
+    row = {"account_id": account_id, "domain_ids": list(domain_ids)}
+    return await (await _cursor(conn).execute(LIST_ENTRIES_OF, row)).fetchall()
 
 
 async def list_totals(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> Mapping[UUID, Totals]:
     """Return the totals of each domain."""
     row = {"account_id": account_id, "domain_ids": list(domain_ids), "default": DEFAULT_BASE_CURRENCY, **KINDS}
-    async with conn.cursor(row_factory=kwargs_row(_domain_totals)) as cursor:
-        await cursor.execute(LIST_TOTALS, row)
-        return dict(await cursor.fetchall())
+    return dict(await (await conn.cursor(row_factory=kwargs_row(_totals)).execute(LIST_TOTALS, row)).fetchall())
 
 
-def _domain_totals(*, domain_id: UUID, **columns: Any) -> tuple[UUID, Totals]:
+def _totals(*, domain_id: UUID, **columns: Any) -> tuple[UUID, Totals]:
     return domain_id, Totals(**columns)
 
 
@@ -339,19 +329,13 @@ async def get_statement(
         "currencies": [None if each is None else each.currency for each in prices],
         "on": on,
     }
-    async with conn.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(GET_STATEMENT, row)
-        found = await cursor.fetchall()
+    found = await (await conn.cursor(row_factory=dict_row).execute(GET_STATEMENT, row)).fetchall()
     return Statement(
         base_currency=found[0]["base_currency"],
         is_quoted=found[0]["is_quoted"],
-        entries=[_entry(each) for each in found if each["id"] is not None],
+        entries=[Entry(**{name: each[name] for name in _ENTRY}) for each in found if each["id"] is not None],
         prices=found[0]["prices"],
     )
-
-
-def _entry(row: dict[str, Any]) -> Entry:
-    return Entry(**{name: value for name, value in row.items() if name in _ENTRY})
 
 
 async def list_last_renewals(
@@ -362,18 +346,16 @@ async def list_last_renewals(
     return await (await conn.execute(LIST_LAST_RENEWALS, row)).fetchall()
 
 
-async def count_same(
-    conn: Conn, *, account_id: UUID, entries: Sequence[NewEntry]
-) -> Sequence[tuple[UUID, str, date, Decimal, str, int]]:
-    """Return domain, kind, day, amount, currency and number of present entries that are the same as new ones."""
-    row = {"account_id": account_id, **_columns(entries)}
-    return await (await conn.execute(COUNT_SAME, row)).fetchall()
+async def count_same(conn: Conn, *, account_id: UUID, entries: Sequence[NewEntry]) -> Counter[EntryKey]:
+    """Return the number of present entries that are the same as new ones, by what is equal."""
+    found = await (await conn.execute(COUNT_SAME, {"account_id": account_id, **_columns(entries)})).fetchall()
+    return Counter({tuple(key): count for *key, count in found})
 
 
 async def list_like(
-    conn: Conn, *, account_id: UUID, entries: Sequence[NewEntry], likeness: Likeness, limit: int
+    conn: Conn, *, account_id: UUID, entries: Sequence[NewEntry], likeness: Likeness
 ) -> Sequence[Entry]:
-    """Return entries that are like new ones and not void: up to `limit`, the closest by day and amount."""
+    """Return entries that are like new ones and not void: up to MAX_LIKE, the closest by day and amount."""
     row = {
         "account_id": account_id,
         **_columns(entries),
@@ -381,13 +363,15 @@ async def list_like(
         "same_kinds": sorted(likeness.same_kinds),
         "days": likeness.period.days,
         "share": likeness.share,
-        "limit": limit,
+        "limit": MAX_LIKE,
     }
-    async with conn.cursor(row_factory=class_row(Entry)) as cursor:
-        await cursor.execute(LIST_LIKE, row)
-        return await cursor.fetchall()
+    return await (await _cursor(conn).execute(LIST_LIKE, row)).fetchall()
 
 
 def _columns(entries: Sequence[NewEntry]) -> dict[str, Any]:
     """Return the values of new entries by column."""
     return {name: [getattr(each, name) for each in entries] for name in NEW_COLUMNS.split(", ")}
+
+
+def _cursor(conn: Conn) -> AsyncCursor[Entry]:
+    return conn.cursor(row_factory=class_row(Entry))

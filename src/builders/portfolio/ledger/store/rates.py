@@ -150,9 +150,7 @@ async def convert_entries(
 
 async def list_awaiting(conn: Conn) -> Sequence[UUID]:
     """Return the portfolios with entries that wait for rates."""
-    async with conn.cursor(row_factory=scalar_row) as cursor:
-        await cursor.execute(LIST_AWAITING)
-        return await cursor.fetchall()
+    return await (await conn.cursor(row_factory=scalar_row).execute(LIST_AWAITING)).fetchall()
 
 
 async def is_quoted(conn: Conn, *, currency: str) -> bool:

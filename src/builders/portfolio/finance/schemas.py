@@ -1,37 +1,58 @@
-"""The body that changes the finance of a domain."""
+"""Requests of finance."""
 
-from typing import Annotated, Literal
+from dataclasses import fields
+from decimal import Decimal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import Field, StrictBool
+from pydantic import Field, StrictInt, StringConstraints
 
-from builders.kit.http.bodies import Body, PatchBody
-from builders.kit.values import clock
+from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody
+from builders.kit.http.members import patch_members, values_of, with_members
+from builders.kit.values import clock, decimals, texts
 from builders.kit.values.days import Day
 from builders.kit.values.money import Money, MoneyInput
-from builders.kit.values.patches import UNSET, Patch
-from builders.portfolio.finance.fields import (
-    ABSENT,
-    CURRENCY,
-    NOT_NULL,
-    Currency,
-    Memo,
-    Notes,
-    Rate,
-    Reference,
-    Registrar,
-    Text,
-    Years,
-)
+from builders.kit.values.patches import UNSET, Changes
+from builders.portfolio.domains.fields import MAX_TEXT as MAX_REGISTRAR, Moment
+from builders.portfolio.domains.records import FIELDS, DomainFields, DomainPatch
 from builders.portfolio.finance.records import (
     DOMAIN_MEMBERS,
     MAX_ENTRIES,
-    AcquisitionPatch,
-    AddedEntry,
+    Acquisition,
     FinanceChange,
-    SalePatch,
+    NewRenewal,
 )
-from builders.portfolio.ledger.records import MAX_TERMS, EntryKind, Payment, SaleFee
+from builders.portfolio.ledger.records import (
+    MAX_MEMO,
+    MAX_REFERENCE,
+    MAX_TERM_TEXT,
+    MAX_TERMS,
+    MAX_YEARS,
+    EntryFields,
+    EntryKind,
+    Payment,
+    SaleFee,
+    SaleTerms,
+)
+
+
+def _text(length: int) -> Any:
+    return StringConstraints(strip_whitespace=True, min_length=1, max_length=length)
+
+
+Currency = Annotated[str, StringConstraints(pattern="^[A-Z]{3}$")]
+Years = Annotated[StrictInt, Field(ge=1, le=MAX_YEARS)]
+Text = Annotated[str, _text(MAX_TERM_TEXT), texts.Plain]
+Registrar = Annotated[str, _text(MAX_REGISTRAR), texts.Plain]
+Reference = Annotated[str, _text(MAX_REFERENCE), texts.Plain]
+Memo = Annotated[str, _text(MAX_MEMO), texts.Plain]
+Rate = Annotated[
+    Decimal,
+    Field(ge=0, le=1, max_digits=7, decimal_places=6),
+    decimals.published(r"^(1(\.0{1,6})?|0(\.[0-9]{1,6})?)$", minimum=0, maximum=1),
+]
+TERMS = tuple(each.name for each in fields(SaleTerms))
+CURRENCY = Field(description="ISO 4217 code of amounts without a currency; by default the base currency.")
 
 
 class AcquisitionUpdate(PatchBody):
@@ -62,17 +83,14 @@ class AcquisitionUpdate(PatchBody):
         None
     )
 
-    def patch(self, base_currency: str) -> AcquisitionPatch:
-        """Return the record. Raise Invalid."""
-        amount = self.amount
-        money = (
-            None if amount is None else amount.to_money(self.currency, base_currency, field="acquisition.amount")
-        )
-        return AcquisitionPatch(
-            money=UNSET if money is None else money,
-            kind=self.patch_of("kind", self.kind and EntryKind(self.kind)),
-            **self.patches("on", "venue"),
-        )
+    def changes(self, base_currency: str) -> Changes[Acquisition]:
+        """Return the changed fields. Raise Invalid."""
+        sent = {name: each for name, each in self.patches("on", "venue").items() if each is not UNSET}
+        if self.kind is not None:
+            sent["kind"] = EntryKind(self.kind)
+        if self.amount is not None:
+            sent["money"] = self.amount.to_money(self.currency, base_currency, field="acquisition.amount")
+        return Changes(sent)
 
 
 class SaleFeeCreate(Body):
@@ -126,35 +144,32 @@ class SaleUpdate(PatchBody):
         Field(description="Instalments. The remainder is paid on the day of the sale."),
     ] = None
 
-    def patch(self, base_currency: str) -> SalePatch:
-        """Return the record. Raise Invalid."""
-        gross = self.gross
-        own = self.currency or (None if gross is None else gross.currency)
+    def changes(self, base_currency: str) -> Changes[SaleTerms]:
+        """Return the changed terms. Raise Invalid."""
+        own = self.currency or (None if self.gross is None else self.gross.currency)
 
         def money(value: MoneyInput, field: str, currency: str | None = None) -> Money:
             return value.to_money(currency, own, base_currency, field=f"sale.{field}")
 
-        commission = self.commission
-        fees = [
-            SaleFee(
-                kind=EntryKind(each.kind), money=money(each.amount, f"fees.{at}.amount", each.currency), on=each.on
-            )
-            for at, each in enumerate(self.fees or ())
-        ]
-        installments = [
-            Payment(money=money(each.amount, f"installments.{at}.amount", each.currency), on=each.on)
-            for at, each in enumerate(self.installments or ())
-        ]
-        return SalePatch(
-            id=self.id,
-            gross=UNSET if gross is None else money(gross, "gross"),
-            commission=self.patch_of(
-                "commission", None if commission is None else money(commission, "commission")
-            ),
-            fees=self.patch_of("fees", fees),
-            installments=self.patch_of("installments", installments),
-            **self.patches("sold_on", "commission_rate", "venue", "buyer_ref"),
-        )
+        sent = {name: each for name, each in self.patches(*TERMS).items() if each is not UNSET}
+        for name in ("gross", "commission"):
+            if sent.get(name) is not None:
+                sent[name] = money(sent[name], name)
+        if "fees" in sent:
+            sent["fees"] = [
+                SaleFee(
+                    kind=EntryKind(each.kind),
+                    money=money(each.amount, f"fees.{at}.amount", each.currency),
+                    on=each.on,
+                )
+                for at, each in enumerate(self.fees or ())
+            ]
+        if "installments" in sent:
+            sent["installments"] = [
+                Payment(money=money(each.amount, f"installments.{at}.amount", each.currency), on=each.on)
+                for at, each in enumerate(self.installments or ())
+            ]
+        return Changes(sent)
 
 
 class EntryCreate(Body):
@@ -176,13 +191,13 @@ class EntryCreate(Body):
         ),
     ] = None
 
-    def entry(self, at: int, base_currency: str) -> AddedEntry:
+    def fields(self, at: int, base_currency: str) -> EntryFields:
         """Return the record. Raise Invalid."""
         field = f"entries_add.{at}.amount"
-        return AddedEntry(
+        return EntryFields(
             kind=self.kind,
             money=self.amount.to_money(self.currency, base_currency, field=field),
-            on=self.occurred_on or clock.now().date(),
+            occurred_on=self.occurred_on or clock.now().date(),
             years=self.years,
             registrar=self.registrar,
             memo=self.memo,
@@ -190,11 +205,8 @@ class EntryCreate(Body):
         )
 
 
-class FinanceUpdate(PatchBody):
-    """A merge patch of the finance of a domain; null clears a member."""
-
-    conditions = frozenset({"currency"})
-
+@with_members(patch_members(DomainFields, omit=set(FIELDS) - DOMAIN_MEMBERS))
+class _FinanceUpdate(PatchBody):
     acquisition: Annotated[
         AcquisitionUpdate | None, Field(description="How the domain was acquired; null voids the entry.")
     ] = None
@@ -202,11 +214,6 @@ class FinanceUpdate(PatchBody):
         SaleUpdate | None,
         Field(description="The sale; the domain gets the status `sold`. null voids it and restores the status."),
     ] = None
-    estimated_value: Annotated[
-        MoneyInput | None, Field(description="Your estimate of the value of the domain.")
-    ] = None
-    asking_price: Annotated[MoneyInput | None, Field(description="Price that you ask for the domain.")] = None
-    renewal_price: Annotated[MoneyInput | None, Field(description="Price of one more year.")] = None
     currency: Annotated[Currency | None, CURRENCY] = None
     entries_add: Annotated[
         Annotated[list[EntryCreate], Field(max_length=MAX_ENTRIES)] | None, Field(description="Entries to record.")
@@ -220,13 +227,12 @@ class FinanceUpdate(PatchBody):
         Field(description="Base currency of the whole portfolio: every entry is converted again."),
         NOT_NULL,
     ] = ABSENT
-    pinned: Annotated[
-        StrictBool, Field(description="Whether you keep the domain independently of its figures."), NOT_NULL
-    ] = ABSENT
-    notes: Annotated[
-        Notes | None,
-        Field(description="Your notes on the domain."),
-    ] = None
+
+
+class FinanceUpdate(_FinanceUpdate):
+    """A merge patch of the finance of a domain; null clears a member."""
+
+    conditions = frozenset({"currency"})
 
     @property
     def changes_domain(self) -> bool:
@@ -235,21 +241,50 @@ class FinanceUpdate(PatchBody):
 
     def change(self, base_currency: str) -> FinanceChange:
         """Return the record; amounts without a currency are in the base currency. Raise Invalid."""
-
-        def price(name: str, value: MoneyInput | None) -> Patch[Money | None]:
-            money = None if value is None else value.to_money(self.currency, base_currency, field=name)
-            return self.patch_of(name, money)
-
         acquisition, sale = self.acquisition, self.sale
         return FinanceChange(
             acquisition=self.patch_of(
-                "acquisition", None if acquisition is None else acquisition.patch(base_currency)
+                "acquisition", None if acquisition is None else acquisition.changes(base_currency)
             ),
-            sale=self.patch_of("sale", None if sale is None else sale.patch(base_currency)),
-            entries_add=[each.entry(at, base_currency) for at, each in enumerate(self.entries_add or ())],
+            sale=self.patch_of("sale", None if sale is None else sale.changes(base_currency)),
+            sale_id=None if sale is None else sale.id,
+            domain=DomainPatch(values_of(self, DomainFields, currency=self.currency or base_currency)),
+            entries_add=[each.fields(at, base_currency) for at, each in enumerate(self.entries_add or ())],
             entries_void=self.entries_void or (),
-            estimated_value=price("estimated_value", self.estimated_value),
-            asking_price=price("asking_price", self.asking_price),
-            renewal_price=price("renewal_price", self.renewal_price),
-            **self.patches("base_currency", "pinned", "notes"),
+            base_currency=self.base_currency,
+        )
+
+
+class RenewalCreate(Body):
+    """A paid renewal. Only the amount is required."""
+
+    amount: Annotated[MoneyInput, Field(description="The paid amount for all years.")]
+    currency: Annotated[Currency | None, CURRENCY] = None
+    renewed_on: Annotated[Day | None, Field(description="Day of the payment; today by default.")] = None
+    years: Annotated[StrictInt, Field(ge=1, le=10, description="Number of added years.")] = 1
+    new_expires_at: Annotated[
+        Moment | None,
+        Field(description="The new expiry; by default the expiry of the domain plus the years."),
+    ] = None
+    registrar: Annotated[
+        Registrar | None, Field(description="Registrar of the renewal; by default that of the domain.")
+    ] = None
+    order_ref: Annotated[Text | None, Field(description="Number of the order or invoice.")] = None
+    kind: Annotated[
+        Literal["renewal", "redemption"],
+        Field(description="`redemption`: the domain was restored after its deletion."),
+    ] = "renewal"
+    memo: Annotated[Memo | None, Field(description="Your own text.")] = None
+
+    def renewal(self, base_currency: str) -> NewRenewal:
+        """Return the record. Raise Invalid."""
+        return NewRenewal(
+            money=self.amount.to_money(self.currency, base_currency, field="amount"),
+            occurred_on=self.renewed_on or clock.now().date(),
+            years=self.years,
+            kind=EntryKind(self.kind),
+            new_expires_at=self.new_expires_at,
+            registrar=self.registrar,
+            order_ref=self.order_ref,
+            memo=self.memo,
         )

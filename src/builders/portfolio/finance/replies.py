@@ -1,0 +1,498 @@
+"""Replies of finance. Figures are rounded here, and nowhere before."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
+from decimal import Context, Decimal
+from functools import partial
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, Self, TypeVar
+from uuid import UUID
+
+from pydantic import Field
+
+from builders.kit.http.bodies import Reply, UnknownField, WriteReply
+from builders.kit.http.members import reply_members, with_members
+from builders.kit.values.money import Money
+from builders.portfolio.domains.records import FIELDS, DomainFields, PortfolioDomainStatus
+from builders.portfolio.finance.calculation import FigureWarning, XirrReason
+from builders.portfolio.finance.recommendation import SALE_PROBABILITY, AdviceReason, RenewalAdvice
+from builders.portfolio.finance.records import (
+    VALUES,
+    ChangedField,
+    DomainFinance,
+    HoldingPeriod,
+    LabelledTotals,
+    PortfolioSummary,
+    PriceSource,
+    RecordedRenewal,
+    RenewalNotice,
+)
+from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource, Totals
+
+MAX_SHOWN = 500  # newest entries of a reply
+RATE = Decimal("0.000001")  # decimals of a rate
+_wide = Context(prec=60)  # digits of a rate with all decimals, which the default context refuses
+# The member that a warning is about, and its sentence.
+MESSAGES: Mapping[FigureWarning | RenewalNotice, tuple[str, str]] = {
+    FigureWarning.SHORT_HOLDING: (
+        "annualized_roi",
+        "Held for less than 30 days: annual rates are not meaningful.",
+    ),
+    FigureWarning.UNCONVERTED_ENTRIES: (
+        "unconverted",
+        "Entries without an exchange rate are excluded from the figures.",
+    ),
+    FigureWarning.UNCONVERTED_PRICES: ("recommendation", "A price of the domain has no exchange rate."),
+    FigureWarning.UNKNOWN_START: ("holding_days", "The start of the holding is unknown."),
+    RenewalNotice.LIKELY_DUPLICATE: ("duplicate_of", "An earlier entry is likely the same renewal."),
+    RenewalNotice.EXPIRY_UNKNOWN: ("new_expires_at", "The expiry of the domain is unknown and did not change."),
+    RenewalNotice.EXPIRY_CAPPED: (
+        "years",
+        "The expiry was extended by less: a registration lasts 10 years at most.",
+    ),
+    RenewalNotice.EXPIRY_EARLIER: ("new_expires_at", "The new expiry is before the previous one."),
+}
+
+
+class FinanceEntryReply(Reply):
+    """An entry of the ledger of a domain."""
+
+    id: Annotated[UUID, Field(description="Identifier of the entry.")]
+    kind: Annotated[EntryKind, Field(description="Kind of the amount.")]
+    amount: Annotated[Money, Field(description="The amount in the currency of the payment.")]
+    signed_amount: Annotated[Money, Field(description="The same amount, negative for a cost.")]
+    occurred_on: Annotated[date, Field(description="Day of the payment.")]
+    years: Annotated[int | None, Field(description="Years that it pays for.")]
+    registrar: Annotated[str | None, Field(description="The registrar that was paid.")]
+    memo: Annotated[str | None, Field(description="Text about it.")]
+    source: Annotated[EntrySource, Field(description="Source of the entry.")]
+    reference: Annotated[str | None, Field(description="Number of the order or invoice.")]
+    charge_id: Annotated[UUID | None, Field(description="The registrar's charge that it comes from.")]
+    sale_id: Annotated[UUID | None, Field(description="The sale that it is part of.")]
+    fx_rate: Annotated[
+        str | None, Field(description="Units of the base currency per unit of the currency; null: there is none.")
+    ]
+    fx_date: Annotated[date | None, Field(description="Day of the rate, on or before the day of the entry.")]
+    base_amount: Annotated[Money | None, Field(description="The amount in the base currency.")]
+    voided_at: Annotated[
+        datetime | None, Field(description="When it was voided; void entries are excluded from all figures.")
+    ]
+    void_reason: Annotated[str | None, Field(description="Why it was voided.")]
+
+
+class FinanceIncomeReply(Reply):
+    """Income of holding the domain."""
+
+    parking: Annotated[Money, Field(description="Parking revenue.")]
+    lease: Annotated[Money, Field(description="Lease income.")]
+    other: Annotated[Money, Field(description="Other income; refunds lower the costs instead.")]
+
+
+class FinancePaymentReply(Reply):
+    """A payment of the buyer."""
+
+    amount: Annotated[Money, Field(description="The paid amount.")]
+    on: Annotated[date, Field(description="Day of the payment; from that day on it counts as received.")]
+
+
+class FinanceSaleReply(Reply):
+    """The sale of the domain."""
+
+    id: Annotated[UUID | None, Field(description="Identifier; null for proceeds without a sale.")]
+    gross: Annotated[Money, Field(description="Amount received from the buyer up to the day of the figures.")]
+    costs: Annotated[
+        Money, Field(description="Commission, fees, tax and the share of a consignor, up to that day.")
+    ]
+    net: Annotated[Money, Field(description="`gross` less `costs`.")]
+    price: Annotated[Money | None, Field(description="The price as agreed; null when the sale was imported.")]
+    outstanding: Annotated[Money | None, Field(description="Amount of the price that is not due yet.")]
+    commission_rate: Annotated[float | None, Field(description="Part of the price that is the commission.")]
+    own_share: Annotated[float, Field(description="Part of the net proceeds that is yours; 1 unless consigned.")]
+    sold_on: Annotated[date, Field(description="Day of the sale.")]
+    venue: Annotated[str | None, Field(description="The marketplace of the sale.")]
+    buyer_ref: Annotated[str | None, Field(description="Your own reference to the buyer.")]
+    installments: Annotated[list[FinancePaymentReply], Field(description="Instalments.")]
+
+
+class NextRenewalReply(Reply):
+    """The next renewal."""
+
+    on: Annotated[date, Field(description="Day of the expiry.")]
+    price: Annotated[Money | None, Field(description="Price of one year; null when unknown.")]
+    price_source: Annotated[
+        PriceSource | None,
+        Field(description="`domain`: set on the domain. `last_renewal`: the amount of the last renewal."),
+    ]
+    years: Annotated[int, Field(description="Years of the price.")]
+
+
+class FinanceRecommendationReply(Reply):
+    """Advice on the next renewal, based on few facts. It has no effect."""
+
+    advice: Annotated[
+        RenewalAdvice,
+        Field(serialization_alias="verdict", description="Keep it, drop it, or review missing data."),
+    ]
+    score: Annotated[
+        int | None, Field(description="-100 (drop) to 100 (keep); null when the renewal price is unknown.")
+    ]
+    expected_gain: Annotated[
+        Money | None,
+        Field(
+            description=(
+                f"Expected value of a renewal: {SALE_PROBABILITY} of the price after commission, and the income "
+                "of the last 12 months, less the renewal price."
+            )
+        ),
+    ]
+    reasons: Annotated[list[AdviceReason], Field(description="Facts for or against it.")]
+
+
+class FinancePeriodReply(Reply):
+    """What the domain cost and earned from a purchase to its sale."""
+
+    cost_basis: Annotated[Money | None, Field(description="Acquisition or registration, with its fees and tax.")]
+    carrying_cost: Annotated[Money | None, Field(description="Renewals and other costs of holding the domain.")]
+    refunds: Annotated[Money | None, Field(description="Refunded costs.")]
+    total_cost: Annotated[Money | None, Field(description="`cost_basis` and `carrying_cost` less `refunds`.")]
+    income: Annotated[FinanceIncomeReply | None, Field(description="Income of holding the domain.")]
+    sale: Annotated[FinanceSaleReply | None, Field(description="The sale; null before it.")]
+    realized_profit: Annotated[
+        Money | None, Field(description="`sale.net` and income less `total_cost`; null before a sale.")
+    ]
+    net_position: Annotated[Money | None, Field(description="All receipts less all payments.")]
+    roi: Annotated[
+        float | None,
+        Field(description="`net_position` per unit of `total_cost`, such as 0.5; null without costs."),
+    ]
+    annualized_roi: Annotated[
+        float | None, Field(description="`roi` as an annual rate; null for less than a day and for a total loss.")
+    ]
+    xirr: Annotated[float | None, Field(description="Annual internal rate of return of the dated payments.")]
+    xirr_reason: Annotated[
+        XirrReason | None,
+        Field(
+            description="Why there is no `xirr`. `one_sign`: only costs or only receipts. `no_solution`: none "
+            "between -99.99 % and 100,000,000 %."
+        ),
+    ]
+    holding_days: Annotated[
+        int | None, Field(description="Days from the acquisition until the sale, or until `as_of`.")
+    ]
+
+
+@with_members(reply_members(DomainFields, omit=set(FIELDS) - set(VALUES)))
+class _DomainShown(Reply):
+    domain_id: Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
+    domain: Annotated[str, Field(description="Lower-case A-label.")]
+    status: Annotated[PortfolioDomainStatus, Field(description="Status of the domain in your portfolio.")]
+    base_currency: Annotated[str, Field(description="Currency of the figures.")]
+    as_of: Annotated[date, Field(description="Day of the figures, which exclude later entries.")]
+
+
+class FinanceReply(FinancePeriodReply, WriteReply, _DomainShown):  # the members of the last one come first
+    """The finance of a domain: costs, income and value in the present holding period."""
+
+    unrealized_profit: Annotated[
+        Money | None,
+        Field(description="The estimated value after commission, and `net_position`; null without an estimate."),
+    ]
+    breakeven_price: Annotated[Money | None, Field(description="Sale price that covers all costs.")]
+    next_renewal: Annotated[
+        NextRenewalReply | None, Field(description="The next renewal; null when it is unknown or not due.")
+    ]
+    earlier_periods: Annotated[
+        list[FinancePeriodReply],
+        Field(description="Earlier holding periods, the oldest first."),
+    ]
+    entries: Annotated[
+        list[FinanceEntryReply],
+        Field(description=f"The newest {MAX_SHOWN} entries, including void entries, the oldest first."),
+    ]
+    entries_count: Annotated[int | None, Field(description="Number of all entries.")]
+    unconverted: Annotated[
+        list[UUID], Field(description="Entries without an exchange rate, which are excluded from the figures.")
+    ]
+    recommendation: Annotated[
+        FinanceRecommendationReply | None, Field(description="Advice; null for a domain that you do not hold.")
+    ]
+    redacted: Annotated[
+        list[Literal["finance"]],
+        Field(description="`finance`: your role does not see money, so all figures are null or empty."),
+    ]
+
+
+class FinanceChangeReply(Reply):
+    """A member that the patch changed."""
+
+    field: Annotated[str, Field(description="Name of the member.")]
+    before: Annotated[Any, Field(serialization_alias="from", description="Its value before; null for none.")]
+    after: Annotated[Any, Field(serialization_alias="to", description="Its value now; null for none.")]
+
+
+class FinanceWritten(FinanceReply):
+    """The finance of a domain after a change."""
+
+    changes: Annotated[list[FinanceChangeReply], Field(description="The changes; empty without any.")]
+
+
+class RenewedDomainReply(Reply):
+    """The domain after a renewal."""
+
+    id: Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
+    domain: Annotated[str, Field(description="Lower-case A-label.")]
+    expires_at: Annotated[datetime | None, Field(description="When the registration expires; null when unknown.")]
+
+
+class RenewalRecorded(WriteReply):
+    """A recorded renewal."""
+
+    entry: Annotated[FinanceEntryReply, Field(description="The entry of the ledger.")]
+    domain: Annotated[RenewedDomainReply, Field(description="The domain with its new expiry.")]
+    expiry_advanced_by_days: Annotated[int, Field(description="Days that the expiry moved by.")]
+    duplicate_of: Annotated[
+        UUID | None,
+        Field(
+            description=(
+                "Entry of an earlier renewal that is likely the same: same years, within 7 days and 5 % of the "
+                "amount, or the same order. Both count until you void one."
+            )
+        ),
+    ]
+    finance: Annotated[FinanceReply, Field(description="The figures with the renewal.")]
+
+
+_REDACTED: Mapping[str, Any] = MappingProxyType(
+    {
+        **dict.fromkeys(FinancePeriodReply.model_fields.keys() - {"holding_days"}),
+        **dict.fromkeys((*VALUES, "unrealized_profit", "breakeven_price", "entries_count", "recommendation")),
+        **{name: [] for name in ("entries", "earlier_periods", "unconverted", "warnings")},
+        "redacted": ["finance"],
+    }
+)
+
+
+def finance_reply(finance: DomainFinance, *, shows_finance: bool, year: int | None = None) -> FinanceReply:
+    """Return the finance of a domain with the entries of a year; without money for a role without finance."""
+    reply = FinanceReply.from_record(finance.domain, **_computed(finance, year=year))
+    if shows_finance:
+        return reply
+    renewal = reply.next_renewal
+    hidden = {"price": None, "price_source": None}
+    next_renewal = None if renewal is None else renewal.model_copy(update=hidden)
+    return reply.model_copy(update={**_REDACTED, "next_renewal": next_renewal})
+
+
+def written_reply(finance: DomainFinance, changes: Sequence[ChangedField]) -> FinanceWritten:
+    """Return the finance of a domain after a change; who changes it sees it."""
+    shown = [FinanceChangeReply.from_record(each) for each in changes]
+    return FinanceWritten.from_record(finance.domain, **_computed(finance), changes=shown)
+
+
+def recorded_reply(recorded: RecordedRenewal, finance: DomainFinance) -> RenewalRecorded:
+    """Return a recorded renewal, with the figures after it."""
+    before, after = recorded.previous_expires_at, recorded.domain.expires_at
+    return RenewalRecorded(
+        entry=_entry(recorded.entry),
+        domain=RenewedDomainReply.from_record(recorded.domain),
+        expiry_advanced_by_days=0 if before is None or after is None else (after - before).days,
+        duplicate_of=recorded.duplicate_of,
+        finance=finance_reply(finance, shows_finance=True),
+        warnings=_warnings(recorded.notices),
+    )
+
+
+def _computed(finance: DomainFinance, *, year: int | None = None) -> dict[str, Any]:
+    """Return the members that the domain does not have itself."""
+    figures, renewal, advice = finance.present.figures, finance.next_renewal, finance.recommendation
+    entries = [each for each in finance.entries if year in {None, each.occurred_on.year}]
+    money = partial(_money, finance)
+    return {
+        **_figures(finance.present, finance),
+        "domain_id": finance.domain.id,
+        "base_currency": finance.base_currency,
+        "as_of": finance.as_of,
+        "unrealized_profit": money(figures.unrealized_profit),
+        "breakeven_price": money(figures.breakeven_price),
+        "earlier_periods": [FinancePeriodReply(**_figures(each, finance)) for each in finance.begun[:-1]],
+        "next_renewal": renewal and NextRenewalReply.from_record(renewal),
+        "entries": [_entry(each) for each in entries[-MAX_SHOWN:]],
+        "entries_count": len(finance.entries),
+        "unconverted": [entry.id for each in finance.begun for entry in each.figures.unconverted],
+        "recommendation": advice
+        and FinanceRecommendationReply.from_record(advice, expected_gain=money(advice.expected_gain)),
+        "warnings": _warnings(finance.warnings),
+        "redacted": [],
+    }
+
+
+def _figures(period: HoldingPeriod, finance: DomainFinance) -> dict[str, Any]:
+    """Return the members of a holding period."""
+    figures = period.figures
+    amounts = ("cost_basis", "carrying_cost", "refunds", "total_cost", "realized_profit", "net_position")
+    incomes = {name: _money(finance, getattr(figures.income, name)) for name in ("parking", "lease", "other")}
+    return {
+        **{name: _money(finance, getattr(figures, name)) for name in amounts},
+        "income": FinanceIncomeReply.model_validate(incomes),
+        "sale": _sale(period, finance),
+        **{name: _rate(getattr(figures, name)) for name in ("roi", "annualized_roi", "xirr")},
+        "xirr_reason": figures.xirr_reason,
+        "holding_days": figures.holding_days,
+    }
+
+
+def _money(finance: DomainFinance, amount: Decimal | None) -> Money | None:
+    return None if amount is None else Money(amount, finance.base_currency).quantized()
+
+
+def _rate(value: Decimal | None) -> float | None:
+    return None if value is None else float(value.quantize(RATE, context=_wide))
+
+
+def _sale(period: HoldingPeriod, finance: DomainFinance) -> FinanceSaleReply | None:
+    figures, sale, terms = period.figures.sale, period.sale, period.terms
+    if figures is None:
+        return None
+    payments, outstanding = () if terms is None else terms.installments, None
+    if terms is not None:
+        due = (each.money for each in payments if each.on > finance.as_of)
+        outstanding = sum(due, start=Money.zero(terms.gross.currency))
+    return FinanceSaleReply.model_validate(
+        {
+            **{name: _money(finance, getattr(figures, name)) for name in ("gross", "costs", "net")},
+            **{name: sale and getattr(sale, name) for name in ("id", "venue", "buyer_ref")},
+            "price": terms and terms.gross,
+            "outstanding": outstanding,
+            "commission_rate": sale and _rate(sale.commission_rate),
+            "own_share": 1.0 if sale is None else float(sale.own_share),
+            "sold_on": figures.sold_on,
+            "installments": [FinancePaymentReply(amount=each.money, on=each.on) for each in payments],
+        }
+    )
+
+
+def _entry(entry: Entry) -> FinanceEntryReply:
+    return FinanceEntryReply.from_record(
+        entry,
+        amount=entry.money,
+        signed_amount=entry.signed_money,
+        reference=entry.reference or entry.order_ref,
+        fx_rate=None if entry.fx_rate is None else f"{entry.fx_rate.normalize():f}",
+        base_amount=entry.base_money,
+    )
+
+
+def _warnings(found: Iterable[FigureWarning | RenewalNotice]) -> list[UnknownField]:
+    return [
+        UnknownField(field=MESSAGES[each][0], code=each.value, did_you_mean=None, message=MESSAGES[each][1])
+        for each in found
+    ]
+
+
+class SummaryTotals(Reply):
+    """Sums of ledger entries; money is null for a role that does not see it."""
+
+    cost: Annotated[
+        Money | None, Field(description="Cost of the acquisition and the holding of domains, less refunds.")
+    ]
+    income: Annotated[Money | None, Field(description="Income from parking, leases and other use.")]
+    sale: Annotated[Money | None, Field(description="Proceeds of sold domains, less commission and fees.")]
+    net: Annotated[Money | None, Field(description="`income` and `sale` less `cost`.")]
+    entries: Annotated[int, Field(description="Number of entries.")]
+    unconverted: Annotated[
+        int,
+        Field(description="Entries without an exchange rate, which are excluded from sums in the base currency."),
+    ]
+
+    @classmethod
+    def of(cls, totals: Totals, *, shows_finance: bool, **more: Any) -> Self:
+        """Return the reply of totals."""
+        sums = {
+            "cost": totals.cost,
+            "income": totals.income,
+            "sale": totals.sale,
+            "net": totals.net_position.amount,
+        }
+        money = {
+            name: Money(amount, totals.base_currency) if shows_finance else None for name, amount in sums.items()
+        }
+        return cls(**money, entries=totals.entries, unconverted=totals.unconverted, **more)
+
+
+T = TypeVar("T", bound=SummaryTotals)
+
+
+class MonthTotals(SummaryTotals):
+    """The sums of a month."""
+
+    month: Annotated[str, Field(description="Year and month, such as `2026-01`.")]
+
+
+class CurrencyTotals(SummaryTotals):
+    """The sums of the entries in a currency, in that currency."""
+
+    currency: Annotated[str, Field(description="ISO 4217 code.")]
+
+
+class TldTotals(SummaryTotals):
+    """The sums of the domains with a public suffix."""
+
+    tld: Annotated[str, Field(description="Public suffix of the domains, such as `com` or `co.uk`.")]
+    domains: Annotated[int, Field(description="Number of domains.")]
+
+
+class TagTotals(SummaryTotals):
+    """The sums of the domains with a tag."""
+
+    tag: Annotated[str, Field(description="Tag of the domains, in lower case.")]
+    domains: Annotated[int, Field(description="Number of domains.")]
+
+
+class PortfolioSummaryReply(Reply):
+    """Costs and income of the domains of a portfolio in a period."""
+
+    base_currency: Annotated[str, Field(description="Currency of all sums but those of `by_currency`.")]
+    since: Annotated[date, Field(description="First day of the period.")]
+    until: Annotated[date, Field(description="Last day of the period.")]
+    domains: Annotated[int, Field(description="Number of domains in the portfolio.")]
+    totals: Annotated[SummaryTotals, Field(description="The sums of the period.")]
+    months: Annotated[
+        list[MonthTotals], Field(description="Each month of the period in order, also one without entries.")
+    ]
+    by_currency: Annotated[list[CurrencyTotals], Field(description="The sums by currency, in that currency.")]
+    by_tld: Annotated[
+        list[TldTotals],
+        Field(description="The sums by public suffix, those with the most domains first; at most 200."),
+    ]
+    by_tag: Annotated[
+        list[TagTotals],
+        Field(description="The sums by tag, at most 200. A domain with several tags counts for each tag."),
+    ]
+    redacted: Annotated[
+        list[str], Field(description="`finance` when your role does not see money, which is then null.")
+    ]
+
+
+def summary_reply(summary: PortfolioSummary, *, shows_finance: bool) -> PortfolioSummaryReply:
+    """Return a summary; without money for a role that does not see it."""
+
+    def labelled(kind: type[T], member: str, found: Sequence[LabelledTotals]) -> list[T]:
+        shown = ((each.totals, {member: each.label, "domains": each.domains}) for each in found)
+        return [kind.of(totals, shows_finance=shows_finance, **more) for totals, more in shown]
+
+    return PortfolioSummaryReply.from_record(
+        summary,
+        base_currency=summary.total.base_currency,
+        totals=SummaryTotals.of(summary.total, shows_finance=shows_finance),
+        months=[
+            MonthTotals.of(each, shows_finance=shows_finance, month=f"{month:%Y-%m}")
+            for month, each in summary.by_month.items()
+        ],
+        by_currency=[
+            CurrencyTotals.of(each, shows_finance=shows_finance, currency=currency)
+            for currency, each in summary.by_currency.items()
+        ],
+        by_tld=labelled(TldTotals, "tld", summary.by_tld),
+        by_tag=labelled(TagTotals, "tag", summary.by_tag),
+        redacted=[] if shows_finance else ["finance"],
+    )
