@@ -9,9 +9,8 @@ from psycopg import sql
 from builders.kit.db.connections import Conn, Database
 from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.values import clock
-from builders.leads import lifecycle
+from builders.leads import lifecycle, store
 from builders.leads.records import Erased
-from builders.leads.store import requests
 from builders.mail.records import VENDOR
 from tests.cast import Client
 from tests.leads.make import FULL, Runner, comparable, confirm, submit, token_of, unsubscribe_path
@@ -148,4 +147,4 @@ async def test_a_suppression_survives_a_rotation_of_the_secret_keys(
 
     for ring, known in ((Keyring([new, old]), True), (Keyring([new]), False)):
         hashes = ring.hashes(lifecycle.SUPPRESSION_PURPOSE, email)
-        assert await requests.is_suppressed(conn, account_id=VENDOR, hashes=hashes) is known
+        assert await store.is_suppressed(conn, hashes=hashes) is known

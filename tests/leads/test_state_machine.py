@@ -13,9 +13,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
-from builders.leads import jobs as leads_jobs
-from builders.leads.store import leads as store
-from builders.mail.records import VENDOR
+from builders.leads import jobs as leads_jobs, store
 from tests.cast import Client
 from tests.leads.make import Runner, confirm, submit, token_of, unsubscribe_path
 from tests.mail.smtp_server import Received
@@ -88,20 +86,11 @@ async def test_all_transitions_are_allowed(anyone: Client, runner: Runner, steps
 
 async def test_one_of_concurrent_reservations_succeeds(database: Database, conn: Conn, email: str) -> None:
     now = clock.now()
-    lead = await store.ensure(conn, account_id=VENDOR, lead_id=ids.new(), email=email, now=now)
+    lead = await store.ensure(conn, email=email, now=now)
 
     async def reserve() -> bool:
         async with database.connection() as own:  # without the lock on the address
-            return await store.reserve(
-                own,
-                account_id=VENDOR,
-                lead_id=lead.id,
-                now=now,
-                gap_ago=now - timedelta(minutes=15),
-                day_ago=now - timedelta(days=1),
-                rested=now,
-                max_messages=5,
-            )
+            return await store.reserve(own, lead_id=lead.id, now=now)
 
     assert sorted(await asyncio.gather(*(reserve() for _ in range(8)))) == [*[False] * 7, True]
 

@@ -16,7 +16,7 @@ from builders.kit.http.visitors import CHANGES_STATE, PrefetchRefused, refuse_pr
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.process.secret_keys import Keyring
 from builders.leads import lifecycle, schemas
-from builders.leads.records import Confirmation, Receipt
+from builders.leads.records import WAITLIST, Confirmation, Interest, Receipt
 
 router = Router(prefix="/v1/leads", tags=["leads"])
 waitlist_router = Router(prefix="/public/v1/builders/waitlist", tags=["leads"])
@@ -32,13 +32,15 @@ async def create(body: schemas.CreateLeadRequest, address: ClientAddress, conn: 
 
     The response is the same for known and unknown addresses.
     """
-    return await lifecycle.create(conn, request=body.request(address))
+    request = body.request(address, source=body.source, interest=body.interest)
+    return await lifecycle.create(conn, request=request, is_trapped=body.is_trapped)
 
 
 @waitlist_router.post("", status_code=201, response_model=schemas.LeadReply, dependencies=[rate_limit(LEADS)])
 async def join_waitlist(body: schemas.BuildersWaitlistRequest, address: ClientAddress, conn: Tx) -> Receipt:
     """Join the builders waitlist: stored as a lead of the source `builders_waitlist`."""
-    return await lifecycle.create(conn, request=body.request(address))
+    request = body.request(address, source=WAITLIST, interest=Interest.BUILDER)
+    return await lifecycle.create(conn, request=request, is_trapped=body.is_trapped)
 
 
 @router.get(
@@ -58,8 +60,11 @@ async def confirm(
     try:
         refuse_prefetch(request)
         if not html.wants_html(request):
-            reply = schemas.confirmed(await _confirm(database, keys, token, address))
-            return ReplyWithHeaders(reply, html.NEGOTIATED)
+            found = await _confirm(database, keys, token, address)
+            status = "already_confirmed" if found.repeated else "confirmed"
+            return ReplyWithHeaders(
+                schemas.LeadConfirmedReply(status=status, email_masked=found.email_masked), html.NEGOTIATED
+            )
         return await _form_page(database, keys, token) or _thanks(await _confirm(database, keys, token, address))
     except (TokenInvalid, PrefetchRefused) as refusal:
         return _error_page(request, refusal)

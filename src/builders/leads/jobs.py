@@ -8,7 +8,8 @@ from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue
-from builders.leads import lifecycle
+from builders.kit.values import clock
+from builders.leads import lifecycle, store
 from builders.mail.records import Topic
 from builders.mail.templates import LeadConfirm
 
@@ -35,7 +36,7 @@ async def record_bounce(conn: Conn, event: PublishedEvent) -> None:
     """Record the bounce of a link."""
     data = event.read()
     if data["template"] == LeadConfirm.name:
-        await lifecycle.bounce(conn, message_id=UUID(data["message_id"]), at=event.created_at)
+        await store.bounce(conn, message_id=UUID(data["message_id"]), at=event.created_at)
 
 
 @queue.app.periodic(cron="37 * * * *")
@@ -43,4 +44,5 @@ async def record_bounce(conn: Conn, event: PublishedEvent) -> None:
 async def expire(context: JobContext, timestamp: int) -> None:
     """Expire unconfirmed leads, and delete old ones."""
     del timestamp
-    await lifecycle.expire(queue.database(context))
+    async with queue.database(context).connection() as conn:
+        await store.expire(conn, now=clock.now())

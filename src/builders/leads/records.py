@@ -53,7 +53,6 @@ class Request:
     text_version: str | None = None  # version of the wording that they agreed to
     client: str | None = None  # network of the client
     details: Mapping[str, Any] = field(default_factory=dict)  # the other members, as JSON
-    is_trapped: bool = False  # the field that people do not see was filled in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from builders.kit.http.visitors import truncate_address
 from builders.kit.values import texts
 from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.texts import checked
-from builders.leads.records import WAITLIST, Confirmation, Interest, Request, Volume
+from builders.leads.records import Interest, Request, Volume
 
 
 def _text(max_length: int) -> StringConstraints:
@@ -109,15 +109,8 @@ class _Visitor(Body):
         Field(description="A honeypot: hide it from people. When it is filled in, nothing is stored."),
     ] = None
 
-    def details(self) -> dict[str, Any]:
-        """Return the members that are stored as JSON."""
-        own = set(type(self).model_fields) - {"email", "consent", "website", "source", "interest"}
-        sent = self.model_dump(mode="json", include=own, exclude_none=True)
-        if self.utm is not None:
-            sent["utm"] = self.utm.model_dump(include=set(LeadUtm.model_fields), exclude_none=True)
-        return {name: value for name, value in sent.items() if value}
-
-    def _request(self, address: str, *, source: str | None, interest: Interest | None) -> Request:
+    def request(self, address: str, *, source: str | None, interest: Interest | None) -> Request:
+        """Return the request of the form, from the client's address."""
         consent = self.consent or LeadConsent()
         return Request(
             email=self.email,
@@ -126,9 +119,20 @@ class _Visitor(Body):
             marketing=bool(consent.marketing),
             text_version=consent.text_version or None,
             client=truncate_address(address),
-            details=self.details(),
-            is_trapped=bool(self.website and self.website.strip()),
+            details=self._details(),
         )
+
+    @property
+    def is_trapped(self) -> bool:
+        """Return whether the field that people do not see was filled in."""
+        return bool(self.website and self.website.strip())
+
+    def _details(self) -> dict[str, Any]:
+        """Return the members that are stored as JSON."""
+        own = set(type(self).model_fields) - {"email", "consent", "website", "source", "interest"}
+        known: dict[str, Any] = {**dict.fromkeys(own, True), "utm": set(LeadUtm.model_fields)}
+        sent = self.model_dump(mode="json", include=known, exclude_none=True)
+        return {name: value for name, value in sent.items() if value}
 
 
 class CreateLeadRequest(_Visitor):
@@ -169,10 +173,6 @@ class CreateLeadRequest(_Visitor):
         Field(max_length=20, description="Your own pairs of text."),
     ] = None
 
-    def request(self, address: str) -> Request:
-        """Return the request of the form, with the client's address."""
-        return self._request(address, source=self.source, interest=self.interest)
-
 
 class BuildersWaitlistRequest(_Visitor):
     """The form of a builder for the waitlist."""
@@ -194,10 +194,6 @@ class BuildersWaitlistRequest(_Visitor):
     ] = None
     referral_code: Annotated[Code, Field(description="Code of the referring customer.")] = None
 
-    def request(self, address: str) -> Request:
-        """Return the request of the form, with the client's address."""
-        return self._request(address, source=WAITLIST, interest=Interest.BUILDER)
-
 
 class LeadReply(WriteReply):
     """Receipt of a form, the same for known and unknown addresses."""
@@ -218,11 +214,3 @@ class LeadConfirmedReply(Reply):
         Field(description="`already_confirmed` when the link was used before."),
     ]
     email_masked: Annotated[str, Field(description="The address, masked.")]
-
-
-def confirmed(confirmation: Confirmation) -> LeadConfirmedReply:
-    """Return the reply to a client other than a browser."""
-    return LeadConfirmedReply(
-        status="already_confirmed" if confirmation.repeated else "confirmed",
-        email_masked=confirmation.email_masked,
-    )

@@ -1,1 +1,0 @@
-"""All SQL of leads."""
