@@ -14,11 +14,10 @@ from builders.kit.http.bodies import RawResponse
 from builders.kit.http.callers import Caller, needs
 from builders.kit.http.pagination import Page, PageQuery, PageReply
 from builders.kit.http.routes import BEYOND_SPEC, LINK, Router
-from builders.kit.http.visitors import Machine, Visitor
+from builders.kit.http.visitors import Machine
 from builders.kit.limits.policies import Policy, declare, rate_limit
-from builders.tracking import schemas, service as tracking
+from builders.tracking import messages, schemas
 from builders.tracking.recorder import LinkAltered, Recorder
-from builders.tracking.records import TrackedMessage
 
 router = Router(prefix="/v1/t", tags=["tracking"])
 messages_router = Router(prefix="/v1/messages", tags=["messages"])
@@ -79,7 +78,7 @@ async def open_mail(request: Request, recorder: RecorderDep, token: TrackingToke
     """Record the open of an email; the image does not depend on the token."""
     if request.method != "HEAD":
         await recorder.record_open(token=token, visitor=visitors.visitor_of(request))
-    return _image_response(request)
+    return _PIXEL_HEAD if request.method == "HEAD" else _PIXEL
 
 
 @router.get(
@@ -100,25 +99,20 @@ async def follow_link(
     visitor = visitors.visitor_of(request)
     if request.method != "HEAD":
         await recorder.record_click(token=token, target=u, visitor=visitor)
-    return _target_response(request, u, visitor)
+    if visitor.machine not in _PREVIEWS and html.wants_html(request):
+        return _redirect(u)
+    return Response(json.dumps({"target": u}), 200, _TARGET_HEADERS, "application/json")
 
 
 @messages_router.get("", response_model=PageReply[schemas.MessageReply], openapi_extra=BEYOND_SPEC)
-async def list_messages(caller: Reader, conn: Reads, page: PageQuery) -> Page[TrackedMessage]:
+async def list_messages(caller: Reader, conn: Reads, page: PageQuery) -> Page[schemas.MessageReply]:
     """List the emailed notices of the account, newest first, with opens and clicks; kept for 90 days."""
-    return await tracking.list_messages(conn, account_id=caller.account_id, page=page)
-
-
-def _image_response(request: Request) -> Response:
-    """Return the image; its headers alone for HEAD."""
-    return _PIXEL_HEAD if request.scope["method"] == "HEAD" else _PIXEL
-
-
-def _target_response(request: Request, target: str, visitor: Visitor) -> Response:
-    """Return a redirect for browsers, and the target as JSON for other clients."""
-    if visitor.machine not in _PREVIEWS and html.wants_html(request):
-        return _redirect(target)
-    return Response(json.dumps({"target": target}), 200, _TARGET_HEADERS, "application/json")
+    found = await messages.list_messages(conn, account_id=caller.account_id, page=page)
+    items = [
+        schemas.MessageReply.from_record(message, opens=opens, clicks=clicks)
+        for message, opens, clicks in found.items
+    ]
+    return Page(items=items, next_cursor=found.next_cursor)
 
 
 @lru_cache(maxsize=1024)

@@ -8,14 +8,15 @@ from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue
-from builders.tracking import service as tracking
+from builders.kit.values import clock
+from builders.tracking import store
 
 
-@dispatcher.subscribe("mail.forgotten", name="tracking.erase_messages")
+@dispatcher.subscribe("mail.forgotten", name="store.delete_events")
 async def erase_messages(conn: Conn, event: PublishedEvent) -> None:
     """Delete the tracking events of deleted messages."""
     message_ids = [UUID(each) for each in event.read()["message_ids"]]
-    await tracking.erase_messages(conn, account_id=event.account_id, message_ids=message_ids)
+    await store.delete_events(conn, account_id=event.account_id, message_ids=message_ids)
 
 
 @queue.app.periodic(cron="* * * * *")
@@ -23,5 +24,5 @@ async def erase_messages(conn: Conn, event: PublishedEvent) -> None:
 async def mark_bursts(context: JobContext, timestamp: int) -> None:
     """Attribute clicks on several links of one email at the same time to a machine."""
     del timestamp
-    async with queue.database(context).transaction() as conn:
-        await tracking.mark_bursts(conn)
+    async with queue.database(context).connection() as conn:
+        await store.mark_bursts(conn, now=clock.now())

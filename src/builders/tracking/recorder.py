@@ -94,26 +94,22 @@ class Recorder:
                 self._lost, self._logged_at = 0, clock.monotonic()
 
     async def _write(self, conn: Conn, events: Sequence[TrackingEvent]) -> Sequence[None]:
-        origins = [self._origins.get(each.message_id) for each in events]
-        if None in origins:
-            found = await self._find_origins(conn, {each.message_id for each in events})
-            origins = [found.get(each.message_id) for each in events]
+        message_ids = {each.message_id for each in events}
+        origins = {each: self._origins[each] for each in message_ids & self._origins.keys()}
+        if len(origins) < len(message_ids):
+            found = await mail.find_origins(conn, message_ids=message_ids - origins.keys())
+            if len(self._origins) + len(found) > MAX_ORIGINS:
+                self._origins.clear()
+            self._origins |= {each: origin for each, origin in found.items() if origin.sent_at is not None}
+            origins |= found
         rows = [
-            store.AttributedEvent(each, origin.account_id, _machine(each, origin))
-            for each, origin in zip(events, origins, strict=True)
-            if origin is not None  # else the message or its account was deleted
+            (each, origin.account_id, _machine(each, origin))
+            for each in events
+            if (origin := origins.get(each.message_id))  # else the message or its account was deleted
         ]
         if rows:
             await store.insert(conn, events=rows)
         return [None] * len(events)
-
-    async def _find_origins(self, conn: Conn, message_ids: set[UUID]) -> dict[UUID, Origin]:
-        known = {each: self._origins[each] for each in message_ids & self._origins.keys()}
-        found = await mail.find_origins(conn, message_ids=message_ids - known.keys())
-        if len(self._origins) + len(found) > MAX_ORIGINS:
-            self._origins.clear()
-        self._origins |= {each: origin for each, origin in found.items() if origin.sent_at is not None}
-        return {**known, **found}
 
 
 @lru_cache(maxsize=1024)  # of valid targets alone, which many recipients share

@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 from uuid import UUID
 
+from pydantic import Field
+
 from builders.kit.http.visitors import Visitor
-from builders.mail.records import Status
+from builders.mail.records import Message
 
 
 class TrackingEventKind(StrEnum):
@@ -31,22 +33,21 @@ class TrackingEvent(NamedTuple):
 class Count:
     """How often a message was opened, or its links were clicked."""
 
-    people: int = 0
-    machines: int = 0
-    proxied: int = 0  # of the machines: image proxies, which mostly load for a recipient
-    first_at: datetime | None = None  # by a person
-    last_at: datetime | None = None
+    people: Annotated[int, Field(description="Events that are not attributed to a machine.")] = 0
+    machines: Annotated[int, Field(description="Scanners, previews, prefetching proxies and programs.")] = 0
+    proxied: Annotated[
+        int,
+        Field(
+            description="Machine events of the image proxies of Gmail and Yahoo, which mostly act for a person."
+        ),
+    ] = 0
+    first_at: Annotated[datetime | None, Field(description="Time of the first event of a person.")] = None
+    last_at: Annotated[datetime | None, Field(description="Time of the latest event of a person.")] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrackedMessage:
+class TrackedMessage(NamedTuple):
     """A message with its opens and clicks."""
 
-    id: UUID
-    template: str
-    recipient: str  # masked
-    status: Status
-    created_at: datetime
-    sent_at: datetime | None
+    message: Message
     opens: Count
     clicks: Count

@@ -7,6 +7,8 @@ from uuid import UUID
 from pydantic import Field
 
 from builders.kit.http.bodies import Reply
+from builders.kit.http.members import reply_members, with_members
+from builders.tracking.records import Count
 
 
 class LinkReply(Reply):
@@ -15,19 +17,9 @@ class LinkReply(Reply):
     target: Annotated[str, Field(description="Target of the link.")]
 
 
+@with_members(reply_members(Count))
 class CountReply(Reply):
     """Number of opens or clicks, by people and by machines."""
-
-    people: Annotated[int, Field(description="Events that are not attributed to a machine.")]
-    machines: Annotated[int, Field(description="Scanners, previews, prefetching proxies and programs.")]
-    proxied: Annotated[
-        int,
-        Field(
-            description="Machine events of the image proxies of Gmail and Yahoo, which mostly act for a person."
-        ),
-    ]
-    first_at: Annotated[datetime | None, Field(description="Time of the first event of a person.")]
-    last_at: Annotated[datetime | None, Field(description="Time of the latest event of a person.")]
 
 
 _COUNTED = "the first 1,000 opens and clicks together count."
