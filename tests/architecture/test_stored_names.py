@@ -77,6 +77,9 @@ def _is_declaring(call: ast.Call) -> bool:
 def _derived_in_class(file: Source, node: ast.ClassDef) -> Iterator[str]:
     if not {"Problem", "EmailTemplate", "StrEnum"} & {ast.unparse(each) for each in node.bases}:
         return
+    for keyword in node.keywords:
+        if keyword.arg == "name" and not _is_constant(keyword.value):
+            yield f"{file.at(node)}: {node.name} is stored: write a constant"
     for each in node.body:
         if isinstance(each, ast.Assign) and not all(map(_is_constant, _values(each.value))):
             yield f"{file.at(each)}: {node.name} is stored: write a constant"
@@ -140,6 +143,8 @@ def test_stored_names_are_constants(codebase: list[Source]) -> None:
         pytest.param(
             "class Gone(Problem):\n    status, code = 410, __name__", 1, id="an error code named after its module"
         ),
+        pytest.param('class Paid(EmailTemplate, name="paid"): ...', 0, id="an email template with a literal"),
+        pytest.param("class Paid(EmailTemplate, name=__name__): ...", 1, id="a template named after its module"),
         pytest.param('class Action(StrEnum):\n    PAID = "paid"', 0, id="a member with a literal"),
         pytest.param("class Action(StrEnum):\n    PAID = auto()", 1, id="a member with auto"),
     ],

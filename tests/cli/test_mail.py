@@ -12,7 +12,7 @@ from builders.mail import renderer
 from builders.mail.sender import read_sender
 from builders.mail.store import Claimed
 from builders.mail.templates import EmailTemplate, SignInCode
-from builders.mail.transport import FolderTransport, OutgoingMessage
+from builders.mail.transports import FolderTransport, OutgoingMessage
 from tests.cli.conftest import Cli
 from tests.mail.make import LINK, RENEWALS, SIGN_IN
 

@@ -167,7 +167,7 @@ async def test_another_worker_retries_with_the_same_message_id_after_a_crash(
     keyring: Keyring,
 ) -> None:
     message_id = await send()
-    key = Key(account_id=(await find_message(message_id)).account_id, id=message_id)
+    key = Key((await find_message(message_id)).account_id, message_id)
     async with delivery.open_mailer(smtp_settings) as mailer:
         async with database.transaction() as conn:
             begun = await delivery._claim(conn, mailer, keyring=keyring, key=key)

@@ -16,9 +16,8 @@ from builders.kit.values import clock
 from builders.mail import delivery, renderer, store
 from builders.mail.delivery import Mailer
 from builders.mail.records import Status
-from builders.mail.smtp import SmtpTransport
-from builders.mail.store import Key, Reply
-from builders.mail.transport import Outcome, OutgoingMessage
+from builders.mail.store import Key
+from builders.mail.transports import Outcome, OutgoingMessage, SmtpTransport
 from tests.cast import Person
 from tests.mail.conftest import FindMessage, Send, sweep
 from tests.mail.smtp_server import MailServer
@@ -171,12 +170,12 @@ async def test_a_late_failure_does_not_end_a_newer_attempt(
     expected: Status,
 ) -> None:
     message_id = await send(expires_at=None if expires is None else clock.now() + expires)
-    key = Key(account_id=alice.account.id, id=message_id)
+    key = Key(alice.account.id, message_id)
     async with late(database, settings, key, outcome) as mailer:
         await delivery.deliver(database, mailer=mailer, keyring=keyring, key=key)
 
     found = await find_message(message_id)
     assert (found.status, found.attempts) == (expected, 2)
     async with database.transaction() as conn:
-        ended = await store.finish(conn, key=key, status=Status.BOUNCED, reply=Reply(), attempts=2)
+        ended = await store.finish(conn, key=key, status=Status.BOUNCED, attempts=2)
     assert ended == (expected is Status.QUEUED)

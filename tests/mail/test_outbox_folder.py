@@ -12,7 +12,7 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.mail import service as mail
 from builders.mail.records import Status
-from builders.mail.transport import FolderTransport
+from builders.mail.transports import FolderTransport
 from tests.mail.conftest import FindMessage, Send
 from tests.mail.make import LINK, RENEWALS, SIGN_IN
 from tests.mail.test_smtp import message

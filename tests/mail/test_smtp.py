@@ -12,10 +12,9 @@ import pytest
 import trustme
 
 from builders.kit.values import clock, ids
-from builders.mail import smtp
+from builders.mail import transports
 from builders.mail.records import Status
-from builders.mail.smtp import Limits, SmtpTransport
-from builders.mail.transport import Outcome, OutgoingMessage
+from builders.mail.transports import Limits, Outcome, OutgoingMessage, SmtpTransport
 from tests.kit.scratch import until
 from tests.mail.smtp_server import MailServer
 
@@ -38,7 +37,7 @@ def message(**changes: Any) -> OutgoingMessage:
 @asynccontextmanager
 async def transport(url: str, limits: Limits | None = None) -> AsyncIterator[SmtpTransport]:
     """Open a transport to this server."""
-    each = SmtpTransport(smtp.parse_url(url), own_name="builders.example", limits=limits)
+    each = SmtpTransport(transports.parse_url(url), own_name="builders.example", limits=limits)
     try:
         yield each
     finally:
@@ -223,7 +222,7 @@ async def test_a_password_is_sent_unencrypted_only_to_a_loopback_host(
         url = each.url(credentials="builders:secret@", query="?starttls=optional")
         async with transport(url) as one:
             assert (await one.send(message())).status is Status.SENT
-        monkeypatch.setattr(smtp, "_is_loopback", lambda _: False)  # as if the server were remote
+        monkeypatch.setattr(transports, "_is_loopback", lambda _: False)  # as if the server were remote
         async with transport(url) as one:
             outcome = await one.send(message())
 

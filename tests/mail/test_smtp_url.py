@@ -4,22 +4,22 @@ import re
 
 import pytest
 
-from builders.mail.smtp import SmtpServer, StartTls, parse_url
+from builders.mail.transports import SmtpServer, parse_url
 
 
 @pytest.mark.parametrize(
     ("url", "host", "port", "tls"),
     [
-        ("smtp://mx.example", "mx.example", 587, StartTls.REQUIRED),
-        ("smtp://mx.example:25/", "mx.example", 25, StartTls.REQUIRED),
-        ("smtp://mx.example:25?starttls=optional", "mx.example", 25, StartTls.OPTIONAL),
-        ("smtp://mx.example?starttls=never", "mx.example", 587, StartTls.NEVER),
-        ("smtp://u:p@mx.example", "mx.example", 587, StartTls.REQUIRED),
-        ("smtp://localhost:1025", "localhost", 1025, StartTls.NEVER),
-        ("smtp://127.0.0.1:1025", "127.0.0.1", 1025, StartTls.NEVER),
-        ("smtp://[::1]:1025", "::1", 1025, StartTls.NEVER),
-        ("smtp://u:p@127.0.0.1:25?starttls=never", "127.0.0.1", 25, StartTls.NEVER),
-        ("smtp://localhost?starttls=required", "localhost", 587, StartTls.REQUIRED),
+        ("smtp://mx.example", "mx.example", 587, "required"),
+        ("smtp://mx.example:25/", "mx.example", 25, "required"),
+        ("smtp://mx.example:25?starttls=optional", "mx.example", 25, "optional"),
+        ("smtp://mx.example?starttls=never", "mx.example", 587, "never"),
+        ("smtp://u:p@mx.example", "mx.example", 587, "required"),
+        ("smtp://localhost:1025", "localhost", 1025, "never"),
+        ("smtp://127.0.0.1:1025", "127.0.0.1", 1025, "never"),
+        ("smtp://[::1]:1025", "::1", 1025, "never"),
+        ("smtp://u:p@127.0.0.1:25?starttls=never", "127.0.0.1", 25, "never"),
+        ("smtp://localhost?starttls=required", "localhost", 587, "required"),
         ("smtps://mx.example", "mx.example", 465, "implicit"),
         ("smtps://u:p@mx.example:2465", "mx.example", 2465, "implicit"),
     ],

@@ -60,11 +60,8 @@ async def confirm(
     try:
         refuse_prefetch(request)
         if not html.wants_html(request):
-            found = await _confirm(database, keys, token, address)
-            status = "already_confirmed" if found.repeated else "confirmed"
-            return ReplyWithHeaders(
-                schemas.LeadConfirmedReply(status=status, email_masked=found.email_masked), html.NEGOTIATED
-            )
+            reply = schemas.LeadConfirmedReply.from_record(await _confirm(database, keys, token, address))
+            return ReplyWithHeaders(reply, html.NEGOTIATED)
         return await _form_page(database, keys, token) or _thanks(await _confirm(database, keys, token, address))
     except (TokenInvalid, PrefetchRefused) as refusal:
         return _error_page(request, refusal)

@@ -72,6 +72,11 @@ class Confirmation:
     repeated: bool
     email_masked: str
 
+    @property
+    def status(self) -> str:
+        """Return the result in a word."""
+        return "already_confirmed" if self.repeated else "confirmed"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeadState:

@@ -3,7 +3,7 @@
 GET changes nothing, because mail scanners open links too. POST unsubscribes without a cookie and with any body.
 """
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Path, Response
 
@@ -26,13 +26,15 @@ _KINDS = {
 }
 
 
-@router.get(
-    "/{token}",
-    response_class=Response,
-    responses={**problems(TokenInvalid), **html.PAGE},
-    openapi_extra=BEYOND_SPEC,
-    dependencies=[LINK],
-)
+_PAGE: dict[str, Any] = {
+    "response_class": Response,
+    "responses": {**problems(TokenInvalid), **html.PAGE},
+    "openapi_extra": BEYOND_SPEC,
+    "dependencies": [LINK],
+}
+
+
+@router.get("/{token}", **_PAGE)
 async def show_unsubscribe(token: UnsubscribeToken, keyring: KeyringDep) -> Response:
     """Show the page of an unsubscribe link; its button unsubscribes."""
     about = optouts.get_subscription(keyring, token=token)
@@ -41,13 +43,7 @@ async def show_unsubscribe(token: UnsubscribeToken, keyring: KeyringDep) -> Resp
     return html.page("Unsubscribe?", [f"{address} will no longer receive {kind}."], button=button)
 
 
-@router.post(
-    "/{token}",
-    response_class=Response,
-    responses={**problems(TokenInvalid), **html.PAGE},
-    openapi_extra=BEYOND_SPEC,
-    dependencies=[LINK],
-)
+@router.post("/{token}", **_PAGE)
 async def unsubscribe(token: UnsubscribeToken, conn: Tx, keyring: KeyringDep) -> Response:
     """Unsubscribe the recipient of an email (RFC 8058); can be repeated."""
     ended = await optouts.unsubscribe(conn, keyring=keyring, token=token)

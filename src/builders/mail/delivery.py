@@ -7,7 +7,7 @@ job was lost. Retries do not wait in the job queue, because thousands of them wo
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -22,15 +22,14 @@ from builders.kit.process.redaction import redact
 from builders.kit.process.secret_keys import Keyring, Unsealable
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.mail import addresses, links, optouts, renderer, smtp, store
+from builders.mail import addresses, links, optouts, renderer, store, transports
 from builders.mail.events import MAIL_BOUNCED, MailBounced
 from builders.mail.optouts import Subscription
 from builders.mail.records import Status
 from builders.mail.sender import Sender, read_sender
-from builders.mail.smtp import SmtpTransport
-from builders.mail.store import Claimed, Key, Reply
+from builders.mail.store import Claimed, Key
 from builders.mail.templates import TEMPLATES, EmailTemplate
-from builders.mail.transport import FolderTransport, Outcome, OutgoingMessage, Transport
+from builders.mail.transports import FolderTransport, Outcome, OutgoingMessage, SmtpTransport, Transport
 
 DELIVER = "mail.deliver"  # the task
 REQUEUE_AFTER = timedelta(minutes=10)  # without an attempt by the job
@@ -76,7 +75,7 @@ async def open_mailer(settings: Settings) -> AsyncIterator[Mailer]:
     client = None
     if settings.smtp_url is not None:
         try:
-            server = smtp.parse_url(settings.smtp_url.get_secret_value())
+            server = transports.parse_url(settings.smtp_url.get_secret_value())
         except ValueError as error:
             raise ValueError(f"BUILDERS_SMTP_URL: {error}") from None
         client = SmtpTransport(server, own_name=sender.domain)
@@ -97,13 +96,6 @@ def seal(keyring: Keyring, *, key: Key, to: str, template: EmailTemplate) -> byt
     fields = _adapters[template.name].dump_python(template, mode="json")
     content = json.dumps({"to": to, "template": fields}).encode()
     return keyring.seal(_PURPOSE, content, context=key.account_id.bytes + key.id.bytes)
-
-
-def _unseal(keyring: Keyring, key: Key, claimed: Claimed) -> tuple[str, EmailTemplate]:
-    """Return the address and the template. Raise Unsealable, and KeyError or ValueError when it is unknown."""
-    content = json.loads(keyring.unseal(_PURPOSE, claimed.content, context=key.account_id.bytes + key.id.bytes))
-    template: EmailTemplate = _adapters[claimed.template].validate_python(content["template"])
-    return content["to"], template
 
 
 async def enqueue(conn: Conn, *, key: Key) -> None:
@@ -130,7 +122,45 @@ async def deliver(database: Database, *, mailer: Mailer, keyring: Keyring, key: 
         return
     outcome = await _send(attempt, mailer, keyring)
     async with database.transaction() as conn:
-        await _record(conn, attempt, outcome)
+        await _record(conn, key, attempt.claimed, outcome)
+
+
+async def _claim(conn: Conn, mailer: Mailer, *, keyring: Keyring, key: Key) -> _Attempt | None:
+    """Claim the message; return None when it is claimed or not sent, which is then recorded."""
+    now = clock.now()
+    header_id = renderer.header_id(key.id, mailer.sender)
+    claimed = await store.claim(conn, key=key, header_id=header_id, now=now, until=now + LEASE)
+    if claimed is None:
+        return None
+    found = await _read(conn, keyring, key, claimed)
+    if isinstance(found, Outcome):
+        await _record(conn, key, claimed, found)
+        return None
+    return found
+
+
+async def _read(conn: Conn, keyring: Keyring, key: Key, claimed: Claimed) -> _Attempt | Outcome:
+    """Return the attempt, or why the message is not sent."""
+    if claimed.expires_at is not None and claimed.expires_at <= clock.now():
+        return Outcome(status=Status.EXPIRED, text="The email expired before it was sent.")
+    context = key.account_id.bytes + key.id.bytes
+    try:
+        content = json.loads(keyring.unseal(_PURPOSE, claimed.content, context=context))
+        template: EmailTemplate = _adapters[claimed.template].validate_python(content["template"])
+        to: str = content["to"]
+    except Unsealable:
+        return Outcome(status=Status.BOUNCED, text="The secret key that sealed the email is missing.")
+    except (KeyError, ValueError):  # a worker of a newer version may have the template
+        _log.error("mail_unreadable", message_id=key.id, template=claimed.template)
+        return Outcome(status=Status.DEFERRED, text=UNREADABLE, is_local_error=True)
+    if template.topic is not None and await optouts.is_opted_out(
+        conn, keyring=keyring, address=to, topic=template.topic
+    ):
+        return Outcome(status=Status.SUPPRESSED)
+    route = addresses.find_route(to)
+    if route is None:
+        return Outcome(status=Status.BOUNCED, text="No mail server accepts this address.")
+    return _Attempt(key=key, claimed=claimed, to=to, route=route, template=template)
 
 
 async def _send(attempt: _Attempt, mailer: Mailer, keyring: Keyring) -> Outcome:
@@ -141,48 +171,14 @@ async def _send(attempt: _Attempt, mailer: Mailer, keyring: Keyring) -> Outcome:
         _log.exception("mail_render_failed", message_id=attempt.key.id, template=attempt.claimed.template)
         return Outcome(status=Status.BOUNCED, text=UNRENDERED)
     try:
-        return await mailer.transport.send(message)
+        outcome = await mailer.transport.send(message)
     except Exception as error:  # noqa: BLE001 - transports return expected failures; a retry may succeed
         _log.exception("mail_transport_failed", message_id=attempt.key.id)
         return Outcome(status=Status.DEFERRED, text=f"{UNSENT} ({type(error).__name__})", is_local_error=True)
-
-
-async def _claim(conn: Conn, mailer: Mailer, *, keyring: Keyring, key: Key) -> _Attempt | None:
-    now = clock.now()
-    header_id = renderer.header_id(key.id, mailer.sender)
-    claimed = await store.claim(conn, key=key, header_id=header_id, now=now, until=now + LEASE)
-    if claimed is None:
-        return None
-    if claimed.expires_at is not None and claimed.expires_at <= now:
-        reply = Reply(error="The email expired before it was sent.")
-        await store.finish(conn, key=key, status=Status.EXPIRED, reply=reply)
-        return None
-    content = await _read(conn, keyring, key, claimed)
-    if content is None:
-        return None
-    to, template = content
-    if template.topic is not None and await optouts.is_opted_out(
-        conn, keyring=keyring, address=to, topic=template.topic
-    ):
-        await store.finish(conn, key=key, status=Status.SUPPRESSED, reply=Reply())
-        return None
-    route = addresses.find_route(to)
-    if route is None:
-        await _bounce(conn, key, claimed, Reply(error="No mail server accepts this address."))
-        return None
-    return _Attempt(key=key, claimed=claimed, to=to, route=route, template=template)
-
-
-async def _read(conn: Conn, keyring: Keyring, key: Key, claimed: Claimed) -> tuple[str, EmailTemplate] | None:
-    """Return the address and the template, or record why they cannot be read."""
-    try:
-        return _unseal(keyring, key, claimed)
-    except Unsealable:
-        await _bounce(conn, key, claimed, Reply(error="The secret key that sealed the email is missing."))
-    except (KeyError, ValueError):  # a worker of a newer version may have the template
-        _log.error("mail_unreadable", message_id=key.id, template=claimed.template)
-        await _defer(conn, key, claimed, Reply(error=UNREADABLE))
-    return None
+    text = addresses.one_line(outcome.text)
+    for address in {attempt.to, attempt.route}:
+        text = text.replace(address, addresses.mask(address))
+    return replace(outcome, text=redact(text)[:MAX_ERROR])
 
 
 def _render(attempt: _Attempt, mailer: Mailer, keyring: Keyring) -> OutgoingMessage:
@@ -206,50 +202,32 @@ def _render(attempt: _Attempt, mailer: Mailer, keyring: Keyring) -> OutgoingMess
     )
 
 
-async def _record(conn: Conn, attempt: _Attempt, outcome: Outcome) -> None:
-    key, claimed = attempt.key, attempt.claimed
-    reply = Reply(code=outcome.code, error=_clean(outcome.text, attempt))
-    if outcome.status is Status.SENT:
+async def _record(conn: Conn, key: Key, claimed: Claimed, outcome: Outcome) -> None:
+    """Record the outcome: schedule the next attempt of a deferred message, unless that would be too late."""
+    status, code, error, attempts = outcome.status, outcome.code, outcome.text or None, claimed.attempts
+    if status is Status.DEFERRED:
+        level = _log.error if outcome.is_local_error else _log.warning
+        level("mail_deferred", message_id=key.id, attempts=attempts, code=code, error=error)
+        next_try_at = clock.now() + retry_delay(key.id, attempts)
+        if claimed.expires_at is not None and next_try_at >= claimed.expires_at:
+            status = Status.EXPIRED
+        elif next_try_at > claimed.created_at + RETRY_FOR:
+            status, error = Status.BOUNCED, f"Failed after {attempts} attempts. {error or ''}".strip()
+        else:
+            await store.defer(conn, key=key, attempts=attempts, code=code, error=error, next_try_at=next_try_at)
+            return
+    if status is Status.SENT:
         # Even when a newer attempt is under way, the message is sent.
-        await store.finish(conn, key=key, status=Status.SENT, reply=reply, sent_at=clock.now())
-        _log.info("mail_sent", message_id=key.id, template=claimed.template, attempts=claimed.attempts)
+        await store.finish(conn, key=key, status=status, code=code, error=error, sent_at=clock.now())
+        _log.info("mail_sent", message_id=key.id, template=claimed.template, attempts=attempts)
         return
-    if outcome.status is Status.BOUNCED:
-        await _bounce(conn, key, claimed, reply)
-        return
-    level = _log.error if outcome.is_local_error else _log.warning
-    level("mail_deferred", message_id=key.id, attempts=claimed.attempts, code=reply.code, error=reply.error)
-    await _defer(conn, key, claimed, reply)
-
-
-async def _defer(conn: Conn, key: Key, claimed: Claimed, reply: Reply) -> None:
-    """Schedule the next attempt; expire or bounce the message when it would be too late."""
-    next_try_at = clock.now() + retry_delay(key.id, claimed.attempts)
-    if claimed.expires_at is not None and next_try_at >= claimed.expires_at:
-        await store.finish(conn, key=key, status=Status.EXPIRED, reply=reply, attempts=claimed.attempts)
-    elif next_try_at > claimed.created_at + RETRY_FOR:
-        error = f"Failed after {claimed.attempts} attempts. {reply.error or ''}".strip()
-        await _bounce(conn, key, claimed, Reply(code=reply.code, error=error))
-    else:
-        await store.defer(conn, key=key, attempts=claimed.attempts, reply=reply, next_try_at=next_try_at)
-
-
-async def _bounce(conn: Conn, key: Key, claimed: Claimed, reply: Reply) -> None:
-    if not await store.finish(conn, key=key, status=Status.BOUNCED, reply=reply, attempts=claimed.attempts):
-        return  # another worker finished it
-    _log.warning("mail_bounced", message_id=key.id, template=claimed.template, code=reply.code, error=reply.error)
-    data = MailBounced(message_id=key.id, template=claimed.template, code=reply.code)
-    await outbox.publish(conn, MAIL_BOUNCED, account_id=key.account_id, data=data)
+    is_ended = await store.finish(conn, key=key, status=status, code=code, error=error, attempts=attempts)
+    if is_ended and status is Status.BOUNCED:
+        _log.warning("mail_bounced", message_id=key.id, template=claimed.template, code=code, error=error)
+        data = MailBounced(message_id=key.id, template=claimed.template, code=code)
+        await outbox.publish(conn, MAIL_BOUNCED, account_id=key.account_id, data=data)
 
 
 def retry_delay(message_id: UUID, attempts: int) -> timedelta:
     """Return the delay after a number of attempts, varied by up to a tenth to spread retries."""
     return RETRY_DELAYS[min(attempts, len(RETRY_DELAYS)) - 1] * (1 + (message_id.int % 201 - 100) / 1000)
-
-
-def _clean(text: str, attempt: _Attempt) -> str | None:
-    """Return the server's text on one line, with the recipient's address masked."""
-    line = addresses.one_line(text)
-    for address in {attempt.to, attempt.route}:
-        line = line.replace(address, addresses.mask(address))
-    return redact(line)[:MAX_ERROR] or None

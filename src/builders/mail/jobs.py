@@ -20,7 +20,7 @@ async def deliver(context: JobContext, account_id: str, message_id: str) -> None
     except ValueError as error:
         _log.error("mail_settings_wrong", error=str(error))
         return
-    key = Key(account_id=UUID(account_id), id=UUID(message_id))
+    key = Key(UUID(account_id), UUID(message_id))
     await delivery.deliver(queue.database(context), mailer=mailer, keyring=queue.keyring(context), key=key)
 
 

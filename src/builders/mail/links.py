@@ -6,6 +6,7 @@ and target, so a changed target is refused.
 
 from base64 import urlsafe_b64encode
 from binascii import a2b_base64
+from dataclasses import dataclass
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -16,15 +17,13 @@ _ID = 16  # bytes
 _PLAIN = bytes.maketrans(b"-_", b"+/")  # from base64url into base64
 
 
+@dataclass(frozen=True, slots=True)
 class Links:
     """The tracked links of one message."""
 
-    __slots__ = ("_base_url", "_keyring", "token")
-
-    def __init__(self, keyring: Keyring, base_url: str, token: str) -> None:
-        self._keyring = keyring
-        self._base_url = base_url
-        self.token = token
+    _keyring: Keyring
+    _base_url: str
+    token: str
 
     @property
     def pixel(self) -> str:

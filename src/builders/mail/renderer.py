@@ -61,16 +61,13 @@ def render(
     template: EmailTemplate, *, links: Links | None = None, unsubscribe: str | None = None
 ) -> RenderedEmail:
     """Return the rendered email; `links` become tracked links of the HTML part alone."""
-    shown = _fields(template)
-    context = {
-        **shown,
-        "topic": template.topic,
-        "unsubscribe": unsubscribe,
-        "pixel": links.pixel if links else None,
-    }
+    context = _fields(template)
+    link = context.get("link")
+    if links and link and not template.opens:
+        link = links.click(link)
+    context |= {"topic": template.topic, "unsubscribe": unsubscribe, "pixel": links.pixel if links else None}
     isolated = {name: _isolate(value) for name, value in context.items()}
     subject = template.subject.format(**isolated)
-    link = _tracked_link(shown, None if template.opens else links)
     html = _jinja.get_template(f"{template.name}.html").render(context, subject=subject, link=link)
     text = _jinja.get_template(f"{template.name}.txt").render(isolated, subject=subject)
     return RenderedEmail(subject=subject, text=_wrap(text), html=html)
@@ -98,11 +95,6 @@ def _outcome(row: Mapping[str, Any]) -> str:
     when = "today" if days == 0 else f"in {days} day{'' if days == 1 else 's'}"
     what = "Auto-renews" if row["auto_renew"] else "Expires"
     return f"{what} {when}{', ' + row['price'] if row['price'] else ''}"
-
-
-def _tracked_link(shown: Mapping[str, Any], links: Links | None) -> str | None:
-    link: str | None = shown.get("link")
-    return links.click(link) if links and link else link
 
 
 def _sanitize(name: str, value: Any) -> Any:
@@ -133,19 +125,14 @@ def _isolate(value: Any) -> Any:
 
 def _wrap(text: str) -> str:
     """Wrap the lines of a text; a link is not broken, and has a separate line."""
-    lines = [
-        textwrap.fill(
-            line, _WIDTH, subsequent_indent=" " * _indent(line), break_long_words=False, break_on_hyphens=False
-        )
-        if len(line) > _WIDTH
-        else line
-        for line in text.splitlines()
-    ]
+    lines = text.splitlines()
+    for at, line in enumerate(lines):
+        if len(line) > _WIDTH:
+            indent = "  " if line.startswith("- ") else ""
+            lines[at] = textwrap.fill(
+                line, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+            )
     return "\n".join(lines).strip() + "\n"
-
-
-def _indent(line: str) -> int:
-    return 2 if line.startswith("- ") else 0
 
 
 def header_id(message_id: UUID, sender: Sender) -> str:

@@ -63,14 +63,10 @@ class Signer:
         """Return the message with a signature of this time in front."""
         headers, body = rfc822_parse(message)
         digest = hashlib.sha256(Relaxed.canonicalize_body(body)).digest()
+        names = f":{_FOLD}".join(SIGNED)
         parts = (
             *("v=1", f"a={self._algorithm}", "c=relaxed/relaxed", f"d={self._domain}", f"s={self._selector}"),
-            *(
-                f"t={int(at.timestamp())}",
-                f"h={f':{_FOLD}'.join(SIGNED)}",
-                f"bh={b64encode(digest).decode()}",
-                "b=",
-            ),
+            *(f"t={int(at.timestamp())}", f"h={names}", f"bh={b64encode(digest).decode()}", "b="),
         )
         unsigned = f"DKIM-Signature: {f';{_FOLD}'.join(parts)}"
         signature = b64encode(self._signature(_covered(headers, unsigned.encode()))).decode()
@@ -106,27 +102,25 @@ def read_sender(settings: Settings) -> Sender:
     """Return the sender of the settings. Raise ValueError, with the text for the operator."""
     named = urlsplit(settings.url).hostname or ""
     host = named if named[-1:].isalpha() else "localhost"  # not for an IP address
-    name, written = parseaddr(settings.mail_from or f"Builders <no-reply@{host}>")
-    address = _route(written, "BUILDERS_MAIL_FROM") if settings.mail_from else f"no-reply@{host}"
-    bounces_to = settings.mail_bounces_to and _route(
-        parseaddr(settings.mail_bounces_to)[1], "BUILDERS_MAIL_BOUNCES_TO"
-    )
+    address = _route(settings.mail_from, "BUILDERS_MAIL_FROM") or f"no-reply@{host}"
+    bounces_to = _route(settings.mail_bounces_to, "BUILDERS_MAIL_BOUNCES_TO")
     if bounces_to and len(bounces_to.partition("@")[0]) >= _MAX_RETURN:
         raise ValueError(f"BUILDERS_MAIL_BOUNCES_TO must have at most {_MAX_RETURN - 1} characters before the @")
-    reply_to = settings.mail_reply_to and _route(parseaddr(settings.mail_reply_to)[1], "BUILDERS_MAIL_REPLY_TO")
     domain = address.rpartition("@")[2]
     return Sender(
-        name=name,
+        name=parseaddr(settings.mail_from)[0] if settings.mail_from else "Builders",
         address=address,
         domain=domain,
-        reply_to=reply_to or None,
-        bounces_to=bounces_to or None,
+        reply_to=_route(settings.mail_reply_to, "BUILDERS_MAIL_REPLY_TO"),
+        bounces_to=bounces_to,
         signer=_signer(settings, domain),
     )
 
 
-def _route(address: str, setting: str) -> str:
-    route = addresses.find_route(address)
+def _route(written: str | None, setting: str) -> str | None:
+    if not written:
+        return None
+    route = addresses.find_route(parseaddr(written)[1])
     if route is None or not route.isascii():
         raise ValueError(f"{setting} is not a valid sender address")
     return route

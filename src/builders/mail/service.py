@@ -13,9 +13,9 @@ from builders.kit.values.ids import AccountSelection
 from builders.mail import addresses, delivery, optouts, store
 from builders.mail.events import MAIL_FORGOTTEN, MAIL_UNSUBSCRIBED, MailForgotten
 from builders.mail.records import Message, Origin, Status
-from builders.mail.store import Key, Reply
+from builders.mail.store import Key
 from builders.mail.templates import EmailTemplate
-from builders.mail.transport import FolderTransport
+from builders.mail.transports import FolderTransport
 
 
 async def send(
@@ -32,7 +32,7 @@ async def send(
     It is not sent after `expires_at`, as when its code has expired. When the recipient is opted out of its topic,
     the message is `suppressed`.
     """
-    key = Key(account_id=account_id, id=ids.new())
+    key = Key(account_id, ids.new())
     is_out = template.topic is not None and await optouts.is_opted_out(
         conn, keyring=keyring, address=to, topic=template.topic
     )
@@ -54,8 +54,7 @@ async def send(
 
 async def withdraw(conn: Conn, *, account_id: UUID, message_id: UUID) -> bool:
     """Suppress a message that is not sent yet, and delete its content; False when it was final."""
-    key = Key(account_id=account_id, id=message_id)
-    return await store.finish(conn, key=key, status=Status.SUPPRESSED, reply=Reply())
+    return await store.finish(conn, key=Key(account_id, message_id), status=Status.SUPPRESSED)
 
 
 async def forget(conn: Conn, *, account_id: UUID, address: str, message_ids: Collection[UUID]) -> None:
@@ -72,7 +71,7 @@ async def forget(conn: Conn, *, account_id: UUID, address: str, message_ids: Col
 
 async def find_message(conn: Conn, *, account_id: UUID, message_id: UUID) -> Message | None:
     """Return a message of the account; kept for 90 days."""
-    return await store.find(conn, key=Key(account_id=account_id, id=message_id))
+    return await store.find(conn, key=Key(account_id, message_id))
 
 
 async def list_messages(

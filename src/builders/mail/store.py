@@ -70,7 +70,6 @@ FINISH = """
         content = NULL, next_try_at = NULL, claimed_until = NULL
     WHERE account_id = %(account_id)s AND id = %(id)s AND created_at = %(created_at)s
       AND status IN ('queued', 'deferred') AND (%(attempts)s::smallint IS NULL OR attempts = %(attempts)s)
-    RETURNING id
 """
 DELETE_MESSAGES = """
     DELETE FROM mail_messages
@@ -90,7 +89,6 @@ FIND_OPTOUT = "SELECT topic FROM mail_optouts WHERE hash = ANY(%(hashes)s) LIMIT
 ADD_OPTOUT = """
     INSERT INTO mail_optouts (hash, topic, address, created_at)
     VALUES (%(hash)s, %(topic)s, %(address)s, %(now)s) ON CONFLICT (hash) DO NOTHING
-    RETURNING topic
 """
 DELETE_OPTOUT = "DELETE FROM mail_optouts WHERE hash = ANY(%(hashes)s)"
 LIST_STALE_OPTOUTS = """
@@ -117,7 +115,7 @@ class Claimed:
     expires_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Key:
     """The key of a message."""
 
@@ -130,15 +128,6 @@ class Key:
         return {"account_id": self.account_id, "id": self.id, "created_at": ids.time_of(self.id)}
 
 
-def is_dated(message_id: UUID) -> bool:
-    """Return whether the id contains a time, as a UUIDv7 does."""
-    try:
-        ids.time_of(message_id)
-    except ValueError:
-        return False
-    return True
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Optout:
     """An opt-out of an address from a topic."""
@@ -148,42 +137,13 @@ class Optout:
     address: bytes = field(repr=False)  # sealed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
-    """The server's reply to an attempt, or our own error."""
-
-    code: int | None = None
-    error: str | None = None
-
-
 def _message(*, category: str, status: str, **columns: Any) -> Message:
     return Message(category=Category(category), status=Status(status), **columns)
 
 
-async def insert(
-    conn: Conn,
-    *,
-    key: Key,
-    template: str,
-    category: Category,
-    recipient: str,
-    content: bytes | None,
-    status: Status,
-    expires_at: datetime | None,
-    next_try_at: datetime | None,
-) -> None:
-    """Insert a message."""
-    row = {
-        **key.row,
-        "template": template,
-        "category": category,
-        "recipient": recipient,
-        "content": content,
-        "status": status,
-        "expires_at": expires_at,
-        "next_try_at": next_try_at,
-    }
-    await conn.execute(INSERT, row)
+async def insert(conn: Conn, *, key: Key, **columns: object) -> None:
+    """Insert a message with these columns."""
+    await conn.execute(INSERT, {**key.row, **columns})
 
 
 def _messages(conn: Conn) -> AsyncCursor[Message]:
@@ -192,9 +152,11 @@ def _messages(conn: Conn) -> AsyncCursor[Message]:
 
 async def find(conn: Conn, *, key: Key) -> Message | None:
     """Return the message of the account."""
-    if not is_dated(key.id):
+    try:
+        row = key.row
+    except ValueError:  # the id of no message: it holds no time
         return None
-    return await (await _messages(conn).execute(FIND, key.row)).fetchone()
+    return await (await _messages(conn).execute(FIND, row)).fetchone()
 
 
 async def list_newest(
@@ -213,23 +175,23 @@ async def list_notices(conn: Conn, *, account_id: UUID, before: UUID, limit: int
 
 async def find_origins(conn: Conn, *, message_ids: Collection[UUID]) -> dict[UUID, Origin]:
     """Return the origins of those messages that exist."""
-    asked = [each for each in message_ids if is_dated(each)]
-    row = {"ids": asked, "times": [ids.time_of(each) for each in asked]}
-    found = await (await conn.execute(FIND_ORIGINS, row)).fetchall()
-    return {message_id: Origin(account_id=owner, sent_at=at) for message_id, owner, at in found}
+    row = {"ids": list(message_ids), "times": [ids.time_of(each) for each in message_ids]}
+    found = await conn.execute(FIND_ORIGINS, row)
+    return {message_id: Origin(account_id=owner, sent_at=at) async for message_id, owner, at in found}
 
 
 async def claim(conn: Conn, *, key: Key, header_id: str, now: datetime, until: datetime) -> Claimed | None:
     """Claim the message for one attempt; None when it is final or claimed by another worker."""
-    async with conn.cursor(row_factory=class_row(Claimed)) as cursor:
-        await cursor.execute(CLAIM, {**key.row, "header_id": header_id, "now": now, "until": until})
-        return await cursor.fetchone()
+    row = {**key.row, "header_id": header_id, "now": now, "until": until}
+    return await (await conn.cursor(row_factory=class_row(Claimed)).execute(CLAIM, row)).fetchone()
 
 
-async def defer(conn: Conn, *, key: Key, attempts: int, reply: Reply, next_try_at: datetime) -> None:
-    """Record a failed attempt and when the next one is due."""
-    row = {**key.row, "attempts": attempts, "code": reply.code, "error": reply.error}
-    await conn.execute(DEFER, {**row, "next_try_at": next_try_at})
+async def defer(
+    conn: Conn, *, key: Key, attempts: int, code: int | None, error: str | None, next_try_at: datetime
+) -> None:
+    """Record a failed attempt, the server's reply or our own error, and when the next one is due."""
+    row = {"attempts": attempts, "code": code, "error": error, "next_try_at": next_try_at}
+    await conn.execute(DEFER, {**key.row, **row})
 
 
 async def finish(
@@ -237,7 +199,8 @@ async def finish(
     *,
     key: Key,
     status: Status,
-    reply: Reply,
+    code: int | None = None,
+    error: str | None = None,
     attempts: int | None = None,
     sent_at: datetime | None = None,
 ) -> bool:
@@ -245,9 +208,8 @@ async def finish(
 
     False when the message was final, or when `attempts` is given and a newer attempt is under way.
     """
-    row = {**key.row, "status": status, "code": reply.code, "error": reply.error}
-    ended = await conn.execute(FINISH, {**row, "attempts": attempts, "sent_at": sent_at})
-    return await ended.fetchone() is not None
+    row = {"status": status, "code": code, "error": error, "attempts": attempts, "sent_at": sent_at}
+    return (await conn.execute(FINISH, {**key.row, **row})).rowcount == 1
 
 
 async def delete_messages(conn: Conn, *, account_id: UUID, message_ids: Collection[UUID]) -> None:
@@ -259,7 +221,7 @@ async def delete_messages(conn: Conn, *, account_id: UUID, message_ids: Collecti
 async def sweep(conn: Conn, *, now: datetime, again: datetime, limit: int) -> Sequence[Key]:
     """Return due messages, which become due again at `again` unless an attempt changes that."""
     rows = await (await conn.execute(SWEEP, {"now": now, "again": again, "limit": limit})).fetchall()
-    return [Key(account_id=account_id, id=message_id) for account_id, message_id in rows]
+    return [Key(*row) for row in rows]
 
 
 async def has_optout(conn: Conn, *, hashes: Collection[bytes]) -> bool:
@@ -270,7 +232,7 @@ async def has_optout(conn: Conn, *, hashes: Collection[bytes]) -> bool:
 async def add_optout(conn: Conn, *, digest: bytes, topic: Topic, address: bytes, now: datetime) -> bool:
     """Insert an opt-out; False when it existed."""
     row = {"hash": digest, "topic": topic, "address": address, "now": now}
-    return await (await conn.execute(ADD_OPTOUT, row)).fetchone() is not None
+    return (await conn.execute(ADD_OPTOUT, row)).rowcount == 1
 
 
 async def delete_optout(conn: Conn, *, hashes: Collection[bytes]) -> None:
@@ -280,9 +242,8 @@ async def delete_optout(conn: Conn, *, hashes: Collection[bytes]) -> None:
 
 async def list_stale_optouts(conn: Conn, *, header: bytes, after: bytes, limit: int) -> Sequence[Optout]:
     """Return opt-outs that were not sealed under this header, with hashes beyond `after`, ordered by hash."""
-    async with conn.cursor(row_factory=class_row(Optout)) as cursor:
-        await cursor.execute(LIST_STALE_OPTOUTS, {"header": header, "after": after, "limit": limit})
-        return await cursor.fetchall()
+    row = {"header": header, "after": after, "limit": limit}
+    return await (await conn.cursor(row_factory=class_row(Optout)).execute(LIST_STALE_OPTOUTS, row)).fetchall()
 
 
 async def rehash_optout(conn: Conn, *, digest: bytes, new_digest: bytes, new_address: bytes) -> bool:

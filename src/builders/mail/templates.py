@@ -17,57 +17,56 @@ class EmailTemplate:
 
     name: ClassVar[str]
     subject: ClassVar[str]  # with fields
-    category: ClassVar[Category] = Category.TRANSACTIONAL
-    topic: ClassVar[Topic | None] = None  # to unsubscribe from
-    opens: ClassVar[bool] = False  # whether its link is a secret, which is never tracked
+    category: ClassVar[Category]
+    topic: ClassVar[Topic | None]  # to unsubscribe from
+    opens: ClassVar[bool]  # whether its link is a secret, which is never tracked
+
+    def __init_subclass__(
+        cls, *, name: str, subject: str, topic: Topic | None = None, opens: bool = False
+    ) -> None:
+        """Set what all emails of the template share."""
+        cls.name, cls.subject, cls.topic, cls.opens = name, subject, topic, opens
+        cls.category = Category.TRANSACTIONAL if topic is None else Category.NOTICE
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerifyEmail(EmailTemplate):
+class VerifyEmail(EmailTemplate, name="verify_email", subject="Confirm your email address"):
     """Asks the holder of an address to confirm it."""
 
-    name: ClassVar[str] = "verify_email"
-    subject: ClassVar[str] = "Confirm your email address"
     link: str = field(repr=False)
     address: str
     hours: int = 24  # until the link expires
 
 
 @dataclass(frozen=True, kw_only=True)
-class SignInCode(EmailTemplate):
+class SignInCode(EmailTemplate, name="sign_in", subject="Your sign-in code is {code}"):
     """Gives a one-time code to sign in, and a link with the same effect."""
 
-    name: ClassVar[str] = "sign_in"
-    subject: ClassVar[str] = "Your sign-in code is {code}"
     code: str = field(repr=False)
     link: str = field(repr=False)
     minutes: int
 
 
 @dataclass(frozen=True, kw_only=True)
-class EmailChanged(EmailTemplate):
+class EmailChanged(
+    EmailTemplate, name="email_changed", subject="A change of your account's email address was requested"
+):
     """Notifies the current address of a requested change of address."""
 
-    name: ClassVar[str] = "email_changed"
-    subject: ClassVar[str] = "A change of your account's email address was requested"
     new_address_masked: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class EmailReplaced(EmailTemplate):
+class EmailReplaced(EmailTemplate, name="email_replaced", subject="The email address of your account has changed"):
     """Notifies the previous address of a completed change of address."""
 
-    name: ClassVar[str] = "email_replaced"
-    subject: ClassVar[str] = "The email address of your account has changed"
     new_address_masked: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class ApiKeyCreated(EmailTemplate):
+class ApiKeyCreated(EmailTemplate, name="api_key_created", subject="A new {kind} API key: {label}"):
     """Notifies an account of a new API key."""
 
-    name: ClassVar[str] = "api_key_created"
-    subject: ClassVar[str] = "A new {kind} API key: {label}"
     label: str
     kind: str
     preset: str
@@ -77,27 +76,29 @@ class ApiKeyCreated(EmailTemplate):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeadConfirm(EmailTemplate):
+class LeadConfirm(
+    EmailTemplate,
+    name="lead_confirm",
+    subject="Please confirm your request",
+    topic=Topic.LEADS,
+    opens=True,
+):
     """Asks a lead to confirm its request."""
 
-    name: ClassVar[str] = "lead_confirm"
-    subject: ClassVar[str] = "Please confirm your request"
-    category: ClassVar[Category] = Category.NOTICE
-    topic: ClassVar[Topic | None] = Topic.LEADS
-    opens: ClassVar[bool] = True
     link: str = field(repr=False)
     hours: int = 72
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerifyDestination(EmailTemplate):
+class VerifyDestination(
+    EmailTemplate,
+    name="verify_destination",
+    subject="Confirm mail forwarding to your address",
+    topic=Topic.DESTINATIONS,
+    opens=True,
+):
     """Asks a recipient to confirm that an alias may forward to the address."""
 
-    name: ClassVar[str] = "verify_destination"
-    subject: ClassVar[str] = "Confirm mail forwarding to your address"
-    category: ClassVar[Category] = Category.NOTICE
-    topic: ClassVar[Topic | None] = Topic.DESTINATIONS
-    opens: ClassVar[bool] = True
     link: str = field(repr=False)
     address: str
     alias: str  # that forwards there
@@ -105,11 +106,9 @@ class VerifyDestination(EmailTemplate):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TeamInvite(EmailTemplate):
+class TeamInvite(EmailTemplate, name="team_invite", subject="{inviter} invites you to the team {team}"):
     """Invites a person to a portfolio team."""
 
-    name: ClassVar[str] = "team_invite"
-    subject: ClassVar[str] = "{inviter} invites you to the team {team}"
     team: str
     inviter: str
     role: str
@@ -119,13 +118,14 @@ class TeamInvite(EmailTemplate):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WebhookDisabled(EmailTemplate):
+class WebhookDisabled(
+    EmailTemplate,
+    name="webhook_disabled",
+    subject="Your webhook {label} is disabled",
+    topic=Topic.WEBHOOKS,
+):
     """Notifies the owner of a disabled webhook destination."""
 
-    name: ClassVar[str] = "webhook_disabled"
-    subject: ClassVar[str] = "Your webhook {label} is disabled"
-    category: ClassVar[Category] = Category.NOTICE
-    topic: ClassVar[Topic | None] = Topic.WEBHOOKS
     label: str
     url: str
     reason: str  # a sentence
@@ -134,11 +134,9 @@ class WebhookDisabled(EmailTemplate):
 
 
 @dataclass(frozen=True, kw_only=True)
-class InvoiceIssued(EmailTemplate):
+class InvoiceIssued(EmailTemplate, name="invoice_issued", subject="Invoice {number} from {seller}"):
     """Notifies an account of a new invoice; amounts are formatted, as 12.00 USD."""
 
-    name: ClassVar[str] = "invoice_issued"
-    subject: ClassVar[str] = "Invoice {number} from {seller}"
     number: str
     seller: str
     total: str
@@ -150,11 +148,9 @@ class InvoiceIssued(EmailTemplate):
 
 
 @dataclass(frozen=True, kw_only=True)
-class InvoicePaid(EmailTemplate):
+class InvoicePaid(EmailTemplate, name="invoice_paid", subject="Invoice {number} is paid: thank you"):
     """Notifies an account of a paid invoice."""
 
-    name: ClassVar[str] = "invoice_paid"
-    subject: ClassVar[str] = "Invoice {number} is paid: thank you"
     number: str
     total: str
     paid_on: date
@@ -162,11 +158,9 @@ class InvoicePaid(EmailTemplate):
 
 
 @dataclass(frozen=True, kw_only=True)
-class InvoiceVoided(EmailTemplate):
+class InvoiceVoided(EmailTemplate, name="invoice_voided", subject="Invoice {number} is void"):
     """Notifies an account of a void invoice, the reason and the replacement."""
 
-    name: ClassVar[str] = "invoice_voided"
-    subject: ClassVar[str] = "Invoice {number} is void"
     number: str
     total: str
     released: bool  # names on it were released; else the seller cancelled it
@@ -188,11 +182,9 @@ class ReminderStage(IntEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class InvoiceReminder(EmailTemplate):
+class InvoiceReminder(EmailTemplate, name="invoice_reminder", subject="{headline}: invoice {number}"):
     """Notifies an account of an overdue invoice and the consequences for its names."""
 
-    name: ClassVar[str] = "invoice_reminder"
-    subject: ClassVar[str] = "{headline}: invoice {number}"
     stage: ReminderStage
     number: str
     due: str
@@ -205,11 +197,11 @@ class InvoiceReminder(EmailTemplate):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DomainUnproved(EmailTemplate):
+class DomainUnproved(
+    EmailTemplate, name="domain_unproved", subject="{domain} is suspended: its DNS record is missing"
+):
     """Notifies an account of a suspended domain, whose DNS record is missing."""
 
-    name: ClassVar[str] = "domain_unproved"
-    subject: ClassVar[str] = "{domain} is suspended: its DNS record is missing"
     domain: str
     record: str  # the name of the TXT record
     value: str
@@ -217,11 +209,9 @@ class DomainUnproved(EmailTemplate):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampleNotice(EmailTemplate):
+class SampleNotice(EmailTemplate, name="sample_notice", subject="Sample notice"):
     """Shows that notices arrive; sent on request."""
 
-    name: ClassVar[str] = "sample_notice"
-    subject: ClassVar[str] = "Sample notice"
     event: str | None = None  # the event of the sampled notice
     description: str | None = None
 
@@ -248,13 +238,9 @@ class PortfolioEvent:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RenewalNotice(EmailTemplate):
+class RenewalNotice(EmailTemplate, name="renewal_notice", subject="{headline}", topic=Topic.RENEWALS):
     """Notifies a member of a portfolio of domains that renew soon, most urgent first, and of other events."""
 
-    name: ClassVar[str] = "renewal_notice"
-    subject: ClassVar[str] = "{headline}"
-    category: ClassVar[Category] = Category.NOTICE
-    topic: ClassVar[Topic | None] = Topic.RENEWALS
     domains: tuple[Renewal, ...]
     link: str | None = None
     events: tuple[PortfolioEvent, ...] = ()

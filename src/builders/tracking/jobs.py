@@ -12,7 +12,7 @@ from builders.kit.values import clock
 from builders.tracking import store
 
 
-@dispatcher.subscribe("mail.forgotten", name="store.delete_events")
+@dispatcher.subscribe("mail.forgotten", name="tracking.erase_messages")
 async def erase_messages(conn: Conn, event: PublishedEvent) -> None:
     """Delete the tracking events of deleted messages."""
     message_ids = [UUID(each) for each in event.read()["message_ids"]]

@@ -1,17 +1,22 @@
-"""The SMTP transport (RFC 5321) of `BUILDERS_SMTP_URL`, which keeps connections for the next message.
+"""Transports of messages: the development outbox, and SMTP (RFC 5321), which keeps connections for a while.
 
 A refusal of the greeting, TLS, AUTH or MAIL FROM is a fault of the configuration, so the message is deferred. A
 5xx reply to RCPT or DATA is final.
 """
 
 import asyncio
+import os
 import re
 import ssl
+import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Literal
+from datetime import datetime
+from pathlib import Path
+from typing import Literal, Protocol
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+from uuid import UUID
 
 from aiosmtplib import (
     SMTP,
@@ -25,20 +30,76 @@ from aiosmtplib import (
 )
 
 from builders.mail.records import Status
-from builders.mail.transport import Outcome, OutgoingMessage
 
 PERMANENT, UNAUTHENTICATED = 500, {530, 534, 535, 538}
 SUBMISSION, SUBMISSIONS = 587, 465  # RFC 6409; RFC 8314, 3.3
 _LOOPBACK = re.compile(r"localhost|127(?:\.\d{1,3}){3}|::1")
 _ALSO_UTF8 = ("SMTPUTF8", "BODY=8BITMIME")  # RFC 6531, 3.4 and 3.6
+# Encryption from the start; by an upgrade that is required, or used if it is offered; or none.
+Tls = Literal["implicit", "required", "optional", "never"]
 
 
-class StartTls(StrEnum):
-    """Whether a plain connection is upgraded to TLS."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutgoingMessage:
+    """A rendered message and its envelope."""
 
-    REQUIRED = "required"
-    OPTIONAL = "optional"  # if the server offers it
-    NEVER = "never"
+    id: UUID
+    template: str
+    created_at: datetime
+    sender: str
+    recipient: str
+    content: bytes = field(repr=False)
+
+    @property
+    def needs_utf8(self) -> bool:
+        """Return whether the server must support internationalized mail (RFC 6531)."""
+        return not self.recipient.isascii()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The result of an attempt: sent, bounced, or deferred."""
+
+    status: Status
+    code: int | None = None  # of the server's reply
+    text: str = ""
+    is_local_error: bool = False  # the configuration is wrong, not the recipient's address
+
+
+class Transport(Protocol):
+    """Sends messages."""
+
+    async def send(self, message: OutgoingMessage) -> Outcome:
+        """Make one attempt."""
+
+
+class FolderTransport:
+    """The development outbox: `.eml` files, readable by the owner alone, whose names sort by time."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self.path = data_dir / "outbox"
+
+    async def send(self, message: OutgoingMessage) -> Outcome:
+        """Write the message; a repeated attempt overwrites its file."""
+        await asyncio.to_thread(self._write, message)
+        return Outcome(status=Status.SENT)
+
+    def list_files(self) -> Sequence[Path]:
+        """Return the messages, oldest first."""
+        return sorted(self.path.glob("*.eml"))
+
+    def _write(self, message: OutgoingMessage) -> None:
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # The id sorts messages within a second.
+        name = f"{message.created_at:%Y%m%dT%H%M%SZ}-{message.id.hex}-{message.template}.eml"
+        descriptor, draft = tempfile.mkstemp(dir=self.path, prefix=".")  # with mode 0600
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(message.content)
+            Path(draft).replace(self.path / name)
+        except BaseException:
+            Path(draft).unlink(missing_ok=True)
+            raise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +108,7 @@ class SmtpServer:
 
     host: str
     port: int
-    tls: Literal["implicit"] | StartTls
+    tls: Tls
     user: str | None = None
     password: str = field(default="", repr=False)
 
@@ -89,7 +150,8 @@ class SmtpTransport:
             async with asyncio.timeout(self._limits.total_s):
                 return await self._attempt(message)
         except TimeoutError:
-            return _deferred(f"The mail server took longer than {self._limits.total_s:.0f} s.")
+            text = f"The mail server took longer than {self._limits.total_s:.0f} s."
+            return Outcome(status=Status.DEFERRED, text=text)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -105,7 +167,15 @@ class SmtpTransport:
             outcome = await self._transmit(kept, message, is_kept=True)
             if outcome is not None:
                 return outcome
-        client = self._client()
+        client = SMTP(
+            hostname=self._server.host,
+            port=self._server.port,
+            use_tls=self._server.tls == "implicit",
+            start_tls=False,  # _connect applies the settings
+            tls_context=self._context,
+            timeout=self._limits.command_s,
+            local_hostname=self._own_name,
+        )
         try:
             await self._connect(client)
         except BaseException as error:
@@ -113,7 +183,8 @@ class SmtpTransport:
             if isinstance(error, (SMTPException, OSError, _Misconfigured)):
                 return _unconnected(error)
             raise
-        return await self._transmit(client, message, is_kept=False) or _deferred("The connection was lost.")
+        outcome = await self._transmit(client, message, is_kept=False)
+        return outcome or Outcome(status=Status.DEFERRED, text="The connection was lost.")
 
     def _take(self) -> SMTP | None:
         while self._idle:
@@ -123,25 +194,14 @@ class SmtpTransport:
                 return client
         return None
 
-    def _client(self) -> SMTP:
-        return SMTP(
-            hostname=self._server.host,
-            port=self._server.port,
-            use_tls=self._server.tls == "implicit",
-            start_tls=False,  # _connect applies the settings
-            tls_context=self._context,
-            timeout=self._limits.command_s,
-            local_hostname=self._own_name,
-        )
-
     async def _connect(self, client: SMTP) -> None:
         server = self._server
         await client.connect(timeout=self._limits.connect_s)
         await _greet(client)
-        if server.tls in {StartTls.REQUIRED, StartTls.OPTIONAL} and client.supports_extension("starttls"):
+        if server.tls in {"required", "optional"} and client.supports_extension("starttls"):
             await client.starttls(timeout=self._limits.connect_s)
             await _greet(client)
-        elif server.tls == StartTls.REQUIRED:
+        elif server.tls == "required":
             raise _Misconfigured("The mail server offers no STARTTLS, which BUILDERS_SMTP_URL requires.")
         if server.user is not None:
             if client.get_transport_info("sslcontext") is None and not server.is_loopback:
@@ -153,7 +213,9 @@ class SmtpTransport:
         is_begun = is_slow = False
         try:
             if message.needs_utf8 and not client.supports_extension("smtputf8"):
-                outcome = _bounced(None, "The mail server does not accept addresses beyond ASCII.")
+                outcome = Outcome(
+                    status=Status.BOUNCED, text="The mail server does not accept addresses beyond ASCII."
+                )
             else:
                 options = _ALSO_UTF8 if message.needs_utf8 else ()
                 await client.mail(message.sender, options=options, encoding="utf-8")
@@ -166,7 +228,7 @@ class SmtpTransport:
         except (SMTPException, OSError) as error:
             client.close()
             is_slow = isinstance(error, TimeoutError)
-            outcome = _deferred(str(error))
+            outcome = Outcome(status=Status.DEFERRED, text=str(error))
         except BaseException:
             client.close()
             raise
@@ -229,17 +291,13 @@ def _unconnected(error: BaseException) -> Outcome:
 def _refused(refusal: SMTPResponseException) -> Outcome:
     is_final = refusal.code >= PERMANENT
     is_about_message = isinstance(refusal, (SMTPRecipientRefused, SMTPDataError))
-    if is_final and is_about_message and refusal.code not in UNAUTHENTICATED:
-        return _bounced(refusal.code, refusal.message)
-    return Outcome(status=Status.DEFERRED, code=refusal.code, text=refusal.message, is_local_error=is_final)
-
-
-def _deferred(text: str) -> Outcome:
-    return Outcome(status=Status.DEFERRED, text=text)
-
-
-def _bounced(code: int | None, text: str) -> Outcome:
-    return Outcome(status=Status.BOUNCED, code=code, text=text)
+    is_bounce = is_final and is_about_message and refusal.code not in UNAUTHENTICATED
+    return Outcome(
+        status=Status.BOUNCED if is_bounce else Status.DEFERRED,
+        code=refusal.code,
+        text=refusal.message,
+        is_local_error=is_final and not is_bounce,
+    )
 
 
 def parse_url(url: str) -> SmtpServer:
@@ -266,7 +324,7 @@ def parse_url(url: str) -> SmtpServer:
     )
 
 
-def _tls(parts: SplitResult, host: str) -> Literal["implicit"] | StartTls:
+def _tls(parts: SplitResult, host: str) -> Tls:
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     wanted = options.pop("starttls", None)
     if options:
@@ -275,13 +333,16 @@ def _tls(parts: SplitResult, host: str) -> Literal["implicit"] | StartTls:
         if wanted is not None:
             raise ValueError("smtps:// is always encrypted; starttls is only for smtp://")
         return "implicit"
-    if wanted is None:
-        return StartTls.NEVER if _is_loopback(host) else StartTls.REQUIRED
-    if wanted not in {each.value for each in StartTls}:
-        raise ValueError("starttls must be required, optional or never")
-    if wanted == StartTls.NEVER and parts.username and not _is_loopback(host):
-        raise ValueError("with starttls=never the password would be sent unencrypted")
-    return StartTls(wanted)
+    match wanted:
+        case None:
+            return "never" if _is_loopback(host) else "required"
+        case "required" | "optional":
+            return wanted
+        case "never":
+            if parts.username and not _is_loopback(host):
+                raise ValueError("with starttls=never the password would be sent unencrypted")
+            return "never"
+    raise ValueError("starttls must be required, optional or never")
 
 
 def _is_loopback(host: str) -> bool:
