@@ -67,7 +67,6 @@ async def test_bob_does_not_find_the_message(send: Send, conn: Conn, bob: Person
 @pytest.mark.parametrize("unknown", [UUID(int=7 << 76), UUID(int=0), UUID(int=2**128 - 1)])
 async def test_an_unknown_id_is_not_found(conn: Conn, alice: Person, unknown: UUID) -> None:
     assert await mail.find_message(conn, account_id=alice.account.id, message_id=unknown) is None
-    assert await mail.find_origins(conn, message_ids=[unknown]) == {}
 
 
 async def test_mail_of_the_vendor_has_the_nil_account(send: Send, conn: Conn) -> None:
