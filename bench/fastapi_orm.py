@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Cookie, Depends, FastAPI, Header, HTTPException, Query, Request
@@ -27,9 +27,9 @@ from builders.aliases.records import LIVE, Reason, ReservedClass
 from builders.aliases.rules.validation import validate_local_part
 from builders.catalog import suggestions as suggesting
 from builders.catalog.records import Check, Suggestion, Suggestions
-from builders.catalog.schemas.catalog import CheckReply, SuggestReply
+from builders.catalog.schemas import CheckReply, SuggestReply
 from builders.catalog.snapshot import Snapshot
-from builders.catalog.store.domains import Row, record
+from builders.catalog.store import record
 from builders.catalog.suggestion_index import tokenize
 from builders.identity import scopes
 from builders.identity.records import Preset
@@ -180,7 +180,7 @@ async def check(
     row = await session.scalar(select(CatalogDomain).where(CatalogDomain.domain == domain))
     if row is None:
         raise HTTPException(404, "The catalog has no such domain.")
-    known = record(cast(Row, row))  # the ORM row has the same attributes
+    known = record(vars(row))  # the ORM row has the same attributes
     result = validate_local_part(local_part, domain=domain, rules=known.rules)
     reason, alternatives = result.reason, list[Suggestion]()
     if result.is_ok and await names.find_taken(session, [(domain, result.key, result.skeleton)]):

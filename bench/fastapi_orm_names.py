@@ -7,7 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from bench.fastapi_orm_tables import AliasName, AliasSkeleton
 from builders.aliases.records import LIVE
-from builders.catalog.scoring import Candidate
+from builders.catalog.suggestions import Candidate
 from builders.kit.values import clock
 
 Name = tuple[str, str]  # a domain and a key

@@ -11,6 +11,7 @@ from typing import Any
 
 from builders.aliases.records import PriceInterval, Rules, SeparatorPolicy
 from builders.app import Service
+from builders.catalog import store
 from builders.catalog.catalog_file import loader
 from builders.catalog.records import (
     Assets,
@@ -23,7 +24,6 @@ from builders.catalog.records import (
     ShortNamePrice,
 )
 from builders.catalog.snapshot import CatalogCache, Snapshot, build
-from builders.catalog.store import domains as store
 from builders.kit.values import clock, ids
 from builders.kit.values.domain_names import unicode_of
 from builders.kit.values.money import Money

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from builders.app import Service
-from builders.catalog import funnel, jobs as catalog_jobs
+from builders.catalog import funnel, jobs as catalog_jobs, store
 from builders.catalog.records import FunnelLine
-from builders.catalog.store import events as store
 from builders.kit.db import partitions
 from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue

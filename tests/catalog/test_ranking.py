@@ -28,7 +28,7 @@ def walked(ranking: Ranking, q: str, limit: int) -> list[CatalogDomain]:
     after = None
     while page := ranking.page(q=q, after=after, limit=limit):
         found += [domain for _, domain in page]
-        after = Place.of(page[-1][0].key)
+        after = Place.of(page[-1][0])
     return found
 
 

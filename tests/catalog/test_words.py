@@ -3,8 +3,8 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
-from builders.catalog.scoring import domain_hack, local_parts_of, remaining_words
 from builders.catalog.suggestion_index import MAX_WORD, MAX_WORDS, tokenize
+from builders.catalog.suggestions import domain_hack, local_parts_of, remaining_words
 
 WORD = st.from_regex(r"[a-z0-9]{1,30}", fullmatch=True)
 

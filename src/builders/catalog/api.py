@@ -11,12 +11,10 @@ from typing import Annotated, Any
 from fastapi import Depends, Path as PathParameter, Query, Request, Response
 from pydantic import TypeAdapter
 
-from builders.catalog import availability, funnel, snapshot, suggestions
+from builders.catalog import availability, funnel, schemas, snapshot, suggestions
 from builders.catalog.catalog_file.images import MEDIA_TYPES, stored
 from builders.catalog.errors import AssetNotFound, DomainNotFound, RangeNotSatisfiable
-from builders.catalog.funnel import Funnel
 from builders.catalog.records import Check, Suggestions
-from builders.catalog.schemas import catalog as schemas, events as event_schemas
 from builders.catalog.snapshot import CatalogCache, Snapshot
 from builders.kit.db.connections import Reads
 from builders.kit.errors import DATABASE_REFUSALS, problems
@@ -70,30 +68,10 @@ _RANGE = re.compile(r"bytes=([0-9]{0,12})-([0-9]{0,12})")
 async def current_catalog(request: Request) -> Snapshot:
     """Return the public catalog from the cache."""
     cache: CatalogCache = request.app.state.catalog
-    return cache.find_current() or await cache.current()
-
-
-def assets_folder(request: Request) -> Path:
-    """Return the folder of the images."""
-    cache: CatalogCache = request.app.state.catalog
-    return cache.assets
-
-
-def event_recorder(request: Request) -> Funnel:
-    """Return the recorder of funnel events."""
-    found: Funnel = request.app.state.funnel
-    return found
-
-
-async def body_size(request: Request) -> int:
-    """Return the size of the body in bytes."""
-    return len(await request.body())
+    return await cache.current()
 
 
 Current = Annotated[Snapshot, Depends(current_catalog)]
-Events = Annotated[Funnel, Depends(event_recorder)]
-Size = Annotated[int, Depends(body_size)]
-Assets = Annotated[Path, Depends(assets_folder)]
 
 
 def _json(form: TypeAdapter[Any], value: object) -> bytes:  # of any reply above
@@ -121,7 +99,7 @@ async def list_domains(
     def body() -> bytes:
         return _json(_DOMAINS, snapshot.list_domains(current, category=category, q=q, page=page))
 
-    return _version_response(request, current.version, body)
+    return _tagged_response(request, f"v{current.version}", body)
 
 
 @router.get(
@@ -132,13 +110,14 @@ async def list_domains(
 async def get_domain(request: Request, current: Current, domain: DomainName) -> Response:
     """Read one domain of the catalog by either form of its name, `bücher.example` or its A-label."""
     found = snapshot.get_domain(current, name=domain)
-    return _version_response(request, found.serial, lambda: _json(_DOMAIN, found))
+    return _tagged_response(request, f"v{found.serial}", lambda: _json(_DOMAIN, found))
 
 
 @router.get("/categories", response_model=schemas.CategoriesReply, responses=_NOT_MODIFIED)
 async def list_categories(request: Request, current: Current) -> Response:
     """List the categories of the catalog in their display order."""
-    return _version_response(request, current.version, lambda: _json(_CATEGORIES, {"items": current.categories}))
+    shown = {"items": current.categories}
+    return _tagged_response(request, f"v{current.version}", lambda: _json(_CATEGORIES, shown))
 
 
 @router.get("/check", response_model=schemas.CheckReply, dependencies=[rate_limit(CHECK)])
@@ -168,7 +147,8 @@ async def suggest(
 ) -> Response:
     """Suggest available names, each with its price and its score."""
     found = await suggestions.suggest_names(conn, catalog=current, q=q, limit=limit)
-    return _content_response(request, _suggested(found))
+    body = _suggested(found)  # depends on more than the catalog
+    return _tagged_response(request, hashlib.sha256(body).hexdigest()[:32], lambda: body)
 
 
 @router.get(
@@ -176,9 +156,9 @@ async def suggest(
     response_class=Response,
     responses={**_IMAGE, **_NOT_MODIFIED, **problems(AssetNotFound, RangeNotSatisfiable)},
 )
-async def get_asset(request: Request, folder: Assets, filename: Filename) -> Response:
+async def get_asset(request: Request, filename: Filename) -> Response:
     """Read an image of the catalog. Its name is the hash of its content, so it can be cached without limit."""
-    return await asyncio.to_thread(_image_response, request, folder, filename)
+    return await asyncio.to_thread(_image_response, request, request.app.state.catalog.assets, filename)
 
 
 @router.post(
@@ -187,34 +167,24 @@ async def get_asset(request: Request, folder: Assets, filename: Filename) -> Res
     dependencies=[rate_limit(FUNNEL, alone=True), body_limit(funnel.MAX_BATCH_BYTES)],
 )
 async def record_events(
-    request: Request,
-    size: Size,
-    current: Current,
-    events: Events,
-    body: event_schemas.CatalogFunnelEventRequest,
-) -> event_schemas.FunnelReply:
+    request: Request, current: Current, body: schemas.CatalogFunnelEventRequest
+) -> schemas.FunnelReply:
     """Record a visitor's `view`, `check` or `claim`, or up to 50 of them at once; a repeat counts once.
 
     JSON can also be sent as `text/plain`, as `sendBeacon` does. The limit is 8 KB for an event and 64 KB for a
     batch.
     """
-    funnel.check_form(body.kind, size=size, is_batch=body.events is not None)
+    is_batch, size = body.events is not None, len(await request.body())
+    funnel.check_form(body.kind, size=size, is_batch=is_batch)
+    events: funnel.Funnel = request.app.state.funnel
     receipts = await events.take(current, body.records(), visitor=visitors.visitor_of(request))
-    funnel.raise_event_error(receipts, is_batch=body.events is not None)
-    return event_schemas.funnel_reply(receipts, is_batch=body.events is not None)
+    funnel.raise_event_error(receipts, is_batch=is_batch)
+    return schemas.FunnelReply.of(receipts, is_batch=is_batch)
 
 
-def _version_response(request: Request, version: int, body: Callable[[], bytes]) -> Response:
-    """Return JSON that depends on the URL and a version of the catalog; it is not built when the client has it."""
-    return _unless_current(request, f'W/"v{version}"', body)
-
-
-def _content_response(request: Request, body: bytes) -> Response:
-    """Return JSON that depends on more than the catalog."""
-    return _unless_current(request, f'W/"{hashlib.sha256(body).hexdigest()[:32]}"', lambda: body)
-
-
-def _unless_current(request: Request, etag: str, body: Callable[[], bytes]) -> Response:
+def _tagged_response(request: Request, tag: str, body: Callable[[], bytes]) -> Response:
+    """Return JSON with a weak ETag; it is not built when the client has it."""
+    etag = f'W/"{tag}"'
     headers = {"ETag": etag, "Cache-Control": _ONE_MINUTE}
     if _is_current(request, etag):
         return Response(status_code=304, headers=headers)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from builders.aliases import claims
 from builders.aliases.records import LIVE, Availability, Reason, RequestedName, ReservedClass, Rules, Validation
 from builders.aliases.rules import validation as rules_validation
+from builders.catalog import store
 from builders.catalog.records import CatalogDomain, Check, DomainStatus, Suggestion
 from builders.catalog.snapshot import Snapshot
-from builders.catalog.store import domains as domain_store
 from builders.catalog.suggestions import list_alternatives
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock
@@ -73,9 +73,11 @@ async def check_availability(conn: Conn, *, catalog: Snapshot, local_part: str, 
     label = find_a_label(domain) or domain
     decision = decide_name(local_part, catalog.by_domain.get(label))
     known, validation = decision.domain, decision.validation
-    availability = (
-        Availability(reason=decision.refusal) if decision.refusal else await _look_up(conn, label, validation)
-    )
+    availability = Availability(reason=decision.refusal or Reason.OK)
+    if decision.refusal is None:
+        wanted = RequestedName(domain=label, key=validation.key, skeleton=validation.skeleton)
+        found = await claims.check_availability(conn, realm=LIVE, wanted=[wanted])
+        availability = found.get(wanted.name, availability)
     normalized = validation.normalized or None
     is_premium = validation.reserved_class is ReservedClass.PREMIUM
     alternatives: tuple[Suggestion, ...] = ()
@@ -100,16 +102,9 @@ async def check_availability(conn: Conn, *, catalog: Snapshot, local_part: str, 
     )
 
 
-async def _look_up(conn: Conn, domain: str, validation: Validation) -> Availability:
-    """Return the availability of a valid name in the registry."""
-    wanted = RequestedName(domain=domain, key=validation.key, skeleton=validation.skeleton)
-    found = await claims.check_availability(conn, realm=LIVE, wanted=[wanted])
-    return found.get(wanted.name, Availability(reason=Reason.OK))
-
-
 async def find_domains(conn: Conn, *, domains: Iterable[str]) -> dict[str, CatalogDomain]:
     """Return those of the domains (A-labels) that are in the catalog, of any status, by name.
 
     Names can be claimed on a `claimable` domain only. One statement.
     """
-    return await domain_store.find_domains(conn, domains=domains)
+    return await store.find_domains(conn, domains=domains)

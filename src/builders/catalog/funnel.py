@@ -5,15 +5,21 @@ Repeats have the same key, so an event counts once even if a page sends it sever
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, date, datetime, time, timedelta
-from types import TracebackType
-from typing import Self
 from urllib.parse import urlsplit
 
-from builders.catalog.funnel_events import EventError, EventKind, EventResult, FunnelEvent, Receipt, StoredEvent
-from builders.catalog.records import FunnelLine
+from builders.catalog import store
+from builders.catalog.records import (
+    EventError,
+    EventKind,
+    EventResult,
+    FunnelEvent,
+    FunnelLine,
+    Receipt,
+    StoredEvent,
+)
 from builders.catalog.snapshot import Snapshot
-from builders.catalog.store import domains as domain_store, events as store
 from builders.kit.db.connections import Conn, Database
 from builders.kit.db.group_commit import GroupCommit
 from builders.kit.errors import Invalid
@@ -40,19 +46,13 @@ _RESULTS = {
 }
 
 
-class Funnel:
+class Funnel(AbstractAsyncContextManager["Funnel", None]):
     """Records the events that one process receives."""
 
     def __init__(self, database: Database) -> None:
         self._commits = GroupCommit(database, _write)
 
-    async def __aenter__(self) -> Self:
-        """Open nothing."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Write the pending events."""
         await self._commits.close()
 
@@ -62,7 +62,12 @@ class Funnel:
         """Write the valid events; return a result for each. Raise DatabaseUnavailable, DatabaseBusy."""
         now = clock.now()
         results = [each if isinstance(each, EventError) else validate_event(catalog, each) for each in events]
-        valid = [_stored_event(each, visitor, now) for each in results if not isinstance(each, EventError)]
+        valid: list[StoredEvent] = []
+        for each in results:
+            if isinstance(each, FunnelEvent):
+                sent = each.occurred_at or now
+                at = min(max(sent, now - MAX_AGE), now + MAX_CLOCK_LEAD)
+                valid.append(StoredEvent(_key(each, at), at=now, occurred_at=at, event=each, visitor=visitor))
         written = iter(await self._commits.add_many(valid))
         return [each if isinstance(each, EventError) else next(written) for each in results]
 
@@ -101,22 +106,11 @@ def validate_event(catalog: Snapshot, event: FunnelEvent) -> FunnelEvent | Event
             return EventError(field="domain", code="domain_unknown", message="The catalog has no such domain.")
     if domain == event.domain and event.referrer is None:
         return event
-    return event._replace(domain=domain, referrer=_host(event.referrer))
-
-
-def _host(address: str | None) -> str | None:
-    """Return the host of an address; the rest can be private."""
     try:
-        host = urlsplit(address or "").hostname
+        host = urlsplit(event.referrer or "").hostname  # the rest of the address can be private
     except ValueError:
-        return None
-    return host if host and len(host) <= _MAX_HOST else None
-
-
-def _stored_event(event: FunnelEvent, visitor: Visitor, now: datetime) -> StoredEvent:
-    sent = event.occurred_at
-    occurred_at = now if sent is None else min(max(sent, now - MAX_AGE), now + MAX_CLOCK_LEAD)
-    return StoredEvent(key=_key(event, occurred_at), at=now, occurred_at=occurred_at, event=event, visitor=visitor)
+        host = None
+    return event._replace(domain=domain, referrer=host if host and len(host) <= _MAX_HOST else None)
 
 
 def _key(event: FunnelEvent, occurred_at: datetime) -> bytes | None:
@@ -133,7 +127,7 @@ def _key(event: FunnelEvent, occurred_at: datetime) -> bytes | None:
 
 async def _write(conn: Conn, events: Sequence[StoredEvent]) -> Sequence[Receipt]:
     event_ids = ids.new_many(len(events))
-    if await store.insert(conn, events=events, event_ids=event_ids) == len(events):  # no repeats
+    if await store.insert_events(conn, events=events, event_ids=event_ids) == len(events):  # no repeats
         return [Receipt(id=each) for each in event_ids]
     first = await store.find_keys(conn, keys=[each.key for each in events if each.key is not None])
     return [
@@ -162,7 +156,7 @@ async def roll_up(database: Database) -> None:
 
 async def rank_popularity(conn: Conn) -> int:
     """Write the popularity of each domain in the last 30 days; return the number of changed domains."""
-    await domain_store.lock(conn)
+    await store.lock(conn)
     return await store.rank(conn, since=_since(RANKED_DAYS), high=HIGH, medium=MEDIUM)
 
 

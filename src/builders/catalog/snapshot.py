@@ -21,11 +21,11 @@ from itertools import accumulate, islice
 from math import inf
 from operator import attrgetter
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
+from builders.catalog import store
 from builders.catalog.errors import DomainNotFound
 from builders.catalog.records import CatalogDomain, Category
-from builders.catalog.store import domains as store
 from builders.catalog.suggestion_index import SuggestionIndex
 from builders.kit.db.connections import Database
 from builders.kit.http.pagination import Page, PageRequest, SortKey
@@ -40,8 +40,7 @@ _BATCH = 500  # domains read by one statement
 _log = log.get_logger()
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Place:
+class Place(NamedTuple):
     """The place of a domain in a list: domains that begin with the query first, then by rank."""
 
     band: int  # 0: the name begins with the query, 1: the query is found elsewhere
@@ -49,15 +48,10 @@ class Place:
     domain: str
 
     @classmethod
-    def of(cls, key: SortKey) -> Self:
+    def of(cls, cursor: SortKey) -> Self:
         """Return the place of a cursor."""
-        band, below, domain = key
+        band, below, domain = cursor
         return cls(int(band or 0), int(below or 0), str(domain))
-
-    @property
-    def key(self) -> SortKey:
-        """Return the place for a cursor."""
-        return self.band, self.below, self.domain
 
 
 def place_of(domain: CatalogDomain, band: int = 0) -> Place:
@@ -89,18 +83,15 @@ class Ranking:
 
     def page(self, *, q: str, after: Place | None, limit: int) -> list[tuple[Place, CatalogDomain]]:
         """Return up to `limit` domains after a place, with their places; `q` is normalized, empty for all."""
+        start = 0
+        if after is not None:  # the first domain after the place, of the same band
+            key = (after.below, after.domain)
+            start = bisect_right(self.domains, key, key=lambda each: (-each.rank, each.domain))
         if q:
-            return list(islice(self._search(q, after), limit))
-        start = 0 if after is None else self._index_after(after)
+            return list(islice(self._search(q, after, start), limit))
         return [(place_of(domain), domain) for domain in self.domains[start : start + limit]]
 
-    def _index_after(self, after: Place) -> int:
-        """Return the index of the first domain after a place of the same band."""
-        key = (after.below, after.domain)
-        return bisect_right(self.domains, key, key=lambda each: (-each.rank, each.domain))
-
-    def _search(self, q: str, after: Place | None) -> Iterator[tuple[Place, CatalogDomain]]:
-        start = 0 if after is None else self._index_after(after)
+    def _search(self, q: str, after: Place | None, start: int) -> Iterator[tuple[Place, CatalogDomain]]:
         opening = f"\n{q}"
         if after is None or after.band == 0:
             for index in self._matches(opening, start):
@@ -155,32 +146,26 @@ def build(by_domain: Mapping[str, CatalogDomain], categories: Iterable[Category]
     # Two stable sorts by plain keys take a quarter of the time of one by pairs.
     ordered = sorted(by_domain.values(), key=attrgetter("domain"))
     ordered.sort(key=attrgetter("rank"), reverse=True)
-    ranking, by_category = rank(ordered)
+    blocks = [search_text(domain) for domain in ordered]
+    indexes: dict[str, list[int]] = {}
+    for index, domain in enumerate(ordered):
+        for slug in domain.categories:
+            indexes.setdefault(slug, []).append(index)
+    by_category = {
+        slug: Ranking([ordered[index] for index in chosen], [blocks[index] for index in chosen])
+        for slug, chosen in indexes.items()
+    }
     return Snapshot(
         version=version,
         by_domain=by_domain,
         categories=tuple(
-            replace(each, domain_count=len(by_category[each.slug].domains) if each.slug in by_category else 0)
+            replace(each, domain_count=len(indexes.get(each.slug, ())))
             for each in sorted(categories, key=lambda each: (each.position, each.slug))
         ),
-        ranking=ranking,
+        ranking=Ranking(ordered, blocks),
         by_category=by_category,
         suggestion_index=SuggestionIndex(ordered),
     )
-
-
-def rank(domains: Sequence[CatalogDomain]) -> tuple[Ranking, dict[str, Ranking]]:
-    """Return the rankings of ordered domains: of all, and of each category that has any."""
-    blocks = [search_text(domain) for domain in domains]
-    indexes: dict[str, list[int]] = {}
-    for index, domain in enumerate(domains):
-        for slug in domain.categories:
-            indexes.setdefault(slug, []).append(index)
-    by_category = {
-        slug: Ranking([domains[index] for index in chosen], [blocks[index] for index in chosen])
-        for slug, chosen in indexes.items()
-    }
-    return Ranking(domains, blocks), by_category
 
 
 EMPTY = build({}, (), 0)
@@ -200,10 +185,6 @@ class CatalogCache:
         self._checked = -inf  # on the monotonic clock
         self._checking: asyncio.Task[None] | None = None
         self._updating: asyncio.Task[None] | None = None
-
-    def find_current(self) -> Snapshot | None:
-        """Return the catalog of at most a second ago; None when the version must be read."""
-        return None if self._is_due() else self._snapshot
 
     async def current(self) -> Snapshot:
         """Return the catalog of at most a second ago. Raise DatabaseUnavailable and DatabaseBusy."""
@@ -227,17 +208,13 @@ class CatalogCache:
             await asyncio.wait({self._updating})  # it may have started before the change
         is_newer = self._snapshot is not old and self._snapshot.version >= version
         if version != old.version and not is_newer:
-            await self._wait(version, longest)
+            if self._updating is None or self._updating.done():
+                self._updating = asyncio.create_task(self._update(version))
+                self._updating.add_done_callback(_log_failure)
+            await asyncio.wait({self._updating}, timeout=longest)
+            if self._updating.done():
+                self._updating.result()
         self._checked = clock.monotonic()
-
-    async def _wait(self, version: int, longest: float | None) -> None:
-        """Start an update to a newer snapshot, and wait for it up to `longest` seconds."""
-        if self._updating is None or self._updating.done():
-            self._updating = asyncio.create_task(self._update(version))
-            self._updating.add_done_callback(_log_failure)
-        await asyncio.wait({self._updating}, timeout=longest)
-        if self._updating.done():
-            self._updating.result()
 
     async def _update(self, version: int) -> None:
         """Replace the snapshot by a newer one; read all when the database has an older version (a restore)."""
@@ -248,7 +225,7 @@ class CatalogCache:
             serial = old.version
             while rows := await store.list_changes(conn, after=serial, limit=_BATCH):
                 changed += await asyncio.to_thread(list, map(store.record, rows))
-                serial = rows[-1].serial
+                serial = rows[-1]["serial"]
         version = max([serial, *(category.serial for category in categories)])
         self._snapshot = await asyncio.to_thread(old.changed, changed, categories, version)
         _log.info("catalog_read", version=version, changed=len(changed))
@@ -274,7 +251,7 @@ def list_domains(
     """Return public domains by rank, then by name; those that begin with `q` before those that contain it."""
     after = None if page.after is None else Place.of(page.after)
     found = catalog.ranked(category).page(q=normalize_query(q or ""), after=after, limit=page.limit + 1)
-    cut = page.cut(found, key=lambda each: each[0].key)
+    cut = page.cut(found, key=lambda each: each[0])
     return Page(items=[domain for _, domain in cut.items], next_cursor=cut.next_cursor)
 
 

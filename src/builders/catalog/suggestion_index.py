@@ -8,7 +8,7 @@ import re
 import unicodedata
 from array import array
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import islice, takewhile
 from typing import Any, TypeAlias, TypeVar
@@ -60,12 +60,6 @@ def trigrams(word: str) -> frozenset[str]:
     return frozenset(edged[at : at + 3] for at in range(len(edged) - 2))
 
 
-def _similarity(pieces: frozenset[str], others: frozenset[str]) -> int:
-    """Return the Jaccard index of two sets of trigrams, scaled to 0..10."""
-    both = len(pieces & others)
-    return MAX_SIMILARITY * both // (len(pieces) + len(others) - both)
-
-
 class Fit:
     """The fit of a domain to the words of a query."""
 
@@ -95,13 +89,13 @@ class SuggestionIndex:
     def __init__(self, domains: Iterable[CatalogDomain]) -> None:
         self.domains = [each for each in domains if each.claimable and len(each.domain) <= _MAX_DOMAIN_LENGTH]
         self._cache: dict[Hashable, Any] = {}
-        self._by_theme: dict[str, Positions] = {}
-        self._by_trigram: dict[str, Positions] = {}
+        self._by_theme: defaultdict[str, Positions] = defaultdict(lambda: array("I"))
+        self._by_trigram: defaultdict[str, Positions] = defaultdict(lambda: array("I"))
         for position, domain in enumerate(self.domains):
             for theme in {*domain.categories, *domain.tags}:
-                _append(self._by_theme, theme, position)
+                self._by_theme[theme].append(position)
             for piece in trigrams(domain.label):
-                _append(self._by_trigram, piece, position)
+                self._by_trigram[piece].append(position)
         self._sorted_themes = sorted(self._by_theme)
         by_name = sorted(range(len(self.domains)), key=lambda position: self.domains[position].domain)
         self._names = [self.domains[position].domain for position in by_name]
@@ -153,8 +147,15 @@ class SuggestionIndex:
         """Return the fit of a domain to the words, each with its trigrams."""
         domain = self.domains[position]
         themes, pieces = (*domain.categories, *domain.tags), trigrams(domain.label)
-        theme = max((_theme_points(word, themes) for word, _ in words), default=0)
-        return Fit(position, theme, {word: _similarity(own, pieces) for word, own in words})
+        similarities, theme = {}, 0
+        for word, own in words:
+            shared = len(pieces & own)  # the Jaccard index of two sets of trigrams, scaled to 0..10
+            similarities[word] = MAX_SIMILARITY * shared // (len(pieces) + len(own) - shared)
+            if word in themes:
+                theme = SAME_THEME
+            elif len(word) >= _MIN_PREFIX and any(each.startswith(word) for each in themes):
+                theme = max(theme, THEME_PREFIX)
+        return Fit(position, theme, similarities)
 
     def _by_prefix(self, text: str) -> list[int]:
         """Return the alphabetically first domains whose name begins with the text, by rank."""
@@ -183,18 +184,3 @@ class SuggestionIndex:
             left -= min(left, len(positions))
         # Ties keep the order of counting: rarer trigrams first, then rank.
         return [position for position, _ in shared.most_common(_PER_LIST)]
-
-
-def _append(lists: dict[str, Positions], name: str, position: int) -> None:
-    found = lists.get(name)
-    if found is None:
-        found = lists[name] = array("I")
-    found.append(position)
-
-
-def _theme_points(word: str, themes: Sequence[str]) -> int:
-    if word in themes:
-        return SAME_THEME
-    if len(word) >= _MIN_PREFIX and any(theme.startswith(word) for theme in themes):
-        return THEME_PREFIX
-    return 0

@@ -100,7 +100,8 @@ CATALOG = TableKind(
     multiline=frozenset({"description"}),
     key="domain",
 )
-_IF_BLANK: Mapping[str, Any] = {
+# Of a new domain without the column, and of a blank cell.
+_DEFAULTS: Mapping[str, Any] = {
     **dict.fromkeys(("title", "tagline", "description", "logo", "cover", "icon"), ""),
     **dict.fromkeys(("categories", "tags", "short_name_prices"), ()),
     **dict.fromkeys(("catch_all", "featured"), False),
@@ -113,11 +114,13 @@ _IF_BLANK: Mapping[str, Any] = {
     "separator_policy": SeparatorPolicy.IGNORE_DOTS,
     "rank": 0,
 }
+# As the database stores them.
+STORED_DEFAULTS = {**_DEFAULTS, "logo": {}, "cover": {}, "icon": {}, "price_amount": "0"}
 
 
 def values_of(row: CatalogRow) -> dict[str, Json]:
     """Return the JSON of a row by column, without the columns that the file does not have."""
-    values: dict[str, Any] = {name: _IF_BLANK[name] for name in row.blank if name in _IF_BLANK} | row.values
+    values: dict[str, Any] = {name: _DEFAULTS[name] for name in row.blank if name in _DEFAULTS} | row.values
     if "price_amount" in row.values or "price_amount" in row.blank:
         currency = values.setdefault("price_currency", DEFAULT_CURRENCY)
         values["price_amount"] = (row.price_amount or Money.zero(currency)).to_wire()["amount"]

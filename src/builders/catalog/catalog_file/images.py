@@ -30,10 +30,6 @@ _FORMATS = {"jpg": "JPEG", "jpeg": "JPEG"}  # Pillow's name of a format, where i
 _STORED_NAME = re.compile(rf"[0-9a-f]{{64}}\.(?:{'|'.join(MEDIA_TYPES)})")
 
 
-class ImageMissing(Exception):
-    """The file does not exist."""
-
-
 class ImageRefused(Exception):
     """The file is not an acceptable image."""
 
@@ -52,22 +48,19 @@ class ValidImage:
     height: int
 
 
-def find(folder: Path, name: str) -> ValidImage:
-    """Return the image of a path relative to the folder; the path must stay inside the folder.
-
-    Raise ImageMissing and ImageRefused.
-    """
+def find(folder: Path, name: str) -> ValidImage | None:
+    """Return the image of a path relative to the folder, None without a file. Raise ImageRefused."""
     extension = name.rpartition(".")[2].lower()
     if extension not in MEDIA_TYPES:
         raise ImageRefused("image_type", f"An image is one of {', '.join(MEDIA_TYPES)}.")
     try:
         source = (folder / name).resolve(strict=True)
     except (OSError, ValueError, RuntimeError):  # a missing file, a NUL, a loop of links
-        raise ImageMissing from None
+        return None
     if not source.is_relative_to(folder.resolve()):
         raise ImageRefused("image_outside", "The path is outside the folder of the file.")
     if not source.is_file():
-        raise ImageMissing
+        return None
     content = _read(source)
     width, height = _measure(content, _FORMATS.get(extension, extension.upper()))
     return ValidImage(

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from psycopg import Rollback
 
+from builders.catalog import store
 from builders.catalog.catalog_file import images
-from builders.catalog.catalog_file.columns import CATALOG, CatalogRow, Json, values_of
-from builders.catalog.catalog_file.images import ImageMissing, ImageRefused, ValidImage
+from builders.catalog.catalog_file.columns import CATALOG, STORED_DEFAULTS, CatalogRow, Json, values_of
+from builders.catalog.catalog_file.images import ImageRefused, ValidImage
 from builders.catalog.records import LoadReport, ReportLine
-from builders.catalog.store import domains as store
 from builders.kit.db.connections import Database
 from builders.kit.errors import Invalid
 from builders.kit.http import slices
@@ -27,7 +27,7 @@ from builders.kit.values import clock, ids
 
 MAX_BYTES = 50 * 1024 * 1024
 MAX_ROWS = 200_000
-IMAGES = ("logo", "cover", "icon")
+IMAGES = frozenset({"logo", "cover", "icon"})
 _BATCH = 1000  # rows written by one statement
 _PRICE_MISSING = ReportLine(
     1, "price_amount", "price_missing", "Without this column, names on new domains are free."
@@ -96,7 +96,7 @@ async def _write(database: Database, file: "_ValidatedFile", *, partial: bool, d
             batch = [row for row in batch if row["domain"] not in fixed]
             new_ids = ids.new_many(len(batch))
             identified = [{**row, "id": str(each)} for row, each in zip(batch, new_ids, strict=True)]
-            new, other = await store.load(conn, rows=identified, now=now)
+            new, other = await store.load(conn, rows=identified, defaults=STORED_DEFAULTS, now=now)
             created, updated = created + new, updated + other
         if file.errors and not partial:
             raise Rollback(writing)
@@ -137,37 +137,27 @@ class _ValidatedFile:
     def _validate_row(self, row: CatalogRow) -> None:
         self.rows += 1
         if not row.errors:
-            self._refuse_repeat(row)
-            self._check_categories(row)
+            first = self._lines.setdefault(str(row.domain), row.position)
+            if first != row.position:
+                row.refuse("duplicate", f"Line {first} already has {row.domain}.", CatalogRow.domain)
+            for slug in row.categories or ():
+                if slug not in self._categories:
+                    meant = next(iter(get_close_matches(slug, self._categories, n=1)), None)
+                    hint = f" Did you mean {meant}?" if meant else ""
+                    message = f"There is no category {slug!a}.{hint} The cell was ignored."
+                    row.warn("category_unknown", message, CatalogRow.categories)
             self._check_images(row)
         self.errors += [_line(row.position, each) for each in row.errors]
         self.warnings += [_line(row.position, each) for each in row.warnings]
         if not row.errors:
             self.valid.add(row.position)
 
-    def _refuse_repeat(self, row: CatalogRow) -> None:
-        first = self._lines.setdefault(str(row.domain), row.position)
-        if first != row.position:
-            row.refuse("duplicate", f"Line {first} already has {row.domain}.", CatalogRow.domain)
-
-    def _check_categories(self, row: CatalogRow) -> None:
-        for slug in row.categories or ():
-            if slug not in self._categories:
-                meant = next(iter(get_close_matches(slug, self._categories, n=1)), None)
-                hint = f" Did you mean {meant}?" if meant else ""
-                message = f"There is no category {slug!a}.{hint} The cell was ignored."
-                row.warn("category_unknown", message, CatalogRow.categories)
-
     def _check_images(self, row: CatalogRow) -> None:
-        for kind in IMAGES:
-            name, column = row.values.get(kind), CatalogRow.columns[kind]
-            if name is None:
-                continue
+        for kind in IMAGES & row.values.keys():
+            name, column = row.values[kind], CatalogRow.columns[kind]
             try:
                 if name not in self._images:
                     self._images[name] = images.find(self._folder, name)
-            except ImageMissing:
-                self._images[name] = None
             except ImageRefused as refusal:
                 row.refuse(refusal.code, str(refusal), column)
                 continue
@@ -194,15 +184,15 @@ class _ValidatedFile:
                 values = values_of(row)
                 if not self._categories >= set(row.categories or ()):
                     del values["categories"]
-                yield {**values, **{kind: self._image(values.get(kind)) for kind in IMAGES}}
-
-    def _image(self, name: Json) -> Json:
-        if name == "":
-            return {}
-        found = self._images.get(str(name))
-        if found is None:
-            return None
-        return {"filename": found.filename, "width": found.width, "height": found.height}
+                for kind in IMAGES & values.keys():
+                    found = self._images.get(str(values[kind]))
+                    if found is not None:
+                        values[kind] = {"filename": found.filename, "width": found.width, "height": found.height}
+                    elif values[kind] == "":
+                        values[kind] = {}
+                    else:
+                        del values[kind]
+                yield values
 
     def store_images(self, assets: Path) -> bool:
         """Copy the images into the assets folder; return False when one was changed since its validation."""

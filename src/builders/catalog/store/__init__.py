@@ -1,1 +1,0 @@
-"""All SQL of the catalog. Its tables are reference data: no statement names an account."""
