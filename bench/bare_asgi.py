@@ -52,7 +52,7 @@ _PIXEL = [(b"content-type", b"image/gif"), (b"content-length", b"%d" % len(GIF))
 
 _dumps = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 _JSON = (b"content-type", b"application/json")
-_SCOPES = {preset.value: scopes.preset_scopes(preset) for preset in Preset}
+_SCOPES = {preset.value: scopes.PRESET_SCOPES[preset] for preset in Preset}
 
 
 class BareApp:

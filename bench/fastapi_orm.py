@@ -32,8 +32,7 @@ from builders.catalog.snapshot import Snapshot
 from builders.catalog.store import record
 from builders.catalog.suggestion_index import tokenize
 from builders.identity import scopes
-from builders.identity.records import Preset
-from builders.identity.schemas.keys import ApiKeyItem, ApiKeyReply
+from builders.identity.schemas import ApiKeyItem, ApiKeyReply
 from builders.kit.http import pagination
 from builders.kit.http.pagination import PageReply
 from builders.kit.process.settings import Settings
@@ -120,7 +119,7 @@ async def _find_account(session: AsyncSession, text: str, digest: bytes) -> UUID
         )
     )
     row = found.one_or_none()
-    if row is None or row[0].digest != digest or "keys:read" not in scopes.preset_scopes(Preset(row[1].preset)):
+    if row is None or row[0].digest != digest or "keys:read" not in scopes.PRESET_SCOPES[row[1].preset]:
         raise HTTPException(401, "The API key is unknown, revoked or expired.")
     return row[1].account_id
 
@@ -166,7 +165,7 @@ async def get_key(account_id: AccountId, session: Session, key_id: UUID) -> Any:
     if key is None:
         raise HTTPException(404, "There is no such API key.")
     item = ApiKeyItem.model_validate(key)
-    return {**dict(item), "scopes": scopes.preset_scopes(item.preset)}
+    return {**dict(item), "scopes": scopes.PRESET_SCOPES[key.preset]}
 
 
 @catalog.get("/check", response_model=CheckReply)

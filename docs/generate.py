@@ -107,7 +107,7 @@ def scopes() -> str:
     """Write each scope with the presets that hold it."""
     rows = [
         (f"`{each.scope}`", each.description, *("yes" if preset in each.presets else "" for preset in Preset))
-        for each in identity_scopes.list_scopes()
+        for each in identity_scopes.CATALOG
     ]
     return table(("Scope", "Allows to", *(f"`{preset}`" for preset in Preset)), rows)
 

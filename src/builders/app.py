@@ -19,7 +19,7 @@ from builders.catalog.funnel import Funnel
 from builders.catalog.snapshot import CatalogCache
 from builders.domains import api as domains_api
 from builders.home import api as home_api
-from builders.identity.api import keys as keys_api, login as login_api, sessions as sessions_api
+from builders.identity import api as identity_api
 from builders.identity.authenticator import Authenticator, TokenAuthenticator
 from builders.invoices import api as invoices_api
 from builders.kit.db.connections import Database
@@ -75,7 +75,8 @@ ROUTERS = [
     home_api.router,
     *(probes_api.router, catalog_api.router, sandbox_plans_api.router),
     sandbox_simulation_api.router,
-    *(keys_api.router, sessions_api.router, sessions_api.jwks_router, sessions_api.audit_router, login_api.router),
+    *(identity_api.keys_router, identity_api.router, identity_api.jwks_router, identity_api.audit_router),
+    identity_api.login_router,
     *(profile_api.router, mail_api.router, projects_api.router),
     *(aliases_api.destinations_router, aliases_api.router),  # in this order: a literal path before a parameter
     invoices_api.router,

@@ -35,6 +35,7 @@ ALLOWED = {
     "builders/kit/events/dispatcher.py:CLAIM": "events of all accounts are dispatched in one batch",
     "builders/identity/store/keys.py:FIND_HOLDER": "a key arrives without its account",
     "builders/identity/store/sessions.py:REDEEM_GRANT": "a grant arrives without its account",
+    "builders/identity/store/sessions.py:FIND_GRANT": "the operator names a grant without its account",
     "builders/identity/store/sessions.py:PRUNE_SESSIONS": "deletes old sessions of all accounts",
     "builders/mail/store.py:FIND_ORIGINS": "a tracked link arrives without its account",
     "builders/tracking/store.py:INSERT": "opens and clicks of all accounts share a commit; each row names its own",

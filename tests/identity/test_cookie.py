@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from fastapi import Request
 
-from builders.identity.api import sessions
+from builders.identity import api
 from builders.kit.http.credentials import CredentialsInvalid, find_credential
 from builders.kit.http.origins import origin_of
 from builders.kit.values import clock
@@ -151,18 +151,18 @@ async def test_the_cookie_is_secure_where_there_is_tls(
     app = SimpleNamespace(state=SimpleNamespace(settings=settings))
     scope = {"type": "http", "scheme": scheme, "headers": [], "path": "/", "server": ("x", 1), "app": app}
 
-    assert sessions.secure(Request(scope)) is secure
+    assert api.secure(Request(scope)) is secure
 
 
 def test_the_cookie_is_for_us_alone_and_lasts_as_long_as_the_token() -> None:
     ends = clock.now() + timedelta(minutes=10, milliseconds=900)
 
-    answer = sessions.with_cookie({}, token="a.b.c", expires_at=ends, secure=True)
+    answer = api.with_cookie({}, token="a.b.c", expires_at=ends, secure=True)
 
     assert answer.headers["Set-Cookie"] == (
         "svc_access_token=a.b.c; Max-Age=600; Path=/; HttpOnly; SameSite=Lax; Secure"
     )
-    past = sessions.with_cookie({}, token="a.b.c", expires_at=ends - timedelta(days=1), secure=False)
+    past = api.with_cookie({}, token="a.b.c", expires_at=ends - timedelta(days=1), secure=False)
     assert "; Max-Age=0;" in past.headers["Set-Cookie"]
 
 

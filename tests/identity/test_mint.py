@@ -4,7 +4,7 @@ import psycopg
 import pytest
 
 from builders.identity.records import KeyKind, Preset
-from builders.identity.scopes import preset_scopes
+from builders.identity.scopes import PRESET_SCOPES
 from tests.cast import Person
 from tests.identity.make import PATH, WANTED, mint, status
 
@@ -15,7 +15,7 @@ async def test_a_key_of_each_kind_and_preset_works(alice: Person, kind: KeyKind,
     key = await mint(alice, key_kind=kind, preset=preset, label="deploy")
 
     assert (key["label"], key["key_kind"], key["preset"]) == ("deploy", kind, preset)
-    assert key["scopes"] == preset_scopes(preset)
+    assert key["scopes"] == PRESET_SCOPES[preset]
     assert key["secret"].startswith(f"svc_{kind}_")
     assert key["secret"].startswith(f"{key['prefix']}_")
     assert key["secret"].endswith(key["last4"])

@@ -24,7 +24,7 @@ async def test_a_live_key_is_described_without_its_secret(alice: Person) -> None
         "actor": {"type": "key", "id": said["key"]["id"], "label": "alice live"},
         "key": {"id": said["key"]["id"], "label": "alice live", "kind": "live", "preset": "developer_full"},
         "session": None,
-        "scopes": scopes.preset_scopes(Preset.DEVELOPER_FULL),
+        "scopes": scopes.PRESET_SCOPES[Preset.DEVELOPER_FULL],
         "mode": "live",
         "livemode": True,
         "expires_at": None,

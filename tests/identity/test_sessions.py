@@ -8,7 +8,7 @@ import pytest
 
 from builders.identity import sessions
 from builders.identity.authenticator import Authenticator, TokenAuthenticator
-from builders.identity.records import SessionKind
+from builders.identity.records import Client as Browser, SessionKind
 from builders.identity.sessions import RETENTION
 from builders.kit.db.connections import Database
 from builders.kit.http.credentials import Credential, CredentialsInvalid
@@ -33,7 +33,8 @@ async def status(anyone: Client, token: str) -> int:
 
 
 async def test_sessions_are_listed_newest_first_with_what_one_knows_them_by(alice: Person) -> None:
-    first = await alice.sign_in(address="198.51.100.7", user_agent="Firefox\x00 on a laptop" + "x" * 300)
+    browser = Browser(address="198.51.100.7", user_agent="Firefox\x00 on a laptop" + "x" * 300)
+    first = await alice.sign_in(client=browser)
     second = await alice.sign_in(kind=SessionKind.TOKEN)
     support = await alice.admit_support()
 

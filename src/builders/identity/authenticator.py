@@ -6,9 +6,10 @@ time in every process. Requests that mint keys or promote plans skip the cache.
 
 import hashlib
 import hmac
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import NoReturn
+from typing import Literal, NoReturn
 from uuid import UUID
 
 from builders.identity import accounts, key_limits, keys, oidc, scopes, sessions, tokens
@@ -50,8 +51,9 @@ class TokenAuthenticator:
         Raise CredentialsInvalid, and IssuerUnavailable when the issuer's keys are not available.
         """
         try:
-            token = tokens.parse_token(credential.text)
-            return await self._find_caller(token, in_cookie=credential.kind == "cookie")
+            return await self._find_caller(
+                tokens.parse_token(credential.text), is_cookie=credential.kind == "cookie"
+            )
         except TokenRefused as refusal:
             is_guess = not isinstance(refusal, TokenNotCurrent)
             raise invalid_credentials(str(refusal), next_action=_SIGN_IN, is_guess=is_guess) from None
@@ -69,25 +71,20 @@ class TokenAuthenticator:
             pass
         return False
 
-    async def _find_caller(self, token: UnverifiedToken, *, in_cookie: bool) -> Caller | None:
+    async def _find_caller(self, token: UnverifiedToken, *, is_cookie: bool) -> Caller | None:
         if token.issuer == self._own.issuer:
-            return await self._find_session_caller(token, in_cookie=in_cookie)
+            own = self._own.verify(token)
+            async with self._database.connection() as conn:
+                session = await session_store.find_session(
+                    conn, account_id=own.account_id, session_id=own.session_id, now=clock.now()
+                )
+            method: Literal["jwt", "cookie"] = "cookie" if is_cookie else "jwt"
+            return None if session is None else sessions.caller_of(session, method=method)
         issuer = self._issuers.get(token.issuer)
-        if issuer is None or in_cookie:  # the service sets the cookie, and only with its own tokens
+        if issuer is None or is_cookie:  # the service sets the cookie, and only with its own tokens
             raise TokenRefused("The issuer of the token is not accepted.")
-        return await self._get_linked_caller(token, issuer)
-
-    async def _find_session_caller(self, token: UnverifiedToken, *, in_cookie: bool) -> Caller | None:
-        claims = self._own.verify(token)
-        async with self._database.connection() as conn:
-            session = await session_store.find_session(
-                conn, account_id=claims.account_id, session_id=claims.session_id, now=clock.now()
-            )
-        return None if session is None else sessions.caller_of(session, method="cookie" if in_cookie else "jwt")
-
-    async def _get_linked_caller(self, token: UnverifiedToken, issuer: oidc.Issuer) -> Caller:
         claims = await issuer.verify(token)  # may fetch keys: no connection is held during the request
-        account_id: UUID = await oidc.find_account_id(self._database, issuer=issuer.trusted, claims=claims)
+        account_id = await oidc.find_account_id(self._database, issuer=issuer.trusted, claims=claims)
         return Caller(
             account_id=account_id,
             live_account_id=account_id,
@@ -104,9 +101,8 @@ class _CacheEntry:
     """The result for a credential."""
 
     caller: Caller | None  # None: refused
-    until: float  # monotonic
     is_guess: bool = False  # was never valid
-    allowed_ips: tuple[Network, ...] | None = None  # None: any
+    allowed_ips: Sequence[Network] | None = None  # None: any
     expired: Holder | None = None  # the key, when it is refused only because it has expired
 
 
@@ -126,8 +122,8 @@ class Authenticator:
         self._cache_s = cache_s
         self._tokens = tokens
         # Two caches: a flood of random keys evicts no accepted one.
-        self._accepted: dict[bytes, _CacheEntry] = {}
-        self._refused: dict[bytes, _CacheEntry] = {}
+        self._accepted: dict[bytes, tuple[_CacheEntry, float]] = {}  # with the end of their time (monotonic)
+        self._refused: dict[bytes, tuple[_CacheEntry, float]] = {}
         self._audited: dict[UUID, float] = {}  # when the next refusal of a key may be audited (monotonic)
         self._used: dict[bytes, Caller] = {}  # since the last flush, by digest
 
@@ -137,10 +133,11 @@ class Authenticator:
         Raise CredentialsInvalid, AddressNotAllowed, IssuerUnavailable.
         """
         digest = _digest(credential)
-        entry = None if fresh else self._find(digest)
-        if entry is None:
-            entry = await (self._verify_key if _is_key(credential) else self._verify_token)(credential)
-            self._store(digest, entry)
+        known = None if fresh else self._accepted.get(digest) or self._refused.get(digest)
+        if known is not None and clock.monotonic() < known[1]:
+            entry = known[0]
+        else:
+            entry = await self._verify(credential, digest)
         if entry.caller is None:
             await self._refuse(credential, entry)
         # The key is cached, the address is checked for each request.
@@ -225,47 +222,46 @@ class Authenticator:
             self._audited.pop(key_id, None)
             raise
 
-    def _find(self, digest: bytes) -> _CacheEntry | None:
-        entry = self._accepted.get(digest) or self._refused.get(digest)
-        return entry if entry is not None and clock.monotonic() < entry.until else None
-
-    def _store(self, digest: bytes, entry: _CacheEntry) -> None:
+    async def _verify(self, credential: Credential, digest: bytes) -> _CacheEntry:
+        """Return the present result for a credential, and store it."""
+        now, started, left = clock.now(), clock.monotonic(), self._cache_s
+        if _is_key(credential):
+            entry = await self._verify_key(credential)
+        elif self._tokens is None:
+            raise invalid_credentials("Tokens are not accepted here.")
+        else:
+            entry = _CacheEntry(await self._tokens.find_caller(credential))
+        if entry.caller is not None and entry.caller.expires_at is not None:
+            left = min(left, (entry.caller.expires_at - now).total_seconds())
         self._accepted.pop(digest, None)
         self._refused.pop(digest, None)
         cache = self._refused if entry.caller is None else self._accepted
         if len(cache) >= self.max_cached:
             del cache[next(iter(cache))]  # the oldest
-        cache[digest] = entry
+        cache[digest] = entry, started + left
+        return entry
 
     async def _verify_key(self, credential: Credential) -> _CacheEntry:
         """Verify an API key: its checksum, then the digest of its secret and its state in the database."""
         secret = keys.parse_secret(credential.text)
         if secret is None:
             raise invalid_credentials("This is not a valid API key: its checksum does not match.")
-        now, started = clock.now(), clock.monotonic()
         async with self._database.connection() as conn:
-            holder = await key_store.find_holder(conn, public_id=secret.public_id, now=now)
+            holder = await key_store.find_holder(conn, public_id=secret.public_id, now=clock.now())
         if holder is None or not hmac.compare_digest(holder.digest, secret.digest):
-            return _CacheEntry(None, started + self._cache_s, is_guess=True)
-        if holder.is_revoked:
-            return _CacheEntry(None, started + self._cache_s)
-        if holder.is_expired:
-            return _CacheEntry(None, started + self._cache_s, expired=holder)
-        left = self._cache_s
-        if holder.expires_at is not None:
-            left = min(left, (holder.expires_at - now).total_seconds())
-        allowed = None if holder.allowed_ips is None else tuple(holder.allowed_ips)
-        return _CacheEntry(_caller(holder), started + left, allowed_ips=allowed)
-
-    async def _verify_token(self, credential: Credential) -> _CacheEntry:
-        if self._tokens is None:
-            raise invalid_credentials("Tokens are not accepted here.")
-        now, started = clock.now(), clock.monotonic()
-        caller = await self._tokens.find_caller(credential)
-        left = self._cache_s
-        if caller is not None and caller.expires_at is not None:
-            left = min(left, (caller.expires_at - now).total_seconds())
-        return _CacheEntry(caller, started + left)
+            return _CacheEntry(None, is_guess=True)
+        if holder.is_revoked or holder.is_expired:
+            return _CacheEntry(None, expired=None if holder.is_revoked else holder)
+        caller = Caller(
+            account_id=holder.account_id if holder.kind == KeyKind.LIVE else holder.sandbox_id,
+            live_account_id=holder.account_id,
+            mode=KeyKind(holder.kind).value,
+            method="api_key",
+            scopes=scopes.expand(scopes.PRESETS[Preset(holder.preset)]),
+            key_id=holder.key_id,
+            expires_at=holder.expires_at,
+        )
+        return _CacheEntry(caller, allowed_ips=holder.allowed_ips)
 
 
 def _digest(credential: Credential) -> bytes:
@@ -278,16 +274,3 @@ def _is_key(credential: Credential) -> bool:
     if credential.kind == "bearer":
         return credential.text.startswith("svc_")
     return credential.kind == "api_key"
-
-
-def _caller(holder: Holder) -> Caller:
-    kind = KeyKind(holder.kind)
-    return Caller(
-        account_id=holder.account_id if kind is KeyKind.LIVE else holder.sandbox_id,
-        live_account_id=holder.account_id,
-        mode=kind.value,
-        method="api_key",
-        scopes=scopes.expand(scopes.PRESETS[Preset(holder.preset)]),
-        key_id=holder.key_id,
-        expires_at=holder.expires_at,
-    )

@@ -66,6 +66,7 @@ class NoSession(Problem):
     """These credentials do not belong to a session."""
 
     status, code = 409, "no_session"
+    default_detail = "The credentials are an API key or a token of another issuer, not a session of this service."
     remedy = "Revoke a key with DELETE /v1/api-keys/{key_id}; end a token of another issuer there."
 
 

@@ -7,31 +7,21 @@ dual-stack sockets) is the IPv4 address, in networks and for clients. `::/0` is 
 address.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 from builders.identity.errors import KeyLimited
-from builders.identity.records import MAX_NETWORKS, ApiKey
+from builders.identity.records import MAX_NETWORKS, ApiKey, KeyLimits
 from builders.kit.errors import Invalid
 
 # With an offset, a client can send a later time: PostgreSQL stores it, but Python cannot read it.
 MAX_EXPIRES_AT = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyLimits:
-    """The limits of a key; None: no such limit."""
-
-    expires_at: datetime | None = None
-    allowed_ips: tuple[str, ...] | None = None
-
-
 def limits_of(key: ApiKey) -> KeyLimits:
     """Return the limits that the key was created with; the end of a rotation's overlap is not one of them."""
-    allowed = None if key.allowed_ips is None else tuple(key.allowed_ips)
-    return KeyLimits(expires_at=key.asked_expires_at, allowed_ips=allowed)
+    return KeyLimits(expires_at=key.asked_expires_at, allowed_ips=key.allowed_ips)
 
 
 def parse_limits(*, expires_at: datetime | None, allowed_ips: Sequence[str] | None, now: datetime) -> KeyLimits:
@@ -42,20 +32,19 @@ def parse_limits(*, expires_at: datetime | None, allowed_ips: Sequence[str] | No
         raise Invalid(
             ("body", "expires_at"), "The latest expiry of a key is in the year 9999 (UTC).", "expires_at_far"
         )
-    allowed = None if allowed_ips is None else tuple(dict.fromkeys(_networks(allowed_ips)))
-    return KeyLimits(expires_at=expires_at, allowed_ips=allowed)
-
-
-def _networks(texts: Sequence[str]) -> Iterator[str]:
-    if not 0 < len(texts) <= MAX_NETWORKS:
+    if allowed_ips is None:
+        return KeyLimits(expires_at=expires_at)
+    if not 0 < len(allowed_ips) <= MAX_NETWORKS:
         raise Invalid(
             ("body", "allowed_ips"), f"A key has 1 to {MAX_NETWORKS} networks, or null for any.", "network_count"
         )
-    for index, text in enumerate(texts):
+    networks: dict[str, None] = {}
+    for index, text in enumerate(allowed_ips):
         try:
-            yield str(parse_network(text))
+            networks[str(parse_network(text))] = None
         except ValueError as error:
             raise Invalid(("body", "allowed_ips", index), str(error), "network") from None
+    return KeyLimits(expires_at=expires_at, allowed_ips=list(networks))
 
 
 def inherit_limits(requested: KeyLimits, *, minter: ApiKey) -> KeyLimits:
@@ -71,19 +60,16 @@ def inherit_limits(requested: KeyLimits, *, minter: ApiKey) -> KeyLimits:
 
 def require_within(limits: KeyLimits, *, minter: ApiKey) -> None:
     """Raise KeyLimited unless the limits are at least as strict as the minter's."""
-    own = limits_of(minter)
+    own, is_wider = limits_of(minter), False
     is_longer = own.expires_at is not None and (limits.expires_at is None or limits.expires_at > own.expires_at)
-    if is_longer or not _is_covered(limits, own):
+    if own.allowed_ips is not None:
+        outer = [parse_network(each) for each in own.allowed_ips]
+        is_wider = limits.allowed_ips is None or not all(
+            any(inner.network_address in each and inner.broadcast_address in each for each in outer)
+            for inner in map(parse_network, limits.allowed_ips)
+        )
+    if is_longer or is_wider:
         raise KeyLimited("A key with an expiry or allowed networks cannot create a key with weaker limits.")
-
-
-def _is_covered(limits: KeyLimits, own: KeyLimits) -> bool:
-    if own.allowed_ips is None:
-        return True
-    if limits.allowed_ips is None:
-        return False
-    outer, inner = ([parse_network(each) for each in of] for of in (own.allowed_ips, limits.allowed_ips))
-    return covers_networks(outer, inner)
 
 
 Network = IPv4Network | IPv6Network
@@ -108,26 +94,11 @@ def parse_network(text: str) -> Network:
     return network
 
 
-def contains_address(networks: Sequence[Network], address: str) -> bool:
+def contains_address(networks: Iterable[Network], address: str) -> bool:
     """Return whether the client's address is in one of the networks; a malformed address is in none."""
-    found = _parse_address(address)
-    return found is not None and any(found.version == each.version and found in each for each in networks)
-
-
-def covers_networks(outer: Sequence[Network], inner: Sequence[Network]) -> bool:
-    """Return whether each of the inner networks lies in one of the outer ones."""
-    return all(any(_is_in(each, network) for network in outer) for each in inner)
-
-
-def _is_in(inner: Network, outer: Network) -> bool:
-    if isinstance(inner, IPv4Network):
-        return isinstance(outer, IPv4Network) and inner.subnet_of(outer)
-    return isinstance(outer, IPv6Network) and inner.subnet_of(outer)
-
-
-def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
     try:
-        address = ip_address(text.partition("%")[0])
+        parsed = ip_address(address.partition("%")[0])
     except ValueError:
-        return None
-    return getattr(address, "ipv4_mapped", None) or address
+        return False
+    client = getattr(parsed, "ipv4_mapped", None) or parsed
+    return any(client in network for network in networks)

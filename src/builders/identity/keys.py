@@ -10,16 +10,24 @@ import re
 import secrets
 import string
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from builders.identity import accounts, key_limits
 from builders.identity.errors import KeyLimit, KeyNotFound, KeyRevoked
 from builders.identity.events import KEY_CREATED, KEY_REVOKED, KeyChanged
-from builders.identity.key_limits import KeyLimits
-from builders.identity.records import MAX_ACTIVE_KEYS, ApiKey, AuditAction, KeyKind, KeySecret, NewApiKey, Preset
+from builders.identity.records import (
+    MAX_ACTIVE_KEYS,
+    ApiKey,
+    AuditAction,
+    KeyKind,
+    KeySecret,
+    KeySpec,
+    NewApiKey,
+    Preset,
+)
 from builders.identity.store import accounts as account_store, keys as store
 from builders.kit.db.connections import Conn
 from builders.kit.errors import RotationInProgress
@@ -28,24 +36,15 @@ from builders.kit.http.callers import Actor, LiveKeyRequired
 from builders.kit.http.pagination import JsonPage, PageRequest
 from builders.kit.jobs import queue
 from builders.kit.process.secret_keys import Keyring
-from builders.kit.values import clock, ids
+from builders.kit.values import clock
 from builders.mail import service as mail
 from builders.mail.templates import ApiKeyCreated
 
 MAIL_NEW_KEY = "identity.mail_new_key"  # the task
+GRANT = "grant"  # the kind of the text of a login-as grant, in place of that of a key
 ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
-_SECRET = re.compile(r"(svc_(?:live|test)_([0-9A-Za-z]{12}))_[0-9A-Za-z]{32}([0-9A-Za-z]{6})")
+_SECRET = re.compile(r"(svc_(live|test|grant)_([0-9A-Za-z]{12}))_[0-9A-Za-z]{32}([0-9A-Za-z]{6})")
 _CHECKSUM_LENGTH = 6
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeySpec:
-    """The fields of a key to create."""
-
-    label: str
-    kind: KeyKind
-    preset: Preset
-    limits: KeyLimits
 
 
 async def create_key(
@@ -74,7 +73,10 @@ async def create_key(
 
 async def get_key(conn: Conn, *, account_id: UUID, key_id: UUID) -> ApiKey:
     """Return a key of the account, active or not. Raise KeyNotFound."""
-    return _require_found(await store.find_key(conn, account_id=account_id, key_id=key_id))
+    key = await store.find_key(conn, account_id=account_id, key_id=key_id)
+    if key is None:
+        raise KeyNotFound
+    return key
 
 
 async def list_keys(conn: Conn, *, account_id: UUID, page: PageRequest) -> JsonPage:
@@ -90,10 +92,9 @@ async def revoke_key(conn: Conn, *, account_id: UUID, key_id: UUID, revoked_by: 
     """
     now, any_kind = clock.now(), revoked_by is KeyKind.LIVE
     before = await get_key(conn, account_id=account_id, key_id=key_id)
-    key = await store.revoke_key(conn, account_id=account_id, key_id=before.id, any_kind=any_kind, now=now)
-    if key is None:
+    revoked = await store.revoke_key(conn, account_id=account_id, key_id=before.id, any_kind=any_kind, now=now)
+    if revoked is None:
         raise LiveKeyRequired("A test key can revoke only test keys.")
-    revoked = _require_found(key)
     if revoked.revoked_at == now:  # else an earlier or concurrent request revoked it, and published the event
         await outbox.publish(conn, KEY_REVOKED, account_id=account_id, data=_event_data(revoked))
         await _record_audit(conn, revoked, account_id, actor, AuditAction.API_KEY_REVOKED)
@@ -158,11 +159,6 @@ async def send_notice(conn: Conn, *, keyring: Keyring, account_id: UUID, key_id:
     await mail.send(conn, keyring=keyring, account_id=account_id, to=account.email, template=message)
 
 
-def random_text(length: int) -> str:
-    """Return this many random characters of the alphabet."""
-    return "".join(secrets.choice(ALPHABET) for _ in range(length))
-
-
 def checksum(text: str) -> str:
     """Return the checksum that a secret ends with."""
     number, digits = zlib.crc32(text.encode()), ""
@@ -172,25 +168,22 @@ def checksum(text: str) -> str:
     return digits.rjust(_CHECKSUM_LENGTH, ALPHABET[0])
 
 
-def digest(text: str) -> bytes:
-    """Return the stored digest of the secret."""
-    return hashlib.sha256(text.encode()).digest()
-
-
-def generate_secret(kind: KeyKind) -> KeySecret:
-    """Return a random secret."""
-    body = f"svc_{kind}_{random_text(12)}_{random_text(32)}"
-    parsed = parse_secret(body + checksum(body))
+def generate_secret(kind: str) -> KeySecret:
+    """Return a random secret of a kind of keys, or the random text of a GRANT."""
+    public_id, secret = ("".join(secrets.choice(ALPHABET) for _ in range(length)) for length in (12, 32))
+    body = f"svc_{kind}_{public_id}_{secret}"
+    parsed = parse_secret(body + checksum(body), of=(kind,))
     assert parsed is not None, "a generated secret is valid"  # noqa: S101 - our own invariant, not input
     return parsed
 
 
-def parse_secret(text: str) -> KeySecret | None:
-    """Return the parts of a secret, or None when its format or its checksum is wrong."""
+def parse_secret(text: str, *, of: Collection[str] = tuple(KeyKind)) -> KeySecret | None:
+    """Return the parts of a secret of these kinds, or None when its format or its checksum is wrong."""
     match = _SECRET.fullmatch(text)
-    if match is None or checksum(text[:-_CHECKSUM_LENGTH]) != match[3]:
+    if match is None or match[2] not in of or checksum(text[:-_CHECKSUM_LENGTH]) != match[4]:
         return None
-    return KeySecret(text=text, public_id=match[2], prefix=match[1], last4=text[-4:], digest=digest(text))
+    digest = hashlib.sha256(text.encode()).digest()
+    return KeySecret(text=text, public_id=match[3], prefix=match[1], last4=text[-4:], digest=digest)
 
 
 async def _insert(
@@ -200,18 +193,7 @@ async def _insert(
         raise LiveKeyRequired("A test key can mint only test keys.")
     secret = generate_secret(spec.kind)
     key = await store.insert_key(
-        conn,
-        account_id=account_id,
-        key_id=ids.new(),
-        secret=secret,
-        label=spec.label,
-        kind=spec.kind,
-        preset=spec.preset,
-        created_by=str(actor),
-        expires_at=spec.limits.expires_at,
-        allowed_ips=spec.limits.allowed_ips,
-        max_active=MAX_ACTIVE_KEYS,
-        now=clock.now(),
+        conn, account_id=account_id, spec=spec, secret=secret, created_by=str(actor), now=clock.now()
     )
     if key is None:
         raise KeyLimit(f"The account has {MAX_ACTIVE_KEYS} active API keys.")
@@ -228,12 +210,6 @@ async def _find_requesting_key(conn: Conn, account_id: UUID, actor: Actor) -> Ap
     return await get_key(conn, account_id=account_id, key_id=actor.id)
 
 
-def _require_found(key: ApiKey | None) -> ApiKey:
-    if key is None:
-        raise KeyNotFound
-    return key
-
-
 async def _record_audit(
     conn: Conn, key: ApiKey, account_id: UUID, actor: Actor, action: AuditAction, **more: str
 ) -> None:
@@ -244,13 +220,4 @@ async def _record_audit(
 
 
 def _event_data(key: ApiKey, *, replaces: ApiKey | None = None) -> KeyChanged:
-    return KeyChanged(
-        id=key.id,
-        label=key.label,
-        key_kind=key.key_kind,
-        preset=key.preset,
-        prefix=key.prefix,
-        expires_at=key.expires_at,
-        allowed_ips=None if key.allowed_ips is None else list(key.allowed_ips),
-        replaces=None if replaces is None else replaces.id,
-    )
+    return KeyChanged.model_validate(asdict(key) | {"replaces": None if replaces is None else replaces.id})

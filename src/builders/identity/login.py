@@ -15,8 +15,8 @@ from uuid import UUID
 
 from builders.identity import accounts, sessions
 from builders.identity.accounts import normalize_email
-from builders.identity.records import Account, MailedCode, MailedLink, Principal, SessionKind, SignedIn
-from builders.identity.store import accounts as account_store, login as store, sessions as session_store
+from builders.identity.records import Account, Client, MailedCode, MailedLink, NewSession, SessionKind
+from builders.identity.store import accounts as account_store, sessions as store
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import TokenInvalid
 from builders.kit.http import forms
@@ -66,18 +66,17 @@ _CODE, _TOKEN = "sign-in code", "sign-in token"  # purposes in the keyring
 _log = log.get_logger()
 
 
-async def request_code(conn: Conn, *, email: str, client: str = "", return_to: str | None = None) -> None:
+async def request_code(conn: Conn, *, email: str, client: Client, return_to: str | None = None) -> None:
     """Enqueue a job that sends a code to the email address if an account has it.
 
-    `client` is the IP address of the request. The link in the message leads to the path `return_to` of this
-    service after the login.
+    The link in the message leads to the path `return_to` of this service after the login.
     """
     sign_in_id = ids.new()
     await store.insert_request(
         conn,
         sign_in_id=sign_in_id,
         address=normalize_email(email),
-        network=_network(client),
+        network=_network(client.address),
         return_to=return_to,
         now=clock.now(),
     )
@@ -99,19 +98,18 @@ async def send_code(conn: Conn, *, keyring: Keyring, settings: Settings, sign_in
     made = await store.set_code(
         conn,
         sign_in_id=sign_in_id,
-        account=account,
+        address=address,
+        account_id=None if account is None else account.id,
         code_hash=keyring.hash_token(_CODE, f"{sign_in_id} {code}"),
         token_hash=keyring.hash_token(_TOKEN, token),
         expires_at=now + CODE_LIFETIME,
         now=now,
     )
-    if not made:
-        return
-    await store.end_older_codes(conn, sign_in_id=sign_in_id, address=address, now=now)
-    if account is not None:
+    if made and account is not None:
+        query = {"token": token} | ({"return_to": request.return_to} if request.return_to else {})
         message = SignInCode(
             code=f"{code[:4]}-{code[4:]}",
-            link=_link(settings, token, request.return_to),
+            link=f"{settings.url}{forms.SIGN_IN_PATH}?{urlencode(query)}",
             minutes=int(CODE_LIFETIME.total_seconds() // 60),
         )
         await mail.send(
@@ -124,17 +122,12 @@ async def send_code(conn: Conn, *, keyring: Keyring, settings: Settings, sign_in
         )
 
 
-def _link(settings: Settings, token: str, return_to: str | None) -> str:
-    query = {"token": token} | ({"return_to": return_to} if return_to else {})
-    return f"{settings.url}{forms.SIGN_IN_PATH}?{urlencode(query)}"
-
-
 async def _is_limited(conn: Conn, *, address: str, network: str, account: Account | None) -> bool:
     """Return whether a limit is reached; the newest code and its link then stay valid."""
     now = clock.now()
     known = set[str]()
     if account is not None:
-        found = await session_store.list_addresses(
+        found = await store.list_addresses(
             conn, account_id=account.id, since=now - KNOWN_NETWORK_AGE, limit=MAX_KNOWN_ADDRESSES
         )
         known = set(map(_network, found))
@@ -159,15 +152,14 @@ async def sign_in(
     keyring: Keyring,
     settings: Settings,
     proof: MailedCode | MailedLink,
-    address: str | None = None,
-    user_agent: str | None = None,
-) -> SignedIn:
-    """Open a session with a code or a link's token; `address` is the client's IP address. Raise TokenInvalid.
+    client: Client = sessions.UNKNOWN_CLIENT,
+) -> NewSession:
+    """Open a session with a code or a link's token. Raise TokenInvalid.
 
     It takes the database: the transaction that counts a try commits even if the code is refused.
     """
     if isinstance(proof, MailedCode):
-        found = await _find_by_code(database, keyring, proof, network=_network(address))
+        found = await _find_by_code(database, keyring, proof, network=_network(client.address))
     else:
         async with database.connection() as conn:
             found = await _find_link(conn, keyring, proof.token)
@@ -178,19 +170,14 @@ async def sign_in(
         account_id, email = claimed
         # The person has read the message, which verifies the address.
         await accounts.verify_email(conn, account_id=account_id, email=email)
-        new = await sessions.open_session(
+        return await sessions.open_session(
             conn,
             keyring=keyring,
             settings=settings,
             account_id=account_id,
             kind=SessionKind.LOGIN,
-            address=address,
-            user_agent=user_agent,
+            client=client,
         )
-        # Read before the commit: if it fails, the code can be used again.
-        account = await accounts.get_account(conn, account_id=account_id)
-    principal = Principal(account=account, key=None, session=new.session)
-    return SignedIn(session=new.session, token=new.token, principal=principal)
 
 
 async def _find_by_code(
@@ -207,7 +194,8 @@ async def _find_by_code(
         )
     if found is None:
         _refuse()
-    given = keyring.hashes(_CODE, f"{found.id} {_normalize_code(proof.code)}")
+    code = re.sub(r"[\s-]", "", proof.code).upper()
+    given = keyring.hashes(_CODE, f"{found.id} {code}")
     if not any(hmac.compare_digest(found.code_hash, each) for each in given):
         _refuse()
     return found
@@ -239,8 +227,3 @@ def _refuse() -> NoReturn:
         "The code or link is wrong, was used, or has expired.",
         next_action="Request a new one with POST /v1/auth/login.",
     )
-
-
-def _normalize_code(code: str) -> str:
-    """Return the code in upper case, without blanks and hyphens."""
-    return re.sub(r"[\s-]", "", code).upper()

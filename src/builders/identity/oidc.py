@@ -8,6 +8,7 @@ import asyncio
 import json
 import math
 from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
@@ -37,11 +38,7 @@ MAX_KEYS = 100
 RSA_BITS = range(2048, 8192 + 1)  # shorter keys are weak, longer ones are slow
 MAX_LISTED = 500
 MAX_SUBJECT = 255  # ASCII characters (OpenID Connect Core 1.0, 2)
-_TOKEN_TYPES = {
-    "",
-    "jwt",
-    "at+jwt",
-}  # accepted values of the header typ; tokens for other purposes have another one
+_TOKEN_TYPES = {"", "jwt", "at+jwt"}  # of the header typ; tokens for other purposes have another one
 # Claims of tokens that grant no access, or only together with a proof of possession (RFC 8417, RFC 7800).
 _REFUSED_CLAIMS = frozenset({"events", "cnf"})
 _KEY_TYPES = {
@@ -120,20 +117,18 @@ class Issuer:
 
     async def _find_url(self) -> str:
         """Return the URL of the keys: as configured, or as discovered (OpenID Connect Discovery 1.0, 4)."""
-        if self.trusted.jwks_uri is not None:
-            return self.trusted.jwks_uri
-        document = _parse_object(await self._get(self.trusted.issuer.rstrip("/") + _DISCOVERY_PATH))
-        if document.get("issuer") != self.trusted.issuer:
+        issuer, audience, known = self.trusted.issuer, self.trusted.audience, self.trusted.jwks_uri
+        if known is not None:
+            return known
+        document = _parse_object(await self._get(issuer.rstrip("/") + _DISCOVERY_PATH))
+        if document.get("issuer") != issuer:
             raise ValueError("its discovery document belongs to another issuer")
         # OidcIssuer validates the discovered URL like a configured one.
-        found = OidcIssuer(
-            issuer=self.trusted.issuer, audience=self.trusted.audience, jwks_uri=document["jwks_uri"]
-        )
-        return found.jwks_uri or ""
+        return OidcIssuer(issuer=issuer, audience=audience, jwks_uri=document["jwks_uri"]).jwks_uri or ""
 
     async def _get(self, url: str) -> bytes:
         response = await self._outbound.request("GET", url, max_bytes=MAX_BYTES, total_s=FETCH_TIMEOUT_S)
-        if response.status != 200:  # noqa: PLR2004 - OK
+        if response.status != HTTPStatus.OK:
             raise ValueError(f"{url} answered {response.status}")
         return response.body
 
@@ -144,10 +139,13 @@ def parse_keys(body: bytes, algorithms: Sequence[str]) -> KeySet:
     if not isinstance(listed, list):
         raise ValueError("not a set of keys")  # noqa: TRY004 - a wrong text
     found: dict[tuple[str, str], PublicKey] = {}
-    for each in listed[:MAX_KEYS]:
-        for name in _key_names(each, algorithms) if isinstance(each, dict) else ():
-            key = _parse_key(each, name[1])
-            if key is not None:
+    for jwk in listed[:MAX_KEYS]:
+        for name in _key_names(jwk, algorithms) if isinstance(jwk, dict) else ():
+            try:
+                key = jwt.PyJWK(jwk, name[1]).key
+            except tokens.PARSE_ERRORS:
+                continue
+            if jwk["kty"] != "RSA" or key.key_size in RSA_BITS:
                 found[name] = key
     return found
 
@@ -173,23 +171,19 @@ def _key_names(jwk: Mapping[str, Any], algorithms: Sequence[str]) -> Sequence[tu
     return [(kid, each) for each in fits]
 
 
-def _parse_key(jwk: dict[str, Any], algorithm: str) -> PublicKey | None:
-    try:
-        key = jwt.PyJWK(jwk, algorithm).key
-    except tokens.PARSE_ERRORS:
-        return None
-    has_bad_size = jwk["kty"] == "RSA" and key.key_size not in RSA_BITS
-    return None if has_bad_size else key
-
-
 async def find_account_id(database: Database, *, issuer: OidcIssuer, claims: Claims) -> UUID:
     """Return the account that the token's subject is linked to; link a new subject as the issuer's settings allow.
 
     `sign_up` creates an account, `link_by_email` links the one with the verified address. Raise TokenRefused.
     """
-    subject = _subject(claims["sub"])
+    subject = claims["sub"]
+    if not (isinstance(subject, str) and subject.isascii() and subject.isprintable()):
+        raise TokenRefused("The token's subject is not printable ASCII.")
+    if not 0 < len(subject) <= MAX_SUBJECT:
+        raise TokenRefused(f"A subject has 1 to {MAX_SUBJECT} characters.")
+    own = {"issuer": issuer.issuer, "subject": subject}
     async with database.connection() as conn:
-        linked = await store.find_linked_account(conn, issuer=issuer.issuer, subject=subject)
+        linked = await store.find_linked_account(conn, **own)
     if linked is not None:
         return linked.id
     if not issuer.sign_up and not issuer.link_by_email:
@@ -198,11 +192,10 @@ async def find_account_id(database: Database, *, issuer: OidcIssuer, claims: Cla
     try:
         async with database.transaction() as conn:
             account_id = await _find_or_create_account(conn, email, issuer)
-            actor = Actor(type="user", label=issuer.issuer)
-            await link_identity(conn, account_id=account_id, issuer=issuer.issuer, subject=subject, actor=actor)
+            await link_identity(conn, account_id=account_id, **own, actor=Actor(type="user", label=issuer.issuer))
     except (EmailTaken, IdentityTaken):  # by a concurrent request with this token, or by somebody else
         async with database.connection() as conn:
-            linked = await store.find_linked_account(conn, issuer=issuer.issuer, subject=subject)
+            linked = await store.find_linked_account(conn, **own)
         if linked is None:
             raise TokenRefused("An account has this address; the operator can link it.") from None
         return linked.id
@@ -254,14 +247,6 @@ async def _find_or_create_account(conn: Conn, email: str, issuer: OidcIssuer) ->
     if account.email_verified_at is None:
         raise TokenRefused("An account has this address, which is not verified.")
     return account.id
-
-
-def _subject(subject: Any) -> str:
-    if not (isinstance(subject, str) and subject.isascii() and subject.isprintable()):
-        raise TokenRefused("The token's subject is not printable ASCII.")
-    if not 0 < len(subject) <= MAX_SUBJECT:
-        raise TokenRefused(f"A subject has 1 to {MAX_SUBJECT} characters.")
-    return subject
 
 
 def _verified_email(claims: Claims) -> str:

@@ -4,7 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated
 from uuid import UUID
+
+from pydantic import Field
 
 from builders.kit.http.callers import Impersonation
 from builders.kit.limits import maximums
@@ -44,19 +47,25 @@ class Account:
 class ApiKey:
     """An API key without its secret."""
 
-    id: UUID
-    label: str
-    key_kind: KeyKind
-    preset: Preset
-    prefix: str  # the part of the secret that may be shown
-    last4: str
-    created_at: datetime
-    expires_at: datetime | None
-    revoked_at: datetime | None
-    last_used_at: datetime | None
+    id: Annotated[UUID, Field(description="Identifier of the key; not the secret.")]
+    label: Annotated[str, Field(description="Your name for the key.")]
+    key_kind: Annotated[
+        KeyKind, Field(description="`live` keys have real effects; `test` keys work on the sandbox.")
+    ]
+    preset: Annotated[Preset, Field(description="Role preset that sets the scopes.")]
+    prefix: Annotated[str, Field(description="The public beginning of the secret.")]
+    last4: Annotated[str, Field(description="Last four characters of the secret, to recognize the key.")]
+    created_at: Annotated[datetime, Field(description="When the key was minted.")]
+    expires_at: Annotated[datetime | None, Field(description="When the key expires; null: never.")]
+    revoked_at: Annotated[datetime | None, Field(description="When the key was revoked; null while it works.")]
+    last_used_at: Annotated[
+        datetime | None, Field(description="When the key was last used, to within five minutes.")
+    ]
+    allowed_ips: Annotated[  # in CIDR notation
+        Sequence[str] | None, Field(description="The networks that the key works from; null: any.")
+    ] = None
+    scopes: Annotated[Sequence[str], Field(description="Scopes of the preset, with those that they imply.")] = ()
     asked_expires_at: datetime | None = None  # as requested; a rotation can make `expires_at` earlier
-    allowed_ips: Sequence[str] | None = None  # networks in CIDR notation; None: any
-    scopes: Sequence[str] = ()
 
     def is_active(self, now: datetime) -> bool:
         """Return whether the key is neither revoked nor expired."""
@@ -65,13 +74,31 @@ class ApiKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeySecret:
-    """The secret of an API key and its parts."""
+    """The secret of an API key or the text of a login-as grant, and its parts."""
 
     text: str = field(repr=False)
     public_id: str
     prefix: str
     last4: str
     digest: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyLimits:
+    """The limits of a key; None: no such limit."""
+
+    expires_at: datetime | None = None
+    allowed_ips: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeySpec:
+    """The fields of a key to create."""
+
+    label: str
+    kind: KeyKind
+    preset: Preset
+    limits: KeyLimits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +113,9 @@ class NewApiKey:
 class Scope:
     """A scope, and the presets that include it."""
 
-    scope: str
-    description: str
-    presets: Sequence[Preset]
+    scope: Annotated[str, Field(description="Name of the scope, `area:access`.")]
+    description: Annotated[str, Field(description="The operations that the scope allows.")]
+    presets: Annotated[Sequence[Preset], Field(description="Role presets that include it.")]
 
 
 class SessionKind(StrEnum):
@@ -115,9 +142,18 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewSession:
-    """A new session with its token, which is not stored."""
+class Client:
+    """The client that opens a session; stored with it, so that the account's owner can recognize it."""
 
+    address: str | None = None  # its IP address
+    user_agent: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewSession:
+    """A new session with its account and its token, which is not stored."""
+
+    account: Account
     session: Session
     token: str = field(repr=False)
 
@@ -127,15 +163,8 @@ class Principal:
     """The account that credentials belong to, with the API key or the session that was used."""
 
     account: Account
-    key: ApiKey | None
-    session: Session | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignedIn(NewSession):
-    """A new session with its principal."""
-
-    principal: Principal
+    key: ApiKey | None = None
+    session: Session | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,14 +174,6 @@ class Identity:
     issuer: str
     subject: str
     created_at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublicKey:
-    """The public key of a key that signs access tokens (Ed25519, RFC 8037)."""
-
-    kid: str
-    x: str  # base64url
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

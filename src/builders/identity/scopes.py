@@ -1,6 +1,6 @@
 """The scopes and the two presets (SPEC.md, "Authentication"). `area:write` implies `area:read`."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from builders.identity.records import Preset, Scope
 from builders.kit.http.callers import Impersonation
@@ -75,24 +75,16 @@ def session_scopes(impersonation: Impersonation | None) -> frozenset[str]:
     return frozenset(scope for scope in ALL if scope.endswith(":read"))
 
 
-_ORDERED = {preset: [scope for scope in DESCRIPTIONS if scope in expand(PRESETS[preset])] for preset in Preset}
-
-
-def preset_scopes(preset: Preset) -> list[str]:
-    """Return the scopes of a preset, sorted as in DESCRIPTIONS."""
-    return list(_ORDERED[preset])
-
-
-def list_scopes() -> list[Scope]:
-    """Return every scope with the presets that include it."""
-    return [
-        Scope(
-            scope=scope,
-            description=description,
-            presets=[preset for preset in Preset if scope in expand(PRESETS[preset])],
-        )
-        for scope, description in DESCRIPTIONS.items()
-    ]
+# By the text of a column, in the sequence of DESCRIPTIONS.
+PRESET_SCOPES: Mapping[str, Sequence[str]] = {
+    preset: [scope for scope in DESCRIPTIONS if scope in expand(PRESETS[preset])] for preset in Preset
+}
+CATALOG = [
+    Scope(
+        scope=scope, description=meaning, presets=[preset for preset in Preset if scope in PRESET_SCOPES[preset]]
+    )
+    for scope, meaning in DESCRIPTIONS.items()
+]
 
 
 def sort_scopes(held: Collection[str]) -> list[str]:

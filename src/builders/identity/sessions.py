@@ -4,7 +4,6 @@ A login-as grant of the operator lets support open one session as a customer, fo
 of a grant has the form of an API key's secret, `svc_grant_<12 id>_<32 secret><6 checksum>`. Its digest is stored.
 """
 
-import re
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Literal
@@ -15,13 +14,13 @@ from builders.identity.errors import GrantInvalid, GrantNotFound, SessionNotFoun
 from builders.identity.events import SUPPORT_SIGNED_IN, SupportSignedIn
 from builders.identity.records import (
     AuditAction,
+    Client,
     Grant,
     NewGrant,
     NewSession,
     Principal,
     Session,
     SessionKind,
-    SignedIn,
 )
 from builders.identity.store import keys as key_store, sessions as store
 from builders.kit.db.connections import Conn, Database
@@ -35,9 +34,12 @@ from builders.kit.values import clock, ids
 TOKEN_LIFETIME = timedelta(minutes=15)
 MAX_TOKEN_LIFETIME = timedelta(hours=12)
 LOGIN_AS_LIFETIME = timedelta(minutes=60)
+GRANT_LIFETIME = timedelta(minutes=10)
 RETENTION = timedelta(days=90)  # of ended sessions
 MAX_USER_AGENT = 200  # characters
+MAX_LISTED = 500  # grants
 PRUNE_BATCH = 10_000
+UNKNOWN_CLIENT = Client()
 
 
 async def open_session(
@@ -50,35 +52,42 @@ async def open_session(
     actor: Actor | None = None,
     impersonation: Impersonation | None = None,
     lifetime: timedelta | None = None,
-    address: str | None = None,
-    user_agent: str | None = None,
+    client: Client = UNKNOWN_CLIENT,
 ) -> NewSession:
-    """Open a session of the real account; return it with its token.
+    """Open a session of the real account; return it with its token. Raise AccountNotFound.
 
     `actor` is given when somebody other than the account's owner opens it. A login-as session is audited by its
     caller. `lifetime` is for the kind TOKEN only, and at most MAX_TOKEN_LIFETIME.
     """
     now = clock.now().replace(microsecond=0)  # as in the token, which has whole seconds
+    lifetimes = {
+        SessionKind.LOGIN: timedelta(hours=settings.session_hours),
+        SessionKind.TOKEN: min(lifetime or TOKEN_LIFETIME, MAX_TOKEN_LIFETIME),
+        SessionKind.LOGIN_AS: LOGIN_AS_LIFETIME,
+    }
+    user_agent = "".join(char for char in (client.user_agent or "")[:MAX_USER_AGENT] if char.isprintable())
     session = Session(
         id=ids.new(),
         account_id=account_id,
         kind=kind,
         created_at=now,
-        expires_at=now + _lifetime(kind, lifetime, settings),
-        address=address or None,
-        user_agent=_clean_user_agent(user_agent),
+        expires_at=now + lifetimes[kind],
+        address=client.address or None,
+        user_agent=user_agent or None,
         impersonation=impersonation,
     )
     await store.insert_session(conn, session=session)
     if kind is not SessionKind.LOGIN_AS:
-        await accounts.record_audit(
-            conn,
-            account_id=account_id,
-            actor=actor or Actor(type="user", id=session.id),
-            action=AuditAction.SESSION_OPENED,
-            about=_about(session),
-        )
-    return NewSession(session=session, token=tokens.sign_token(keyring, session, issuer=settings.issuer))
+        opener = actor or Actor(type="user", id=session.id)
+        await _record(conn, session, actor=opener, action=AuditAction.SESSION_OPENED)
+    account = await accounts.get_account(conn, account_id=account_id)
+    token = tokens.sign_token(keyring, session, issuer=settings.issuer)
+    return NewSession(account=account, session=session, token=token)
+
+
+async def _record(conn: Conn, session: Session, *, actor: Actor, action: AuditAction) -> None:
+    about = {"session_id": str(session.id), "kind": session.kind}
+    await accounts.record_audit(conn, account_id=session.account_id, actor=actor, action=action, about=about)
 
 
 def caller_of(session: Session, *, method: Literal["jwt", "cookie"]) -> Caller:
@@ -98,14 +107,12 @@ def caller_of(session: Session, *, method: Literal["jwt", "cookie"]) -> Caller:
 
 async def get_principal(conn: Conn, *, caller: Caller) -> Principal:
     """Return the real account with the key or the session of the request. Raise AccountNotFound."""
-    account_id, key, session = caller.live_account_id, None, None
-    account = await accounts.get_account(conn, account_id=account_id)
+    own, key, session = {"account_id": caller.live_account_id}, None, None
+    account = await accounts.get_account(conn, **own)
     if caller.key_id is not None:
-        key = await key_store.find_key(conn, account_id=account_id, key_id=caller.key_id)
+        key = await key_store.find_key(conn, **own, key_id=caller.key_id)
     if caller.session_id is not None:
-        session = await store.find_session(
-            conn, account_id=account_id, session_id=caller.session_id, now=clock.now()
-        )
+        session = await store.find_session(conn, **own, session_id=caller.session_id, now=clock.now())
     return Principal(account=account, key=key, session=session)
 
 
@@ -124,7 +131,7 @@ async def end_session(conn: Conn, *, account_id: UUID, session_id: UUID, actor: 
     """
     if actor.type == "support":
         raise ImpersonationForbidden("A support session can end only itself, by logging out.")
-    ended = await _end(conn, account_id, session_id, actor)
+    ended = await _end(conn, account_id, actor, session_id=session_id)
     if ended is None:
         raise SessionNotFound
     return ended
@@ -132,7 +139,18 @@ async def end_session(conn: Conn, *, account_id: UUID, session_id: UUID, actor: 
 
 async def log_out(conn: Conn, *, account_id: UUID, session_id: UUID, actor: Actor) -> None:
     """End the caller's own session, if it has not ended."""
-    await _end(conn, account_id, session_id, actor)
+    await _end(conn, account_id, actor, session_id=session_id)
+
+
+async def _end(
+    conn: Conn, account_id: UUID, actor: Actor, *, session_id: UUID | None = None, grant_id: UUID | None = None
+) -> Session | None:
+    ended = await store.end_session(
+        conn, account_id=account_id, session_id=session_id, grant_id=grant_id, now=clock.now()
+    )
+    if ended is not None:
+        await _record(conn, ended, actor=actor, action=AuditAction.SESSION_ENDED)
+    return ended
 
 
 async def prune_sessions(database: Database) -> None:
@@ -143,49 +161,9 @@ async def prune_sessions(database: Database) -> None:
             pass
 
 
-async def _end(conn: Conn, account_id: UUID, session_id: UUID, actor: Actor) -> Session | None:
-    ended = await store.end_session(conn, account_id=account_id, session_id=session_id, now=clock.now())
-    if ended is not None:
-        await _record_end(conn, ended, actor=actor)
-    return ended
-
-
-async def _record_end(conn: Conn, session: Session, *, actor: Actor) -> None:
-    await accounts.record_audit(
-        conn,
-        account_id=session.account_id,
-        actor=actor,
-        action=AuditAction.SESSION_ENDED,
-        about=_about(session),
-    )
-
-
-def _about(session: Session) -> dict[str, str]:
-    return {"session_id": str(session.id), "kind": session.kind}
-
-
-def _lifetime(kind: SessionKind, requested: timedelta | None, settings: Settings) -> timedelta:
-    if kind is SessionKind.LOGIN_AS:
-        return LOGIN_AS_LIFETIME
-    if kind is SessionKind.LOGIN:
-        return timedelta(hours=settings.session_hours)
-    return min(requested or TOKEN_LIFETIME, MAX_TOKEN_LIFETIME)
-
-
-def _clean_user_agent(text: str | None) -> str | None:
-    """Return the printable characters of the beginning of a User-Agent header."""
-    cleaned = "".join(char for char in (text or "")[:MAX_USER_AGENT] if char.isprintable())
-    return cleaned or None
-
-
-GRANT_LIFETIME = timedelta(minutes=10)
-MAX_LISTED = 500
-_GRANT = re.compile(r"(svc_grant_([0-9A-Za-z]{12})_[0-9A-Za-z]{32})([0-9A-Za-z]{6})")
-
-
 async def create_grant(conn: Conn, *, account_id: UUID, operator: str, reason: str, may_write: bool) -> NewGrant:
     """Create a grant for the real account; return it with its text, which is not stored."""
-    now = clock.now()
+    now, secret = clock.now(), keys.generate_secret(keys.GRANT)
     grant = Grant(
         account_id=account_id,
         id=ids.new(),
@@ -197,10 +175,7 @@ async def create_grant(conn: Conn, *, account_id: UUID, operator: str, reason: s
         redeemed_at=None,
         revoked_at=None,
     )
-    public_id = keys.random_text(12)
-    body = f"svc_grant_{public_id}_{keys.random_text(32)}"
-    text = body + keys.checksum(body)
-    await store.insert_grant(conn, grant=grant, public_id=public_id, digest=keys.digest(text))
+    await store.insert_grant(conn, grant=grant, secret=secret)
     await accounts.record_audit(
         conn,
         account_id=account_id,
@@ -208,24 +183,15 @@ async def create_grant(conn: Conn, *, account_id: UUID, operator: str, reason: s
         action=AuditAction.LOGIN_AS_GRANTED,
         about={"grant_id": str(grant.id), "reason": reason, "may_write": may_write},
     )
-    return NewGrant(grant=grant, text=text)
+    return NewGrant(grant=grant, text=secret.text)
 
 
 async def redeem_grant(
-    conn: Conn,
-    *,
-    keyring: Keyring,
-    settings: Settings,
-    text: str,
-    address: str | None = None,
-    user_agent: str | None = None,
-) -> SignedIn:
+    conn: Conn, *, keyring: Keyring, settings: Settings, text: str, client: Client = UNKNOWN_CLIENT
+) -> NewSession:
     """Open a support session with the text of a grant; publish support.signed_in. Raise GrantInvalid."""
-    parts = _GRANT.fullmatch(text)
-    grant = None
-    if parts is not None and keys.checksum(parts[1]) == parts[3]:
-        digest = keys.digest(text)
-        grant = await store.redeem_grant(conn, public_id=parts[2], digest=digest, now=clock.now())
+    secret = keys.parse_secret(text, of=[keys.GRANT])
+    grant = None if secret is None else await store.redeem_grant(conn, secret=secret, now=clock.now())
     if grant is None:
         raise GrantInvalid("The grant is unknown, was used or revoked, or has expired.")
     new = await open_session(
@@ -237,32 +203,24 @@ async def redeem_grant(
         impersonation=Impersonation(
             grant_id=grant.id, operator=grant.operator, reason=grant.reason, may_write=grant.may_write
         ),
-        address=address,
-        user_agent=user_agent,
+        client=client,
     )
-    await _record_redemption(conn, grant, new)
-    account = await accounts.get_account(conn, account_id=grant.account_id)
-    principal = Principal(account=account, key=None, session=new.session)
-    return SignedIn(session=new.session, token=new.token, principal=principal)
-
-
-async def _record_redemption(conn: Conn, grant: Grant, new: NewSession) -> None:
-    session = new.session
     await accounts.record_audit(
         conn,
         account_id=grant.account_id,
         actor=Actor(type="support", id=grant.id, label=grant.operator),
         action=AuditAction.LOGIN_AS_REDEEMED,
-        about={"session_id": str(session.id), "reason": grant.reason, "may_write": grant.may_write},
+        about={"session_id": str(new.session.id), "reason": grant.reason, "may_write": grant.may_write},
     )
     data = SupportSignedIn(
-        session_id=session.id,
+        session_id=new.session.id,
         operator=grant.operator,
         reason=grant.reason,
         may_write=grant.may_write,
-        expires_at=session.expires_at,
+        expires_at=new.session.expires_at,
     )
     await outbox.publish(conn, SUPPORT_SIGNED_IN, account_id=grant.account_id, data=data)
+    return new
 
 
 async def list_grants(conn: Conn, *, account_id: UUID) -> Sequence[Grant]:
@@ -275,8 +233,8 @@ async def revoke_grant(conn: Conn, *, grant_id: UUID) -> Grant:
     grant = await store.find_grant(conn, grant_id=grant_id)
     if grant is None:
         raise GrantNotFound
-    account_id, now = grant.account_id, clock.now()
-    if await store.revoke_grant(conn, account_id=account_id, grant_id=grant.id, now=now):
+    account_id = grant.account_id
+    if await store.revoke_grant(conn, account_id=account_id, grant_id=grant.id, now=clock.now()):
         await accounts.record_audit(
             conn,
             account_id=account_id,
@@ -284,7 +242,5 @@ async def revoke_grant(conn: Conn, *, grant_id: UUID) -> Grant:
             action=AuditAction.LOGIN_AS_REVOKED,
             about={"grant_id": str(grant.id)},
         )
-    ended = await store.end_grant_session(conn, account_id=account_id, grant_id=grant.id, now=now)
-    if ended is not None:
-        await _record_end(conn, ended, actor=OPERATOR)
-    return await store.find_grant(conn, grant_id=grant.id) or grant
+    await _end(conn, account_id, OPERATOR, grant_id=grant.id)
+    return await store.find_grant(conn, grant_id=grant_id) or grant

@@ -18,7 +18,7 @@ from jwt.algorithms import OKPAlgorithm
 from jwt.types import Options
 
 from builders.identity import scopes
-from builders.identity.records import PublicKey, Session
+from builders.identity.records import Session
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
 
@@ -31,7 +31,9 @@ _MAX_TIME = 253_402_300_799  # the end of the year 9999, the last year of both P
 # Headers that contain or locate a key: with them a token could choose the key that verifies it.
 _KEY_HEADERS = frozenset({"jku", "jwk", "x5u", "x5c"})
 _UNVERIFIED: Options = {"verify_signature": False}
-# Exceptions of PyJWT, json and cryptography for malformed input.
+# PyJWT turns most exceptions of json, base64 and cryptography into its own, but not all (a lone surrogate raises
+# ValueError), it documents no list, and its versions differ. The others are what these libraries and its own
+# look-ups raise for malformed input. Tokens and keys are hostile input: none of them may become a 500.
 PARSE_ERRORS = (
     jwt.PyJWTError,
     ArithmeticError,
@@ -114,19 +116,21 @@ def verify_token(
         "enforce_minimum_key_length": True,
     }
     try:
-        claims = jwt.decode(
-            token.text,
-            key,
-            algorithms=algorithms,
-            issuer=issuer,
-            audience=audience,
-            options=options,
+        claims: Claims = jwt.decode(
+            token.text, key, algorithms=algorithms, issuer=issuer, audience=audience, options=options
         )
     except jwt.InvalidAudienceError:
         raise TokenRefused("The token is for another audience than this service.") from None
     except PARSE_ERRORS:
         raise TokenRefused("The token is not valid.") from None
-    _require_current(claims)
+    now = clock.now().timestamp()
+    for name in ("exp", "iat", "nbf"):
+        if name in claims and (type(claims[name]) is not int or not 0 <= claims[name] <= _MAX_TIME):
+            raise TokenRefused(f"The token's {name} is not a time.")
+    if claims["exp"] <= now - LEEWAY_S:
+        raise TokenNotCurrent("The token has expired.")
+    if max(claims["iat"], claims.get("nbf", 0)) > now + LEEWAY_S:
+        raise TokenNotCurrent("The token is not valid yet.")
     return claims
 
 
@@ -182,22 +186,7 @@ class SessionTokenVerifier:
         return SessionToken(account_id=account_id, session_id=session_id, expires_at=expiry_of(claims))
 
 
-def list_public_keys(keyring: Keyring) -> Sequence[PublicKey]:
-    """Return the public keys of access tokens (RFC 8037); the first one belongs to the key that signs."""
-    public_keys = (
-        (kid, OKPAlgorithm.to_jwk(key.public_key(), as_dict=True))
-        for kid, key in keyring.signing_keys(PURPOSE).items()
-    )
-    return [PublicKey(kid=kid, x=key["x"]) for kid, key in public_keys]
-
-
-def _require_current(claims: Claims) -> None:
-    now = clock.now().timestamp()
-    for name in ("exp", "iat", "nbf"):
-        value = claims.get(name)
-        if name in claims and (type(value) is not int or not 0 <= value <= _MAX_TIME):
-            raise TokenRefused(f"The token's {name} is not a time.")
-    if claims["exp"] <= now - LEEWAY_S:
-        raise TokenNotCurrent("The token has expired.")
-    if max(claims["iat"], claims.get("nbf", 0)) > now + LEEWAY_S:
-        raise TokenNotCurrent("The token is not valid yet.")
+def list_public_keys(keyring: Keyring) -> Mapping[str, str]:
+    """Return the public keys of access tokens, base64url (RFC 8037), by id; the first is of the key that signs."""
+    found = keyring.signing_keys(PURPOSE).items()
+    return {kid: OKPAlgorithm.to_jwk(key.public_key(), as_dict=True)["x"] for kid, key in found}

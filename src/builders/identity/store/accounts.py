@@ -134,9 +134,8 @@ LIST_IDENTITIES = """
 
 async def find_linked_account(conn: Conn, *, issuer: str, subject: str) -> Account | None:
     """Return the account that the subject is linked to, or None."""
-    return await (
-        await _cursor(conn).execute(FIND_LINKED_ACCOUNT, {"issuer": issuer, "subject": subject})
-    ).fetchone()
+    row = {"issuer": issuer, "subject": subject}
+    return await (await _cursor(conn).execute(FIND_LINKED_ACCOUNT, row)).fetchone()
 
 
 async def insert_identity(conn: Conn, *, issuer: str, subject: str, account_id: UUID, now: datetime) -> bool:
@@ -153,9 +152,8 @@ async def delete_identity(conn: Conn, *, issuer: str, subject: str, account_id: 
 
 async def list_identities(conn: Conn, *, account_id: UUID, limit: int) -> Sequence[Identity]:
     """Return the subjects that are linked to the account, the newest links first."""
-    async with conn.cursor(row_factory=class_row(Identity)) as cursor:
-        await cursor.execute(LIST_IDENTITIES, {"account_id": account_id, "limit": limit})
-        return await cursor.fetchall()
+    row = {"account_id": account_id, "limit": limit}
+    return await (await conn.cursor(row_factory=class_row(Identity)).execute(LIST_IDENTITIES, row)).fetchall()
 
 
 INSERT_ENTRY = """
@@ -205,20 +203,9 @@ async def insert_entry(
     now: datetime,
 ) -> None:
     """Insert an entry of the audit list."""
-    await conn.execute(
-        INSERT_ENTRY,
-        {
-            "account_id": account_id,
-            "id": entry_id,
-            "now": now,
-            "action": action,
-            "actor_type": actor.type,
-            "actor_id": actor.id,
-            "actor_label": actor.label,
-            "request_id": request_id,
-            "about": Jsonb(dict(about)),
-        },
-    )
+    row = {"account_id": account_id, "id": entry_id, "action": action, "request_id": request_id, "now": now}
+    row |= {"actor_type": actor.type, "actor_id": actor.id, "actor_label": actor.label}
+    await conn.execute(INSERT_ENTRY, {**row, "about": Jsonb(dict(about))})
 
 
 async def list_entries(
@@ -226,7 +213,6 @@ async def list_entries(
 ) -> tuple[str, str, bool]:
     """Return the JSON of up to `limit` entries before the id `after`, the last id, and whether more follow."""
     row = {"account_id": account_id, "action": action, "after": after, "limit": limit}
-    async with conn.cursor() as cursor:
-        await cursor.execute(LIST_ENTRIES if action is None else LIST_ENTRIES_OF_ACTION, row)
-        found = await cursor.fetchone()
-    return ("[]", "", False) if found is None else (found[0], found[1], found[2])
+    cursor = await conn.execute(LIST_ENTRIES if action is None else LIST_ENTRIES_OF_ACTION, row)
+    [(items, last, more)] = await cursor.fetchall()
+    return items, last, more

@@ -1,7 +1,7 @@
 """API keys. Every statement names the account, except the query for a key's account."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -11,8 +11,9 @@ from psycopg.rows import args_row, class_row
 
 from builders.identity import scopes
 from builders.identity.key_limits import Network
-from builders.identity.records import ApiKey, KeyKind, KeySecret, Preset
+from builders.identity.records import MAX_ACTIVE_KEYS, ApiKey, KeyKind, KeySecret, KeySpec, Preset
 from builders.kit.db.connections import Conn
+from builders.kit.values import ids
 
 COLUMNS = """
     id, label, kind, preset, prefix, last4, created_at, expires_at, revoked_at, last_used_at, asked_expires_at,
@@ -117,12 +118,11 @@ class Holder:
 def _api_key(*row: Any) -> ApiKey:
     """Return a key from its columns. By position, because column names cost 5 % of a read (script/bench read)."""
     key_id, label, kind, preset, prefix, last4, created_at, expires_at, revoked_at, used_at, asked, networks = row
-    known_preset = Preset(preset)
     return ApiKey(
         id=key_id,
         label=label,
         key_kind=KeyKind(kind),
-        preset=known_preset,
+        preset=Preset(preset),
         prefix=prefix,
         last4=last4,
         created_at=created_at,
@@ -131,7 +131,7 @@ def _api_key(*row: Any) -> ApiKey:
         last_used_at=used_at,
         asked_expires_at=asked,
         allowed_ips=None if networks is None else [str(each) for each in networks],
-        scopes=scopes.preset_scopes(known_preset),
+        scopes=scopes.PRESET_SCOPES[preset],
     )
 
 
@@ -140,37 +140,11 @@ def _cursor(conn: Conn) -> AsyncCursor[ApiKey]:
 
 
 async def insert_key(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    key_id: UUID,
-    secret: KeySecret,
-    label: str,
-    kind: KeyKind,
-    preset: Preset,
-    created_by: str,
-    expires_at: datetime | None,
-    allowed_ips: Sequence[str] | None,
-    max_active: int,
-    now: datetime,
+    conn: Conn, *, account_id: UUID, spec: KeySpec, secret: KeySecret, created_by: str, now: datetime
 ) -> ApiKey | None:
-    """Insert the key with its row in the global table; None when the account has `max_active` active keys."""
-    row = {
-        "account_id": account_id,
-        "id": key_id,
-        "label": label,
-        "kind": kind,
-        "preset": preset,
-        "prefix": secret.prefix,
-        "last4": secret.last4,
-        "public_id": secret.public_id,
-        "digest": secret.digest,
-        "created_by": created_by,
-        "expires_at": expires_at,
-        "allowed_ips": None if allowed_ips is None else list(allowed_ips),
-        "max_active": max_active,
-        "now": now,
-    }
+    """Insert the key with its row in the global table; None when the account has MAX_ACTIVE_KEYS active keys."""
+    row = {"account_id": account_id, "id": ids.new(), "created_by": created_by, "now": now}
+    row |= asdict(secret) | asdict(spec) | asdict(spec.limits) | {"max_active": MAX_ACTIVE_KEYS}
     await conn.execute(LOCK_KEYS, row)
     return await (await _cursor(conn).execute(INSERT_KEY, row)).fetchone()
 
@@ -182,10 +156,9 @@ async def find_key(conn: Conn, *, account_id: UUID, key_id: UUID) -> ApiKey | No
 
 async def list_keys(conn: Conn, *, account_id: UUID, after: UUID, limit: int) -> tuple[str, str, bool]:
     """Return the JSON of up to `limit` keys before the id `after`, the last id, and whether more follow."""
-    async with conn.cursor() as cursor:
-        await cursor.execute(LIST_KEYS, {"account_id": account_id, "after": after, "limit": limit})
-        row = await cursor.fetchone()
-    return ("[]", "", False) if row is None else (row[0], row[1], row[2])
+    row = {"account_id": account_id, "after": after, "limit": limit}
+    [(items, last, more)] = await (await conn.execute(LIST_KEYS, row)).fetchall()
+    return items, last, more
 
 
 async def revoke_key(
@@ -206,9 +179,8 @@ async def expire_key(
 
 async def find_holder(conn: Conn, *, public_id: str, now: datetime) -> Holder | None:
     """Return a key, active or not, by the id in its secret; None when it is unknown."""
-    async with conn.cursor(row_factory=class_row(Holder)) as cursor:
-        await cursor.execute(FIND_HOLDER, {"public_id": public_id, "now": now})
-        return await cursor.fetchone()
+    row = {"public_id": public_id, "now": now}
+    return await (await conn.cursor(row_factory=class_row(Holder)).execute(FIND_HOLDER, row)).fetchone()
 
 
 async def touch_keys(conn: Conn, *, used: Collection[tuple[UUID, UUID]], now: datetime, before: datetime) -> None:

@@ -1,37 +1,100 @@
-"""Replies of sessions, of the audit list and of the public keys."""
+"""Requests and replies of identity."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 from uuid import UUID
 
-from pydantic import Field
-from pydantic.config import JsonDict
+from pydantic import AwareDatetime, Field, StringConstraints, model_validator
+from pydantic_core import PydanticCustomError
 
-from builders.identity import scopes
-from builders.identity.records import AuditAction, KeyKind, Preset, Principal, PublicKey, Session, SessionKind
-from builders.kit.http.bodies import Reply
+from builders.identity import key_limits, scopes
+from builders.identity.records import (
+    MAX_LABEL,
+    MAX_NETWORKS,
+    ApiKey,
+    AuditAction,
+    KeyKind,
+    MailedCode,
+    MailedLink,
+    Preset,
+    Principal,
+    Scope,
+    Session,
+    SessionKind,
+)
+from builders.kit.http import forms
+from builders.kit.http.bodies import Body, Reply, WriteReply
 from builders.kit.http.callers import Caller, Impersonation
 from builders.kit.http.fields import Livemode
+from builders.kit.http.members import reply_members, with_members
+from builders.kit.values import texts
+from builders.kit.values.texts import checked
 
-_SESSION_ID = "0193a1b2-0000-7000-8000-0000000000c1"
-SESSION_EXAMPLE: JsonDict = {
-    "authenticated": True,
-    "method": "cookie",
-    "account": {
-        "id": "0193a1b2-0000-7000-8000-000000000010",
-        "name": "Ada",
-        "email": "ada@example.net",
-        "email_verified": True,
-    },
-    "actor": {"type": "user", "id": _SESSION_ID, "label": "Ada"},
-    "key": None,
-    "session": {"id": _SESSION_ID, "created_at": "2026-01-05T09:30:00Z"},
-    "scopes": [*scopes.sort_scopes(scopes.ALL)],
-    "mode": "live",
-    "livemode": True,
-    "expires_at": "2026-01-05T21:30:00Z",
-    "impersonation": None,
-}
+
+class ApiKeyCreate(Body):
+    """An API key to create. The preset sets its scopes."""
+
+    label: Annotated[
+        str,
+        StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_LABEL, pattern=r"\S"),
+        texts.Plain,
+        Field(description="Your name for the key."),
+    ]
+    key_kind: Annotated[
+        KeyKind, Field(description="`live` keys have real effects; `test` keys work on the sandbox.")
+    ]
+    preset: Annotated[
+        Preset,
+        Field(
+            description="Role preset that sets the scopes: `developer_full` for builders, `domainer_full` for "
+            "domain portfolios."
+        ),
+    ]
+    expires_at: Annotated[
+        AwareDatetime | None, Field(description="When the key expires, in the future; null: never.")
+    ] = None
+    allowed_ips: Annotated[
+        list[Annotated[str, checked(lambda text: str(key_limits.parse_network(text)), "network")]] | None,
+        Field(
+            min_length=1,
+            max_length=MAX_NETWORKS,
+            description="The networks that the key works from, IPv4 or IPv6, in CIDR notation; null: any.",
+        ),
+    ] = None
+
+
+class ApiKeyRotate(Body):
+    """The overlap of a rotation, in which the old key still works."""
+
+    overlap_hours: Annotated[
+        int,
+        Field(ge=0, le=168, description="Hours for which the old key still works, 0 to 168; 24 by default."),
+    ] = 24
+
+
+@with_members(reply_members(ApiKey, omit=("scopes", "asked_expires_at")))
+class ApiKeyItem(Reply):
+    """An API key in a list."""
+
+
+@with_members(reply_members(ApiKey, omit=("asked_expires_at",)))
+class ApiKeyReply(Reply):
+    """An API key."""
+
+
+class ApiKeyCreated(ApiKeyReply, WriteReply):
+    """A new API key. Store the secret at once: it is never shown again."""
+
+    shown_once: ClassVar[frozenset[str]] = frozenset({"secret"})
+
+    secret: Annotated[
+        str | None, Field(description="The key itself; absent when an Idempotency-Key repeats the response.")
+    ] = None
+
+
+@with_members(reply_members(Scope))
+class ScopeReply(Reply):
+    """A scope."""
 
 
 class ActorReply(Reply):
@@ -185,8 +248,8 @@ def session_reply(principal: Principal, caller: Caller) -> SessionReply:
         actor=ActorReply(
             type=actor.type, id=actor.id, label=actor.label or (account.name if key is None else key.label)
         ),
-        key=key and SessionKey(id=key.id, label=key.label, kind=KeyKind(key.key_kind), preset=Preset(key.preset)),
-        session=session and SessionStart(id=session.id, created_at=session.created_at),
+        key=key and SessionKey.from_record(key, kind=key.key_kind),
+        session=session and SessionStart.from_record(session),
         scopes=scopes.sort_scopes(caller.scopes),
         mode=caller.mode,
         livemode=caller.is_live,
@@ -205,12 +268,87 @@ def session_item(session: Session, caller: Caller) -> SessionItem:
     )
 
 
-def jwk_reply(key: PublicKey) -> JwkReply:
-    """Return the key as a member of the set."""
-    return JwkReply(kid=key.kid, x=key.x)
-
-
 def _support(grant: Impersonation | None, expires_at: datetime) -> SessionImpersonation | None:
     if grant is None:
         return None
     return SessionImpersonation.from_record(grant, expires_at=expires_at, act=SessionAct(sub=grant.operator))
+
+
+Address = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=3, max_length=254),
+    checked(texts.canonical_email, "email"),
+    Field(description="The account's email address."),
+]
+
+
+def _own_path(text: str) -> str:
+    if forms.local_path(text) is None:
+        raise ValueError("Not a path of this service, such as /v1/invoices.")
+    return text
+
+
+ReturnTo = Annotated[
+    str,
+    checked(_own_path, "return_to"),
+    Field(description="The path of this service that the emailed link opens after the login."),
+]
+
+
+class LoginRequest(Body):
+    """A request for a one-time code."""
+
+    email: Address
+    return_to: Annotated[
+        ReturnTo | None,
+        Field(description="Path of this service to open after signing in, such as `/v1/invoices`."),
+    ] = None
+
+
+class LoginReply(WriteReply):
+    """The code was sent, if an account has the address."""
+
+    status: Annotated[
+        Literal["sent"], Field(description="Always `sent`, with or without an account of the address.")
+    ] = "sent"
+    expires_in_s: Annotated[int, Field(description="Lifetime of the code, from its creation.")]
+
+
+class LoginRedeem(Body):
+    """The code with the email address that it was sent to, or the token of the link."""
+
+    email: Annotated[Address | None, Field(description="Address of the account; send it with `code`.")] = None
+    code: Annotated[
+        str | None,
+        Field(max_length=40, description="The emailed code, in upper or lower case, with or without the hyphen."),
+    ] = None
+    token: Annotated[
+        str | None,
+        Field(max_length=200, description="Token of the emailed link; send it instead of `email` and `code`."),
+    ] = None
+
+    @model_validator(mode="after")
+    def _require_one_proof(self) -> "LoginRedeem":
+        if (self.token is None) == (self.code is None) or (self.code is None) != (self.email is None):
+            raise PydanticCustomError("login_form", "Send email and code, or token alone.")
+        return self
+
+    def proof(self) -> MailedCode | MailedLink:
+        """Return the code or the token."""
+        if self.token is not None:
+            return MailedLink(token=self.token)
+        return MailedCode(email=self.email or "", code=self.code or "")
+
+
+class LoginAsRedeemRequest(Body):
+    """The text of a login-as grant."""
+
+    grant: Annotated[
+        str,
+        StringConstraints(strip_whitespace=True, min_length=20, max_length=512),
+        Field(description="The grant that the vendor's operator issued, valid once."),
+    ]
+
+
+class SignedInReply(SessionReply, WriteReply):
+    """The new session. Only the cookie contains its token; programs use API keys."""

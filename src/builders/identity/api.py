@@ -1,0 +1,487 @@
+"""/v1/api-keys, /v1/auth, /v1/account/audit and /.well-known/jwks.json.
+
+The operations of a login are for programs, and as pages for people. Opening an emailed link does not sign in,
+because mail scanners also open links. The button of its page does.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import Depends, Path, Query, Request, Response
+from fastapi.responses import RedirectResponse
+
+from builders.identity import accounts, keys, login, schemas, scopes, sessions, tokens
+from builders.identity.errors import (
+    GrantInvalid,
+    KeyLimit,
+    KeyLimited,
+    KeyNotFound,
+    KeyRevoked,
+    NoSession,
+    SessionNotFound,
+)
+from builders.identity.records import (
+    ApiKey,
+    AuditAction,
+    Client,
+    KeyKind,
+    MailedCode,
+    MailedLink,
+    NewSession,
+    Principal,
+    Scope,
+)
+from builders.kit.db.connections import Pool, Reads, Tx
+from builders.kit.errors import Invalid, Problem, RotationInProgress, TokenInvalid, problems
+from builders.kit.http import error_pages, forms, html
+from builders.kit.http.bodies import ReplyWithHeaders
+from builders.kit.http.callers import Caller, LiveKeyRequired, needs
+from builders.kit.http.credentials import COOKIE, AccessToken, Authorization, XApiKey
+from builders.kit.http.dependencies import KeyringDep, SettingsDep, client_address
+from builders.kit.http.idempotency import WITHOUT_IDEMPOTENCY
+from builders.kit.http.json_bodies import ALSO_JSON
+from builders.kit.http.origins import OriginForbidden, require_own_origin
+from builders.kit.http.pagination import JsonPage, Listing, Page, PageQuery, PageReply
+from builders.kit.http.parameters import ResourceId
+from builders.kit.http.routes import BEYOND_SPEC, LINK, Router
+from builders.kit.limits.policies import SITE_PREFIX_BITS, UNLIMITED, Policy, declare, rate_limit
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
+from builders.kit.values.texts import canonical_email
+
+keys_router = Router(prefix="/v1/api-keys", tags=["api-keys"])
+router = Router(prefix="/v1/auth", tags=["auth"])
+jwks_router = Router(tags=["auth"])
+audit_router = Router(prefix="/v1/account", tags=["account"])
+login_router = Router(prefix="/v1/auth", tags=["auth"])
+KeyId = Annotated[UUID, Path(description="Identifier of the API key; not the secret."), ResourceId(KeyNotFound)]
+KeyReader = Annotated[Caller, needs("keys:read")]
+Minter = Annotated[Caller, needs("keys:write", fresh=True)]
+MINT = declare(Policy(name="mint", quota=30, window_s=600, by="account", counts="New and rotated API keys."))
+# A link to the rotation of the new key (OpenAPI 3.1, "Link Object").
+ROTATION: dict[int | str, dict[str, Any]] = {
+    200: {"links": {"rotate": {"operationId": "api_keys_rotate", "parameters": {"key_id": "$response.body#/id"}}}}
+}
+
+
+@keys_router.post(
+    "", responses={**problems(LiveKeyRequired, KeyLimit, KeyLimited), **ROTATION}, dependencies=[rate_limit(MINT)]
+)
+async def create(body: schemas.ApiKeyCreate, caller: Minter, conn: Tx) -> schemas.ApiKeyCreated:
+    """Mint an API key. Only this response contains the secret."""
+    new = await keys.create_key(
+        conn,
+        account_id=caller.live_account_id,
+        label=body.label,
+        kind=body.key_kind,
+        preset=body.preset,
+        minted_by=KeyKind(caller.mode),
+        actor=caller.actor,
+        expires_at=body.expires_at,
+        allowed_ips=body.allowed_ips,
+    )
+    return schemas.ApiKeyCreated.from_record(new.key, secret=new.secret)
+
+
+@keys_router.get("/scopes", response_model=Listing[schemas.ScopeReply], dependencies=[needs("keys:read")])
+async def list_scopes() -> Listing[Scope]:
+    """List every scope and the presets that hold it."""
+    return Listing(items=scopes.CATALOG)
+
+
+@keys_router.get("", response_model=PageReply[schemas.ApiKeyItem], openapi_extra=BEYOND_SPEC)
+async def list_keys(caller: KeyReader, conn: Reads, page: PageQuery) -> JsonPage:
+    """List the account's API keys, newest first."""
+    return await keys.list_keys(conn, account_id=caller.live_account_id, page=page)
+
+
+@keys_router.get("/{key_id}", response_model=schemas.ApiKeyReply, openapi_extra=BEYOND_SPEC)
+async def get(key_id: KeyId, caller: KeyReader, conn: Reads) -> ApiKey:
+    """Read one API key."""
+    return await keys.get_key(conn, account_id=caller.live_account_id, key_id=key_id)
+
+
+@keys_router.delete(
+    "/{key_id}", response_model=schemas.ApiKeyReply, responses=problems(LiveKeyRequired), openapi_extra=BEYOND_SPEC
+)
+async def revoke(key_id: KeyId, caller: Minter, conn: Tx) -> ApiKey:
+    """Revoke an API key; it is refused within the cache time of credentials."""
+    return await keys.revoke_key(
+        conn,
+        account_id=caller.live_account_id,
+        key_id=key_id,
+        revoked_by=KeyKind(caller.mode),
+        actor=caller.actor,
+    )
+
+
+@keys_router.post(
+    "/{key_id}/rotate",
+    responses=problems(KeyRevoked, RotationInProgress, KeyLimit, KeyLimited, LiveKeyRequired),
+    openapi_extra=BEYOND_SPEC,
+    dependencies=[rate_limit(MINT)],
+)
+async def rotate(
+    key_id: KeyId, caller: Minter, conn: Tx, body: schemas.ApiKeyRotate | None = None
+) -> schemas.ApiKeyCreated:
+    """Replace an API key; the old key works until the end of the overlap."""
+    new = await keys.rotate_key(
+        conn,
+        account_id=caller.live_account_id,
+        key_id=key_id,
+        overlap=timedelta(hours=(body or schemas.ApiKeyRotate()).overlap_hours),
+        rotated_by=KeyKind(caller.mode),
+        actor=caller.actor,
+    )
+    return schemas.ApiKeyCreated.from_record(new.key, secret=new.secret)
+
+
+def _by_address(name: str, quota: int, counts: str) -> Policy:
+    """Declare a limit per client address; each email address has its own as well (builders.identity.login)."""
+    policy = Policy(name=name, quota=quota, window_s=600, by="address", network=SITE_PREFIX_BITS, counts=counts)
+    return declare(policy)
+
+
+LOGIN = _by_address("login", 10, "Requests for codes and links.")
+REDEEM = _by_address("login_redeem", 20, "Attempts to redeem codes and links.")
+LOGIN_AS = _by_address("login_as", 10, "Attempts to redeem login-as grants.")
+
+
+def login_client(request: Request) -> Client:
+    """Return the client. Raise OriginForbidden for a request that another site made the browser send.
+
+    Such a site could sign its visitor in to the attacker's account, and then read the visitor's actions.
+    """
+    require_own_origin(request, allow_missing_origin=True)
+    return Client(address=client_address(request), user_agent=request.headers.get("user-agent"))
+
+
+def _login_client_with_credentials(
+    request: Request,
+    authorization: Authorization = None,
+    x_api_key: XApiKey = None,
+    svc_access_token: AccessToken = None,
+) -> Client:
+    """Return the client, for a handler whose document lists credentials; they are ignored."""
+    del authorization, x_api_key, svc_access_token
+    return login_client(request)
+
+
+def secure(request: Request) -> bool:
+    """Return whether clients reach the service with TLS, so that the cookie can be limited to it."""
+    settings: Settings = request.app.state.settings
+    return request.url.scheme == "https" or settings.url.startswith("https://")
+
+
+LoginClient = Annotated[Client, Depends(login_client)]
+ClientWithCredentials = Annotated[Client, Depends(_login_client_with_credentials)]
+Secure = Annotated[bool, Depends(secure)]
+
+
+def with_cookie(reply: object, *, token: str, expires_at: datetime, secure: bool) -> ReplyWithHeaders:
+    """Return the reply with a cookie that holds the token until it expires; an empty token deletes the cookie.
+
+    No Domain: only this host gets it. Lax: other sites' forms do not send it.
+    """
+    left_s = max(0, int((expires_at - clock.now()).total_seconds()))
+    suffix = "; Secure" if secure else ""
+    cookie = f"{COOKIE}={token}; Max-Age={left_s}; Path=/; HttpOnly; SameSite=Lax{suffix}"
+    return ReplyWithHeaders(reply, {"Set-Cookie": cookie})
+
+
+SessionId = Annotated[UUID, Path(description="Identifier of the session."), ResourceId(SessionNotFound)]
+Reader = Annotated[Caller, needs("account:read")]
+SessionOwner = Annotated[Caller, needs("account:read", support=())]
+Writer = Annotated[Caller, needs("account:write", support=())]
+JWKS_MAX_AGE_S = 300
+
+
+@router.get("/session")
+async def get_session(caller: Reader, conn: Reads) -> schemas.SessionReply:
+    """Read the session: the account, the credentials of the request, and their scopes."""
+    return schemas.session_reply(await sessions.get_principal(conn, caller=caller), caller)
+
+
+@router.post(
+    "/logout",
+    response_model=schemas.LogoutReply,
+    responses=problems(NoSession),
+    openapi_extra=BEYOND_SPEC,
+    dependencies=[WITHOUT_IDEMPOTENCY],
+)
+async def log_out(request: Request, caller: SessionOwner, conn: Tx, secure: Secure) -> ReplyWithHeaders | Response:
+    """End the session of the request, and delete its cookie."""
+    if caller.session_id is None:
+        raise NoSession
+    await sessions.log_out(conn, account_id=caller.account_id, session_id=caller.session_id, actor=caller.actor)
+    answer = with_cookie(schemas.LogoutReply(), token="", expires_at=clock.now(), secure=secure)
+    if not html.is_browser_navigation(request.scope):
+        return answer
+    return html.page("You are signed out", links=[html.HOME_LINK], headers=answer.headers)
+
+
+@router.get("/sessions", response_model=PageReply[schemas.SessionItem], openapi_extra=BEYOND_SPEC)
+async def list_sessions(caller: Reader, conn: Reads, page: PageQuery) -> Page[schemas.SessionItem]:
+    """List the account's active sessions, newest first, with support sessions; none with a test key."""
+    found = await sessions.list_sessions(conn, account_id=caller.account_id, page=page)
+    items = [schemas.session_item(each, caller) for each in found.items]
+    return Page(items=items, next_cursor=found.next_cursor)
+
+
+@router.delete("/sessions/{session_id}", openapi_extra=BEYOND_SPEC)
+async def end_session(session_id: SessionId, caller: Writer, conn: Tx) -> schemas.SessionItem:
+    """End a session of the account; its token is refused within the cache time of credentials."""
+    ended = await sessions.end_session(
+        conn, account_id=caller.account_id, session_id=session_id, actor=caller.actor
+    )
+    return schemas.session_item(ended, caller)
+
+
+@jwks_router.get(
+    "/.well-known/jwks.json", response_model=schemas.JwksReply, openapi_extra=BEYOND_SPEC, dependencies=[UNLIMITED]
+)
+async def list_public_keys(keyring: KeyringDep) -> ReplyWithHeaders:
+    """List the public keys that verify our tokens."""
+    found = [schemas.JwkReply(kid=kid, x=x) for kid, x in tokens.list_public_keys(keyring).items()]
+    return ReplyWithHeaders(schemas.JwksReply(keys=found), {"Cache-Control": f"public, max-age={JWKS_MAX_AGE_S}"})
+
+
+@audit_router.get("/audit", response_model=PageReply[schemas.AuditEntryReply], openapi_extra=BEYOND_SPEC)
+async def list_audit(
+    caller: Reader,
+    conn: Reads,
+    page: PageQuery,
+    action: Annotated[AuditAction | None, Query(description="Only entries of this kind.")] = None,
+) -> JsonPage:
+    """List the audit entries of the account, newest first; with a test key, those of the real account."""
+    return await accounts.list_audit(conn, account_id=caller.live_account_id, page=page, action=action)
+
+
+def _signed_in_answer(new: NewSession, *, secure: bool) -> ReplyWithHeaders:
+    """Return the reply of GET /v1/auth/session, with the cookie."""
+    principal = Principal(account=new.account, session=new.session)
+    session = schemas.session_reply(principal, sessions.caller_of(new.session, method="cookie"))
+    reply = schemas.SignedInReply.from_record(session)
+    return with_cookie(reply, token=new.token, expires_at=new.session.expires_at, secure=secure)
+
+
+@login_router.post(
+    "/login",
+    response_model=schemas.LoginReply,
+    responses=problems(OriginForbidden),
+    openapi_extra={**BEYOND_SPEC, ALSO_JSON: [forms.MEDIA_TYPE]},
+    dependencies=[rate_limit(LOGIN)],
+)
+async def request_login(
+    request: Request, body: schemas.LoginRequest, client: LoginClient, conn: Tx
+) -> schemas.LoginReply | Response:
+    """Send a one-time code and a link to an account's email address; the response is the same without an account.
+
+    The body is JSON; a browser sends a form and gets the page (`text/html`) with the form for the code.
+    """
+    await login.request_code(conn, email=body.email, client=client, return_to=body.return_to)
+    if html.is_browser_navigation(request.scope):
+        return code_page(body.email, return_to=body.return_to)
+    return schemas.LoginReply(expires_in_s=int(login.CODE_LIFETIME.total_seconds()))
+
+
+@login_router.post(
+    "/login/redeem",
+    response_model=schemas.SignedInReply,
+    responses=problems(TokenInvalid, OriginForbidden),
+    openapi_extra=BEYOND_SPEC,
+    dependencies=[rate_limit(REDEEM)],
+)
+async def redeem_login(
+    body: schemas.LoginRedeem,
+    client: LoginClient,
+    database: Pool,
+    keyring: KeyringDep,
+    settings: SettingsDep,
+    secure: Secure,
+) -> ReplyWithHeaders:
+    """Sign in with the emailed code or the token of the link; sets the cookie."""
+    new = await login.sign_in(
+        database,
+        keyring=keyring,
+        settings=settings,
+        proof=body.proof(),
+        client=client,
+    )
+    return _signed_in_answer(new, secure=secure)
+
+
+@login_router.post(
+    "/login-as",
+    response_model=schemas.SignedInReply,
+    responses=problems(GrantInvalid, OriginForbidden),
+    dependencies=[rate_limit(LOGIN_AS)],
+)
+async def login_as(
+    body: schemas.LoginAsRedeemRequest,
+    client: ClientWithCredentials,
+    conn: Tx,
+    keyring: KeyringDep,
+    settings: SettingsDep,
+    secure: Secure,
+) -> ReplyWithHeaders:
+    """Redeem a login-as grant once: support signs in as the account for an hour; sets the cookie."""
+    new = await sessions.redeem_grant(
+        conn,
+        keyring=keyring,
+        settings=settings,
+        text=body.grant,
+        client=client,
+    )
+    return _signed_in_answer(new, secure=secure)
+
+
+FORM_ACTION = f"{forms.SIGN_IN_PATH}/page"
+HOME = "/"
+
+_SIGNED_IN: dict[int | str, dict[str, Any]] = {
+    303: {
+        "description": "A browser is redirected to `return_to` or to the home page.",
+        "headers": {"Location": {"schema": {"type": "string"}}},
+    }
+}
+_FORM = forms.form_body(
+    {
+        "type": "object",
+        "description": "The token of the link, or the code with the email address it was sent to.",
+        "anyOf": [{"required": ["token"]}, {"required": ["email", "code"]}],
+        "properties": {
+            "token": {"type": "string", "minLength": 1},
+            "email": {"type": "string", "minLength": 3},
+            "code": {"type": "string", "minLength": 1},
+            "return_to": {"type": "string", "description": "A path of this service."},
+        },
+        "examples": [{"token": "d2VsbC10aGlzLWlzLW9ubHktYW4tZXhhbXBsZS10b2tlbg"}],
+    }
+)
+_INVALID_LINK = ("It was used, it has expired, or a newer one was requested.", "Request a new one to sign in.")
+_FOREIGN_ORIGIN = (
+    "Your browser reports that the request came from another site.",
+    "Open the link in the message, and use the button there.",
+)
+_TOKEN = Query(
+    min_length=8, max_length=200, description="Token of the emailed link; without it, the response is the form."
+)
+_RETURN_TO = Query(description="The path to open after signing in; a path of another site is ignored.")
+
+
+def _refusal_page(
+    request: Request, refusal: Problem, return_to: str | None, proof: MailedCode | MailedLink | None = None
+) -> Response:
+    """Return the refusal as a page, after a wrong code with the form again; raise it for a program."""
+    if not html.wants_html(request):
+        raise refusal
+    if isinstance(refusal, OriginForbidden):
+        return html.page("You are not signed in", _FOREIGN_ORIGIN, status=refusal.status)
+    if isinstance(proof, MailedCode):
+        return code_page(proof.email, return_to=return_to, alert=refusal.detail, status=refusal.status)
+    form = error_pages.sign_in_form(return_to)
+    return html.page(
+        "This link is no longer valid", _INVALID_LINK, button=form, links=[html.HOME_LINK], status=refusal.status
+    )
+
+
+def code_page(email: str, *, return_to: str | None, alert: str | None = None, status: int = 200) -> Response:
+    """Return the page with the form for the code."""
+    paragraphs = [
+        f"If {email} has an account, you will receive a message with a code and a link.",
+        "Enter the code here, or open the link. Both expire after 15 minutes.",
+    ]
+    code = html.Input(
+        name="code", label="Code", autocomplete="one-time-code", hint="Such as 7KQX-M2PD.", max_length=40
+    )
+    button = html.Form(action=FORM_ACTION, label="Sign in", fields=_fields(return_to, email=email), inputs=[code])
+    again = html.Link(href=forms.sign_in_url(return_to), label="Send a new code, or use another address")
+    return html.page("Check your email", paragraphs, alert=alert, button=button, links=[again], status=status)
+
+
+@login_router.get(
+    "/login",
+    response_class=Response,
+    responses={**problems(TokenInvalid), **html.PAGE},
+    openapi_extra=BEYOND_SPEC,
+    dependencies=[LINK],
+)
+async def show_login(
+    request: Request,
+    conn: Reads,
+    keyring: KeyringDep,
+    token: Annotated[str | None, _TOKEN] = None,
+    return_to: Annotated[str | None, _RETURN_TO] = None,
+) -> Response:
+    """Show the sign-in form, or with `token` the page of an emailed link, whose button signs in."""
+    back = forms.local_path(return_to)
+    if token is None:
+        return _address_page(request, back)
+    try:
+        address = await login.get_link_address(conn, keyring=keyring, token=token)
+    except TokenInvalid as refusal:
+        return _refusal_page(request, refusal, back)
+    return _link_page(address, token=token, return_to=back)
+
+
+def _address_page(request: Request, return_to: str | None) -> Response:
+    if not html.wants_html(request):
+        raise Invalid(("query", "token"), "Send the token of the emailed link.", "login_form")
+    return html.page(error_pages.SIGN_IN_TITLE, button=error_pages.sign_in_form(return_to), links=[html.HOME_LINK])
+
+
+def _link_page(address: str, *, token: str, return_to: str | None) -> Response:
+    button = html.Form(action=FORM_ACTION, label="Sign in", fields=_fields(return_to, token=token))
+    return html.page(error_pages.SIGN_IN_TITLE, [f"As {address}, in this browser."], button=button)
+
+
+def _fields(return_to: str | None, **fields: str) -> dict[str, str]:
+    return fields | ({"return_to": return_to} if return_to else {})
+
+
+def parse_proof(form: Mapping[str, str]) -> MailedCode | MailedLink:
+    """Return the code or the token of the form. Raise Invalid."""
+    if "token" in form:
+        return MailedLink(token=form["token"])
+    if "code" not in form or "email" not in form:
+        missing = "code" if "email" in form else "token"
+        raise Invalid(("body", missing), "Field required", "missing")
+    try:
+        return MailedCode(email=canonical_email(form["email"]), code=form["code"])
+    except ValueError as error:
+        raise Invalid(("body", "email"), str(error), "email") from None
+
+
+@login_router.post(
+    "/login/page",
+    response_class=Response,
+    responses={**problems(TokenInvalid, OriginForbidden), **html.PAGE, **_SIGNED_IN},
+    openapi_extra={**BEYOND_SPEC, **_FORM},
+    dependencies=[rate_limit(REDEEM)],
+)
+async def redeem_page(
+    request: Request,
+    form: forms.FormFields,
+    database: Pool,
+    keyring: KeyringDep,
+    settings: SettingsDep,
+    secure: Secure,
+) -> Response:
+    """Sign in with the form of a page: the token of a link, or a code with its email address; sets the cookie."""
+    proof, back = parse_proof(form), forms.local_path(form.get("return_to"))
+    try:
+        client = login_client(request)
+        new = await login.sign_in(database, keyring=keyring, settings=settings, proof=proof, client=client)
+    except (TokenInvalid, OriginForbidden) as refusal:
+        return _refusal_page(request, refusal, back, proof)
+    return _signed_in_page(request, new, return_to=back, secure=secure)
+
+
+def _signed_in_page(request: Request, new: NewSession, *, return_to: str | None, secure: bool) -> Response:
+    cookie = with_cookie(None, token=new.token, expires_at=new.session.expires_at, secure=secure).headers
+    if html.wants_html(request):
+        return RedirectResponse(return_to or HOME, 303, {**html.NEGOTIATED, **cookie})
+    return html.page("You are signed in", ["You can close this page."], headers=cookie)

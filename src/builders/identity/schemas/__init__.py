@@ -1,1 +1,0 @@
-"""Requests and replies of identity, one file for each file of handlers."""
